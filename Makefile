@@ -67,7 +67,8 @@ test: $(VENV)/installed
 test-long: $(VENV)/installed
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_REAL) -m 'hypothesis or long'
 
-# TARGET names what is fed with inputs that nobody would write, MINUTES are for all together.
+# TARGET is what is fed with inputs that nobody would write, MINUTES are for all targets together;
+# FUZZ='--seed 1' gives the same inputs again.
 MINUTES ?= 60
 TARGET ?= all
 fuzz: $(VENV)/installed

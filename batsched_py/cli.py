@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Mapping
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -19,6 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from batsched_py.errors import BatschedError, InterruptedByUser
+from batsched_py.support.terminal_text import flush, message_line, standard_streams
 
 GROUPS = {
     "Start here": ("simulate", "report", "list", "campaign"),
@@ -120,23 +122,34 @@ def _root(
 
 def main() -> None:
     """Run the command line; exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    from batsched_py.support.memory_limit import limit_memory, no_memory
+    from batsched_py.support.memory_limit import no_memory
+
+    with standard_streams():
+        try:
+            _run()
+        except BatschedError as error:
+            _fail(str(error), error.exit_code)
+        except OSError as error:
+            _fail(str(error), 1)
+        except MemoryError:
+            _fail(no_memory(), 1)
+        except Exception as error:  # a fault of ours, or of a plug-in
+            if os.environ.get(TRACEBACK):
+                traceback.print_exc()
+                sys.exit(1)
+            from batsched_py.support.code_places import described
+
+            _fail(described(error, f"set {TRACEBACK}=1 to see the whole traceback"), 1)
+
+
+def _run() -> None:
+    from batsched_py.support.memory_limit import limit_memory
 
     try:
         limit_memory()
         app()
-    except BatschedError as error:
-        _fail(str(error), error.exit_code)
-    except OSError as error:
-        _fail(str(error), 1)
-    except MemoryError:
-        _fail(no_memory(), 1)
-    except Exception as error:  # a fault of ours, or of a plug-in
-        if os.environ.get(TRACEBACK):
-            raise
-        from batsched_py.support.code_places import described
-
-        _fail(described(error, f"set {TRACEBACK}=1 to see the whole traceback"), 1)
+    finally:
+        flush()
 
 
 def _flag(command: Any, parameter: str) -> str:
@@ -148,6 +161,5 @@ def _flag(command: Any, parameter: str) -> str:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    line = " ".join(message.split())
-    print(f"batsched-py: error: {line}", file=sys.stderr)
+    print(f"batsched-py: error: {message_line(message)}", file=sys.stderr)
     sys.exit(code)

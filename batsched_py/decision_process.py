@@ -28,12 +28,10 @@ from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.budgets import Budgets
 from batsched_py.support.name_set import UsedNames
-from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text
+from batsched_py.support.processor_sets import from_text
 from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob
 
-_CHANGING = {m.JobSubmitted, m.JobCompleted}
-"""Events that change something; after others it depends."""
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
 
@@ -68,7 +66,6 @@ class DecisionProcess:
         self.now = 0.0
         self.observer: Observer | None = None
         """Looks at the state after each scheduling pass; None costs nothing."""
-        self._begun = False
         self._ended = False
         self._random = None if shake is None else random.Random(f"users of {shake}")
         self._six_decimals = six_decimals
@@ -77,7 +74,7 @@ class DecisionProcess:
         """None unless the policy may let jobs run longer."""
         self._more_static_jobs = False
         self._jobs: dict[str, Job] = {}
-        self._nb_jobs = 0
+        self._nb_jobs = self._nb_jobs_before = 0
         self.nb_running = 0
         self.nb_passes = 0
         """How often the policy was called."""
@@ -106,9 +103,10 @@ class DecisionProcess:
     def answer(self, message: m.Message) -> m.Message:
         """Return the reply to one message.
 
-        Raises :class:`ProtocolError` for messages that Batsim cannot have meant (time going
-        back, an unknown job), :class:`InvariantError` when policy or users err, and
-        :class:`BudgetError` when there seems to be no end of what they do.
+        What cannot have happened is for :class:`~batsched_py.protocol.referee.Referee` to refuse,
+        before it comes here. Raises :class:`ProtocolError` where Batsim was started otherwise than
+        it must be, :class:`InvariantError` when policy or users err, and :class:`BudgetError` when
+        there seems to be no end of what they do.
         """
         try:
             return self._answer(message)
@@ -123,8 +121,6 @@ class DecisionProcess:
 
     def _answer(self, message: m.Message) -> m.Message:
         now = message.now
-        if now < self.now or self._ended or not self._begun:
-            self._check_order(message)
         self.now = now
         self._reply = []
         arrived: list[m.JobSubmitted] = []
@@ -156,26 +152,9 @@ class DecisionProcess:
         tag = message.events[-1].tag if message.events else "an empty one"
         self._progress.idle_message(self.now, tag, state)
 
-    def _check_order(self, message: m.Message) -> None:
-        """Raise :class:`ProtocolError` unless the message may come now."""
-        if not self._begun and not any(type(e) is m.SimulationBegins for e in message.events):
-            raise ProtocolError("the first message is not SIMULATION_BEGINS")
-        if self._ended:
-            raise ProtocolError("a message came after SIMULATION_ENDS")
-        if message.now < self.now:
-            raise ProtocolError(f"time went back from {self.now} to {message.now}")
-
     # Events ----------------------------------------------------------------------------------
 
     def _begins(self, event: m.SimulationBegins) -> None:
-        if self._begun:
-            raise ProtocolError("SIMULATION_BEGINS came twice")
-        self._begun = True
-        if not 0 <= event.nb_compute_resources <= MOST_PROCESSORS:
-            raise ProtocolError(
-                f"SIMULATION_BEGINS: {event.nb_compute_resources} compute resources, expected 0 to "
-                f"{MOST_PROCESSORS}"
-            )
         if self.sites and nb_processors(self.sites) != event.nb_compute_resources:
             raise ProtocolError(
                 f"SIMULATION_BEGINS: {event.nb_compute_resources} compute resources, but the "
@@ -221,15 +200,10 @@ class DecisionProcess:
 
     def _ends(self, event: m.SimulationEnds) -> None:
         self._ended = True
-        if len(self.queue) or self.nb_running:
-            raise ProtocolError(
-                f"the simulation ended with {len(self.queue)} jobs waiting "
-                f"and {self.nb_running} running"
-            )
 
     def _called(self, event: m.RequestedCall) -> None:
         # Calls come in the order of their times.
-        due = heappop(self._calls) if self._calls else self.now
+        due = heappop(self._calls)
         self._call_times.discard(due)
         if due > self.now:  # too early, by the last digit of a clock
             self._call_at(due)
@@ -240,16 +214,10 @@ class DecisionProcess:
             self.users is not None and event.job_id in self._registered
         ):
             return  # the echo of a job registered here
-        if event.job.id != event.job_id or event.job_id in self._jobs:
-            raise ProtocolError(
-                f"JOB_SUBMITTED: job {event.job_id!r} calls itself {event.job.id!r}, or came twice"
-            )
         self._enqueue(event.job, event.profile)
 
     def _completed(self, event: m.JobCompleted) -> None:
-        job = self._jobs.pop(event.job_id, None)
-        if job is None:
-            raise ProtocolError(f"JOB_COMPLETED for {event.job_id}, which does not run")
+        job = self._jobs.pop(event.job_id)
         self.machine.end(job)
         self.nb_running -= 1
         self._must_schedule = True
@@ -310,7 +278,9 @@ class DecisionProcess:
 
     def _conclude(self, message: m.Message) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
-        if not message.events or type(message.events[-1]) not in _CHANGING:
+        if self._nb_jobs > self._nb_jobs_before:
+            self._nb_jobs_before = self._nb_jobs
+        elif not message.events or type(message.events[-1]) is not m.JobCompleted:
             self._may_have_changed_nothing(message)
         due = inf if self.users is None else next_due(self.users)
         if due < inf:

@@ -39,6 +39,7 @@ from collections.abc import Callable, Sequence
 
 _MARK = "\x1f"
 _PARAMETER = re.compile(f"{_MARK}([^{_MARK}]*){_MARK}")
+_ENDLESS = re.compile(r"\S{1000,}")
 _NAMED = 10
 """Jobs that a message names."""
 
@@ -57,8 +58,10 @@ class BatschedError(Exception):
         return self.text(str)
 
     def text(self, shown: Callable[[str], str]) -> str:
-        """Return the message, each parameter ``shown`` instead of its name."""
-        return _PARAMETER.sub(lambda match: shown(match[1]), super().__str__())
+        """Return the message, each parameter ``shown`` instead of its name, and the middle of
+        endless words left out: a number that somebody wrote may have any length."""
+        text = _ENDLESS.sub(lambda match: f"{match[0][:200]}...{match[0][-50:]}", super().__str__())
+        return _PARAMETER.sub(lambda match: shown(match[1]), text)
 
     @property
     def parameters(self) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from batsched_py import decision_process
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
@@ -274,31 +273,6 @@ def test_a_mistake_of_users_is_not_told_as_one_of_the_policy() -> None:
         simulator.run(DecisionProcess(Policy(rejects), Fragile(jobs)).answer)
 
 
-class Ticking:
-    """FCFS that looks every second, for ever or only while jobs wait."""
-
-    def __init__(self, for_ever: bool) -> None:
-        self.for_ever = for_ever
-
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        yield from Fcfs().schedule(now, queue, machine)
-        if self.for_ever or now < 850:
-            yield CallMeLater(now + 1)
-
-
-def test_a_policy_that_calls_itself_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not while a job runs or is to come, of the workload or of a user, however long that is."""
-    monkeypatch.setattr(decision_process, "MOST_IDLE_CALLS", 100)
-    jobs = [J(0, 4, 300), J(500, 1, 300)]
-    assert starts(run(workload(jobs, 4), Ticking(for_ever=False))) == [0, 500]
-    with pytest.raises(InvariantError, match=r"at 899\.0: Ticking was called 100 .* and 0 wait"):
-        run(workload(jobs, 4), Ticking(for_ever=True))
-    users = Chain(3, 500)
-    with pytest.raises(InvariantError, match=r"at 1114\.0: Ticking was called 100 times in a row"):
-        simulate_users(users, Ticking(for_ever=True))
-    assert len(users.ends) == 3
-
-
 class Careless(Chain):
     """Due at no time, or with something that is no job."""
 
@@ -365,26 +339,9 @@ def completed(name: str, alloc: int, now: float) -> m.JobCompleted:
     )
 
 
-@pytest.mark.parametrize(
-    ("messages", "error_text"),
-    [
-        ([m.Message(0.0, [])], "first message"),
-        ([m.Message(5.0, [begins()]), m.Message(4.0, [])], "went back"),
-        ([m.Message(5.0, [begins()])] * 2, "came twice"),
-        (
-            [m.Message(1.0, [begins(), m.SimulationEnds(timestamp=1.0)]), m.Message(1.0, [])],
-            "after SIMULATION_ENDS",
-        ),
-        ([m.Message(0.0, [begins(**{"redis-enabled": True})])], "--enable-redis"),
-    ],
-)
-def test_messages_come_in_order(messages: list[m.Message], error_text: str) -> None:
-    *before, wrong = messages
-    process = DecisionProcess(Fcfs())
-    for message in before:
-        process.answer(message)
-    with pytest.raises(ProtocolError, match=error_text):
-        process.answer(wrong)
+def test_redis_is_not_read() -> None:
+    with pytest.raises(ProtocolError, match="--enable-redis"):
+        DecisionProcess(Fcfs()).answer(m.Message(0.0, [begins(**{"redis-enabled": True})]))
 
 
 def test_without_users_registration_is_declared_finished() -> None:
@@ -495,15 +452,6 @@ class Stuck(Chain):
         return []
 
 
-class Repeating(Chain):
-    """Submits again at once what was rejected at once."""
-
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        jobs = super().jobs_to_submit(now)
-        self.due = now
-        return jobs
-
-
 class Undecided(Chain):
     """Does not know when."""
 
@@ -511,12 +459,7 @@ class Undecided(Chain):
         return float("nan")
 
 
-@pytest.mark.parametrize(
-    ("model", "error_text"), [(Stuck, "still due"), (Repeating, "still due"), (Undecided, "nan")]
-)
-def test_users_who_never_move_on_are_stopped(
-    model: type[Chain], error_text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("batsched_py.model.user_model.MOST_AT_ONCE", 1000)
+@pytest.mark.parametrize(("model", "error_text"), [(Stuck, "still due"), (Undecided, "nan")])
+def test_users_who_never_move_on_are_stopped(model: type[Chain], error_text: str) -> None:
     with pytest.raises(InvariantError, match=error_text):
         simulate_users(model(10**9, 0, size=9), Fcfs())

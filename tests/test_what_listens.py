@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import sys
@@ -75,6 +76,37 @@ def is_closed_to_others(program: StartedProgram, temporary: Path) -> bool:
     return True
 
 
+OPEN = """
+import socket, time
+tcp, udp, six = socket.create_server(("", 0)), socket.socket(type=socket.SOCK_DGRAM), None
+udp.bind(("", 0))
+if socket.has_ipv6:
+    try:
+        six = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pass
+name, path = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+name.bind("\\0open-{mark}")
+name.listen()
+path.bind("{mark}")
+path.listen()
+print("open", "with tcp6" if six else "")
+time.sleep(600)
+"""
+
+
+def test_what_is_open_is_seen(tmp_path: Path, temporary: Path) -> None:
+    """By the children of a program, too."""
+    mark = temporary / "socket"
+    line = [sys.executable, "-uc", OPEN.format(mark=mark)]
+    with started(tmp_path, temporary, "sh", "-c", shlex.join(line) + "; true") as program:
+        has_six = program.wait_for("open (with tcp6)?")[1]
+        seen = {(port.protocol, port.is_loopback) for port in program.ports()}
+        assert seen == {("tcp", False), ("udp", False), *([("tcp6", True)] if has_six else [])}
+        assert sorted(program.unix_sockets()) == sorted([str(mark), f"@open-{mark}"])
+        assert others_reach(mark)
+
+
 def test_serve(tmp_path: Path, temporary: Path) -> None:
     serve = [*US, "serve", "-v", "easy", "-s"]
     with started(tmp_path, temporary, *serve, "tcp://127.0.0.1:*") as program:
@@ -143,7 +175,7 @@ def test_a_campaign_on_dask_workers_of_this_machine(study: Path, temporary: Path
     line = [*US, "campaign", "test.toml", "-e", "out", "--no-report", "--cluster", "local"]
     with started(study, temporary, *line) as program:
         program.wait_for_file(study / "began")
-        assert len(program.ports()) >= 4  # scheduler, nanny, worker, pages of two of them
+        assert len(program.ports()) >= 4  # scheduler, nanny, worker and its page
         assert is_closed_to_others(program, temporary)
         assert b"PRIVATE KEY" not in program.texts_others_may_see()
         assert others_files(temporary, study / "out") == []

@@ -17,7 +17,7 @@ from batsched_py.campaign.planned_runs import KEYS, Label, PlannedRun, expand
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import CampaignError, CampaignFileError, UsageError
 from batsched_py.metrics import METRICS
-from batsched_py.support.file_readers import parse_toml, read_text
+from batsched_py.support.file_readers import is_file, is_folder, parse_toml, read_text
 from batsched_py.support.json_values import did_you_mean, is_integer
 from batsched_py.support.shipped_files import studies_folder
 
@@ -65,14 +65,14 @@ def find_campaign(text: str) -> Path:
     file: ``replay_feedback/shake``). Raises :class:`UsageError` if there is none.
     """
     path = Path(text)
-    if path.is_dir() and (path / "campaign.toml").is_file():
+    if is_folder(path) and is_file(path / "campaign.toml"):
         return path / "campaign.toml"
-    if path.is_file():
+    if is_file(path):
         return path
     study, _, file = text.partition("/")
     folder = studies_folder()
     shipped = folder / study / f"{file or 'campaign'}.toml"
-    if study and shipped.is_file() and shipped.name != "published.toml":
+    if study and is_file(shipped) and shipped.name != "published.toml":
         return shipped
     studies = sorted(p.parent.name for p in folder.glob("*/campaign.toml"))
     if study in studies:
@@ -82,7 +82,7 @@ def find_campaign(text: str) -> Path:
             + ", ".join(files)
         )
     beside = Path(f"{text}.toml")
-    hint = f" (did you mean {str(beside)!r}?)" if beside.is_file() else did_you_mean(study, studies)
+    hint = f" (did you mean {str(beside)!r}?)" if is_file(beside) else did_you_mean(study, studies)
     raise UsageError(
         f"there is no campaign file {text!r}{hint}; expected a TOML file "
         f"or a study: {', '.join(studies)}"
@@ -152,7 +152,7 @@ def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
                 f"{path}: there is no table [run]: it holds the settings and the axes"
             )
         return content
-    if not isinstance(extended, str) or not (path.parent / extended).is_file():
+    if not isinstance(extended, str) or not is_file(path.parent / extended):
         message = f"extends = {extended!r}: expected the name of a campaign file in {path.parent}"
         raise CampaignError((), "extends", message)
     base = _read(path.parent / extended, texts)

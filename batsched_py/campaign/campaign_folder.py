@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,19 @@ import msgspec
 import pandas as pd
 
 from batsched_py.campaign.campaign_file import QUICK, STORED, Campaign, Keep
-from batsched_py.campaign.finished_runs import ERROR, PREFIX, RUN_JSON, finished_run
+from batsched_py.campaign.finished_runs import PREFIX, REMEDY, RUN_JSON, failure, finished_run
 from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
 from batsched_py.campaign.preparation import PreparedRun, axes_of
 from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import BatschedError, InputError, UsageError, parameter
 from batsched_py.metrics import METRICS
 from batsched_py.results.jobs_file import read_jobs
+from batsched_py.results.whole_run import read_sealed, run_settings, write_sealed
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
+from batsched_py.support.file_readers import is_file
+from batsched_py.support.spreadsheet_cells import csv_of
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
 from batsched_py.workload.load import load_workload
@@ -76,12 +80,12 @@ def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
             for run in runs
         ],
     )
-    write_whole(out / STORED, msgspec.json.encode(stored) + b"\n")
+    write_sealed(out / STORED, msgspec.json.encode(stored))
 
 
 def check_folder(campaign: Campaign, out: Path) -> None:
     """Raise :class:`UsageError` if a folder is that of another campaign."""
-    if not (out / STORED).is_file():
+    if not is_file(out / STORED):
         return
     try:
         other = open_results(out).name
@@ -100,13 +104,12 @@ def open_results(folder: str | Path) -> CampaignResults:
     Raises :class:`UsageError` if it is none, :class:`InputError` if its file is broken.
     """
     path = Path(folder) / STORED
-    if not path.is_file():
+    if not is_file(path):
         raise UsageError(f"{folder} is no folder of a campaign: there is no {path}")
     try:
-        stored = msgspec.json.decode(path.read_bytes(), type=Stored)
-    except msgspec.DecodeError as error:
-        raise InputError(f"{path}: {error}; run the campaign again") from None
-    return CampaignResults(stored, Path(folder))
+        return CampaignResults(read_sealed(path, Stored), Path(folder))
+    except InputError as error:
+        raise InputError(f"{error}; run the campaign again, which writes it anew") from None
 
 
 class CampaignResults:
@@ -148,8 +151,12 @@ class CampaignResults:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row per finished run: labels, all settings, ``folder``, ``input``, ``nb_res``,
-        ``wall_time``, every metric (SI units), what the study measures, and provenance."""
-        rows = [_row(run, self.out / run.folder) for run in self._stored.runs]
+        ``wall_time``, every metric (SI units), what the study measures, and provenance.
+
+        Raises :class:`InputError` if any of them is damaged.
+        """
+        with ThreadPoolExecutor() as readers:  # most of the time goes into digests
+            rows = list(readers.map(partial(_row, out=self.out), self._stored.runs))
         return pd.DataFrame([row for row in rows if row is not None])
 
     @property
@@ -172,10 +179,20 @@ class CampaignResults:
         """Folder and message of the runs that were tried and failed."""
         failures = []
         for folder in map(Path, self._runs):
-            error = folder / ERROR
-            if error.is_file() and not (folder / RUN_JSON).is_file():
-                failures.append((folder, error.read_text().strip()))
+            message = failure(folder)
+            if message is not None:
+                failures.append((folder, message))
         return failures
+
+    @property
+    def unfinished(self) -> list[Path]:
+        """Where ``out_run.json`` is not, of the runs that neither finished nor failed."""
+        tried = {folder for folder, _ in self.failures}
+        return [
+            folder / RUN_JSON
+            for folder, _ in self.planned
+            if folder not in tried and not is_file(folder / RUN_JSON)
+        ]
 
     def jobs(self, run: Any) -> pd.DataFrame:
         """Return ``_jobs.csv`` of a row of :attr:`runs`, and which jobs are ``measured``.
@@ -191,15 +208,11 @@ class CampaignResults:
     def kept_jobs(self, run: Any) -> pd.DataFrame | None:
         """Return what :meth:`jobs` returns, None if it was not kept.
 
-        Raises :class:`InputError` if it is damaged.
+        Raises :class:`InputError` if anything of the run is damaged.
         """
+        finished_run(Path(run["folder"]))
         path = _jobs_path(run)
-        try:
-            return _read_jobs(path) if path.is_file() else None
-        except InputError as error:
-            raise InputError(
-                f"{error}; remove {run['folder']} and run the campaign again, which makes it anew"
-            ) from None
+        return _read_jobs(path) if is_file(path) else None
 
     def workload(self, run: Any) -> Workload:
         """Return the recorded workload of a row of :attr:`runs`."""
@@ -210,8 +223,7 @@ class CampaignResults:
 
     def settings(self, run: Any) -> dict[str, Any]:
         """Return all that is stored of a row of :attr:`runs` (``_run.json``)."""
-        stored: dict[str, Any] = msgspec.json.decode((Path(run["folder"]) / RUN_JSON).read_bytes())
-        return stored
+        return run_settings(Path(run["folder"]) / RUN_JSON, REMEDY)
 
     def command(self, run: Any) -> str:
         """Return the command that repeats a row of :attr:`runs`."""
@@ -247,7 +259,7 @@ class CampaignResults:
         The second needs the extra ``parquet`` and is left out without it.
         """
         paths = self._tables
-        write_whole(paths[0], self.runs.to_csv(index=False))
+        write_whole(paths[0], csv_of(self.runs))
         if find_spec("pyarrow") is None:
             paths.pop().unlink(missing_ok=True)
             return paths
@@ -256,8 +268,9 @@ class CampaignResults:
         return paths
 
 
-def _row(run: StoredRun, folder: Path) -> dict[str, Any] | None:
+def _row(run: StoredRun, out: Path) -> dict[str, Any] | None:
     """Return the row of a run, None if it is not done."""
+    folder = out / run.folder
     stored = finished_run(folder)
     if stored is None:
         return None

@@ -1,7 +1,8 @@
 """When a run of a campaign counts as done: what is in its folder, and how it gets there.
 
-A run is done if ``out_run.json`` is there and whole, which is written last, and so are the tables
-that are to be kept. Of a run that failed ``error.txt`` tells why, until it is tried again.
+A run is done if ``out_run.json`` is there, which is written last, and it is whole as
+:mod:`batsched_py.results.whole_run` decides it. Of a run that failed ``error.txt`` tells why, until
+it is tried again.
 """
 
 from __future__ import annotations
@@ -12,13 +13,19 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.errors import BatschedError, InputError
+from batsched_py.results import whole_run
+from batsched_py.results.whole_run import NamedFile, read_run, write_sealed
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.file_readers import is_file, read_log
 
 PREFIX = "out"
-RUN_JSON = f"{PREFIX}_run.json"
-TABLES = (f"{PREFIX}_jobs.csv", f"{PREFIX}_schedule.csv")
+RUN_JSON = f"{PREFIX}{whole_run.RUN_JSON}"
 LOG = "log.txt"
 ERROR = "error.txt"
+HASH = 12
+"""Digits of the hash with which the name of a run's folder ends."""
+REMEDY = "run the campaign again, which makes this run anew"
 
 
 class FinishedRun(msgspec.Struct):
@@ -38,29 +45,34 @@ class FinishedMetrics(msgspec.Struct):
     study: dict[str, float | None] = {}
 
 
-_DECODER = msgspec.json.Decoder(FinishedRun)
-
-
 def finished_run(folder: Path) -> FinishedRun | None:
-    """Return what a run left in its folder, None if it is not done or its file is broken."""
+    """Return what a run left in its folder, None if it is not done.
+
+    Raises :class:`InputError` if it is damaged, or of another folder.
+    """
+    path = folder / RUN_JSON
+    if not is_file(path):
+        return None
+    run = read_run(path, FinishedRun, REMEDY)
+    if run.provenance.get("hash") != hash_in(folder):
+        raise InputError(f"{path} is of another run, {run.provenance.get('hash')}; {REMEDY}")
+    return run
+
+
+def hash_in(folder: Path) -> str:
+    """Return the hash of all that determines a run, from the name of its folder."""
+    return folder.name[-HASH:]
+
+
+def failure(folder: Path) -> str | None:
+    """Return what a run said last when it was tried and failed, else None."""
     try:
-        return _DECODER.decode((folder / RUN_JSON).read_bytes())
-    except (OSError, msgspec.DecodeError):
+        return None if is_file(folder / RUN_JSON) else read_log(folder / ERROR).strip()
+    except BatschedError:
         return None
 
 
-def is_finished(folder: Path, keep: str) -> bool:
-    """Tell whether the run of a folder ended well, and its files are still there and whole."""
-    needed = TABLES if keep == "jobs" else ()
-    try:
-        if not all((folder / name).stat().st_size for name in needed):
-            return False
-    except OSError:
-        return False
-    return finished_run(folder) is not None
-
-
-def write_run(folder: Path, files: Mapping[str, str | bytes], error: str | None) -> None:
+def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> None:
     """Write what a run gave, or why it failed, in place of what an attempt before left.
 
     Raises :class:`OSError` for what the system refuses.
@@ -68,9 +80,14 @@ def write_run(folder: Path, files: Mapping[str, str | bytes], error: str | None)
     _clear(folder)
     if error is not None:
         write_whole(folder / ERROR, f"{error}\n".encode(errors="backslashreplace"))
-    # The last file says that all are there.
-    for name in sorted(files, key=lambda name: name == RUN_JSON):
-        write_whole(folder / name, files[name])
+    others = {name: content for name, content in files.items() if name != RUN_JSON}
+    for name, content in others.items():
+        write_whole(folder / name, content)
+    if RUN_JSON in files:  # it says that all others are there
+        named = {
+            name.removeprefix(PREFIX): NamedFile.of(content) for name, content in others.items()
+        }
+        write_sealed(folder / RUN_JSON, files[RUN_JSON], named)
 
 
 def _clear(folder: Path) -> None:
@@ -78,6 +95,7 @@ def _clear(folder: Path) -> None:
 
     What another process as back end left is in a folder of its own, which it clears itself.
     """
+    (folder / RUN_JSON).unlink(missing_ok=True)  # first: without the others it would be damaged
     if folder.is_dir():
         for path in folder.iterdir():
             if not path.is_dir():

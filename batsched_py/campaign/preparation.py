@@ -14,30 +14,28 @@ import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.campaign.file_places import located
-from batsched_py.campaign.finished_runs import ERROR, PREFIX, is_finished
+from batsched_py.campaign.finished_runs import HASH, PREFIX, failure, finished_run, hash_in
 from batsched_py.campaign.planned_runs import Label, PlannedRun
 from batsched_py.campaign.run_identity import (
     code_digest,
-    digest,
     identity,
     input_files,
     provenance,
 )
 from batsched_py.campaign.run_task import Task
 from batsched_py.campaign.toml_lines import line_with
-from batsched_py.errors import BatschedError, PluginError, UsageError
+from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import check
 from batsched_py.support import plugins
-from batsched_py.support.file_readers import parse_json, read_log
+from batsched_py.support.file_digest import digest
+from batsched_py.support.file_readers import is_file, is_folder, parse_json
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugins import load_file
 from batsched_py.support.setting_fields import arguments
 from batsched_py.support.trusted_code import remember
 from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
-
-_HASH = 12
 
 
 class PreparedRun(msgspec.Struct):
@@ -52,15 +50,24 @@ class PreparedRun(msgspec.Struct):
     @property
     def done(self) -> bool:
         """Whether the run ended well before, and its files are still there and whole."""
-        return is_finished(self.folder, self.task.keep)
+        try:
+            return finished_run(self.folder) is not None
+        except InputError:
+            return False
+
+    @property
+    def damage(self) -> str | None:
+        """What is wrong with the files of a run that ended well, else None."""
+        try:
+            finished_run(self.folder)
+        except InputError as error:
+            return str(error)
+        return None
 
     @property
     def failure(self) -> str | None:
         """What the run said last when it was tried and failed, else None."""
-        try:
-            return None if self.done else read_log(self.folder / ERROR).strip()
-        except BatschedError:
-            return None
+        return failure(self.folder)
 
 
 def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> list[PreparedRun]:
@@ -90,7 +97,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
                 paths[settings.log] = find_log(settings.log, folders).resolve()
             log = paths[settings.log]
             resolved = settings.on_machine(partial(size_of_machine, log))
-            if settings.platform is not None and not Path(settings.platform).is_file():
+            if settings.platform is not None and not is_file(settings.platform):
                 raise UsageError(f"there is no platform file '{settings.platform}'")
         kept = [campaign.keep, measure and [measure.rpartition(":")[2], digest(_file(measure))]]
         run_hash = identity(planned.settings, settings, log, kept)
@@ -110,8 +117,8 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             provenance={
                 **provenance(),
                 "hash": run_hash,
-                "code": code_digest()[:_HASH],
-                "files": {Path(path).name: content[:_HASH] for path, content in files.items()},
+                "code": code_digest()[:HASH],
+                "files": {Path(path).name: content[:HASH] for path, content in files.items()},
             },
         )
         command = [*PROGRAM, "simulate", str(log), *_arguments(resolved)]
@@ -175,23 +182,23 @@ def beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
         return None
     file, _, function = place.rpartition(":")
     path = (campaign.path.parent / file).absolute()
-    if not path.is_file():
+    if not is_file(path):
         raise UsageError(f"{campaign.path}: {key} = {place!r}: there is no file {path}")
     return f"{path}:{function}"
 
 
 def _known_folders(out: Path) -> dict[str, Path]:
     """Return the folders of runs by hash: labels may have other names than before."""
-    if not (out / "runs").is_dir():
+    if not is_folder(out / "runs"):
         return {}
-    return {folder.name[-_HASH:]: folder for folder in (out / "runs").iterdir()}
+    return {hash_in(folder): folder for folder in (out / "runs").iterdir()}
 
 
 def nb_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
     """Return how many folders of runs below ``out`` are none of ``runs``."""
     planned = {run.folder.name for run in runs}
     folder = out / "runs"
-    return sum(path.name not in planned for path in folder.iterdir()) if folder.is_dir() else 0
+    return sum(path.name not in planned for path in folder.iterdir()) if is_folder(folder) else 0
 
 
 def _name(planned: PlannedRun, varying: Iterable[str]) -> str:

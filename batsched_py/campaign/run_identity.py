@@ -22,9 +22,9 @@ from batsched_py.errors import BatschedError
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.result import versions
 from batsched_py.run.settings import EMBEDDED, Settings
-from batsched_py.run.simulate import sha256
 from batsched_py.support import plugins
 from batsched_py.support.code_places import is_installed
+from batsched_py.support.file_digest import digest
 from batsched_py.support.file_readers import read_bytes, read_toml
 from batsched_py.support.imported_files import imported_files
 
@@ -132,16 +132,6 @@ def _registered(group: str) -> dict[str, list[str]]:
         name: [entry.value, *([entry.dist.name, entry.dist.version] if entry.dist else [])]
         for name, entry in plugins.names(group).items()
     }
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file, read once as long as it does not change."""
-    return _digest_of_version(path, path.stat().st_mtime_ns)
-
-
-@cache
-def _digest_of_version(path: Path, mtime_ns: int) -> str:
-    return sha256(path)
 
 
 @cache

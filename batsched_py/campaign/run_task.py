@@ -20,14 +20,16 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.finished_runs import LOG, PREFIX, RUN_JSON, TABLES
+from batsched_py.campaign.finished_runs import LOG, PREFIX, RUN_JSON
 from batsched_py.campaign.planned_runs import COLUMNS, KEYS
-from batsched_py.campaign.run_identity import code_digest, digest
+from batsched_py.campaign.run_identity import code_digest
 from batsched_py.errors import BatschedError, InputError, PluginError
+from batsched_py.results.whole_run import TABLES
 from batsched_py.run.result import Result
 from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.run.simulate import Loaded, at_sites, execute, load
 from batsched_py.support.code_places import described
+from batsched_py.support.file_digest import digest
 from batsched_py.support.plugins import load_file
 
 Files = dict[str, bytes]
@@ -111,7 +113,7 @@ def _loaded(path: str, mtime_ns: int, *reading: Any) -> Loaded:
 
 def _tables(result: Result) -> Files:
     contents = (result.jobs_csv(), result.output.schedule_csv())
-    return {name: text.encode() for name, text in zip(TABLES, contents, strict=True)}
+    return {f"{PREFIX}{name}": text.encode() for name, text in zip(TABLES, contents, strict=True)}
 
 
 def _check_unchanged(task: Task) -> None:

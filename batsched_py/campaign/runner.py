@@ -79,8 +79,8 @@ def _outcome(run: PreparedRun, future: Future[str | None]) -> str | None:
 def _written(run: PreparedRun, files: Files, error: str | None) -> str | None:
     """Write what a run gave; return ``error``, or why that cannot be written."""
     settings = msgspec.json.format(msgspec.json.encode(run.planned), indent=1)
-    told: dict[str, str | bytes] = {
-        "command.txt": f"{shlex.join(run.command)}\n",
+    told = {
+        "command.txt": f"{shlex.join(run.command)}\n".encode(),
         "settings.json": settings + b"\n",
     }
     try:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +16,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.settings import check_outside
 from batsched_py.support.atomic_files import locked, make_folder_of
+from batsched_py.support.terminal_text import console, one_line, say
 from batsched_py.workload.log_archive import SAMPLE
 
 _SHOWN = 10
@@ -96,13 +96,16 @@ def campaign(
     folder = Path(out) if out is not None else Path("campaigns") / spec.name
     runs = prepare(spec, folder, log_dir or [])
     for note in spec.notes:
-        _say(f"note: {note}")
-    undone = [run for run in runs if not run.done]
+        say(f"note: {note}")
+    with ThreadPoolExecutor() as readers:  # most of the time goes into digests, which run beside
+        done_before = list(readers.map(lambda run: run.done, runs))
+    undone = [run for run, done in zip(runs, done_before, strict=True) if not done]
     missing = _chosen(undone, retry_failed, only_missing)
     done = len(runs) - len(undone)
-    _say(f"{spec.name}: {_runs(len(runs))}, {done} of them done before")
+    say(f"{spec.name}: {_runs(len(runs))}, {done} of them done before")
+    _say_damaged(undone)
     if left := nb_other_folders(runs, folder):
-        _say(
+        say(
             f"note: {left} folders in {folder / 'runs'} are of other settings, inputs or code than "
             "these runs: they do not count, and can be removed"
         )
@@ -161,6 +164,15 @@ def _runs(number: int) -> str:
     return "1 run" if number == 1 else f"{number} runs"
 
 
+def _say_damaged(undone: list[PreparedRun]) -> None:
+    """Say which runs were done and are not whole any more."""
+    damaged = [damage for damage in (run.damage for run in undone) if damage is not None]
+    for damage in damaged[:_SHOWN]:
+        say(f"note: damaged: {damage}")
+    if len(damaged) > _SHOWN:
+        say(f"note: {len(damaged) - _SHOWN} damaged runs more")
+
+
 def _say_failures(failures: list[Failure]) -> None:
     """Print each message with the first run that had it, and how many others did."""
     alike: dict[str, list[Failure]] = {}
@@ -168,9 +180,9 @@ def _say_failures(failures: list[Failure]) -> None:
         alike.setdefault(failure.message, []).append(failure)
     for message, same in list(alike.items())[:_SHOWN]:
         others = f" (and {len(same) - 1} more like it)" if len(same) > 1 else ""
-        _say(f"failed: {same[0].run.folder}{others}: {message}")
+        say(f"failed: {same[0].run.folder}{others}: {message}")
     if len(alike) > _SHOWN:
-        _say(f"failed: {len(alike) - _SHOWN} messages more")
+        say(f"failed: {len(alike) - _SHOWN} messages more")
 
 
 def _judge(runs: list[PreparedRun], failures: list[Failure]) -> None:
@@ -199,9 +211,10 @@ def _show(
     chosen = {str(run.folder) for run in missing}
     for run in runs:
         state = "done" if run.done else "failed before" if run.failure else "missing"
+        state = "damaged" if run.damage else state
         left = "" if str(run.folder) in chosen or state == "done" else ", left out"
         labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
-        print(f"{state}{left}: {labels}: {run.folder}")
+        print(one_line(f"{state}{left}: {labels}: {run.folder}"))
     estimated = estimate(missing, [run for run in runs if run.done])
     print(f"estimate: {estimated.text(jobs)}")
     if cluster is not None:
@@ -238,7 +251,6 @@ def _executor(
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[], None]]:
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -256,15 +268,13 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
         TextColumn("left:"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=console(stderr=True)) as progress:
         task = progress.add_task("", total=total)
         yield lambda: progress.advance(task)
 
 
 def _write_results(folder: Path, spec: Campaign, with_report: bool) -> None:
     """Write the table of results and, if wanted, the report; print the latter."""
-    from rich.console import Console
-
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.campaign.preparation import beside
     from batsched_py.report.campaign_report import report_of
@@ -279,9 +289,9 @@ def _write_results(folder: Path, spec: Campaign, with_report: bool) -> None:
     for path in written:
         print(f"wrote {path}")
     if len(written) == 1:
-        _say("note: results.parquet is not written: pip install 'batsched_py[parquet]'")
+        say("note: results.parquet is not written: pip install 'batsched_py[parquet]'")
     if alike := results.nb_equal_replications:
-        _say(
+        say(
             f"note: nothing was drawn at random: all replications of {alike} combinations of the "
             "other axes are equal, so their intervals say nothing"
         )
@@ -289,9 +299,5 @@ def _write_results(folder: Path, spec: Campaign, with_report: bool) -> None:
         return
     report = report_of(results, beside(spec, "report"))
     page, *files = publish(report, results)  # first, as nobody may read what is printed
-    print_report(report, Console())
+    print_report(report, console())
     print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,10 @@ import typer
 
 from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.file_readers import is_folder
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.spreadsheet_cells import csv_of
+from batsched_py.support.terminal_text import console, print_exactly
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +58,7 @@ def compare(
     """
     if as_json and csv is not None:
         raise UsageError("--json and --csv: one of them")
-    if out is not None and out.exists() and not out.is_dir():
+    if out is not None and os.path.exists(out) and not is_folder(out):
         raise OutputError(f"{out} is not a folder: expected -o DIR")
     compared = _compared(a, b)
     report = compared.report()
@@ -66,7 +70,7 @@ def compare(
     if as_json:
         _print_json(compared, tables)
     elif csv is not None:
-        print(tables[csv].to_csv(index=False), end="")
+        print_exactly(csv_of(tables[csv]), end="")
     else:
         _show(report, compared.identical)
     if out is not None and not as_json and csv is None:
@@ -89,14 +93,12 @@ def _compared(a: str, b: str) -> _Comparison:
 
 
 def _show(report: Report, identical: bool) -> None:
-    from rich.console import Console
-
     from batsched_py.report.forms.terminal import print_report
 
     if identical:
         print(report.summary)
     else:
-        print_report(_short(report), Console())
+        print_report(_short(report), console())
 
 
 def _short(report: Report) -> Report:
@@ -127,7 +129,7 @@ def _print_json(compared: _Comparison, tables: dict[str, pd.DataFrame]) -> None:
             for name, frame in tables.items()
         },
     }
-    print(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
+    print_exactly(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
 
 
 def _check_table(name: str, tables: dict[str, pd.DataFrame]) -> None:
@@ -143,6 +145,6 @@ def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
 
     written = write_files(report, out / FOLDER)
     for name, frame in whole.items():
-        write_whole(out / FOLDER / f"{name}.csv", frame.to_csv(index=False))
+        write_whole(out / FOLDER / f"{name}.csv", csv_of(frame))
     write_whole(out / PAGE, page(report))
     return len(written) + len(whole) + 1

@@ -15,7 +15,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol.decision_process_options import OF_SITES, json_object
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import InputError, UsageError, unreadable
+from batsched_py.errors import InputError, UsageError
 from batsched_py.explain.job_history import find_job, job_ids
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import (
@@ -28,18 +28,20 @@ from batsched_py.explain.replayed_exchange import (
 from batsched_py.explain.waiting_lines import MOST, Explanation, explanation
 from batsched_py.explain.wording import in_words, on_the_clock
 from batsched_py.figures.chart_files import format_of
+from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, is_named, read_run
 from batsched_py.run.settings import SETTINGS, ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.budgets import Budgets
+from batsched_py.support.file_readers import is_file
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import stop_signals
+from batsched_py.support.terminal_text import one_line, print_exactly
 from batsched_py.support.trusted_code import reason_not_to_run
 
 MARGIN = 0.05
 """Share of the time from submission to end that a picture shows before and after it."""
-_EXCHANGE = "_exchange.jsonl"
 
 
 @o.with_settings(*OF_SITES)
@@ -88,9 +90,9 @@ def explain(
     if gantt is not None:
         _check_picture(gantt)
     exchange, described = _paths(run)
-    nb_messages: int | None = None
+    about = _about(exchange, described)
     if scheduler is None:
-        recorded, nb_messages = _read_run(described)
+        recorded = _recorded_settings(about, described)
     else:
         options = parse_options(scheduler_options or [], "-O")
         recorded = ProcessSettings(
@@ -103,11 +105,6 @@ def explain(
     with stop_signals():
         turns = read_turns(exchange)
         process = _make(exchange, turns, recorded)
-        if nb_messages is not None and nb_messages != len(turns):
-            raise InputError(
-                f"{described} is of another run: it has {nb_messages} messages, and {exchange} "
-                f"{len(turns)}; simulate again with --record"
-            )
         wanted = find_job(job, job_ids((turn.message, turn.reply) for turn in turns))
         watch = Watch(wanted, process.scheduler, MARGIN if gantt else 0.0)
         try:
@@ -115,7 +112,7 @@ def explain(
         except InputError as error:
             raise InputError(f"{exchange}: {error}") from None
         most = sys.maxsize if all_lines else MOST
-        _tell(explanation(watch, recorded.scheduler, most), _clock(described), as_json)
+        _tell(explanation(watch, recorded.scheduler, most), about, as_json)
         if gantt is not None:
             from batsched_py.explain.gantt import draw
 
@@ -124,12 +121,12 @@ def explain(
                 print(f"wrote {gantt}")
 
 
-def _tell(told: Explanation, clock: _Clock, as_json: bool) -> None:
+def _tell(told: Explanation, clock: _Described, as_json: bool) -> None:
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(told)).decode())
+        print_exactly(msgspec.json.format(msgspec.json.encode(told)).decode())
         return
     for line in in_words(told):
-        print(line)
+        print(one_line(line))
     if clock.unix_start_time is not None:
         with suppress(InputError):  # no date is known: it is beyond the calendar
             print(on_the_clock(told, clock.unix_start_time, clock.time_zone))
@@ -137,12 +134,12 @@ def _tell(told: Explanation, clock: _Clock, as_json: bool) -> None:
 
 def _paths(run: str) -> tuple[Path, Path]:
     """Return the exchange and the description of a run; raises :class:`InputError`."""
-    if Path(run).is_file():
-        return Path(run), Path(run.removesuffix(_EXCHANGE) + "_run.json")
-    exchange, described = Path(f"{run}{_EXCHANGE}"), Path(f"{run}_run.json")
-    if exchange.is_file():
+    if is_file(run):
+        return Path(run), Path(run.removesuffix(EXCHANGE) + RUN_JSON)
+    exchange, described = Path(f"{run}{EXCHANGE}"), Path(f"{run}{RUN_JSON}")
+    if is_file(exchange):
         return exchange, described
-    if described.is_file():
+    if is_file(described):
         raise UsageError(f"there is no {exchange}: run again with --record")
     raise UsageError(
         f"there is no run {run}: expected {exchange}, which `simulate ... --record -e {run}` writes"
@@ -161,46 +158,42 @@ class _Settings(msgspec.Struct):
 class _Described(msgspec.Struct):
     """The part of PREFIX_run.json that matters here."""
 
-    run: _Settings
-    nb_messages: int | None = None
-
-
-class _Clock(msgspec.Struct):
-    """When second 0 was, as PREFIX_run.json has it."""
-
+    run: _Settings | None = None
     unix_start_time: float | None = None
+    """When second 0 was."""
     time_zone: str = "UTC"
 
 
-def _clock(described: Path) -> _Clock:
-    """Return when second 0 was, as far as it was stored."""
-    try:
-        return msgspec.json.decode(described.read_bytes(), type=_Clock)
-    except (OSError, msgspec.MsgspecError):  # said before, if it is needed
-        return _Clock()
+def _about(exchange: Path, described: Path) -> _Described:
+    """Return what is known of a run, nothing if nobody stored it.
+
+    Raises :class:`InputError` if the run is not whole, or the exchange is of another.
+    """
+    if not is_file(described):
+        return _Described()
+    remedy = f"simulate again with --record, or remove {described.name} and give --scheduler"
+    about = read_run(described, _Described, remedy)
+    if not is_named(exchange, described):
+        raise InputError(f"{exchange} is of another run than {described}; {remedy}")
+    return about
 
 
-def _read_run(path: Path) -> tuple[ProcessSettings, int | None]:
-    try:
-        described = msgspec.json.decode(path.read_bytes(), type=_Described)
-    except FileNotFoundError:
+def _recorded_settings(about: _Described, described: Path) -> ProcessSettings:
+    if about.run is None:
         raise UsageError(
-            f"there is no {path}, which says the policy: give --scheduler NAME, and its options -O"
-        ) from None
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise InputError(f"{path} is not the description of a run: {error}") from None
-    settings = ProcessSettings(**msgspec.structs.asdict(described.run))
-    _check_trusted(settings, path)
-    return settings, described.nb_messages
+            f"there is no {described}, which says the policy: give --scheduler NAME, and its "
+            "options -O"
+        )
+    settings = ProcessSettings(**msgspec.structs.asdict(about.run))
+    _check_trusted(settings, described)
+    return settings
 
 
 def _check_trusted(settings: ProcessSettings, path: Path) -> None:
     """Raise :class:`UsageError` for a policy that may not be run only because a run names it."""
     policy = settings.scheduler
     if ".py" in policy and (reason := reason_not_to_run(policy)):
-        given = {name: getattr(settings, name) for name in settings.__struct_fields__}
+        given = {name: getattr(settings, name) for name in _Settings.__struct_fields__}
         given = {name: value for name, value in given.items() if value != SETTINGS[name].default}
         raise UsageError(
             f"{path} names the policy {policy}, which was not run: {reason}. If you trust that "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +15,12 @@ import typer
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall, per_site, per_user
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import machine_size
+from batsched_py.results.run_files import machine_size, unknown_whole
 from batsched_py.run.stored_run import jobs_file
+from batsched_py.support.file_readers import is_folder
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.spreadsheet_cells import as_text
+from batsched_py.support.terminal_text import print_exactly, say
 from batsched_py.support.text_table import print_table
 
 _Rows = list[dict[str, Any]]
@@ -76,15 +79,15 @@ def metrics(
         else:
             rows = _of_all(table, names)
         if by_user and not rows:
-            print(f"note: {file} names no users", file=sys.stderr)
+            say(f"note: {file} names no users")
         if by_site and not rows:
-            print(f"note: no PREFIX_run.json beside {file} tells of sites", file=sys.stderr)
+            say(f"note: no PREFIX_run.json beside {file} tells of sites")
     _show(rows, "json" if as_json else "csv" if as_csv else "text")
 
 
 def _of_prefix(file: Path) -> Path:
     """Return PREFIX_jobs.csv if PREFIX is given."""
-    return jobs_file(file) if file.is_dir() or not file.exists() else file
+    return jobs_file(file) if is_folder(file) or not os.path.exists(file) else file
 
 
 def _table(file: Path, nodes: int | None) -> JobTable:
@@ -92,6 +95,8 @@ def _table(file: Path, nodes: int | None) -> JobTable:
     if nodes is not None and nodes < 1:
         raise UsageError(f"--nodes {nodes}: expected a number of processors, at least 1")
     table = read_jobs(file, machine_size(file) if nodes is None else nodes)
+    if note := unknown_whole(file):
+        say(f"note: {note}")
     widest = int(table.size.max(initial=0))
     if table.nb_processors is not None and widest > table.nb_processors:
         raise UsageError(
@@ -100,18 +105,16 @@ def _table(file: Path, nodes: int | None) -> JobTable:
         )
     if left_out := int((~table.measured).sum()):
         ends = "" if table.rare[~table.measured].all() else ", of the warm-up or of the cool-down"
-        print(
+        say(
             f"note: {left_out} of {len(table.submit)} jobs are of rare behaviour{ends}; they load "
-            "the machine and are not measured",
-            file=sys.stderr,
+            "the machine and are not measured"
         )
     if not len(table.submit):
-        print(f"note: {file} has no jobs", file=sys.stderr)
+        say(f"note: {file} has no jobs")
     elif table.nb_processors is None:
-        print(
+        say(
             "note: the machine's size is unknown, so there is no utilisation and the like; give "
-            f"--nodes (nothing beside {file.name} tells it)",
-            file=sys.stderr,
+            f"--nodes (nothing beside {file.name} tells it)"
         )
     return table
 
@@ -185,13 +188,13 @@ def _needed(metric: Metric) -> str:
 
 def _show(rows: _Rows, form: str) -> None:
     if form == "json":
-        print(msgspec.json.format(msgspec.json.encode(rows), indent=1).decode())
+        print_exactly(msgspec.json.format(msgspec.json.encode(rows), indent=1).decode())
     elif rows and form == "csv":
         buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        print(buffer.getvalue(), end="")
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(rows[0])
+        writer.writerows(map(as_text, row.values()) for row in rows)
+        print_exactly(buffer.getvalue(), end="")
     elif rows:
         _show_text(rows)
 

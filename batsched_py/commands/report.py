@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,9 @@ import typer
 from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import make_folder_of, say_replaced
+from batsched_py.support.file_readers import is_file
 from batsched_py.support.signals import stop_signals
+from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -86,7 +87,7 @@ def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None)
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--output {output}: expected a name that ends with .html")
-    if not (folder / STORED).is_file():
+    if not is_file(folder / STORED):
         if by is not None:
             raise UsageError(f"--report {by}: {folder} is no campaign, whose report code can make")
         _write_run(folder, output, nodes)
@@ -97,7 +98,12 @@ def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None)
     make_folder_of(output or folder / PAGE)
     make_folder_of(folder / FOLDER / "_")
     if results.runs.empty:
-        raise UsageError(f"{folder}: no run has finished yet; watch it with --serve")
+        raise UsageError(
+            f"{folder}: no run that its {STORED} names has finished yet; watch it with --serve"
+        )
+    if left := results.unfinished:
+        number = f"{len(left)} of {results.nb_planned}"
+        say(f"note: {number} runs have not finished: there is no {left[0]}")
     made = report_of(results, by)
     _say_left_out(results, by)
     say_replaced([output or folder / PAGE, *folder.glob(f"{FOLDER}/*")])
@@ -109,7 +115,7 @@ def _say_left_out(results: CampaignResults, by: str | None) -> None:
     from batsched_py.report.campaign_report import code_left_out
 
     if by is None and (told := code_left_out(results)):
-        print(f"note: {told}", file=sys.stderr)
+        say(f"note: {told}")
 
 
 def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,7 @@ from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.settings import BACK_END, Run, Settings, check_outside
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
 from batsched_py.support.signals import stop_signals
+from batsched_py.support.terminal_text import one_line, say
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import describe
 from batsched_py.workload.log_archive import find_log
@@ -126,7 +126,7 @@ def _execute(
         print(f"back end {run.backend}:", flush=True)
     result = execute(path, run, folder, exchange)
     if replaced := replaced_run(prefix, result.settings):
-        print(f"note: {replaced}", file=sys.stderr)
+        say(f"note: {replaced}")
     paths = result.write(prefix)
     _report(result, run, paths if exchange is None else [*paths, exchange])
     return result
@@ -146,7 +146,7 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
         return
     write_whole(path, jobs.differences_csv(different, *names))
     for line in jobs.lines_by_kind(different, *names):
-        print(line)
+        print(one_line(line))
     elsewhere = sum(job.gravest.kind.another_schedule for job in different)
     if not elsewhere:
         print(f"{names[0]} and {names[1]}: the same schedule of all {total} jobs ({path})")
@@ -173,7 +173,7 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
             "depend on how long it lasts"
         )
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        say(f"note: {note}")
     print(f"rules: {describe(run.rules)}")
     overall = result.measured["overall"]
     print(

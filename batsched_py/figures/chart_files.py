@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError
+from batsched_py.figures.chart_texts import drawable
 from batsched_py.support import palette
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.memory_limit import prepare_drawing
@@ -70,7 +71,7 @@ def drawn_as(form: str, spec: dict[str, Any]) -> bytes:
     import vl_convert
 
     prepare_drawing()
-    spec = printable(spec)
+    spec = drawable(printable(spec))
     options: Any = {"config": LOOKS, "allowed_base_urls": []}
     match form:
         case "png":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import Any
 
-from batsched_py.errors import BatschedError, BudgetError, InvariantError
+from batsched_py.errors import BatschedError, BudgetError, InvariantError, ProtocolError
 from batsched_py.model.decisions import Decision, Kill, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.support.code_places import raised_at, waits_at
@@ -19,7 +19,7 @@ def mistake_of_policy(
     It came at ``now`` (seconds) from going through the ``decisions`` of a policy, or from carrying
     out the latest ``decision`` (None: there was none yet).
     """
-    if isinstance(error, BudgetError):
+    if isinstance(error, BudgetError | ProtocolError):  # the latter is the other side's
         return None
     from_policy = isinstance(decisions, GeneratorType) and decisions.gi_frame is None
     if from_policy or decision is None:

@@ -1,29 +1,24 @@
 """What Batsim 4.2 accepts from a scheduler, judged from the messages alone.
 
-The referee hears both sides of a conversation and refuses, with a reason, a reply on which Batsim
-would abort. It judges ``as Batsim`` does, or, for what we send ourselves, strictly: then it also
-refuses what Batsim takes but cannot have been meant, and what Batsim 4.2.0 does not survive later.
+A reply on which Batsim would abort is refused, with a reason.
 
-Source: the protocol as observed from Batsim 4.2.0. What the messages do not show is not judged:
-machines that sleep, and whether energy is accounted for (which the caller may say).
+Source: the protocol as observed from Batsim 4.2.0.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from heapq import heappush
 from math import inf
 from typing import Any
-
-import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.dynamic_registration import Registration, split_id
-from batsched_py.support.name_set import UsedNames
-from batsched_py.support.processor_sets import from_text, to_text
+from batsched_py.protocol.referee_state import LiveJob, RefereeState
+from batsched_py.support.processor_sets import to_text
 from batsched_py.workload.profile_types import profile_type
 
 TERMINAL = ("COMPLETED_", REJECTED)
@@ -33,53 +28,19 @@ _LEAST_DELAY = 5e-7
 """Seconds; less than that is 0 once Batsim has rounded it to six decimals."""
 
 
-class _LiveJob(msgspec.Struct, gc=False):
-    """A job that the scheduler may speak of."""
+class DecisionChecks:
+    """Checks each reply of the scheduler, and notes in ``state`` what it asks for.
 
-    size: int
-    profile: str
-    content: dict[str, Any]
-    """The profile as written, which the job keeps when it is released."""
-    running: bool = False
-    alloc: int = 0
-    """Processors while it runs."""
-
-
-class Referee:
-    """Refuses replies that Batsim would not accept; see the module's text.
-
-    ``strict`` is for what we send. ``energy`` says whether Batsim was started with ``--energy``,
-    which its messages do not tell (None: not known, and not judged).
+    For ``strict`` and ``energy`` see :class:`~batsched_py.protocol.referee.Referee`.
     """
 
-    def __init__(self, *, strict: bool = True, energy: bool | None = None) -> None:
+    def __init__(self, state: RefereeState, *, strict: bool, energy: bool | None) -> None:
+        self._state = state
         self._strict = strict
         self._energy = energy
-        self._heard = -inf
-        """Time of the last message from Batsim."""
-        self._now = -inf
-        self._ended = False
-        self._jobs: dict[str, _LiveJob] = {}
-        self._rejected: list[tuple[str, str]] = []
-        """Ids of jobs and their profiles, which are released with the next message."""
-        self._past = UsedNames()
-        self._machines = 0
-        self._used = 0
-        self._unavailable = 0
-        self._sharing = False
-        self._exact = False
-        """Whether the other side is our simulator, which reads all digits and any id."""
-        self._storages: set[int] = set()
-        self._registration = Registration(dynamic=False, profile_reuse=False)
         self._dynamic_profiles: set[tuple[str, str]] = set()
-        self._hear: dict[type, Callable[[Any], None]] = {
-            m.SimulationBegins: self._begins,
-            m.SimulationEnds: self._ends,
-            m.JobSubmitted: self._submitted,
-            m.JobCompleted: self._completed,
-            m.Notify: self._notified,
-        }
-        self._judge: dict[type, Callable[[Any], None]] = {
+        """Those registered with which a job crashes Batsim."""
+        self._checks: dict[type, Callable[[Any], None]] = {
             m.ExecuteJob: self._execute,
             m.RejectJob: self._reject,
             m.KillJob: self._kill,
@@ -95,103 +56,46 @@ class Referee:
             m.Answer: self._answer,
         }
 
-    def heard(self, message: m.Message) -> None:
-        """Take note of a message from Batsim."""
-        self._heard = self._now = message.now
-        while self._rejected:
-            self._release(*self._rejected.pop())
-        for event in message.events:
-            hear = self._hear.get(type(event))
-            if hear is not None:
-                hear(event)
-
     def check(self, reply: m.Message) -> None:
         """Take note of the scheduler's reply; raises :class:`ProtocolError` if it is refused."""
-        if self._strict and (not self._now <= reply.now < inf or reply.further):
+        state = self._state
+        if self._strict and (not state.now <= reply.now < inf or reply.further):
             raise ProtocolError(
-                f"the reply at {self._now} has now = {reply.now} and the further members "
+                f"the reply at {state.now} has now = {reply.now} and the further members "
                 f"{list(reply.further or ())}: expected the same time or a later one, and none"
             )
-        self._registration.message_begins()
+        if reply.now > state.heard:
+            state.slow = True
+        state.registration.message_begins()
         for decision in reply.events:
             self._check(decision, reply.now)
 
     def _check(self, decision: m.Event, reply_now: float) -> None:
-        time = decision.timestamp
+        state, time = self._state, decision.timestamp
         if not time <= reply_now:
             raise ProtocolError(
                 f"{decision.tag} at {time} is later than the reply's now, {reply_now}"
             )
-        if self._strict and (time < self._now or decision.further):
+        if self._strict and (time < state.now or decision.further):
             raise ProtocolError(
                 f"{decision.tag} at {time} with the further members "
-                f"{list(decision.further or ())}: expected a time from {self._now} on, and none"
+                f"{list(decision.further or ())}: expected a time from {state.now} on, and none"
             )
-        if time > self._now:
-            self._now = time
+        if time > state.now:
+            state.now = time
         kind = type(decision)
-        judge = self._judge.get(kind)
-        if judge is None:
+        check = self._checks.get(kind)
+        if check is None:
             raise ProtocolError(f"{kind.__name__} is no decision of Batsim's protocol")
-        if not self._ended:
-            judge(decision)
+        if not state.ended:
+            check(decision)
         elif kind is not m.Notify:
             raise ProtocolError(f"{decision.tag}: the simulation has ended, this comes too late")
 
-    # From Batsim ---------------------------------------------------------------------------------
-
-    def _begins(self, event: m.SimulationBegins) -> None:
-        self._machines = (1 << event.nb_compute_resources) - 1
-        self._sharing = event.allow_compute_sharing
-        self._exact = bool(event.config.get("exact-times"))
-        self._storages = {storage.get("id", -1) for storage in event.storage_resources}
-        self._registration = Registration(
-            dynamic=bool(event.config.get("dynamic-jobs-enabled")),
-            profile_reuse=bool(event.config.get("profile-reuse-enabled")),
-        )
-        for workload, profiles in event.profiles.items():
-            self._registration.load(workload, profiles)
-
-    def _ends(self, event: m.SimulationEnds) -> None:
-        self._ended = True
-
-    def _submitted(self, event: m.JobSubmitted) -> None:
-        if event.job_id not in self._jobs:  # else the echo of a registration
-            self._add_job(event.job_id, event.job)
-
-    def _completed(self, event: m.JobCompleted) -> None:
-        job = self._jobs.pop(event.job_id, None)
-        if job is not None:
-            self._past.add(event.job_id)
-            self._used &= ~job.alloc
-            self._release(event.job_id, job.profile)
-
-    def _release(self, job_id: str, profile: str) -> None:
-        if self._registration.releases:
-            self._registration.release(job_id.partition("!")[0], profile)
-
-    def _notified(self, event: m.Notify) -> None:
-        if event.type == "event_machine_unavailable":
-            self._unavailable |= from_text(event.details.get("resources", ""))
-        elif event.type == "event_machine_available":
-            self._unavailable &= ~from_text(event.details.get("resources", ""))
-
     # Decisions on jobs ---------------------------------------------------------------------------
 
-    def _add_job(self, job_id: str, job: m.JobDescription) -> None:
-        content = self._profile(job_id, job.profile)
-        self._jobs[job_id] = _LiveJob(job.size, job.profile, content)
-
-    def _known(self, job_id: str, doing: str) -> _LiveJob:
-        job = self._jobs.get(job_id)
-        if job is None:
-            split_id(job_id, doing)
-            why = "has ended" if job_id in self._past else "was never submitted"
-            raise ProtocolError(f"{doing}: job {job_id!r} {why}")
-        return job
-
-    def _waiting(self, job_id: str, doing: str) -> _LiveJob:
-        job = self._known(job_id, doing)
+    def _waiting(self, job_id: str, doing: str) -> LiveJob:
+        job = self._state.known(job_id, doing)
         if job.running:
             raise ProtocolError(f"{doing}: job {job_id!r} runs already")
         return job
@@ -214,10 +118,10 @@ class Referee:
             )
         self._check_free(decision)
         for label, storage in (decision.storage_mapping or {}).items():
-            if storage not in self._storages:
+            if storage not in self._state.storages:
                 raise ProtocolError(
                     f"EXECUTE_JOB: the storage {label!r} of job {decision.job_id} was mapped to "
-                    f"{storage!r}, expected one of {sorted(self._storages)}"
+                    f"{storage!r}, expected one of {sorted(self._state.storages)}"
                 )
         workload = decision.job_id.partition("!")[0]
         if (workload, job.profile) in self._dynamic_profiles:
@@ -225,58 +129,63 @@ class Referee:
                 f"EXECUTE_JOB: job {decision.job_id} has the composed profile {job.profile!r}, "
                 "which was registered dynamically: Batsim 4.2.0 crashes on it"
             )
-        job.running, job.alloc = True, alloc
-        self._used |= alloc
+        job.running, job.alloc, job.held = True, alloc, alloc
+        self._state.used |= alloc
 
     def _check_free(self, decision: m.ExecuteJob) -> None:
-        alloc = decision.alloc
-        in_use = 0 if self._sharing else self._used
-        if alloc & in_use and self._now > self._heard:
+        state, alloc = self._state, decision.alloc
+        in_use = 0 if state.sharing else state.used
+        if alloc & in_use and state.now > state.heard:
             # Later than the last message: what ran may have ended, and we shall hear of it.
-            for job in self._jobs.values():
-                job.alloc &= ~alloc
+            for job in state.jobs.values():
+                job.held &= ~alloc
             in_use = 0
-        unfit = alloc & (~self._machines | self._unavailable | in_use)
+        unfit = alloc & (~state.machines | state.unavailable | in_use)
         if unfit:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} was given {to_text(unfit)!r}, which is in "
                 "use, not available, or does not exist"
             )
 
-    def _profile(self, job_id: str, name: str, job: _LiveJob | None = None) -> dict[str, Any]:
-        if job is not None and name == job.profile:
-            return job.content
-        return self._registration.content(job_id.partition("!")[0], name) or {}
-
-    def _shares_work(self, decision: m.ExecuteJob, job: _LiveJob) -> bool:
+    def _shares_work(self, decision: m.ExecuteJob, job: LiveJob) -> bool:
         """Tell whether any number of processors will do: the work is shared among them."""
-        names = [job.profile]
-        for name in names:
-            profile = self._profile(decision.job_id, name, job)
-            parts = profile.get("seq", [])
-            if not parts and profile.get("type") != "parallel_homogeneous_total":
-                return False
-            names += [part for part in parts if part not in names]
-        return True
+        return all(
+            _parts(profile) or profile.get("type") == "parallel_homogeneous_total"
+            for _, profile in self._profiles(decision.job_id, job)
+        )
+
+    def _profiles(self, job_id: str, job: LiveJob) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the profile of a job and all that it is composed of, each once, with its name."""
+        names = {job.profile: None}  # a dict as an ordered set
+        left = [job.profile]
+        while left:
+            name = left.pop()
+            profile = self._state.profile(job_id, name, job)
+            yield name, profile
+            left += [part for part in dict.fromkeys(_parts(profile)) if part not in names]
+            names |= dict.fromkeys(left)
 
     def _reject(self, decision: m.RejectJob) -> None:
-        self._waiting(decision.job_id, "REJECT_JOB")
-        self._rejected.append((decision.job_id, self._jobs.pop(decision.job_id).profile))
-        self._past.add(decision.job_id)
+        state, job_id = self._state, decision.job_id
+        job = self._waiting(job_id, "REJECT_JOB")
+        del state.jobs[job_id]
+        state.rejected.append((job_id, job.profile))
+        state.past.add(job_id)
 
     def _kill(self, decision: m.KillJob) -> None:
         if not decision.job_ids:
             raise ProtocolError("KILL_JOB: the list of jobs is empty")
         for job_id in decision.job_ids:
-            if not self._known(job_id, "KILL_JOB").running:
+            if not self._state.known(job_id, "KILL_JOB").running:
                 raise ProtocolError(f"KILL_JOB: job {job_id!r} does not run")
+            self._state.kills.add(job_id)
 
     def _set_metadata(self, decision: m.SetJobMetadata) -> None:
-        self._known(decision.job_id, "SET_JOB_METADATA")
+        self._state.known(decision.job_id, "SET_JOB_METADATA")
         check_metadata(decision)
 
     def _change_state(self, decision: m.ChangeJobState) -> None:
-        job = self._known(decision.job_id, "CHANGE_JOB_STATE")
+        job = self._state.known(decision.job_id, "CHANGE_JOB_STATE")
         if decision.job_state.startswith(TERMINAL):
             raise ProtocolError(
                 f"CHANGE_JOB_STATE: Batsim 4.2.0 aborts when job {decision.job_id} is set to "
@@ -285,16 +194,13 @@ class Referee:
         job.running = decision.job_state == "RUNNING"
 
     def _to_job(self, decision: m.ToJobMsg) -> None:
-        job = self._known(decision.job_id, "TO_JOB_MSG")
-        names = [job.profile]
-        for name in names:
-            profile = self._profile(decision.job_id, name, job)
-            names += [part for part in profile.get("seq", []) if part not in names]
+        job = self._state.known(decision.job_id, "TO_JOB_MSG")
+        for name, profile in self._profiles(decision.job_id, job):
             if profile.get("type") != "recv":
                 continue
             for target in ("success", "failure", "timeout"):
                 wanted = profile.get(target)
-                if wanted is not None and not self._profile(decision.job_id, wanted):
+                if isinstance(wanted, str) and not self._state.profile(decision.job_id, wanted):
                     raise ProtocolError(
                         f"TO_JOB_MSG: the {target} of the profile {name!r} is {wanted!r}, which "
                         "Batsim has dropped, since no job refers to it"
@@ -303,17 +209,19 @@ class Referee:
     # Other decisions -----------------------------------------------------------------------------
 
     def _call_later(self, decision: m.CallMeLater) -> None:
-        if not self._now < decision.time < inf:
+        state = self._state
+        if not state.now < decision.time < inf:
             raise ProtocolError(
-                f"CALL_ME_LATER: {decision.time} is not later than the current time {self._now}"
+                f"CALL_ME_LATER: {decision.time} is not later than the current time {state.now}"
             )
+        heappush(state.calls, decision.time)
 
     def _register_profile(self, decision: m.RegisterProfile) -> None:
-        self._registration.add_profile(decision)
+        self._state.registration.add_profile(decision)
         kind = decision.profile.get("type")
         known_type = profile_type(kind)
         delay = decision.profile.get("delay")
-        least = 0 if self._exact else _LEAST_DELAY
+        least = 0 if self._state.exact else _LEAST_DELAY
         if self._strict and (
             known_type is None
             or (kind == "delay" and not (isinstance(delay, float | int) and delay > least))
@@ -332,24 +240,26 @@ class Referee:
         self._dynamic_profiles.add((decision.workload_name, decision.profile_name))
 
     def _register_job(self, decision: m.RegisterJob) -> None:
-        job_id, job = decision.job_id, decision.job
-        self._registration.check_job(decision)
-        if self._strict and not self._exact and _BREAKING.search(job_id):
+        state, job_id, job = self._state, decision.job_id, decision.job
+        state.registration.check_job(decision)
+        if self._strict and not state.exact and _BREAKING.search(job_id):
             raise ProtocolError(
                 f"REGISTER_JOB: job {job_id!r}: Batsim 4.2.0 aborts on an id with one of "
                 '( ) | } , " \\ or a line break in it'
             )
-        if job_id in self._jobs or job_id in self._past:
+        if job_id in state.jobs or job_id in state.past:
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
-        if self._strict and job.submit_time > self._now:
+        if self._strict and job.submit_time > state.now:
             raise ProtocolError(
                 f"REGISTER_JOB: job {job_id!r} has subtime {job.submit_time}, but Batsim submits "
-                f"it now, at {self._now}"
+                f"it now, at {state.now}"
             )
-        self._add_job(job_id, job)
+        state.add_job(job_id, job)
+        if state.acknowledged:
+            state.echoes[job_id] = job
 
     def _registration_notice(self, decision: m.Notify) -> None:
-        self._registration.notified(decision)
+        self._state.registration.notified(decision)
 
     def _needs_energy(self, doing: str) -> None:
         if self._energy is False:
@@ -362,6 +272,7 @@ class Referee:
                 f"SET_RESOURCE_STATE: {to_text(decision.resources)!r} to {decision.state!r}, "
                 "expected machines and the number of a pstate as text"
             )
+        self._state.switches.append((decision.resources, decision.state))
 
     def _query(self, decision: m.Query) -> None:
         if list(decision.requests) != ["consumed_energy"]:
@@ -369,9 +280,16 @@ class Referee:
                 f"QUERY: {list(decision.requests)} is not supported, expected consumed_energy"
             )
         self._needs_energy("QUERY")
+        self._state.nb_queries += 1
 
     def _answer(self, decision: m.Answer) -> None:
         """Batsim reads an answer and does nothing with it."""
+
+
+def _parts(profile: dict[str, Any]) -> list[str]:
+    """Return the names of the profiles that a profile is composed of."""
+    parts = profile.get("seq")
+    return [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
 
 
 def check_mapping(decision: m.ExecuteJob, size: int) -> list[int]:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from batsched_py.errors import InvariantError
+from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.job import Job
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.message_json import six_decimals_up
+from batsched_py.support.json_values import shown
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 PLACED = "placed"
@@ -93,7 +94,8 @@ class DilatedJobs:
         """Yield what lets ``job``, which runs by now, run in its form.
 
         ``speed`` is that of the slowest of its processors, relative to the reference. Raises
-        :class:`InvariantError` for a profile that cannot be dilated.
+        :class:`InvariantError` for a profile that cannot be dilated, :class:`ProtocolError` for
+        what is none.
         """
         description, content = self._waiting.pop(job.id)
         name = placed_id(job.id)
@@ -106,7 +108,13 @@ class DilatedJobs:
         if not self._reuse:  # Batsim forgets a profile with its first job
             profile += f"#{name}"
         computed = speed / _NOISE**2 if self._six_decimals else speed
-        longer = dilated(content, job, description.size, computed, self._flops * computed)
+        try:
+            longer = dilated(content, job, description.size, computed, self._flops * computed)
+        except (KeyError, TypeError):
+            raise ProtocolError(
+                f"the profile {description.profile!r} of job {job.id} is {shown(content)}: "
+                "expected one of Batsim's, with numbers"
+            ) from None
         walltime = _walltime(job, longer, self._six_decimals)
         if profile not in self._registered:
             if self._reuse:

@@ -34,6 +34,8 @@ def _is_batsim_5(first: bytes) -> bool:
 
 def _is_hello(first: bytes) -> bool:
     """Tell whether a message in JSON is one of Batsim 5: its events have an ``event_type``."""
+    if b"event_type" not in first:
+        return False
     try:
         events = parse_json(first, dict[str, Any], "hello", ProtocolError)["events"]
         return any("event_type" in event for event in events)

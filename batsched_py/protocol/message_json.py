@@ -1,20 +1,25 @@
 """JSON of Batsim's protocol, version 4, to structs and back.
 
 The codec knows the shape of messages, not what is allowed when: that is for the two partners
-and for :mod:`batsched_py.protocol.decision_checks`.
+and for :mod:`batsched_py.protocol.referee`.
 """
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any, TypeVar
 
 import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.support.json_values import shown, whole
-from batsched_py.support.processor_sets import from_text, to_text
+from batsched_py.support.file_readers import parse_json
+from batsched_py.support.json_values import is_integer, shown, whole
+from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text, to_text
+
+MOST_BYTES = 2**29
+"""Size of the largest message that is taken: of 3 million jobs submitted at one instant."""
+MOST_EVENTS = 4_000_000
+"""Events of the largest message that is taken."""
 
 EVENTS: dict[str, type[m.Event]] = {
     kind.tag: kind
@@ -69,18 +74,18 @@ _MEMBERS = {  # dict as an ordered set
 }
 
 
-def decode_events(raw: bytes | str) -> m.Message:
-    """Read a message from Batsim.
+def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
+    """Read a message from Batsim, whose machines and storages are below ``nb_resources``.
 
     Unknown events become :class:`UnknownEvent`, unknown members are kept in ``further``. Raises
-    :class:`ProtocolError` for what is no message.
+    :class:`ProtocolError` for what is no message, and for numbers out of range.
     """
-    return _decode(raw, EVENTS, "from Batsim")
+    return _decode(raw, EVENTS, "from Batsim", nb_resources)
 
 
-def decode_decisions(raw: bytes | str) -> m.Message:
+def decode_decisions(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
     """Read a scheduler's reply. Raises :class:`ProtocolError`, also for unknown decisions."""
-    return _decode(raw, DECISIONS, "from the scheduler")
+    return _decode(raw, DECISIONS, "from the scheduler", nb_resources)
 
 
 def encode_decisions(message: m.Message) -> bytes:
@@ -94,16 +99,19 @@ def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
     return msgspec.json.encode(content if exact else _six_decimals(content))
 
 
-def job_from_json(job: dict[str, Any]) -> m.JobDescription:
-    """Read the JSON of a job; raises :class:`ProtocolError` if a field is missing or wrong."""
+def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
+    """Read the JSON of a job; raises :class:`ProtocolError` if a field is missing or wrong, with
+    ``where`` before what is wrong."""
     if not isinstance(job, dict):
-        raise ProtocolError(f"job is {job!r}, expected an object")
-    fields = {name: job[name] for name in _JOB_FIELDS if name in job}
-    extra = {name: value for name, value in job.items() if name not in _JOB_FIELDS}
+        raise ProtocolError(f"{where}job is {shown(job)}, expected an object")
+    extra, fields = dict(job), {}
+    for name in _JOB_FIELDS:
+        if name in extra:
+            fields[name] = extra.pop(name)
     if fields.get("walltime") == -1:  # Batsim's way to say: none; goes on as it came
         extra["walltime"] = fields.pop("walltime")
     fields["extra"] = extra
-    return _convert(fields, m.JobDescription, f"job {job.get('id')!r}")
+    return _convert(fields, m.JobDescription, f"{where}job {shown(job.get('id'))}")
 
 
 def job_to_json(job: m.JobDescription) -> dict[str, Any]:
@@ -137,11 +145,11 @@ def six_decimals_up(time: float) -> float:
 # Reading -------------------------------------------------------------------------------------
 
 
-def _decode(raw: bytes | str, kinds: dict[str, type[m.Event]], source: str) -> m.Message:
-    try:
-        content: Any = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise ProtocolError(f"message {source} is not one of the protocol: {error}") from None
+def _decode(
+    raw: bytes | str, kinds: dict[str, type[m.Event]], source: str, nb_resources: int
+) -> m.Message:
+    where = f"message {source} is not one of the protocol"
+    content = parse_json(raw, Any, where, ProtocolError, unique_names=True)
     if not isinstance(content, dict):
         raise ProtocolError(
             f"message {source} is not one of the protocol: {shown(content)}, expected an object "
@@ -149,22 +157,26 @@ def _decode(raw: bytes | str, kinds: dict[str, type[m.Event]], source: str) -> m
         )
     now = _time(content, "now", f"message {source}")
     events = content.get("events")
-    if not isinstance(events, list):
-        raise ProtocolError(f"message {source}: events is {shown(events)}, expected an array")
+    if not isinstance(events, list) or len(events) > MOST_EVENTS:
+        count = f" of {len(events)}" if isinstance(events, list) else ""
+        raise ProtocolError(
+            f"message {source}: events is {shown(events)}{count}, expected an array of at most "
+            f"{MOST_EVENTS}"
+        )
     further = None
     if len(content) > len(_ENVELOPE):
         further = {name: value for name, value in content.items() if name not in _ENVELOPE}
     read: list[m.Event] = []
     try:
         for event in events:
-            read.append(_event(event, kinds, source))
+            read.append(_event(event, kinds, source, nb_resources))
     except ProtocolError as error:
         place = f"event {len(read) + 1} of {len(events)}, at {now:f} s"
         raise ProtocolError(f"{error} ({place})") from None
     return m.Message(now, read, further)
 
 
-def _event(event: Any, kinds: dict[str, type[m.Event]], source: str) -> m.Event:
+def _event(event: Any, kinds: dict[str, type[m.Event]], source: str, nb_resources: int) -> m.Event:
     if not isinstance(event, dict):
         raise ProtocolError(f"an event {source} is {shown(event)}, expected an object")
     name = event.get("type")
@@ -184,12 +196,17 @@ def _event(event: Any, kinds: dict[str, type[m.Event]], source: str) -> m.Event:
         return m.UnknownEvent(timestamp=timestamp, type=name, data=data)
     if not isinstance(data, dict):
         raise ProtocolError(f"{where}: data is {shown(data)}, expected an object")
-    fields = _fields(kind, dict(data), where)
+    fields = _fields(kind, dict(data), where, nb_resources)
     fields["timestamp"] = timestamp
-    return _convert(fields, kind, where)
+    read = _convert(fields, kind, where)
+    if kind is m.SimulationBegins:
+        _check_resources(read, where)  # type: ignore[arg-type]
+    return read
 
 
-def _fields(kind: type[m.Event], data: dict[str, Any], where: str) -> dict[str, Any]:
+def _fields(
+    kind: type[m.Event], data: dict[str, Any], where: str, nb_resources: int
+) -> dict[str, Any]:
     """Turn the members of ``data`` into the fields of the struct."""
     if kind is m.Notify:
         return {"type": data.pop("type", None), "details": data}
@@ -209,29 +226,46 @@ def _fields(kind: type[m.Event], data: dict[str, Any], where: str) -> dict[str, 
         data["further"] = {name: data.pop(name) for name in list(data) if name not in members}
     for name in ("alloc", "resources"):
         if name in data:
-            data[name] = _machines(data[name], f"{where}: {name}")
+            data[name] = _machines(data[name], f"{where}: {name}", nb_resources)
     if "job" in data:
-        data["job"] = job_from_json(data["job"])
+        data["job"] = job_from_json(data["job"], f"{where}: ")
     return data
 
 
-def _machines(value: Any, what: str) -> int:
+def _machines(value: Any, what: str, nb_resources: int) -> int:
     try:
-        return from_text(value)
+        return from_text(value, nb_resources)
     except ProtocolError as error:
         raise ProtocolError(f"{what}: {error}") from None
 
 
+def _check_resources(begins: m.SimulationBegins, where: str) -> None:
+    """Raise :class:`ProtocolError` unless as many resources are listed as were announced."""
+    nb_machines, nb_storages = begins.nb_compute_resources, begins.nb_storage_resources
+    if begins.nb_resources != nb_machines + nb_storages:
+        raise ProtocolError(
+            f"{where}: {begins.nb_resources} resources, expected as many as the {nb_machines} that "
+            f"compute and the {nb_storages} storages"
+        )
+    for name, listed, first, count in (
+        ("compute_resources", begins.compute_resources, 0, nb_machines),
+        ("storage_resources", begins.storage_resources, nb_machines, nb_storages),
+    ):
+        ids = [resource.get("id") for resource in listed]
+        if ids != list(range(first, first + count)) or not all(map(is_integer, ids)):
+            raise ProtocolError(
+                f"{where}: {name} has {len(ids)} resources with the ids {shown(ids)}: expected "
+                f"{count}, with ids from {first} on"
+            )
+
+
 def _time(content: dict[str, Any], name: str, where: str) -> float:
     value = content.get(name)
-    if type(value) is float or type(value) is int:
-        try:
-            time = float(value)
-        except OverflowError:
-            time = float("inf")
-        if isfinite(time):
-            return time
-    raise ProtocolError(f"{where}: {name} is {shown(value)}, expected a number (seconds)")
+    if (type(value) is float or type(value) is int) and abs(value) <= m.MOST_SECONDS:
+        return float(value)
+    raise ProtocolError(
+        f"{where}: {name} is {shown(value)}, expected a number (seconds, at most {m.MOST_SECONDS})"
+    )
 
 
 _T = TypeVar("_T")

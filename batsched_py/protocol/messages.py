@@ -11,9 +11,19 @@ Source: the protocol as observed from Batsim 4.2.0.
 from __future__ import annotations
 
 from math import inf
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+
+from batsched_py.support.processor_sets import MOST_PROCESSORS
+
+MOST_SECONDS = 2**53
+"""Times are at most this: beyond, a float does not tell a second from the next.
+
+The codec holds what comes to it, as to all ranges below; structs made here are not checked.
+"""
+Seconds = Annotated[float, msgspec.Meta(ge=-MOST_SECONDS, le=MOST_SECONDS)]
+NbResources = Annotated[int, msgspec.Meta(ge=0, le=MOST_PROCESSORS)]
 
 
 class JobDescription(
@@ -23,11 +33,12 @@ class JobDescription(
 
     id: str
     """``WORKLOAD!NAME``."""
-    submit_time: float
-    size: int
-    """Number of processors."""
+    submit_time: Seconds
+    """Batsim submits at 0 what is before that."""
+    size: Annotated[int, msgspec.Meta(ge=0)]
+    """Number of processors. Batsim loads jobs of none, which cannot run."""
     profile: str
-    walltime: float | None = None
+    walltime: Annotated[float, msgspec.Meta(ge=0)] | None = None
     """Kill limit, None = no limit."""
     estimate: float | None = None
     """Run time that policies are told; None = they are told the walltime."""
@@ -80,9 +91,9 @@ class SimulationBegins(Event, kw_only=True):
     """The simulation starts: the platform, the options and the static workloads."""
 
     tag = "SIMULATION_BEGINS"
-    nb_resources: int
-    nb_compute_resources: int
-    nb_storage_resources: int = 0
+    nb_resources: NbResources
+    nb_compute_resources: NbResources
+    nb_storage_resources: NbResources = 0
     allow_compute_sharing: bool = False
     allow_storage_sharing: bool = True
     config: dict[str, Any]
@@ -195,7 +206,7 @@ class ExecuteJob(Event, kw_only=True, eq=False, gc=False):
     job_id: str
     alloc: int
     mapping: dict[str, Any] | None = None
-    storage_mapping: dict[str, Any] | None = None
+    storage_mapping: dict[str, int] | None = None
     additional_io_job: dict[str, Any] | None = None
 
 
@@ -217,7 +228,7 @@ class CallMeLater(Event, kw_only=True):
     """Ask for a REQUESTED_CALL at ``time``, strictly later than now (wire name: timestamp)."""
 
     tag = "CALL_ME_LATER"
-    time: float
+    time: Seconds
 
 
 class SetJobMetadata(Event, kw_only=True):

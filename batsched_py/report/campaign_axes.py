@@ -11,6 +11,7 @@ import msgspec
 import pandas as pd
 
 from batsched_py.report.formatting import is_nothing, spoken
+from batsched_py.support.terminal_text import one_line
 
 REPEATED = ("replication", "seed", "shake")
 """Axes over whose values means are taken: they repeat a run and do not change the question."""
@@ -107,7 +108,7 @@ def short_names(values: Iterable[Any]) -> dict[Any, str]:
         alone = (form for form, count in zip(of, often, strict=False) if count[form] == 1)
         return next(alone, of[-1])
 
-    return {value: shortest(of) for value, of in forms.items()}
+    return {value: one_line(shortest(of)) for value, of in forms.items()}
 
 
 def _text(value: Any) -> str:

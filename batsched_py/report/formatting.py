@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report.document import Column, Table, Verdict
+from batsched_py.support.terminal_text import one_line
 
 NOTHING = "\N{EN DASH}"
 """What stands where there is no value."""
@@ -46,7 +47,7 @@ def shown_value(value: Any, column: Column) -> str:
 
 def spoken(name: str) -> str:
     """Return the name of a metric or an axis as words."""
-    return name.replace("_", " ")
+    return one_line(name.replace("_", " "))
 
 
 def listed(items: Iterable[Any]) -> str:
@@ -73,7 +74,7 @@ def is_numeric(table: Table, column: Column) -> bool:
 
 def heading(column: Column) -> str:
     """Return the heading of a column."""
-    return column.title or column.name
+    return one_line(column.title or column.name)
 
 
 def headings(table: Table) -> list[str]:
@@ -89,7 +90,7 @@ def rows_of(table: Table) -> list[list[str]]:
     """Return the shown cells of all rows as texts, with a line break before what stands below."""
     columns = [
         [
-            f"{shown_value(value, column)}\n{below}".strip()
+            f"{one_line(shown_value(value, column))}\n{one_line(below)}".strip()
             for value, below in zip(
                 table.frame[column.name], texts_below(table, column), strict=True
             )

@@ -6,8 +6,6 @@ in a file of their own, ``PREFIX_users.csv``, a row per job in order of submissi
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from itertools import compress
 from math import isnan, nan
@@ -17,6 +15,7 @@ from batsched_py.protocol.batsim_jobs_columns import SECONDS
 from batsched_py.protocol.dilated_jobs import placed_id
 from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, RARE
+from batsched_py.support.csv_fields import csv_line
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
@@ -90,15 +89,13 @@ class UsersTable:
 
     def csv(self) -> str:
         """Return the text of the file."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
         shown = [*(True for _ in ADDED_COLUMNS), *self._carried]
         names = compress((*ADDED_COLUMNS, *FURTHER_COLUMNS), shown)
-        writer.writerow(("job_id", "workload_name", *names))
+        lines = [csv_line(("job_id", "workload_name", *names))]
         for job_id, texts in self._rows():
             workload, _, name = job_id.partition("!")
-            writer.writerow((name, workload, *compress(texts, shown)))
-        return buffer.getvalue()
+            lines.append(csv_line((name, workload, *compress(texts, shown))))
+        return "".join(lines)
 
     def _add(self, job_id: str, texts: list[str]) -> None:
         self._latest.append((job_id, texts))

@@ -16,7 +16,7 @@ from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
 from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
-from batsched_py.results.run_files import SUFFIX, beside, ends_of, sites_of
+from batsched_py.results.run_files import SUFFIX, beside, sites_of
 from batsched_py.results.site_columns import SiteColumns
 from batsched_py.support.file_readers import csv_rows, numbered_csv_rows, read_text
 from batsched_py.support.processor_sets import from_text
@@ -42,10 +42,10 @@ def read_jobs(
 
     Where it has no users, ``PREFIX_users.csv`` beside it has our columns; without that, it is not
     known who submitted a job, nor when it was recorded. Where it does not say which jobs are
-    measured, it follows from their behaviour and from warm-up and cool-down in
-    ``PREFIX_run.json``, which has the ``sites`` too unless they are given. Columns that are not
-    ``needed`` may be missing, others may be there. Raises :class:`InputError`, which names file,
-    line and column, for what is no such file.
+    measured, it follows from their behaviour. ``PREFIX_run.json`` has the ``sites`` unless they are
+    given. Columns that are not ``needed`` may be missing, others may be there. Raises
+    :class:`InputError`, which names file, line and column, for what is no such file, and if the
+    run is not whole (:mod:`.whole_run`).
     """
     path = Path(path)
     text = read_text(path)
@@ -57,11 +57,10 @@ def read_jobs(
         numbers, texts = _each_job_once(numbers, texts)
         _check_header(path, [*numbers, *texts], needed)
         sites = sites_of(path) if sites is None else sites
-        table = _table(numbers, texts, nb_processors, needed, sites)
+        return _table(numbers, texts, nb_processors, needed, sites)
     except (ValueError, ProtocolError) as error:
         _raise_first_fault(path, text, [n for n in needed if n != "user" or users is None])
         raise InputError(f"{path}: {error}") from None
-    return table if MEASURED in numbers else table.without_ends(*ends_of(path))
 
 
 def jobs_of(lines: Iterable[str], nb_processors: int | None = None, sites: Sites = ()) -> JobTable:

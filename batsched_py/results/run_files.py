@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,8 +10,11 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError, parameter, unreadable
-from batsched_py.support.processor_sets import from_text, to_text
+from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
+from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
+from batsched_py.support.file_readers import csv_rows, is_file, read_text
+from batsched_py.support.json_values import shown
+from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text, to_text
 from batsched_py.workload.sites import SiteDescription, Sites
 
 SUFFIX = "_jobs.csv"
@@ -23,32 +25,24 @@ def beside(path: Path, name: str) -> Path | None:
     if not path.name.endswith(SUFFIX):
         return None
     other = path.with_name(f"{path.name.removesuffix(SUFFIX)}_{name}")
-    return other if other.is_file() else None
-
-
-def read_text(path: Path) -> str:
-    """Return the content of a file; raises :class:`InputError`, or :class:`UsageError` if there is
-    none."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is no text in UTF-8") from None
+    return other if is_file(other) else None
 
 
 def stored_settings(path: Path) -> dict[str, Any]:
     """Return what ``PREFIX_run.json`` beside ``PREFIX_jobs.csv`` holds, nothing if there is none.
 
-    Raises :class:`InputError` for one that is not what ``simulate`` writes.
+    Raises :class:`InputError` unless the run is whole, see :mod:`.whole_run`.
     """
     stored = beside(path, "run.json")
-    if stored is None:
-        return {}
-    try:
-        return msgspec.json.decode(read_text(stored), type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise InputError(f"{stored}: not what simulate writes: {error}") from None
+    return {} if stored is None else run_settings(stored)
+
+
+def unknown_whole(path: Path) -> str | None:
+    """Return a note if ``PREFIX_jobs.csv`` is one of ours without its ``PREFIX_run.json``."""
+    header = read_text(path).partition("\n")[0].split(",")
+    if "session" not in header or beside(path, "run.json") is not None:
+        return None
+    return f"whether {path} is whole is not known: no _run.json is beside it"
 
 
 def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
@@ -57,25 +51,18 @@ def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
     ``settings`` are those of its ``PREFIX_run.json``. None if there are no files.
     """
     path = Path(f"{prefix}{SUFFIX}")
-    if not path.is_file():
+    if not is_file(path):
         return None
     when = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d %H:%M")
     try:
-        before = stored_settings(path)
+        before = read_sealed(Path(f"{prefix}{RUN_JSON}"), dict[str, Any])
         run, log = before["run"], before["input"]
         same = all(before[key] == settings[key] for key in ("run", "rules", "input"))
         other = f"another run ({run['scheduler']}, users {run['users']}, on {log['name']})"
         what = "a run with the same settings" if same else other
-    except (InputError, KeyError, TypeError):  # of an older version, or of Batsim
+    except (InputError, UsageError, KeyError, TypeError):  # of an older version, or of Batsim
         what = "another run"
     return f"replaced {prefix}_* of {when}: {what}"
-
-
-def ends_of(path: Path) -> tuple[float, float]:
-    """Return warm-up and cool-down (seconds) of the run that left ``PREFIX_jobs.csv``."""
-    run = stored_settings(path).get("run")
-    settings = run if isinstance(run, dict) else {}
-    return float(settings.get("warm_up") or 0), float(settings.get("cool_down") or 0)
 
 
 class StoredSite(msgspec.Struct, frozen=True):
@@ -120,22 +107,25 @@ def machine_size(path: str | Path) -> int | None:
     if size is None:
         source = beside(path, "schedule.csv")
         size = None if source is None else _size_of_summary(source)
-    if size is not None and (type(size) is not int or size < 1):
+    if size is not None and not (type(size) is int and 1 <= size <= MOST_PROCESSORS):
         hint = f"give their number by {parameter('nodes')}"
-        raise InputError(f"{source}: {size!r} processors, expected at least 1; {hint}")
+        raise InputError(
+            f"{source}: {shown(size)} processors, expected 1 to {MOST_PROCESSORS}; {hint}"
+        )
     return size
 
 
 def summary(text: str) -> dict[str, str]:
-    """Return the one row of a ``_schedule.csv``; raises :class:`ValueError` for what is none."""
-    header, values = csv.reader(io.StringIO(text))
+    """Return the one row of a ``_schedule.csv``; raises :class:`ValueError` for what is none, or
+    :class:`InputError`."""
+    header, values = csv_rows(io.StringIO(text), "the summary")
     return dict(zip(header, values, strict=True))
 
 
 def _size_of_summary(path: Path) -> int:
     try:
         return int(summary(read_text(path))["nb_computing_machines"])
-    except (ValueError, KeyError, csv.Error):
+    except (ValueError, KeyError, InputError):
         raise InputError(
             f"{path}: no number of processors found; give it by {parameter('nodes')}"
         ) from None

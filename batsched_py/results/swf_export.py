@@ -83,10 +83,10 @@ def _lines(table: JobTable) -> tuple[NDArray[np.float64], dict[str, int]]:
     return lines[order], user_of
 
 
-def _natural(name: str) -> tuple[int | str, ...]:
+def _natural(name: str) -> tuple[str | tuple[int, str], ...]:
     """Return the text and the numbers of a name in turn, so that ``job10`` is after ``job9``."""
-    parts = re.split(r"(\d+)", name, flags=re.ASCII)
-    return tuple(int(part) if place % 2 else part for place, part in enumerate(parts))
+    parts = re.split(r"0*(\d+)", name, flags=re.ASCII)
+    return tuple((len(part), part) if place % 2 else part for place, part in enumerate(parts))
 
 
 def _numbers(texts: Iterable[str], form: re.Pattern[str]) -> dict[str, int]:

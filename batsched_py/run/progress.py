@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TextIO
 
+from batsched_py.support.terminal_text import unaltered
 from batsched_py.units import DAY, MINUTE
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def progress_shown(tell: Callable[[], str], shown: bool | None = None) -> Iterat
         yield
         return
     ended = Event()
-    thread = Thread(target=_show, args=(tell, bool(shown), sys.stderr, ended), daemon=True)
+    stream = unaltered(sys.stderr)  # a line in place begins with a carriage return
+    thread = Thread(target=_show, args=(tell, bool(shown), stream, ended), daemon=True)
     thread.start()
     try:
         yield

@@ -14,6 +14,14 @@ import msgspec
 from batsched_py import metrics
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import jobs_of
+from batsched_py.results.whole_run import (
+    EXCHANGE,
+    RUN_JSON,
+    TABLES,
+    DigestedLines,
+    NamedFile,
+    write_sealed,
+)
 from batsched_py.run.key_numbers import KeyNumbers
 from batsched_py.run.stored_run import RunFiles
 from batsched_py.support.atomic_files import write_lines, write_whole
@@ -77,6 +85,8 @@ class Result:
         """Everything that determines the run, as stored in ``PREFIX_run.json``."""
         self.wall_time = wall_time
         """Seconds that the simulation took, nan if nobody stored them."""
+        self.recorded: tuple[Path, NamedFile] | None = None
+        """The file of all its messages, if they were recorded."""
 
     @classmethod
     def load(cls, prefix: str | Path, *, nodes: int | None = None) -> Result:
@@ -243,16 +253,24 @@ class Result:
     def write(self, prefix: str | Path) -> list[Path]:
         """Write ``PREFIX_jobs.csv``, ``PREFIX_schedule.csv``, ``PREFIX_run.json``; return them.
 
-        Each file is written whole or not at all; missing folders are made.
+        Each file is written whole or not at all; missing folders are made. The last one names the
+        others, and the recorded messages if they are in ``PREFIX_exchange.jsonl``, by which
+        readers know whether all are whole: :mod:`batsched_py.results.whole_run`.
         """
-        paths = [Path(f"{prefix}_{name}") for name in ("jobs.csv", "schedule.csv", "run.json")]
-        write_lines(paths[0], self.jobs_lines())
-        write_whole(paths[1], self.output.schedule_csv())
-        write_whole(paths[2], self.run_json())
-        return paths
+        jobs, schedule, run = (Path(f"{prefix}{name}") for name in (*TABLES, RUN_JSON))
+        lines, summary = DigestedLines(self.jobs_lines()), self.output.schedule_csv()
+        write_lines(jobs, lines)
+        write_whole(schedule, summary)
+        files = dict(zip(TABLES, (lines.named, NamedFile.of(summary.encode())), strict=True))
+        if self.recorded is not None:
+            path, exchange = self.recorded
+            if path.absolute() == Path(f"{prefix}{EXCHANGE}").absolute():
+                files[EXCHANGE] = exchange
+        write_sealed(run, self.run_json(), files)
+        return [jobs, schedule, run]
 
     def run_json(self, further: Mapping[str, Any] | None = None) -> bytes:
-        """Return the content of ``PREFIX_run.json``, with ``further`` keys."""
+        """Return the content of ``PREFIX_run.json``, with ``further`` keys and without its seal."""
         run = {
             **self.settings,
             "wall_time": self.wall_time,

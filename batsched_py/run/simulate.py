@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from functools import partial, wraps
@@ -20,6 +19,7 @@ from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
+from batsched_py.results.whole_run import NamedFile
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
@@ -35,6 +35,7 @@ from batsched_py.simulator.platform.hosts import (
     with_sites,
 )
 from batsched_py.simulator.platform.platform_reader import check_well_formed, read_platform
+from batsched_py.support.file_digest import sha256
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.plugins import RIGID
 from batsched_py.support.setting_fields import of_their_types
@@ -236,8 +237,7 @@ def execute(
             run, workload, nb_hosts, root, part, registers=registers, progress=progress
         )
     wall_time = time.perf_counter() - begin
-    if part is not None and record is not None:
-        part.replace(record)  # an earlier recording is lost only now
+    kept = None if part is None else _kept(part)
     notes = [*workload.notes, *site_notes, *object_notes, *_notes(run, workload, output, sites)]
     settings = {
         "input": {"name": workload.name, "sha256": content, "nb_jobs": len(workload.jobs)},
@@ -255,9 +255,16 @@ def execute(
     # Those of another process are gone with it.
     settings["statistics"] = None if details is not None else _statistics(process)
     result = Result(output, settings, wall_time, warm_up=run.warm_up, cool_down=run.cool_down)
+    result.recorded = kept
     if run.warm_up or run.cool_down:
         _check_measured(result, run)
     return result
+
+
+def _kept(part: Path) -> tuple[Path, NamedFile]:
+    """Give a recording its name, by which an earlier one is lost only now."""
+    content = NamedFile.at(part)
+    return part.replace(part.with_suffix("")), content
 
 
 def _stored(run: Run) -> dict[str, Any]:
@@ -412,12 +419,6 @@ def _relative_speed(platform: str) -> float:
             "the run time of a job is not known before it is placed"
         )
     return speed / REFERENCE_SPEED
-
-
-def sha256(path: str | Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check(run: Run) -> None:

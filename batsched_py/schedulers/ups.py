@@ -92,9 +92,10 @@ class _Users:
 def _places(users: list[str]) -> list[int]:
     """Return the place of each user by id: numbers as numbers, before all other texts."""
 
-    def key(code: int) -> tuple[bool, int, str]:
+    def key(code: int) -> tuple[bool, int, str, str]:
         name = users[code]
-        return not name.isdecimal(), int(name) if name.isdecimal() else 0, name
+        digits = name.lstrip("0") if name.isdecimal() else ""  # of any number: no int takes more
+        return not name.isdecimal(), len(digits), digits, name
 
     places = [0] * len(users)
     for place, code in enumerate(sorted(range(len(users)), key=key)):

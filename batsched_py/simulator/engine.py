@@ -67,8 +67,6 @@ class Simulator:
         self._pending: list[m.Event] = []
         self._nb_messages = 0
         self._most_steps = parse_budgets(options.budgets).messages
-        self._nb_steps = 0
-        """Of stepwise jobs, since the last message."""
         self._random = (
             None if options.shake is None else random.Random(f"events of {options.shake}")
         )
@@ -140,24 +138,26 @@ class Simulator:
 
     def _count_step(self) -> None:
         """Stop jobs that go on for ever, even in no time: the scheduler cannot know of them."""
-        self._nb_steps += 1
-        if self._nb_steps > self._most_steps:
-            running = self._stepwise.running()
-            if self._nb_steps > self._most_steps * len(running):
+        stepwise = self._stepwise
+        stepwise.nb_steps += 1
+        if stepwise.nb_steps > self._most_steps:
+            running = stepwise.running()
+            if stepwise.nb_steps > self._most_steps * len(running):
                 job = running[0].description
+                such = "" if len(running) == 1 else f" and {len(running) - 1} others"
                 raise exceeded(
                     "messages",
                     self._most_steps,
                     self.agenda.now,
-                    f"{len(running)} jobs, such as {job.id} with the profile {job.profile!r}, did "
-                    f"{self._nb_steps} steps without a message",
+                    f"job {job.id} with the profile {job.profile!r}{such} did "
+                    f"{stepwise.nb_steps} steps without a message",
                 )
 
     # Messages ------------------------------------------------------------------------------------
 
     def _exchange(self, scheduler: SchedulerSide, events: list[m.Event]) -> None:
         self._nb_messages += 1
-        self._nb_steps = 0
+        self._stepwise.nb_steps = 0
         reply = scheduler(m.Message(self.agenda.now, events))
         self._registry.release_rejected()
         for event in events:

@@ -1,16 +1,24 @@
-"""Writing files whole or not at all, and where."""
+"""Writing files whole or not at all, and where.
+
+What is written is on the disk before it takes the place of what was there: after a crash of the
+machine, too, there is the old file or the new one, not an empty one. That the new one is there
+needs :func:`sync_folder`, which takes twice as long as all else; it is for files that say that
+work is done.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
-import sys
+import platform
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 from batsched_py.errors import OutputError, UsageError
+from batsched_py.support.terminal_text import say
 
 _READ_ONLY = (
     f"{os.strerror(errno.EROFS)}: write to another folder; in a container, to one that is mounted"
@@ -42,21 +50,78 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     becomes an :class:`OutputError`.
     """
     path = Path(path)
-    if path.is_dir():
-        raise OutputError(f"{path} cannot be written: it is a folder")
-    if path.exists() and not path.is_file():  # /dev/stdout and the like cannot be replaced
-        yield path
-        return
-    make_folder_of(path)
-    # The suffix stays at the end: some writers choose the format by it.
-    part = path.with_name(f".{os.getpid()}.part.{path.name}")
+    is_device = _is_device(path)  # /dev/stdout and the like cannot be replaced
+    if not is_device:
+        make_folder_of(path)
+    part = path if is_device else _part_of(path)
     try:
         yield part
-        os.replace(part, path)
+        if not is_device:
+            _sync(part, os.O_RDWR)
+            os.replace(part, path)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        if not is_device:
+            part.unlink(missing_ok=True)
+
+
+def _is_device(path: Path) -> bool:
+    try:
+        return path.exists() and not path.is_file() and not path.is_dir()
+    except OSError:  # its name is too long
+        return False
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the system write to the disk which files a folder has; raises :class:`OutputError`."""
+    try:
+        _sync(folder, os.O_RDONLY)
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror}") from error
+
+
+def _sync(path: Path, mode: int) -> None:
+    handle = os.open(path, mode)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # it cannot be had on this system
+            raise
+    finally:
+        os.close(handle)
+
+
+_HOST = platform.node()[:40].replace("/", "-")
+_NUMBER = count()
+
+
+def _part_of(path: Path) -> Path:
+    """Return where a file is written first, beside its place; removes what killed writers left.
+
+    Its name is hidden, ends as nothing that anybody looks for, and is not too long where that of
+    the file is not.
+    """
+    begin = f".{path.name.encode()[:80].decode(errors='ignore')}.{_HOST}."
+    with suppress(OSError):  # a folder that can be written need not be readable
+        for other in os.listdir(path.parent):
+            pid, _, end = other.removeprefix(begin).partition(".")
+            if other.startswith(begin) and end.endswith(".part") and not _lives(pid):
+                path.with_name(other).unlink(missing_ok=True)
+    return path.with_name(f"{begin}{os.getpid()}.{next(_NUMBER)}.part")
+
+
+def _lives(pid: str) -> bool:
+    """Tell whether a process of this machine lives, True if that is not known."""
+    if os.name != "posix" or not pid.isdecimal():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (OverflowError, OSError):  # another user's
+        pass
+    return True
 
 
 @contextmanager
@@ -86,7 +151,11 @@ def make_folder_of(path: str | Path) -> None:
 
     To be called before a long computation whose result goes there.
     """
-    if Path(path).is_dir():
+    try:
+        is_folder = Path(path).is_dir()
+    except OSError as error:  # its name is too long
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+    if is_folder:
         raise OutputError(f"{path} cannot be written: it is a folder")
     folder = Path(path).parent
     try:
@@ -95,7 +164,7 @@ def make_folder_of(path: str | Path) -> None:
         reason = error.strerror
         if error.errno == errno.EROFS:
             reason = _READ_ONLY
-        elif folder.exists():
+        elif os.path.exists(folder):
             reason = "it is not a folder"
         raise OutputError(f"{path} cannot be written: {folder}: {reason}") from None
     if not os.access(folder, os.W_OK):
@@ -127,7 +196,7 @@ def say_replaced(paths: Iterable[Path]) -> None:
     there = [str(path) for path in paths if path.is_file()]
     if there:
         more = f" and {len(there) - 1} more files" if len(there) > 1 else ""
-        print(f"note: this replaces {there[0]}{more}", file=sys.stderr)
+        say(f"note: this replaces {there[0]}{more}")
 
 
 def keep_inputs(output: Path, *inputs: Path) -> None:

@@ -9,12 +9,14 @@ that those who use it need not ask again: levels of nesting, digits of a number,
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import stat
 import tomllib
 import zlib
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from gzip import GzipFile
@@ -25,6 +27,7 @@ from typing import IO, Any, TypeVar, overload
 import msgspec
 
 from batsched_py.errors import BatschedError, InputError, UsageError, unreadable
+from batsched_py.support.json_values import shown
 
 MOST_BYTES = 4 << 30
 """Of a file, and of what a gzip file becomes."""
@@ -46,11 +49,22 @@ _TOO_LONG = b"0" * (MOST_DIGITS + 1)
 _SMALL = min(MOST_DIGITS, 2 * MOST_LEVELS)
 """Bytes in which there cannot be too much of anything, as in most messages."""
 
+_ENCODE = msgspec.json.Encoder().encode
 T = TypeVar("T")
 Kind = type[BatschedError]
 
 
 # Files -------------------------------------------------------------------------------------------
+
+
+def is_file(path: str | Path) -> bool:
+    """Tell whether there is such a file; none has a name that the system does not take."""
+    return os.path.isfile(path)  # which, other than pathlib, raises nothing
+
+
+def is_folder(path: str | Path) -> bool:
+    """Tell the same of a folder."""
+    return os.path.isdir(path)
 
 
 def read_bytes(path: str | Path, kind: Kind = InputError, *, most: int = MOST_BYTES) -> bytes:
@@ -133,11 +147,23 @@ def _limited(file: IO[bytes] | GzipFile, most: int, where: object, kind: Kind) -
 
 @overload
 def parse_json(
-    raw: bytes | str, type: type[T], where: object, kind: Kind = ..., *, expected: str | None = ...
+    raw: bytes | str,
+    type: type[T],
+    where: object,
+    kind: Kind = ...,
+    *,
+    expected: str | None = ...,
+    unique_names: bool = ...,
 ) -> T: ...
 @overload
 def parse_json(
-    raw: bytes | str, type: object, where: object, kind: Kind = ..., *, expected: str | None = ...
+    raw: bytes | str,
+    type: object,
+    where: object,
+    kind: Kind = ...,
+    *,
+    expected: str | None = ...,
+    unique_names: bool = ...,
 ) -> Any: ...
 def parse_json(
     raw: bytes | str,
@@ -146,27 +172,34 @@ def parse_json(
     kind: Kind = InputError,
     *,
     expected: str | None = None,
+    unique_names: bool = False,
 ) -> Any:
     """Return the value of a ``type`` that JSON holds.
 
     ``where`` begins the message; to a :class:`~pathlib.Path` the line and column are added, if they
     are known. ``expected`` ends it: what should be there. Numbers that no float holds, and more
-    than :data:`MOST_LEVELS` objects and arrays in each other, are no JSON here. Raises ``kind``.
+    than :data:`MOST_LEVELS` objects and arrays in each other, are no JSON here; with
+    ``unique_names`` nor is an object with a name twice, of which readers take one or the other.
+    Raises ``kind``.
     """
+    place = ""
     try:
         value = _decoder(type).decode(raw)
-        if len(raw) <= _SMALL or (excess := _excess(raw)) is None:
+        fault = None if len(raw) <= _SMALL else _excess(raw)
+        if fault is None and unique_names:
+            fault = _double_name(raw, value)
+        if fault is None:
             return value
-        problem = f"no JSON that is read here: {excess}"
-    except msgspec.ValidationError as error:
-        problem = str(error)
+        problem = f"no JSON that is read here: {fault}"
+        place = _place(raw, fault)
     except (msgspec.DecodeError, UnicodeError) as error:
-        where = f"{where}{_place(raw, error)}" if isinstance(where, Path) else where
-        problem = f"no JSON: {error}"
+        problem = str(error) if isinstance(error, msgspec.ValidationError) else f"no JSON: {error}"
+        place = _place(raw, error)
     except RecursionError:
         problem = f"no JSON that is read here: {_DEEP}"
     except MemoryError:
         problem = "there is not enough memory for it"
+    where = f"{where}{place}" if isinstance(where, Path) else where
     raise kind(f"{where}: {problem}{'' if expected is None else f'; expected {expected}'}")
 
 
@@ -218,13 +251,39 @@ def _apparent_excess(content: bytes) -> str | None:
     return _DEEP
 
 
-def _place(raw: bytes | str, error: Exception) -> str:
-    """Return ``:line:column`` for the byte that the decoder complains about."""
+def _double_name(raw: bytes | str, value: Any) -> str | None:
+    """Say which name comes twice in an object, None if none does.
+
+    One that does leaves a colon that is lost when the value is written again. Texts with a
+    backslash, in which a colon may be written otherwise, take the slow way.
+    """
+    content = raw.encode() if isinstance(raw, str) else raw
+    if b"\\" not in content and content.count(b":") == msgspec.json.encode(value).count(b":"):
+        return None
+    twice: list[str] = []
+
+    def note(members: list[tuple[str, Any]]) -> None:
+        names = Counter(name for name, _ in members)
+        twice.extend(name for name, count in names.items() if count > 1)
+
+    json.loads(content, object_pairs_hook=note)
+    return f"the name {shown(twice[0])} comes twice in one object" if twice else None
+
+
+def _place(raw: bytes | str, error: Exception | str) -> str:
+    """Return ``:line:column`` of the byte that an error is about, nothing if it is not known."""
     content = raw.encode(errors="replace") if isinstance(raw, str) else raw
-    match = re.search(r"byte (\d+)", str(error))
-    offset = int(match[1]) if match else len(content)
+    offset = -1
     if isinstance(error, UnicodeDecodeError):  # its places are those within a text
         offset = content.find(error.object) + error.start
+    elif match := re.search(r"byte (\d+)", str(error)):
+        offset = int(match[1])
+    elif "truncated" in str(error):
+        offset = len(content)
+    elif "out of range" in str(error) or error == _LONG:
+        offset = content.translate(_DIGITS_TO_0).find(_TOO_LONG)
+    if offset < 0:
+        return ""
     line = content.count(b"\n", 0, offset) + 1
     column = offset - content.rfind(b"\n", 0, offset)
     return f":{line}:{column}"

@@ -35,5 +35,8 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 def shown(value: Any) -> str:
     """Return a value for a message, shortened."""
-    text = "missing" if value is None else repr(value)
+    try:
+        text = "missing" if value is None else repr(value)
+    except (ValueError, RecursionError):  # of some thousand digits or levels
+        text = f"a value of type {type(value).__name__} that is too long to be shown"
     return text if len(text) <= 60 else f"{text[:57]}..."

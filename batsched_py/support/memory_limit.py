@@ -69,7 +69,7 @@ def prepare_drawing() -> None:
         allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
         if allowed not in (resource.RLIM_INFINITY, -1) and allowed < _DRAWING:
             raise OutputError(
-                f"figures cannot be drawn with {allowed // _MB} MB of addresses (ulimit -v): the "
+                f"figures cannot be drawn with {allowed // _MB} MB of addresses (`ulimit -v`): the "
                 f"library reserves {_DRAWING // _MB} MB; `ulimit -v unlimited` allows it"
             )
 

@@ -105,7 +105,7 @@ def named_limits(option: str, given: L | str | None, kind: type[L], unit: str = 
         given = _read_limits(f"{parameter(option)} {given}", given, kind, unit)
     limits = kind() if given is None else given
     for name, value in msgspec.structs.asdict(limits).items():
-        if not value > 0:
+        if not isinstance(value, float | int) or not value > 0:
             raise UsageError(f"{parameter(option)} {name}={value}: expected {unit} above 0")
     return limits
 

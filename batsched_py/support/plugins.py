@@ -21,6 +21,7 @@ from typing import Any, get_type_hints
 
 from batsched_py.errors import BatschedError, PluginError
 from batsched_py.support.code_places import described
+from batsched_py.support.file_readers import is_file
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.option_values import fits, in_words
 
@@ -85,7 +86,7 @@ def load_file(place: str) -> Any:
     path = Path(path_text)
     if not path_text:
         raise PluginError(f"{place}: expected path/to/file.py:Name")
-    if not path.is_file():
+    if not is_file(path):
         raise PluginError(f"{place.removesuffix(':')}: there is no file {path_text!r}")
     from batsched_py.support.trusted_code import remember
 
@@ -122,7 +123,7 @@ def study_module(path: Path) -> ModuleType:
     if name is not None:
         return importlib.import_module(name)
     name = f"_{path.parent.name}_{path.stem}"
-    module = sys.modules.get(name) or (_executed(path, name) if path.is_file() else None)
+    module = sys.modules.get(name) or (_executed(path, name) if is_file(path) else None)
     if module is None:
         raise PluginError(f"{path}: expected a Python file of a study")
     return module

@@ -12,11 +12,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import ProtocolError
+from batsched_py.support.json_values import shown
 
 if TYPE_CHECKING:
     from procset import ProcSet
 
 _TEXT = re.compile(r"[0-9]+(-[0-9]+)?( +[0-9]+(-[0-9]+)?)*")
+_LONGEST = 40
+"""Characters of an interval, more than numbers of so many processors can have."""
+_FEW = 200
+"""Intervals that are added to a set one by one."""
 MOST_PROCESSORS = 10_000_000
 """More are taken for a mistake: a set of them would take all the memory."""
 
@@ -62,27 +67,51 @@ def to_text(processors: int) -> str:
     )
 
 
-def from_text(text: str) -> int:
+def from_text(text: str, most: int = MOST_PROCESSORS) -> int:
     """Read Batsim's form; order, overlaps and repeated inner spaces do not matter.
 
-    Raises :class:`ProtocolError` for anything else. Batsim itself reads ``"0,1"`` as processor 0
-    without a word, which nobody can have meant: it is refused here.
+    Raises :class:`ProtocolError` for anything else, and for processors that are not below ``most``.
+    Batsim itself reads ``"0,1"`` as processor 0 without a word, which nobody can have meant: it is
+    refused here.
     """
     if not isinstance(text, str) or not _TEXT.fullmatch(text):
         raise ProtocolError(
-            f"{text!r} is not a set of processors: expected intervals separated by spaces, "
+            f"{shown(text)} is not a set of processors: expected intervals separated by spaces, "
             "such as '0-3 7'"
         )
+    parts = text.split()
+    if len(parts) > _FEW:
+        return _from_many([_interval(part, most) for part in parts])
     processors = 0
-    for part in text.split():
-        first, _, last = part.partition("-")
-        low, high = int(first), int(last or first)
-        if max(low, high) >= MOST_PROCESSORS:
-            raise ProtocolError(f"interval {part!r}: expected numbers below {MOST_PROCESSORS}")
-        if high < low:
-            raise ProtocolError(f"interval {part!r} of {text!r} is reversed: write '{high}-{low}'")
+    for part in parts:
+        low, high = _interval(part, most)
         processors |= ((1 << (high - low + 1)) - 1) << low
     return processors
+
+
+def _interval(part: str, most: int) -> tuple[int, int]:
+    first, _, last = part.partition("-")
+    if len(part) > _LONGEST:
+        raise ProtocolError(f"interval {shown(part)}: expected numbers below {most}")
+    low, high = int(first), int(last or first)
+    if max(low, high) >= most:
+        raise ProtocolError(f"interval {part!r}: expected numbers below {most}")
+    if high < low:
+        raise ProtocolError(f"interval {part!r} is reversed: write '{high}-{low}'")
+    return low, high
+
+
+def _from_many(intervals: list[tuple[int, int]]) -> int:
+    """Put many intervals together: adding each to the set would take the size of the set each."""
+    size = max(high for _, high in intervals) + 1
+    digits = bytearray(b"0") * size  # of the highest processor first
+    done = 0
+    for low, high in sorted(intervals):
+        low = max(low, done)
+        if low <= high:
+            digits[size - 1 - high : size - low] = b"1" * (high - low + 1)
+            done = high + 1
+    return int(digits, 2)
 
 
 def to_procset(processors: int) -> ProcSet:

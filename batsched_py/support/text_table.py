@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 
+from batsched_py.support.terminal_text import one_line
+
 GAP = "  "
 
 
@@ -15,6 +17,7 @@ def print_table(
 
     Only a terminal has a rule below the headings: in a pipe each line but the first is a row.
     """
+    headings, *rows = [list(map(one_line, line)) for line in (headings, *rows)]
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     lines = [headings, *rows]
     if sys.stdout.isatty():
@@ -29,6 +32,7 @@ def print_table(
 
 def print_pairs(pairs: Sequence[tuple[str, str]], indent: str = "") -> None:
     """Print names and what is said of each, below each other."""
+    pairs = [(one_line(name), one_line(text)) for name, text in pairs]
     width = max((len(name) for name, _ in pairs), default=0)
     for name, text in pairs:
         print(f"{indent}{name:{width}}{GAP}{text}".rstrip())

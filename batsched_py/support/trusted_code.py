@@ -18,6 +18,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from batsched_py.errors import BatschedError
+from batsched_py.support.file_readers import read_bytes
 from batsched_py.support.imported_files import imported_files
 
 PACKAGES = ("batsched_py", "batsched_users", "batsched_studies")
@@ -34,7 +36,7 @@ def remember(place: str) -> None:
     path = Path(place.rpartition(":")[0]).resolve()
     if not path.is_file() or _is_ours(path):
         return
-    with suppress(OSError, RuntimeError):  # no home, or it cannot be written
+    with suppress(BatschedError, OSError, RuntimeError):  # no home, or it cannot be written
         known = _known()
         code = _code(place).items()
         new = [f"{digest}  {of}\n" for of, digest in code if known.get(of) != digest]
@@ -89,7 +91,7 @@ def _code(place: str) -> dict[str, str]:
 
 
 def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashlib.sha256(read_bytes(file)).hexdigest()
 
 
 def _list() -> Path:
@@ -100,8 +102,8 @@ def _list() -> Path:
 def _known() -> dict[str, str]:
     """Return the digests in the list by place, the newest of each; none if there is no list."""
     try:
-        lines = os.fsdecode(_list().read_bytes()).split("\n")
-    except (OSError, RuntimeError):
+        lines = os.fsdecode(read_bytes(_list())).split("\n")
+    except (BatschedError, RuntimeError):
         return {}
     return {line[_DIGITS + 2 :]: line[:_DIGITS] for line in lines}
 

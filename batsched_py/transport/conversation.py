@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
@@ -13,8 +12,9 @@ import msgspec
 from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import check_version
+from batsched_py.protocol.referee import Referee
+from batsched_py.support.terminal_text import say
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
 from batsched_py.transport.scheduler_socket import SchedulerSocket, SocketRequest
@@ -71,11 +71,11 @@ class Conversation:
             check_version(raw)
             message, self._scheduler = self._begin(raw)
         else:
-            message = codec.decode_events(raw)
+            message = codec.decode_events(raw, self._referee.nb_resources)
         self._referee.heard(message)
         self.now = message.now
         reply = self._scheduler(message)
-        self.ended = any(type(event) is m.SimulationEnds for event in message.events)
+        self.ended = self._referee.ended
         self._referee.check(reply)
         if self._observe is not None:
             self._observe(message, reply)
@@ -196,7 +196,7 @@ def _next(
 
 
 def _refuse(socket: SchedulerSocket, request: SocketRequest, reason: str) -> None:
-    print(f"note: refused a message: {reason}", file=sys.stderr)
+    say(f"note: refused a message: {reason}")
     socket.reply(request, refusal(reason))
 
 
@@ -215,7 +215,7 @@ def _take_leave(
         if _tell(socket, simulator, reason, LAST_CALL) or simulator is None:
             return
         note = "note: Batsim computes; it is told when it asks next; Ctrl-C again leaves it waiting"
-        print(note, file=sys.stderr, flush=True)
+        say(note)
         _tell(socket, simulator, reason, inf if type(error) is KeyboardInterrupt else _PATIENCE)
 
 

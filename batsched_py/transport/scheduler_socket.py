@@ -19,6 +19,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from batsched_py.errors import SimulationError, UsageError
+from batsched_py.protocol.message_json import MOST_BYTES
 from batsched_py.support.signals import held_signals
 from batsched_py.transport.closing import Closing
 
@@ -55,6 +56,7 @@ class SchedulerSocket(Closing):
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, round(_FLUSH * 1000))
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
         self._monitor = self._socket.get_monitor_socket(zmq.Event.ACCEPTED | zmq.Event.DISCONNECTED)
         self._connections: dict[int, int] = {}
         """Numbers of the open connections by their file descriptors, which are used again."""
@@ -105,7 +107,10 @@ class SchedulerSocket(Closing):
         while True:
             if not self._socket.poll(round(_TICK * 1000)):  # a request to end comes through at once
                 if simulator is not None and self._is_lost(simulator):
-                    raise SimulationError("the connection was closed by the other side")
+                    raise SimulationError(
+                        "the connection was closed by the other side (or by us, if its message "
+                        f"had more than {MOST_BYTES} bytes)"
+                    )
                 if monotonic() >= deadline:
                     return None
                 continue

@@ -12,6 +12,7 @@ from zmq.utils.monitor import recv_monitor_message
 from batsched_py.errors import ProtocolError, SimulationError, UsageError, parameter
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
+from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.transport.closing import Closing
 from batsched_py.transport.scheduler_socket import check_address
 
@@ -43,12 +44,14 @@ class SimulatorSocket(Closing):
         check_address(address)
         self._address, self._timeout, self._exact = address, timeout, exact
         self._note, self._note_at = note, monotonic() + _PATIENCE
+        self._nb_resources = MOST_PROCESSORS
         self._met = False
         """Whether a scheduler was there."""
         self._listener = "nobody answers there"
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, codec.MOST_BYTES)
         self._socket.setsockopt(zmq.RCVTIMEO, round(_TICK * 1000))
         self._monitor = self._socket.get_monitor_socket(
             zmq.Event.HANDSHAKE_SUCCEEDED | zmq.Event.DISCONNECTED
@@ -74,12 +77,14 @@ class SimulatorSocket(Closing):
 
         Raises :class:`SimulationError` if none comes, :class:`ProtocolError` if it is none.
         """
+        if message.events and isinstance(begins := message.events[0], m.SimulationBegins):
+            self._nb_resources = begins.nb_resources
         self._send(codec.encode_events(message, exact=self._exact))
         frames = self._receive(message.now)
         try:
             if len(frames) != 1:
                 raise ProtocolError(f"a reply of {len(frames)} frames, expected one")
-            reply = codec.decode_decisions(frames[0])
+            reply = codec.decode_decisions(frames[0], self._nb_resources)
         except ProtocolError as error:
             beginning = frames[0][:300].decode(errors="replace")
             raise ProtocolError(f"{error}; it said: {beginning}") from None
@@ -111,7 +116,8 @@ class SimulatorSocket(Closing):
                 self._listener = "what listens there is no ZeroMQ socket (REP)"
             elif not self._socket.poll(0):
                 raise SimulationError(
-                    f"the scheduler at {self._address} went away at {now:f} s without a reply"
+                    f"the scheduler at {self._address} went away at {now:f} s without a reply "
+                    f"(or with one of more than {codec.MOST_BYTES} bytes)"
                 )
         if not self._met and monotonic() >= self._note_at:
             self._note_at = inf

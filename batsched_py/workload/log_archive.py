@@ -18,7 +18,7 @@ import msgspec
 
 from batsched_py.errors import InputError, LogError, UsageError, parameter
 from batsched_py.support.extras import extra
-from batsched_py.support.file_readers import read_bytes, read_toml, unpacked
+from batsched_py.support.file_readers import is_file, is_folder, read_bytes, read_toml, unpacked
 from batsched_py.support.json_values import did_you_mean
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
@@ -65,7 +65,7 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
     Raises :class:`UsageError` saying where it was looked for.
     """
     path = Path(name)
-    if path.is_file():
+    if is_file(path):
         return path
     if str(name) == SAMPLE:
         from batsched_py.workload.sample_log import cached_sample_log
@@ -77,9 +77,9 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
     for folder in folders:
         for suffix in _SUFFIXES:
             candidate = folder / f"{name}{suffix}"
-            if candidate.is_file():
+            if is_file(candidate):
                 return candidate
-    if path.is_dir():
+    if is_folder(path):
         raise UsageError(f"{name} is a folder: expected {LOG_FILE}, or the name of a log")
     raise UsageError(
         f"there is no file and no log {str(name)!r}{_like_one_beside(path)}; "

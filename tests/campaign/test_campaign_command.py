@@ -165,8 +165,11 @@ def test_a_second_call_continues(study: CampaignFolder) -> None:
     assert {path: path.stat().st_mtime_ns for path in files} == files
     for name, content in (("*easy*/out_jobs.csv", ""), ("*fcfs*/out_run.json", "[]")):
         next(path for path in study.out.glob(f"runs/{name}") if path in files).write_text(content)
-    assert len(study.results().runs) == 1
-    assert "2 runs, 0 of them done before" in study.run().stderr
+    with pytest.raises(InputError, match=r"out_(jobs\.csv|run\.json).*run the campaign again"):
+        _ = study.results().runs
+    done = study.run()
+    assert "2 runs, 0 of them done before" in done.stderr
+    assert done.stderr.count("note: damaged: ") == 2
     assert len(study.results().runs) == 2
 
 

@@ -220,6 +220,21 @@ def test_axes_that_are_too_long(tmp_path: Path) -> None:
         read(tmp_path, f"[run]\nlog = ['sample']\nnodes = [{many}]\nfirst = [{many}]\n")
 
 
+def test_more_runs_than_anybody_means_are_refused_before_they_are_made(tmp_path: Path) -> None:
+    for text, message in (
+        (
+            f"replications = {10**9}\n[run]\n",
+            r":1: 1 combinations with 1000000000 replications are",
+        ),
+        (f"[run]\n[quick]\nreplications = {10**18}\n", "1 combinations with 10{18} rep"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(tmp_path, text, quick="quick" in text)
+    seeds = ", ".join(map(str, range(200_001)))  # compared with each other, it took minutes
+    with pytest.raises(InputError, match="seed 200001 are 200001 runs"):
+        read(tmp_path, f"[run]\nseed = [{seeds}]\n")
+
+
 def test_a_run_that_is_included_twice_is_there_once(tmp_path: Path) -> None:
     """The small size may make what is included the same as what is there; it counts once."""
     text = "[run]\nnodes = [1, 2]\n[[include]]\nnodes = [2, 3]\n[quick]\nnodes = [4]\n"

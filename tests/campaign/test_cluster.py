@@ -23,8 +23,8 @@ from typing import ClassVar
 import pytest
 
 from batsched_py.campaign.campaign_file import read_campaign
+from batsched_py.campaign.cluster import dask_schedulers, node, queued_jobs
 from batsched_py.campaign.cluster import executor as module
-from batsched_py.campaign.cluster import node, queued_jobs
 from batsched_py.campaign.cluster import private_folder as private_folder_module
 from batsched_py.campaign.cluster.address import Request
 from batsched_py.campaign.cluster.executor import (
@@ -37,12 +37,12 @@ from batsched_py.campaign.cluster.executor import (
 from batsched_py.campaign.cluster.private_folder import make_keys
 from batsched_py.campaign.cluster.queued_jobs import QueuedJobs
 from batsched_py.campaign.preparation import prepare
-from batsched_py.campaign.run_identity import digest
 from batsched_py.campaign.run_task import Task, perform
 from batsched_py.campaign.runner import execute
 from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import UsageError
 from batsched_py.run.settings import Settings
+from batsched_py.support.file_digest import digest
 from batsched_py.workload.log_archive import find_log
 from helpers.other_programs import free_address
 from helpers.waiting import LIMIT, is_alive, wait_until
@@ -444,7 +444,7 @@ def cannot_open(text: str, folder: Path, message: str) -> None:
 
 
 def test_a_scheduler_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CONNECT", 1.0)
+    monkeypatch.setattr(dask_schedulers, "_CONNECT", 1.0)
     address = free_address().replace("tcp", "dask")
     cannot_open(address, tmp_path, r"no dask scheduler answers at tcp://127\.0\.0\.1")
 
@@ -532,6 +532,19 @@ def test_a_scheduler_of_the_user_with_the_keys_of_dasks_configuration(
         ):
             assert executor.submit(perform, study.task()).result(LIMIT)["out_jobs.csv"]
     assert "whoever reaches" not in capfd.readouterr().err
+
+
+def test_a_scheduler_with_other_keys(study: Study) -> None:
+    import dask
+
+    with open_cluster("local", study.folder) as executor:
+        address = executor._client.scheduler.address  # type: ignore[attr-defined]
+        cannot_open(address.replace("tls", "dask"), study.folder, "with TLS or without")
+        make_keys(study.folder)
+        names = {"ca-file": "certificate", "client.cert": "certificate", "client.key": "key"}
+        files = {name: f"{study.folder}/{file}.pem" for name, file in names.items()}
+        with dask.config.set({f"distributed.comm.tls.{name}": files[name] for name in files}):
+            cannot_open(address, study.folder, "are its keys those of dask's configuration")
 
 
 def test_of_a_scheduler_without_keys_it_is_said_what_that_means(
@@ -952,7 +965,7 @@ def test_what_speaks_no_http_is_no_dashboard() -> None:
     """Only the printed link is lost, not the campaign."""
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
         port = server.getsockname()[1]
-        answer = pool.submit(module._is_dashboard, f"http://127.0.0.1:{port}/status")
+        answer = pool.submit(dask_schedulers._is_dashboard, f"http://127.0.0.1:{port}/status")
         with server.accept()[0] as connection:
             connection.recv(1000)
             connection.sendall(b"SSH-2.0-OpenSSH\r\n")

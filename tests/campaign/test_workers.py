@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from batsched_py.campaign.finished_runs import RUN_JSON
-from batsched_py.campaign.run_identity import code_digest, digest
+from batsched_py.campaign.run_identity import code_digest
 from batsched_py.campaign.run_task import RunFailed, Task, perform
 from batsched_py.campaign.worker_processes import LocalWorkers, Worker, WorkerLost
 from batsched_py.run.settings import Settings
+from batsched_py.support.file_digest import digest
 from batsched_py.workload.log_archive import find_log
 from helpers.waiting import LIMIT, wait_until
 

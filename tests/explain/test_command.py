@@ -15,6 +15,7 @@ from batsched_py.testing import workload
 from batsched_py.workload.sample_log import cached_sample_log
 from helpers.calling import command
 from helpers.explained import JOBS, record, watched
+from helpers.sealed_runs import seal, unsealed
 
 PNG = b"\x89PNG"
 
@@ -37,9 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_recording_changes_no_result(folder: Path) -> None:
     for name in ("jobs.csv", "schedule.csv"):
         assert (folder / f"users_{name}").read_bytes() == (folder / f"silent_{name}").read_bytes()
-    recorded, silent = (
-        json.loads((folder / f"{run}_run.json").read_text()) for run in ("users", "silent")
-    )
+    recorded, silent = (unsealed(folder / f"{run}_run.json") for run in ("users", "silent"))
     del recorded["wall_time"], silent["wall_time"]
     assert recorded == silent
 
@@ -79,10 +78,9 @@ def test_the_policy_by_options(folder: Path) -> None:
 
 
 def test_a_date_beyond_the_calendar_is_not_told(folder: Path, tmp_path: Path) -> None:
-    for name in ("exchange.jsonl", "run.json"):
-        (tmp_path / f"far_{name}").write_bytes((folder / f"rigid_{name}").read_bytes())
-    about = json.loads((tmp_path / "far_run.json").read_text())
-    (tmp_path / "far_run.json").write_text(json.dumps(about | {"unix_start_time": 1e18}))
+    (tmp_path / "far_exchange.jsonl").write_bytes((folder / "rigid_exchange.jsonl").read_bytes())
+    about = unsealed(folder / "rigid_run.json")
+    seal(tmp_path / "far_run.json", about | {"unix_start_time": 1e18})
     near, far = (
         command(at, "explain", run, "--job", "150")
         for at, run in ((folder, "rigid"), (tmp_path, "far"))
@@ -106,7 +104,7 @@ def test_a_date_beyond_the_calendar_is_not_told(folder: Path, tmp_path: Path) ->
         (["alone_exchange.jsonl", "--job", "15"], 2, "give --scheduler"),
         (["damaged", "--job", "15"], 1, "damaged_exchange.jsonl:3"),
         (["headless", "--job", "15"], 1, "the beginning is missing"),
-        (["broken", "--job", "15"], 1, "broken_run.json is not the description"),
+        (["broken", "--job", "15"], 1, "broken_run.json does not end with its SHA-256"),
         (["users", "--job", "15", "--gantt", "x.gif"], 2, ".png"),
         (["users"], 2, "--job"),
     ],
@@ -114,13 +112,14 @@ def test_a_date_beyond_the_calendar_is_not_told(folder: Path, tmp_path: Path) ->
 def test_errors_are_one_line(folder: Path, arguments: list[str], code: int, message: str) -> None:
     exchange, run = (folder / "users_exchange.jsonl").read_bytes(), folder / "users_run.json"
     lines = exchange.splitlines(keepends=True)
+    (folder / "mixed_exchange.jsonl").write_bytes(lines[0])
+    seal(folder / "mixed_run.json", unsealed(folder / "rigid_run.json"))
     (folder / "mixed_exchange.jsonl").write_bytes(exchange)
-    (folder / "mixed_run.json").write_bytes((folder / "rigid_run.json").read_bytes())
     (folder / "alone_exchange.jsonl").write_bytes(exchange)
     (folder / "damaged_exchange.jsonl").write_bytes(b"".join(lines[:2]) + lines[2][:50])
-    (folder / "damaged_run.json").write_bytes(run.read_bytes())
+    seal(folder / "damaged_run.json", unsealed(run))
     (folder / "headless_exchange.jsonl").write_bytes(b"".join(lines[2:]))
-    (folder / "headless_run.json").write_bytes(run.read_bytes())
+    seal(folder / "headless_run.json", unsealed(run))
     (folder / "broken_exchange.jsonl").write_bytes(exchange)
     (folder / "broken_run.json").write_bytes(run.read_bytes()[:90])
     done = command(folder, "explain", *arguments)

@@ -15,6 +15,9 @@ import tempfile
 import time
 import warnings
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -26,7 +29,7 @@ _AT_ONCE = 2000
 """Inputs after which the limit of memory is set anew."""
 _HUNG = 12 * SECONDS
 """A process that says nothing for so long is stuck where no signal interrupts it."""
-_SPAWN = multiprocessing.get_context("fork")  # the imports are done
+_FORKS = multiprocessing.get_context("fork")  # the imports are done
 
 
 class Work:
@@ -35,16 +38,16 @@ class Work:
     def __init__(self, target: Target, seed: int, seconds: float, folder: Path) -> None:
         self.target = target
         self.faults: list[Fault] = []
-        self.cases = _SPAWN.RawValue("L", 0)
-        self._beat = _SPAWN.RawValue("d", time.monotonic())
+        self.cases = _FORKS.RawValue("L", 0)
+        self._beat = _FORKS.RawValue("d", time.monotonic())
         self._current = folder / f"{target.name}.current"
         self._begin = time.monotonic()
-        self.pipe, theirs = _SPAWN.Pipe(duplex=False)
+        self.pipe, theirs = _FORKS.Pipe(duplex=False)
         self.result: tuple[int, dict[str, int]] | None = None
         """Lines reached, and how many inputs showed each fault."""
         workplace = folder / target.name
         workplace.mkdir(exist_ok=True)
-        self._process = _SPAWN.Process(
+        self._process = _FORKS.Process(
             target=self._feed, args=(seed, seconds, theirs, workplace), daemon=True
         )
         self._process.start()
@@ -57,15 +60,16 @@ class Work:
             self.target.check(data)  # imports what is needed, and is not measured
         fuzzer = Fuzzer(self.target, seed, pipe.send)
         begin = time.monotonic()
-        for number, data in enumerate(fuzzer.inputs()):
-            if number >= len(self.target.seeds()) and number % _AT_ONCE == 0:
-                limit_memory()
-            self._current.write_bytes(data)
-            self._beat.value = time.monotonic()
-            fuzzer.feed(data)
-            self.cases.value = fuzzer.nb_cases
-            if time.monotonic() - begin - fuzzer.seconds_minimising > seconds:
-                break
+        with suppress(KeyboardInterrupt):
+            for number, data in enumerate(fuzzer.inputs()):
+                if number % _AT_ONCE == 0:
+                    limit_memory()
+                self._current.write_bytes(data)
+                self._beat.value = time.monotonic()
+                fuzzer.feed(data)
+                self.cases.value = fuzzer.nb_cases
+                if time.monotonic() - begin - fuzzer.seconds_minimising > seconds:
+                    break
         assert fuzzer.lines is not None
         pipe.send((fuzzer.lines.count, fuzzer.causes))
 
@@ -103,11 +107,18 @@ class Work:
         for fault in self.faults:
             path = store(self.target.name, fault.data)
             told.append(f"    {fault.cause} ({counts.get(fault.cause, 1)} inputs): {path}")
-            told += [f"        {line}" for line in fault.error.rstrip().splitlines()[-8:]]
+            told += [f"        {line[:200]}" for line in fault.error.rstrip().splitlines()[-8:]]
         return "\n".join(told)
 
 
-def run(targets: list[Target], seconds: float, jobs: int, seed: int, folder: Path) -> int:
+def run(
+    targets: list[Target],
+    seconds: float,
+    jobs: int,
+    seed: int,
+    folder: Path,
+    tell: Callable[[str], None],
+) -> int:
     """Return the number of faults; ``seconds`` are for all together."""
     todo = deque(targets)
     share = seconds * min(jobs, len(targets)) / len(targets)
@@ -116,13 +127,17 @@ def run(targets: list[Target], seconds: float, jobs: int, seed: int, folder: Pat
     while todo or works:
         while todo and len(works) < jobs:
             works.append(Work(todo.popleft(), seed, share, folder))
-        ready = wait([work.pipe for work in works], timeout=1)
+        try:
+            ready = wait([work.pipe for work in works], timeout=1)
+        except KeyboardInterrupt:  # those that run have got it too, and tell what they know
+            todo.clear()
+            continue
         for work in list(works):
             if work.pipe in ready:
                 work.receive()
             work.end_if_hung()
             if work.result is not None:
-                print(work.line(), flush=True)
+                tell(work.line())
                 faults += len(work.faults)
                 works.remove(work)
     return faults
@@ -143,7 +158,8 @@ def main() -> int:
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_memory_disk()) as folder:
         chosen = [TARGETS[name] for name in names]
-        faults = run(chosen, arguments.minutes * 60, arguments.jobs, seed, Path(folder))
+        tell = partial(print, flush=True)
+        faults = run(chosen, arguments.minutes * 60, arguments.jobs, seed, Path(folder), tell)
     return 1 if faults else 0
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from batsched_py.errors import BatschedError
+from batsched_py.support.terminal_text import message_line
 from fuzz.forms import Form
 
 SECONDS = 5.0
@@ -37,9 +38,10 @@ class TooSlow(BaseException):
 
 
 def refusal(error: BatschedError, *names: str) -> str:
-    """Return the message of an error; assert that it is a line that can be shown, with names."""
-    text = str(error)
-    assert text.strip(), f"{type(error).__name__} without a message"
+    """Return the line that the command prints of an error; assert that it has the names."""
+    text = message_line(str(error))
+    assert text, f"{type(error).__name__} without a message"
+    assert text.encode(), "a line that cannot be printed"
     assert "Traceback" not in text, "a traceback in a message"
     for name in names:
         assert name in text, f"{name} is not named in: {text[:300]!r}"

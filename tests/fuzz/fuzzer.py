@@ -7,6 +7,7 @@ import hashlib
 import random
 import re
 import resource
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -35,8 +36,6 @@ class Fault(NamedTuple):
     """What happened and where: faults of the same cause are one."""
     error: str
     data: bytes
-    path: Path | None = None
-    """Where the input was stored."""
 
 
 class Fuzzer:
@@ -144,7 +143,9 @@ def store(name: str, data: bytes) -> Path:
 
 
 def limit_memory() -> None:
-    """Let this process grow by so much, from now on."""
+    """Let this process grow by so much, from now on, where it is known how large it is."""
+    if sys.platform != "linux":
+        return
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     size = pages * resource.getpagesize() + (MEGABYTES << 20)

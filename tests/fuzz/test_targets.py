@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import time
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
+from fuzz import __main__ as command
 from fuzz.contract import Target, in_time
 from fuzz.forms import JSON
-from fuzz.fuzzer import Fault, Fuzzer, found
+from fuzz.fuzzer import Fault, Fuzzer, found, store
 from fuzz.targets import TARGETS
 
 MUTATIONS = 250
@@ -27,7 +30,8 @@ def test_keeps_its_promises(name: str) -> None:
     nb_known = len(TARGETS[name].seeds()) + len(found(name))
     for data in islice(fuzzer.inputs(), nb_known + MUTATIONS):
         fuzzer.feed(data)
-    assert not faults, "\n".join(f"{fault.data[:300]!r}: {fault.error}" for fault in faults)
+    told = [f"{fault.data[:300]!r}: {fault.error}" for fault in faults]
+    assert not told, "\n".join(told)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -72,3 +76,33 @@ def test_what_takes_too_long_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None
     faults: list[Fault] = []
     Fuzzer(Target("made_up", list, _faulty, JSON, []), 1, faults.append).feed(b"8")
     assert [fault.cause for fault in faults] == ["TooSlow"]
+
+
+def _deadly(data: bytes) -> str:
+    if data == b"die":
+        os._exit(7)
+    if data == b"hang":
+        time.sleep(100)
+    if data == b"grow":
+        bytearray(1 << 30)
+    return ""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("data", "cause"), [(b"die", "code 7"), (b"hang", "code -9"), (b"grow", "MemoryError")]
+)
+def test_a_process_that_dies_hangs_or_grows_is_a_fault(
+    data: bytes, cause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other targets go on."""
+    monkeypatch.setattr(command, "_HUNG", 0.5)
+    monkeypatch.setattr("fuzz.fuzzer.FOUND", tmp_path / "found")
+    store("deadly", data)  # as if it had been found before
+    deadly = Target("deadly", lambda: [b"0"], _deadly, JSON, ["x"])
+    harmless = Target("harmless", lambda: [b"0"], lambda _: "", JSON, ["x"])
+    told: list[str] = []
+    assert command.run([deadly, harmless], 0.4, 1, 1, tmp_path, told.append) == 1
+    assert cause in told[0]
+    assert "0 faults" in told[1]
+    assert found("deadly") == [data]

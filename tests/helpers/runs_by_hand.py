@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from math import isnan
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
 from batsched_py.results.job_table import ADDED_COLUMNS
 from batsched_py.support.processor_sets import to_text
+from helpers.sealed_runs import seal
 
 _HEADER = ",".join(BATSIM_COLUMNS)
 _OURS = "," + ",".join(ADDED_COLUMNS)
@@ -32,17 +32,22 @@ class Row(NamedTuple):
     workload: str = "w0"
     profile: str = "p"
     first: int = 0
+    measured: bool = True
 
 
 def write_run(
     prefix: Path, rows: Iterable[Row], settings: dict[str, Any] | None = None, ours: bool = True
 ) -> None:
     """Write ``PREFIX_jobs.csv``, and ``PREFIX_run.json`` if there are settings."""
+    rows = list(rows)
     lines = [_HEADER + (_OURS if ours else ""), *(_line(row, ours) for row in rows)]
+    if not all(row.measured for row in rows):
+        marks = ["measured", *(str(int(row.measured)) for row in rows)]
+        lines = [f"{line},{mark}" for line, mark in zip(lines, marks, strict=True)]
     prefix.parent.mkdir(parents=True, exist_ok=True)
     Path(f"{prefix}_jobs.csv").write_text("\n".join(lines) + "\n")
     if settings is not None:
-        Path(f"{prefix}_run.json").write_text(json.dumps(settings))
+        seal(Path(f"{prefix}_run.json"), settings)
 
 
 def settings(scheduler: str = "easy", nb: int = 8, seed: int = 0, **run: Any) -> dict[str, Any]:

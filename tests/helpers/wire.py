@@ -33,6 +33,7 @@ def begins(nb_processors: int = 4, **config: Any) -> bytes:
         "nb_compute_resources": nb_processors,
         "config": {name.replace("_", "-"): value for name, value in config.items()},
         "compute_resources": hosts,
+        "workloads": {"w0": "workload.json"},
     }
     return message(0.0, ("SIMULATION_BEGINS", data))
 

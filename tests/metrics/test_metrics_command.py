@@ -18,6 +18,7 @@ from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.simulator.files.output_files import JOBS_COLUMNS
 from helpers.logs import swf_line, swf_text
+from helpers.sealed_runs import seal
 
 app = typer.Typer()
 app.command()(metrics)
@@ -105,7 +106,7 @@ def test_size_of_the_machine(batsims: Path) -> None:
     assert "give --nodes" in notes
     batsims.with_name("out_schedule.csv").write_text("a,nb_computing_machines\n1,10\n")
     assert rows_of(*arguments)["utilisation"]["value"] == pytest.approx(100 / 300)
-    batsims.with_name("out_run.json").write_text('{"nb_processors": 20}')
+    seal(batsims.with_name("out_run.json"), {"nb_processors": 20})
     assert rows_of(*arguments)["utilisation"]["value"] == pytest.approx(100 / 600)
     assert rows_of(*arguments, "--nodes", 5)["utilisation"]["value"] == pytest.approx(100 / 150)
     renamed = batsims.rename(batsims.with_name("table.csv"))
@@ -212,7 +213,7 @@ BAD += [(SCHEDULE, ""), (SCHEDULE, "nb_computing_machines\nmany\n")]
 
 @pytest.mark.parametrize(("name", "content"), BAD)
 def test_bad_files_beside(batsims: Path, name: str, content: str) -> None:
-    batsims.with_name(name).write_text(content)
+    (seal if name == RUN else Path.write_text)(batsims.with_name(name), content)
     with pytest.raises(InputError, match=f"{name}: .*processors.*nodes"):
         run(batsims)
     run(batsims, "--nodes", 5)

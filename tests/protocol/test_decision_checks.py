@@ -9,7 +9,7 @@ import pytest
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.decision_checks import Referee
+from batsched_py.protocol.referee import Referee
 
 
 def begun(*, strict: bool = True, profiles: Any = None, **config: bool) -> Referee:
@@ -23,6 +23,7 @@ def begun(*, strict: bool = True, profiles: Any = None, **config: bool) -> Refer
         config={name.replace("_", "-"): value for name, value in config.items()},
         compute_resources=[],
         storage_resources=[{"id": 4}],
+        workloads={"w0": ""},
         profiles=profiles or {},
     )
     submitted = [
@@ -137,7 +138,9 @@ def test_shared_work_takes_any_number_of_processors(profiles: dict[str, Any]) ->
 def test_a_released_profile_is_still_known() -> None:
     """Job a ends; job b has the same profile, which is only closed to new registrations."""
     referee = begun(profiles={"w0": {"p": TOTAL}}, dynamic_jobs_enabled=True)
-    end = m.JobCompleted(timestamp=2.0, job_id="w0!a", job_state="X", return_code=0, alloc=3)
+    end = m.JobCompleted(
+        timestamp=2.0, job_id="w0!a", job_state="COMPLETED_SUCCESSFULLY", return_code=0, alloc=3
+    )
     referee.heard(m.Message(2.0, [end]))
     referee.check(m.Message(2.0, [execute(timestamp=2.0, alloc=0b11)]))
 
@@ -150,7 +153,9 @@ def test_a_registered_profile_is_still_known_to_its_jobs() -> None:
     total = register("parallel_homogeneous_total", cpu=1, com=0)
     referee.check(m.Message(1.0, [total, *decisions]))
     referee.check(m.Message(1.0, [execute(job_id="d!c", alloc=0b100)]))
-    end = m.JobCompleted(timestamp=2.0, job_id="d!c", job_state="X", return_code=0, alloc=4)
+    end = m.JobCompleted(
+        timestamp=2.0, job_id="d!c", job_state="COMPLETED_SUCCESSFULLY", return_code=0, alloc=4
+    )
     referee.heard(m.Message(2.0, [end]))
     referee.check(m.Message(2.0, [execute(timestamp=2.0, job_id="d!d", alloc=0b1100)]))
     for again, message in ((total, "registered before"), (decisions[0], "was released")):

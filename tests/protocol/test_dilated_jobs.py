@@ -441,3 +441,22 @@ def test_dilates_is_a_method() -> None:
     policy.dilates = True  # type: ignore[assignment, method-assign]
     with pytest.raises(PluginError, match=r"Dilating.dilates is True: expected a method"):
         Exchange(one(PROFILES["delay"]), policy)
+
+
+@pytest.mark.parametrize("content", [{"type": "delay"}, {"type": "delay", "delay": "x"}])
+def test_a_profile_that_is_none(content: dict[str, Any]) -> None:
+    """A simulator may announce anything."""
+    begins = m.SimulationBegins(
+        timestamp=0,
+        nb_resources=4,
+        nb_compute_resources=4,
+        config={"dynamic-jobs-enabled": True},
+        compute_resources=[],
+        workloads={"w0": ""},
+        profiles={"w0": {"p": content}},
+    )
+    job = m.JobDescription("w0!1", 0, 1, "p", 10)
+    process = DecisionProcess(Dilating())
+    process.answer(m.Message(0, [begins]))
+    with pytest.raises(ProtocolError, match="the profile 'p' of job w0!1 is"):
+        process.answer(m.Message(0, [m.JobSubmitted(timestamp=0, job_id="w0!1", job=job)]))

@@ -93,3 +93,130 @@ def test_call_me_later_is_called_timestamp_on_the_wire() -> None:
 def test_refuses_and_says_what(raw: str, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
         codec.decode_decisions(raw)
+
+
+def begins(**changes: object) -> str:
+    """A simulation with three machines and a storage begins, but for ``changes``."""
+    data = {
+        "nb_resources": 4,
+        "nb_compute_resources": 3,
+        "nb_storage_resources": 1,
+        "config": {},
+        "compute_resources": [{"id": 0}, {"id": 1}, {"id": 2}],
+        "storage_resources": [{"id": 3}],
+    }
+    return wire("SIMULATION_BEGINS", data | changes)
+
+
+def test_a_machine_with_storages() -> None:
+    assert len(codec.decode_events(begins()).events) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"nb_compute_resources": 3_000_000_000}, r"<= 10000000 - at `\$.nb_compute_resources`"),
+        ({"nb_compute_resources": 10**11}, "nb_compute_resources"),
+        ({"nb_compute_resources": 10**30}, "nb_compute_resources"),
+        ({"nb_compute_resources": -1}, ">= 0"),
+        ({"nb_compute_resources": 3.5}, "nb_compute_resources"),
+        ({"nb_compute_resources": True}, "nb_compute_resources"),
+        ({"nb_storage_resources": -1}, ">= 0"),
+        ({"nb_resources": 5}, "5 resources, expected as many as the 3 that compute and the 1"),
+        ({"nb_resources": 5, "nb_compute_resources": 4}, "has 3 resources .* expected 4"),
+        ({"compute_resources": [{"id": 0}, {"id": 1}]}, "has 2 resources .* expected 3"),
+        ({"compute_resources": [{"id": 0}, {"id": 2}, {"id": 1}]}, "ids .0, 2, 1.: expected 3"),
+        ({"compute_resources": [{"id": 0}, {"id": True}, {"id": 2}]}, "with ids from 0 on"),
+        ({"compute_resources": [{}] * 3}, "None, None"),
+        ({"compute_resources": 3}, "compute_resources"),
+        ({"compute_resources": [0, 1, 2]}, "compute_resources"),
+        ({"storage_resources": [{"id": "3"}]}, "with ids from 3 on"),
+        ({"storage_resources": [{"id": [3]}]}, "with ids from 3 on"),
+        ({"storage_resources": [{"id": 2}]}, "with ids from 3 on"),
+        ({"storage_resources": []}, "has 0 resources .* expected 1"),
+        ({"profiles": {"w0": {"p": 5}}}, "profiles"),
+        ({"workloads": ["w0"]}, "workloads"),
+    ],
+)
+def test_sizes_are_checked_before_they_are_used(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
+        codec.decode_events(begins(**changes))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("res", -1),
+        ("res", 0.5),
+        ("walltime", -2),
+        ("walltime", -0.5),
+        ("walltime", "long"),
+        ("subtime", 2**53 + 2),
+        ("subtime", 1e300),
+        ("subtime", 10**400),
+    ],
+)
+def test_what_no_job_has(field: str, value: object) -> None:
+    job = JOB | {field: value}
+    for decode, kind in (
+        (codec.decode_events, "JOB_SUBMITTED"),
+        (codec.decode_decisions, "REGISTER_JOB"),
+    ):
+        with pytest.raises(ProtocolError, match=rf"{kind}.*{field}|{kind}.*not one of|308 digits"):
+            decode(wire(kind, {"job_id": "w0!a", "job": job}))
+
+
+@pytest.mark.parametrize(
+    "time", ["9007199254740994", "1e16", "-1e300", "1" * 5000, "true", "1e999"]
+)
+def test_times_that_a_float_cannot_tell_apart(time: str) -> None:
+    for decode in codec.decode_events, codec.decode_decisions:
+        with pytest.raises(ProtocolError, match=r"now is|out of range"):
+            decode(f'{{"now": {time}, "events": []}}')
+        assert decode('{"now": 9007199254740992, "events": []}').now == 2**53
+    with pytest.raises(ProtocolError, match=r"timestamp|out of range|not one of the protocol"):
+        codec.decode_decisions(
+            wire("CALL_ME_LATER", {"timestamp": 1.5}).replace("1.5}", f"{time}}}")
+        )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"now": 1, "now": 2, "events": []}',
+        '{"now" : 1, "now":2, "events": []}',
+        '{"now": 1, "n\\u006fw": 2, "events": []}',
+        '{"now": 1, "events": [], "text": "\\u003a", "a": 1, "a": 2}',
+        '{"now": 1, "events": [], "text": "\\":\\\\", "a": {"b": [{"c": 1, "c": {}}]}}',
+        '{"now": 1, "events": [], "text": "é:", "": 1, "":2}',
+    ],
+)
+def test_no_name_comes_twice(raw: str) -> None:
+    for decode in codec.decode_events, codec.decode_decisions:
+        with pytest.raises(ProtocolError, match="comes twice in one object"):
+            decode(raw)
+
+
+@pytest.mark.parametrize("text", ["a:b", '":', "\\", '\\":', "é:", "\x00:", '{"a":1,"a":2}'])
+def test_texts_are_not_taken_for_names(text: str) -> None:
+    raw = json.dumps({"now": 1, "events": [], text: {text: [text]}})
+    for decode in codec.decode_events, codec.decode_decisions:
+        assert decode(raw).further == {text: {text: [text]}}
+
+
+def test_the_events_of_a_message_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "MOST_EVENTS", 2)
+    call = '{"timestamp": 1, "type": "REQUESTED_CALL", "data": {}}'
+    raw = '{"now": 1, "events": [%s]}'
+    assert len(codec.decode_events(raw % ",".join([call] * 2)).events) == 2
+    with pytest.raises(ProtocolError, match="of 3, expected an array of at most 2"):
+        codec.decode_events(raw % ",".join([call] * 3))
+
+
+@pytest.mark.parametrize("machines", ["4", "0-4", "9999999", "1" * 5000, f"0-{'9' * 5000}"])
+def test_machines_that_were_not_announced(machines: str) -> None:
+    data = {"job_id": "w0!a", "job_state": "X", "return_code": 0, "alloc": machines}
+    with pytest.raises(ProtocolError, match="expected numbers below 4"):
+        codec.decode_events(wire("JOB_COMPLETED", data), 4)
+    with pytest.raises(ProtocolError, match="expected numbers below 4"):
+        codec.decode_decisions(wire("EXECUTE_JOB", {"job_id": "a", "alloc": machines}), 4)

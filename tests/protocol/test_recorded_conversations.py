@@ -11,8 +11,8 @@ import pytest
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol import message_json as codec
-from batsched_py.protocol.decision_checks import Referee
 from batsched_py.protocol.handshake import check_version
+from batsched_py.protocol.referee import Referee
 from batsched_py.workload.batsim_workload import read_workload
 from helpers.shared_folder import SHARED
 

@@ -64,13 +64,10 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "storage_mapping": st.none(),
     "additional_io_job": st.none(),
     "config": OBJECT,
-    "compute_resources": st.lists(OBJECT, max_size=2),
-    "storage_resources": st.lists(OBJECT, max_size=2),
     "workloads": st.dictionaries(TEXT, TEXT, max_size=2),
     "profiles": st.dictionaries(TEXT, st.dictionaries(TEXT, OBJECT, max_size=2), max_size=2),
     "allow_compute_sharing": st.booleans(),
     "allow_storage_sharing": st.booleans(),
-    **{f"nb_{kind}resources": st.integers(0, 99) for kind in ("", "compute_", "storage_")},
 }
 WITHOUT_FURTHER = {  # Batsim counts their members, or all further members have a place
     m.RejectJob,
@@ -84,14 +81,39 @@ WITHOUT_FURTHER = {  # Batsim counts their members, or all further members have 
 }
 
 
+def fields(kind: type[m.Event]) -> dict[str, st.SearchStrategy[Any]]:
+    """What the fields of a kind may be: every one of the codec is here, or this fails."""
+    names = [name for name in kind.__struct_fields__ if name not in ("further", *COUNTED)]
+    return {name: FIELDS[name] for name in names}
+
+
+COUNTED = [f"{kind}_resources" for kind in ("nb", "nb_compute", "nb_storage", "compute", "storage")]
+
+
+def begins(machines: list[Any], storages: list[Any], **others: Any) -> m.SimulationBegins:
+    """A begin with as many resources as it announces."""
+    listed = [{**resource, "id": at} for at, resource in enumerate(machines + storages)]
+    return m.SimulationBegins(
+        nb_resources=len(listed),
+        nb_compute_resources=len(machines),
+        nb_storage_resources=len(storages),
+        compute_resources=listed[: len(machines)],
+        storage_resources=listed[len(machines) :],
+        **others,
+    )
+
+
 def events(kinds: dict[str, type[m.Event]]) -> st.SearchStrategy[m.Event]:
-    """Any event of the given kinds: every kind of the codec is here, or this fails."""
-    strategies = []
-    for kind in kinds.values():
-        names = [name for name in kind.__struct_fields__ if name != "further"]
-        further = st.none() if kind in WITHOUT_FURTHER else FURTHER
-        strategies.append(st.builds(kind, further=further, **{n: FIELDS[n] for n in names}))
-    return st.one_of(strategies)
+    """Any event of the given kinds."""
+    resources = st.lists(OBJECT, max_size=2)
+    return st.one_of(
+        st.builds(begins, resources, resources, further=FURTHER, **fields(kind))
+        if kind is m.SimulationBegins
+        else st.builds(
+            kind, further=st.none() if kind in WITHOUT_FURTHER else FURTHER, **fields(kind)
+        )
+        for kind in kinds.values()
+    )
 
 
 UNKNOWN = st.builds(

@@ -19,6 +19,7 @@ from docker.models.containers import Container
 from batsched_py.run.backends.confinement import MEMORY_VARIABLE
 from batsched_py.run.backends.docker import IMAGE_VARIABLE
 from batsched_py.support.own_command import PROGRAM
+from helpers.listening import others_reach, started
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, wait_until
 from real.image import imported_image
@@ -113,6 +114,20 @@ def test_nothing_is_left_but_files_of_who_called(waiting: Waiting, tmp_path: Pat
     assert {(path.stat().st_uid, path.stat().st_gid) for path in outputs} == {
         (os.geteuid(), os.getegid())
     }
+
+
+def test_both_sides_meet_where_nobody_else_comes(image: str, tmp_path: Path) -> None:
+    """Whatever the umask; the container has no network (below)."""
+    options = ["--scheduler", "waiting.py:Waiting", "--backend", "docker"]
+    line = [*PROGRAM, "simulate", "small.swf", "-e", "x", *options]
+    (tmp_path / "tmp").mkdir()
+    with started(tmp_path, tmp_path / "tmp", *line) as program:
+        program.wait_for_file(tmp_path / "seen")
+        assert program.ports() == []
+        (socket,) = program.unix_sockets()
+        assert not others_reach(Path(socket))
+        (tmp_path / "go").touch()
+        assert program.process.wait(LIMIT) == 0
 
 
 TRIES = """

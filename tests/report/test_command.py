@@ -105,8 +105,8 @@ def test_a_damaged_table_of_jobs_is_said_with_its_name(tmp_path: Path) -> None:
     damaged.write_text("".join([*lines[:3], "garbage\n"]))
     done = command(None, "report", folder)
     assert done.returncode == 1
-    assert f"{damaged}:4: " in done.stderr
-    assert f"remove {damaged.parent} and run the campaign again" in done.stderr
+    assert f"{damaged} is damaged" in done.stderr
+    assert "run the campaign again" in done.stderr
 
 
 def test_the_study_has_the_word_and_the_page_may_go_elsewhere(tmp_path: Path) -> None:
@@ -137,6 +137,19 @@ def test_code_that_only_the_results_name_is_not_run(
         assert done.returncode == 0
         assert "was not run" not in done.stderr
         assert "Of a study" in (folder / "report.html").read_text()
+
+
+def test_a_link_in_the_results_leads_nowhere(tmp_path: Path) -> None:
+    folder = ended(tmp_path, "")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "mine.html").write_text("mine")
+    (folder / "report").symlink_to(tmp_path / "elsewhere")
+    (folder / "report.html").symlink_to(tmp_path / "mine.html")
+    done = command(None, "report", folder)
+    assert done.returncode == 1
+    assert f"{folder / 'report'} is a link" in done.stderr
+    assert not list((tmp_path / "elsewhere").iterdir())
+    assert (tmp_path / "mine.html").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

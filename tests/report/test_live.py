@@ -109,6 +109,35 @@ def test_another_host_is_refused(client: Client, path: str) -> None:
     assert client.get(path, host=f"localhost:{client.port}")[0] == 200
 
 
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        "GET http://evil.example/ HTTP/1.1\r\nHost: evil.example",
+        "GET / HTTP/1.1\r\nX: y",
+        "GET / HTTP/1.0",
+        "GET /",
+        "HEAD http://localhost/ HTTP/1.1\r\nHost: localhost.evil.example:{port}",
+        "GET / HTTP/1.1\r\nHost: evil.example\r\nHost: localhost:{port}",
+        "PUT / HTTP/1.1\r\nHost: localhost:{port}",
+        "DELETE /state.json HTTP/1.1\r\nHost: localhost:{port}",
+        "OPTIONS * HTTP/1.1\r\nHost: localhost:{port}",
+        "CONNECT localhost:22 HTTP/1.1\r\nHost: localhost:{port}",
+        "GET /%00 HTTP/1.1\r\nHost: localhost:{port}",
+        "GET /state.json/../../etc/passwd HTTP/1.1\r\nHost: localhost:{port}",
+    ],
+)
+def test_nothing_else_is_answered(client: Client, request_line: str) -> None:
+    until(client, 1)
+    with socket.create_connection(("127.0.0.1", client.port)) as raw:
+        raw.sendall(request_line.format(port=client.port).encode() + b"\r\n\r\n")
+        raw.shutdown(socket.SHUT_WR)
+        with raw.makefile("rb") as file:
+            answer = file.read()
+    assert b" 200 " not in answer.partition(b"\r\n")[0]
+    assert b"<script" not in answer
+    assert b'"done"' not in answer
+
+
 def test_head_has_no_body_and_post_is_not_known(client: Client) -> None:
     status, headers, text = client.get("/", method="HEAD")
     assert (status, text) == (200, b"")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import numpy as np
@@ -75,12 +74,12 @@ def test_without_rare_jobs_and_ends_there_is_no_such_column() -> None:
     assert result_of([False, False]).jobs["measured"].all()
 
 
-def test_of_older_files_behaviour_and_settings_tell(tmp_path: Path) -> None:
+def test_without_the_column_behaviour_tells(tmp_path: Path) -> None:
+    """As where ``serve`` writes our columns, which knows of no warm-up."""
     result = result_of([False, False, False, True, False, False, False], **ENDS)
     path, _, run = result.write(tmp_path / "a")
     lines = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
     path.write_text("\n".join(lines) + "\n")
-    assert_equal(read_jobs(path), result.table)
     run.unlink()
     table = read_jobs(path)
     assert table.measured.tolist() == (~table.rare).tolist()
@@ -117,13 +116,6 @@ def test_columns_as_row_by_row(rows: list[tuple[float, str]]) -> None:
     slow = list(csv.DictReader(lines))
     assert numbers["lateness"].tolist() == [float(row["lateness"]) for row in slow]
     assert texts["user"] == [row["user"] for row in slow] == [text for _, text in rows]
-
-
-def test_settings_that_are_none_are_no_ends(tmp_path: Path) -> None:
-    path, _, run = result_of([False, False]).write(tmp_path / "a")
-    for content in ({}, {"run": {}}, {"run": {"warm_up": None}}, {"run": 3}):
-        run.write_text(json.dumps(content))
-        assert read_jobs(path).measured.all()
 
 
 # Jobs that ran in another form ---------------------------------------------------------------

@@ -13,6 +13,7 @@ from batsched_py.errors import InputError
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.workload import Workload, WorkloadJob
+from helpers.sealed_runs import seal, unsealed
 
 HOMES = ["west", "east", "west", "east"]
 SIZES = [2, 2, 3, 9]
@@ -66,6 +67,6 @@ def test_one_machine_has_no_word_of_sites(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damaged", [3, [{"name": "west"}], [{"name": "w", "processors": "a"}]])
 def test_damaged_sites_are_seen(tmp_path: Path, damaged: object) -> None:
     path, *_, stored = result(sites="west:3,east:2").write(tmp_path / "out")
-    stored.write_text(json.dumps(json.loads(stored.read_text()) | {"sites": damaged}))
+    seal(stored, unsealed(stored) | {"sites": damaged})
     with pytest.raises(InputError, match=r"out_run\.json: sites: "):
         read_jobs(path)

@@ -117,6 +117,14 @@ def test_ties_are_in_order_of_numbers(tmp_path: Path) -> None:
     assert log.column("run_time").tolist() == [91, 90, 89]
 
 
+def test_names_may_be_numbers_of_any_length(tmp_path: Path) -> None:
+    long = "9" * 5000
+    jobs = [(name, 4, 1, run, None, long) for name, run in ((f"x1{long}", 2.0), (f"x{long}", 1.0))]
+    for policy in ("easy", "ups"):
+        log = written(simulate(log_of(*jobs), scheduler=policy), tmp_path / "log.swf")
+        assert log.column("run_time").tolist() == [1, 2]
+
+
 # Round trips ------------------------------------------------------------------------------------
 
 

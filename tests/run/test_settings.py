@@ -166,12 +166,16 @@ def test_an_error_tells_its_parameters() -> None:
 
 
 FLAG = re.compile(r"(?<![\w`'\"-])(?:--[a-z][\w-]+|-[a-zA-Z](?!\w)(?!$))")
-QUOTED = re.compile(r"`(?:batsched-py|docker) [^`]*`")
+QUOTED = re.compile(r"`(?:batsched-py|docker|ulimit) [^`]*`")
 OTHERS = {"--always", "--dirty", "--abbrev", "--energy", "--enable-redis", "--enable-dynamic-jobs"}
-OTHERS |= {"-p", "-s", "-w"}
-"""Options that Batsim has to be started with, and git's."""
+OTHERS |= {"-p", "-s", "-w", "-O", "-m"}
+"""Options that Batsim has to be started with, git's, and the shell's in a script."""
 SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
-SCHEMAS |= {"batsched_py/campaign/cluster/queue_commands.py"}
+SCHEMAS |= {
+    "batsched_py/campaign/cluster/queue_commands.py",
+    "batsched_py/campaign/cluster/worker_jobs.py",
+    "batsched_py/report/campaign_report.py",  # a whole command
+}
 
 
 def flags_in(path: Path) -> Iterator[str]:

@@ -18,6 +18,7 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample_log import cached_sample_log
 from helpers.calling import command
 from helpers.logs import swf_line, swf_text
+from helpers.sealed_runs import unsealed
 
 FILES = ("jobs.csv", "schedule.csv")
 
@@ -37,7 +38,7 @@ def test_same_inputs_same_bytes(tmp_path: Path, sample: Path, users: str) -> Non
     subprocess.run(other, cwd=tmp_path, check=True, capture_output=True)
     for name in FILES:
         assert (tmp_path / f"a_{name}").read_bytes() == (tmp_path / f"b_{name}").read_bytes()
-    runs = [json.loads((tmp_path / f"{name}_run.json").read_text()) for name in ("a", "b")]
+    runs = [unsealed(tmp_path / f"{name}_run.json") for name in ("a", "b")]
     for run in runs:
         del run["wall_time"]
     assert runs[0] == runs[1]

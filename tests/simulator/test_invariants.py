@@ -22,7 +22,7 @@ from hypothesis import given
 from batsched_py.errors import DeadlockError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.decision_checks import Referee
+from batsched_py.protocol.referee import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.output_files import REJECTED, write_outputs
 from batsched_py.simulator.jobs import SimulatedJob

@@ -345,9 +345,9 @@ def test_a_scheduler_does_not_reply(replies: list[bytes | None], message: str, c
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (b"", "not one of the protocol: Input data was truncated"),
-        (b"\xff\xfe\x00 no text", "not one of the protocol: JSON is malformed"),
-        (b"[" * 100_000, "not one of the protocol: maximum recursion depth"),
+        (b"", "not one of the protocol: no JSON: Input data was truncated"),
+        (b"\xff\xfe\x00 no text", "not one of the protocol: no JSON: JSON is malformed"),
+        (b"[" * 100_000, "more than 150 objects and arrays in each other"),
         (b"[]", "[], expected an object with now and events"),
         (b'{"now":NaN,"events":[]}', "JSON is malformed"),
         (b'{"now":1e400,"events":[]}', "Number out of range"),
@@ -355,8 +355,11 @@ def test_a_scheduler_does_not_reply(replies: list[bytes | None], message: str, c
         (START.replace(b"EXECUTE", b"EXCUTE"), "EXCUTE_JOB from the scheduler: there is no such"),
         (START.replace(b'"2"', b'"0-999999999999"'), "interval '0-999999999999'"),
         (START.replace(b'"2"', b'"0,1"'), "0,1"),
-        (START.replace(b'"2"', b'"7"'), "was given '7': machine 7 is not on this platf"),
+        (START.replace(b'"2"', b'"7"'), "interval '7': expected numbers below 4"),
         (START.replace(b"w0!1", b"w0!7"), "w0!7"),
+        (START.replace(b'"alloc"', b'"alloc":"3","alloc"'), "the name 'alloc' comes twice"),
+        (START.replace(b'"now":{now}', b'"now":1e17'), "now is 1e+17, expected a number"),
+        (START.replace(b"{now}", b"9" * 5000), "out of range"),
     ],
     ids=lambda value: value[:40].decode(errors="replace") if isinstance(value, bytes) else None,
 )
@@ -366,6 +369,17 @@ def test_a_scheduler_answers_garbage(reply: bytes, message: str, call: Call) -> 
         done = call(*USUAL, "-s", address)
     assert_one_line(done, 1, message)
     assert len(done.stderr) < 900
+
+
+def test_a_reply_that_is_too_large(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("batsched_py.protocol.message_json.MOST_BYTES", 1000)
+    with scheduler(NOTHING, b" " * 1001) as address:
+        done = call(*USUAL, "-s", address)
+    assert_one_line(
+        done, 1, "went away at 1.000000 s without a reply (or with one of more than 1000"
+    )
+    with scheduler(NOTHING, b" " * 800 + START, NOTHING, NOTHING) as address:
+        assert call(*USUAL, "-s", address).returncode == 0
 
 
 def test_a_time_is_taken_for_what_it_stands_for() -> None:

@@ -192,6 +192,13 @@ def test_json_that_is_no_more_than_large_is_read(good: bytes) -> None:
     assert parse_json(good, Any, "x") == msgspec.json.decode(good)
 
 
+@pytest.mark.parametrize("before", [0, 1, 50, 99, 100, 333])
+def test_a_long_number_is_found_wherever_it_is(before: int) -> None:
+    text = b'["' + b"x" * before + b'", ' + b"7" * MOST_DIGITS
+    assert len(parse_json(text + b"]", Any, "x")) == 2
+    assert "308 digits" in message(parse_json, text + b"7]", Any, "x")
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -211,17 +218,34 @@ def test_all_usual_json_is_read(value: Any) -> None:
         (b'{"a": 1,\n "b": "\xff"}', ":2:8"),
         (b'{"a": 1,\n "b": "1', ":2:9"),
         (b"", ":1:1"),
+        (b'{"a": 1,\n "b": ' + b"9" * 400 + b"}", ":2:7"),
+        (b'{"a": 1,\n "b": ' + b"9" * 5000 + b"}", ":2:7"),
     ],
 )
 def test_the_place_in_a_file_is_told(file: Path, content: bytes, place: str) -> None:
     file.write_bytes(content)
-    assert message(read_json, file, Any).startswith(f"{file}{place}: no JSON: ")
+    assert message(read_json, file, Any).startswith(f"{file}{place}: ")
 
 
 def test_json_of_another_shape_is_told_with_its_member(file: Path) -> None:
     file.write_bytes(b'{"scheduler": "easy", "nodes": "4"}')
     told = message(read_json, file, Run)
     assert told == f"{file}: Expected `int`, got `str` - at `$.nodes`"
+
+
+@pytest.mark.parametrize(
+    "double",
+    [b'{"a": 1, "a": 2}', b'[{"b": {"a": ":", "a": ":"}}]', rb'{"a": 1, "\u0061": "\u003a"}'],
+)
+def test_a_name_that_comes_twice_is_told_if_it_is_asked_for(double: bytes) -> None:
+    parse_json(double, Any, "here")
+    told = message(lambda: parse_json(double, Any, "here", unique_names=True))
+    assert told.endswith("the name 'a' comes twice in one object")
+
+
+@given(json_values)
+def test_names_that_differ_are_no_fault(value: Any) -> None:
+    assert parse_json(msgspec.json.encode(value), Any, "x", unique_names=True) == value
 
 
 # TOML --------------------------------------------------------------------------------------------

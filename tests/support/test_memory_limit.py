@@ -119,7 +119,7 @@ def test_too_few_addresses_to_draw_are_said(tmp_path: Path) -> None:
         timeout=LIMIT,
     )
     assert done.returncode == 1
-    assert "8192 MB of addresses (ulimit -v)" in done.stderr.splitlines()[-1]
+    assert "8192 MB of addresses (`ulimit -v`)" in done.stderr.splitlines()[-1]
 
 
 @linux

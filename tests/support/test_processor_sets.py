@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +50,24 @@ def test_lowest_takes_the_smallest(members: set[int], data: st.DataObject) -> No
 )
 def test_reads_what_batsim_reads(text: str, members: set[int]) -> None:
     assert processors.from_text(text) == mask(members)
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9)), min_size=1, max_size=30))
+def test_many_intervals_are_put_together_otherwise(pairs: list[tuple[int, int]]) -> None:
+    text = " ".join(f"{first}-{first + more}" for first, more in pairs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processors, "_FEW", 0)
+        assert processors.from_text(text) == mask(
+            {at for first, more in pairs for at in range(first, first + more + 1)}
+        )
+
+
+def test_many_intervals_take_no_time() -> None:
+    """Each added to a set of ten million would take minutes."""
+    text = "0-9999999 " * 100_000 + "9999999"
+    begin = perf_counter()
+    assert processors.from_text(text).bit_count() == 10_000_000
+    assert perf_counter() - begin < 10
 
 
 @pytest.mark.parametrize("text", ["", " 0", "0 ", "0,1", "3-1", "-1", "a", "0-", "[0]", "0.5"])

@@ -64,6 +64,30 @@ def test_a_peer_that_vanishes_is_noticed(tmp_path: Path, before: int) -> None:
     assert message in str(server.error)
 
 
+def test_a_message_that_is_too_large_is_not_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
+    with conversing(tmp_path) as (server, batsim):
+        ask(batsim, begins())
+        ask(batsim, submitted("a") + b" " * 700)
+        batsim.send(b" " * 1001)
+        server.join(LIMIT)
+    assert "by us, if its message had more than 1000 bytes" in str(server.error)
+
+
+def test_what_is_too_large_from_somebody_else_is_not_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
+    with serving(tmp_path) as server, peer(server.endpoint.address) as stranger:
+        stranger.send(b" " * 2000)
+        with peer(server.endpoint.address) as batsim:
+            ask(batsim, begins())
+            ask(batsim, ends())
+    assert server.error is None
+
+
 def test_silence_has_an_end(tmp_path: Path) -> None:
     """The peer is still there, but says nothing more."""
     with conversing(tmp_path, silence_timeout=0.2) as (server, batsim):

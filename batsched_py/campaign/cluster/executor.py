@@ -14,10 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import ExitStack, contextmanager, suppress
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.request import ProxyHandler, build_opener
 from uuid import uuid4
 from warnings import catch_warnings, filterwarnings
 from weakref import WeakSet
@@ -25,58 +23,27 @@ from weakref import WeakSet
 import msgspec
 
 from batsched_py.campaign.cluster import node
-from batsched_py.campaign.cluster.address import (
-    CLUSTER,
-    LOCAL,
-    Request,
-    check_host,
-    check_submission,
-    cluster_class,
-    configured,
-    needed,
-    parse_cluster,
-)
+from batsched_py.campaign.cluster.address import LOCAL, needed, parse_cluster
+from batsched_py.campaign.cluster.dask_schedulers import connected, show_dashboard, started
 from batsched_py.campaign.cluster.node import SEE
-from batsched_py.campaign.cluster.private_folder import make_keys, private_folder, security
-from batsched_py.campaign.cluster.queue_commands import refusal
-from batsched_py.campaign.cluster.queued_jobs import (
-    ClusterLostError,
-    QueuedJobs,
-    in_words,
-    say,
-)
-from batsched_py.campaign.cluster.worker_jobs import (
-    job_class,
-    job_options,
-    job_script,
-    with_log_folder,
-)
+from batsched_py.campaign.cluster.queued_jobs import ClusterLostError, QueuedJobs, say
+from batsched_py.campaign.cluster.worker_jobs import job_script, with_log_folder
 from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.support.atomic_files import write_whole
 
 __all__ = ["ClusterLostError", "describe", "job_script", "open_cluster", "parse_cluster"]
 
-_CONNECT = 10.0
-"""Seconds for a scheduler to answer at first."""
 _PULSE = 5.0
 """Seconds between looks at the scheduler."""
 _PATIENCE = 30.0
-"""Seconds without an answer after which a scheduler counts as gone; also for it all to end."""
+"""Seconds without an answer after which a scheduler counts as gone."""
 _ALONE = 30.0
 """Seconds without a worker until that is said."""
-_DASHBOARD = 2.0
-"""Seconds for the dashboard to answer."""
-_LOOPBACK = "127.0.0.1"
-"""Where the dashboard is: it asks nobody who they are."""
+_STOP = 10.0
+"""Seconds for nodes to stop what runs on them."""
 _ATTEMPTS = 3
 """Times that the process of a run may be lost."""
-
-
-WHO_CONNECTS = "see 'Who may connect' in docs/clusters.md"
-
-# Run by dask workers of this machine: Ctrl-C in the terminal is for the coordinator.
-_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 @contextmanager
@@ -96,20 +63,12 @@ def open_cluster(text: str, folder: Path, inputs: Iterable[str] = ()) -> Iterato
     needed("distributed")
     with ExitStack() as stack:
         stack.enter_context(_quiet())
-        cluster = None
-        if request.kind == "dask":
-            _check_address(request)
-        else:
-            if request.queued:
-                check_submission(request)
-            private = stack.enter_context(private_folder(folder if request.queued else None))
-            make_keys(private)
-            cluster = (_submitted if request.queued else _local)(request, private, stack)
-        client = _connected(request, cluster, stack)
+        cluster = started(request, folder, stack)
+        client = connected(request, cluster, stack)
         place = stack.enter_context(_session(folder, inputs))
         executor = ClusterExecutor(client, place, QueuedJobs(cluster, request))
         stack.callback(executor.close)
-        _show_dashboard(client, cluster)
+        show_dashboard(client, cluster)
         executor.check_nodes()
         yield executor
 
@@ -126,27 +85,6 @@ def describe(text: str, folder: Path) -> str:
     if request.kind == LOCAL:
         return f"on dask workers of this machine: {request.options['workers']}"
     return f"on the workers of the dask scheduler at {request.address}"
-
-
-def _show_dashboard(client: Any, cluster: Any) -> None:
-    """Say where the dashboard is; without one, end what a cluster of ours serves to browsers."""
-    link = client.dashboard_link
-    server = None if cluster is None else cluster.scheduler.http_server
-    if server is not None and server.address == _LOOPBACK:
-        link = f"http://{_LOOPBACK}:{server.port}/status"  # dask's names the host of the scheduler
-    if _is_dashboard(link):
-        say(f"dashboard of the cluster: {link}")
-    elif server is not None:
-        cluster.loop.add_callback(server.stop)
-
-
-def _is_dashboard(link: str) -> bool:
-    """Whether there is one: without the package bokeh dask serves a page that asks for it."""
-    try:
-        with build_opener(ProxyHandler({})).open(link, timeout=_DASHBOARD) as page:
-            return b"needs bokeh" not in page.read(1000)
-    except (OSError, ValueError, HTTPException):  # HTTP errors are of the first kind
-        return False
 
 
 @contextmanager
@@ -177,96 +115,6 @@ def _session(folder: Path, inputs: Iterable[str]) -> Iterator[str]:
         yield str(place)
     finally:
         place.unlink(missing_ok=True)
-
-
-def _local(request: Request, private: Path, stack: ExitStack) -> Any:
-    """Return the cluster object of dask for workers of this machine."""
-    cluster = needed("distributed").LocalCluster(
-        n_workers=request.options["workers"],
-        threads_per_worker=request.options["threads"],
-        security=security(private),
-        dashboard_address=f"{_LOOPBACK}:0",
-        local_directory=str(private),
-        scheduler_kwargs={"local_directory": str(private)},
-        preload=[_DEAF],
-    )
-    stack.callback(_give_back, cluster)
-    return cluster
-
-
-def _submitted(request: Request, private: Path, stack: ExitStack) -> Any:
-    """Return the cluster object of dask for workers in jobs, which are submitted."""
-    ours = {"dashboard_address": f"{_LOOPBACK}:8787", "local_directory": str(private)}
-    cluster = cluster_class(request)(
-        job_cls=job_class(request, private),
-        security=security(private),
-        scheduler_options={**ours, **(configured(request, "scheduler-options") or {})},
-        **job_options(request, private),
-    )
-    stack.callback(_give_back, cluster)
-
-    async def submit() -> None:
-        cluster.scale(jobs=request.jobs)
-        await cluster  # raises what the command says that submits
-
-    try:
-        cluster.sync(submit)
-    except (RuntimeError, ValueError) as error:
-        seen = f"{CLUSTER} {request.kind}: no job can be submitted"
-        raise UsageError(f"{seen}: {refusal(error)}") from None
-    jobs = [*cluster.workers.values()]
-    say(
-        f"asked {request.kind} for {in_words(len(jobs), 'job')} of "
-        f"{in_words(jobs[0].worker_cores, 'core')} each: {' '.join(job.job_id for job in jobs)}"
-    )
-    return cluster
-
-
-def _check_address(request: Request) -> None:
-    """Raise :class:`UsageError` for a scheduler that cannot be asked; say what its port means."""
-    check_host(request)
-    if not request.address.startswith("tls:"):
-        say(
-            f"note: whoever reaches {request.address} can run programs in your name; {WHO_CONNECTS}"
-        )
-        return
-    try:
-        keys = needed("distributed").Security().get_connection_args("client")["ssl_context"]
-    except OSError as error:
-        raise UsageError(
-            f"{CLUSTER} {request.address}: the keys that dask's configuration names cannot be "
-            f"used: {error}; {WHO_CONNECTS}"
-        ) from None
-    if keys is None:
-        raise UsageError(
-            f"{CLUSTER} {request.address}: dask's configuration names no key and certificate of a "
-            f"client (distributed.comm.tls); {WHO_CONNECTS}"
-        )
-
-
-def _give_back(cluster: Any) -> None:
-    try:
-        cluster.close(timeout=_PATIENCE)
-    except TimeoutError:
-        say("the cluster does not end in time: look at the queue for jobs that are left")
-
-
-def _connected(request: Request, cluster: Any, stack: ExitStack) -> Any:
-    place = request.address if cluster is None else cluster
-    try:
-        client = needed("distributed").Client(place, timeout=_CONNECT, set_as_default=False)
-    except (OSError, ValueError):
-        raise UsageError(
-            f"{CLUSTER}: no dask scheduler answers at {place} within {_CONNECT:g} s; "
-            f"is it running, and is its port open to this machine? {SEE}"
-        ) from None
-
-    def close() -> None:
-        with suppress(TimeoutError, OSError):
-            client.close(timeout=_CONNECT)
-
-    stack.callback(close)
-    return client
 
 
 class ClusterExecutor(Executor):
@@ -326,7 +174,7 @@ class ClusterExecutor(Executor):
         self._watch.cancel()
         if not self._gone.done():  # else nobody would hear it
             with suppress(Exception):  # what is gone needs no stop
-                self._on_all(node.stop, _CONNECT, on_error="ignore")
+                self._on_all(node.stop, _STOP, on_error="ignore")
 
     def _on_all(self, function: Callable[[str], Any], seconds: float, on_error: str) -> Any:
         async def ask() -> Any:

@@ -7,6 +7,7 @@ that was made for this campaign, by a key that only its user can read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -36,7 +37,7 @@ def private_folder(parent: Path | None) -> Iterator[Path]:
     make_folder_of(place / "_")
     with TemporaryDirectory(prefix=PREFIX, dir=place, ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        if folder.stat().st_mode & 0o077:
+        if os.name == "posix" and folder.stat().st_mode & 0o077:  # elsewhere modes say nothing
             raise UsageError(
                 f"{CLUSTER}: other users may enter {folder}, whatever it is told, and read there "
                 "the key of the cluster; expected a file system that knows permissions"

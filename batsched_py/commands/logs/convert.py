@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.run.described_sites import described_sites
+from batsched_py.support.terminal_text import say
 from batsched_py.workload.batsim_workload import write_workload
 from batsched_py.workload.conversion_rules import Rules, describe
 from batsched_py.workload.load import load_workload
@@ -42,7 +42,7 @@ def convert(
     )
     write_workload(workload, output)
     for note in workload.notes:
-        print(f"note: {note}", file=sys.stderr)
-    print(f"rules: {describe(rules)}", file=sys.stderr)
+        say(f"note: {note}")
+    say(f"rules: {describe(rules)}")
     wrote = f"{len(workload.jobs)} jobs, {len(workload.profiles)} profiles"
-    print(f"wrote {wrote} to {output}", file=sys.stderr)
+    say(f"wrote {wrote} to {output}")

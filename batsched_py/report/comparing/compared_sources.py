@@ -10,8 +10,8 @@ import msgspec
 from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import UsageError
 from batsched_py.results.run_files import SUFFIX
-
-_RUN = "_run.json"
+from batsched_py.results.whole_run import RUN_JSON, check_whole
+from batsched_py.support.file_readers import is_file, is_folder
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -31,19 +31,19 @@ def find_source(text: str | Path) -> Source:
     """
     path, name = Path(text), str(text)
     jobs = Path(f"{path}{SUFFIX}")
-    if (path / STORED).is_file():
+    if is_file(path / STORED):
         return Source("campaign", name, path)
     # The folder of a back end has the prefix of its run, and is none.
-    if path.is_dir() and (any(path.glob(f"*{SUFFIX}")) or not jobs.is_file()):
+    if is_folder(path) and (any(path.glob(f"*{SUFFIX}")) or not is_file(jobs)):
         return Source("run", name, _only_run(path))
-    if path.is_file():
+    if is_file(path):
         if not path.name.endswith(".csv"):
             raise UsageError(f"{path}: expected a PREFIX{SUFFIX}, its PREFIX, or a folder")
         return Source("run", name.removesuffix(SUFFIX), path)
-    if jobs.is_file():
+    if is_file(jobs):
         return Source("run", name, jobs)
-    if Path(f"{path}{_RUN}").is_file():
-        raise UsageError(_without_jobs(Path(f"{path}{_RUN}")))
+    if is_file(f"{path}{RUN_JSON}"):
+        raise UsageError(_without_jobs(Path(f"{path}{RUN_JSON}")))
     raise UsageError(
         f"{path}: there is neither such a folder nor {jobs}; expected the prefix of a run, "
         f"its PREFIX{SUFFIX}, or the folder of a run or of a campaign"
@@ -73,15 +73,16 @@ def _only_run(folder: Path) -> Path:
     if tables:
         prefixes = ", ".join(str(path).removesuffix(SUFFIX) for path in tables[:5])
         raise UsageError(f"{folder} has {len(tables)} runs; say which: {prefixes}")
-    if runs := sorted(folder.glob(f"*{_RUN}")):
+    if runs := sorted(folder.glob(f"*{RUN_JSON}")):
         raise UsageError(_without_jobs(runs[0]))
-    older = " (it has a folder runs: run the campaign again)" if (folder / "runs").is_dir() else ""
+    older = " (it has a folder runs: run the campaign again)" if is_folder(folder / "runs") else ""
     raise UsageError(
         f"{folder}: neither a run nor a campaign: it has no *{SUFFIX} and no {STORED}{older}"
     )
 
 
 def _without_jobs(run: Path) -> str:
+    check_whole(run)  # which names the jobs, if they were kept
     return (
         f'{run} is a run whose jobs were not kept (keep = "metrics" in its campaign file): '
         "compare the campaigns, or run it again with its jobs"

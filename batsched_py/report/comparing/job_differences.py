@@ -13,6 +13,7 @@ import msgspec
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
 from batsched_py.results.jobs_file import read_columns
 from batsched_py.run.result import Result
+from batsched_py.support.spreadsheet_cells import as_text
 
 TOLERANCE = 1.5e-6
 """Seconds: both sides write six decimals."""
@@ -106,7 +107,8 @@ def differences_csv(different: list[Difference], one: str, other: str) -> str:
     writer.writerow(("job", "kind", "column", one, other))
     for job in different:
         kind = job.gravest.kind.name.lower()
-        writer.writerows((job.job, kind, f.column, f.one, f.other) for f in job.fields)
+        for of in job.fields:
+            writer.writerow(map(as_text, (job.job, kind, of.column, of.one, of.other)))
     return buffer.getvalue()
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from batsched_py.errors import OutputError
 from batsched_py.figures.chart_files import drawn_as
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.spreadsheet_cells import csv_of
 
 PAGE = "report.html"
 """The page, in the folder of the campaign."""
 FOLDER = "report"
 """The folder beside it that holds the other files."""
 TABLES = "tables.md"
+_HTML = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?:)")
 
 
 def write_files(report: Report, folder: Path) -> list[Path]:
@@ -24,8 +28,11 @@ def write_files(report: Report, folder: Path) -> list[Path]:
 
     ``NAME.csv`` of a table holds all columns of its frame with all digits, that of a figure the
     data it shows; ``tables.md`` holds verdicts and tables as they are shown. Each file is written
-    whole or not at all; raises :class:`batsched_py.errors.OutputError`.
+    whole or not at all; raises :class:`batsched_py.errors.OutputError`, also for a folder that is a
+    link: in results of somebody's it may lead anywhere.
     """
+    if folder.is_symlink():
+        raise OutputError(f"{folder} is a link: files are written only into the folder given")
     written = []
 
     def write(name: str, content: str | bytes) -> None:
@@ -33,19 +40,19 @@ def write_files(report: Report, folder: Path) -> list[Path]:
         written.append(folder / name)
 
     for table in report.tables:
-        write(f"{table.name}.csv", table.frame.to_csv(index=False))
+        write(f"{table.name}.csv", csv_of(table.frame))
     write(TABLES, markdown(report))
     for figure in report.figures:
         for suffix, content in drawn(figure).items():
             write(f"{figure.name}.{suffix}", content)
         data = data_of(figure.spec)
         if data is not None:
-            write(f"{figure.name}.csv", data.to_csv(index=False))
+            write(f"{figure.name}.csv", csv_of(data))
     return written
 
 
 def markdown(report: Report) -> str:
-    """Return title, summary, verdicts and tables as Markdown."""
+    """Return title, summary, verdicts and tables as Markdown; HTML in their texts is text."""
     parts = [f"# {report.title}", report.source, report.summary]
     if report.terms:
         parts += ["## Terms", "\n".join(f"- **{term}**: {means}" for term, means in report.terms)]
@@ -57,7 +64,8 @@ def markdown(report: Report) -> str:
             parts.append(f"## {section.title}")
         for part in shown:
             parts += [part.markdown] if isinstance(part, Text) else _table(part)
-    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+    text = "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+    return _HTML.sub(r"\\<", text)
 
 
 def drawn(figure: Figure) -> dict[str, bytes]:

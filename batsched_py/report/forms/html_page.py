@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from batsched_py.figures.chart_texts import drawable
 from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
@@ -37,6 +38,7 @@ from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, sto
 from batsched_py.report.schedule_view import schedules_of
 from batsched_py.support.file_readers import read_text
 from batsched_py.support.memory_limit import lift_memory_limit
+from batsched_py.support.spreadsheet_cells import csv_of
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""
@@ -149,7 +151,7 @@ def _asset(name: str) -> str:
 
 def _described(figure: Figure) -> dict[str, Any]:
     """Return the specification, which says what it shows to those who cannot see it."""
-    spec = dict(figure.spec)
+    spec: dict[str, Any] = drawable(figure.spec)
     spec.pop("$schema", None)  # an address, that nobody is to ask
     spec.setdefault("description", f"{figure.title}. {figure.caption}".strip())
     return spec
@@ -188,7 +190,7 @@ def _table(table: Table) -> dict[str, Any]:
         ]
         for at, row in enumerate(zip(*values, strict=True))
     ]
-    csv = quote(table.frame.to_csv(index=False))
+    csv = quote(csv_of(table.frame))
     return {
         "columns": columns,
         "rows": rows,

@@ -25,6 +25,7 @@ from batsched_py.report.formatting import (
     tally,
     verdict,
 )
+from batsched_py.support.terminal_text import one_line
 
 if TYPE_CHECKING:
     from batsched_py.report.document import Report, Verdict
@@ -66,7 +67,7 @@ def _lines(text: str) -> list[str]:
 
 def print_report(report: Report, console: Console) -> None:
     """Print title, summary, verdicts and all tables but those for reference."""
-    console.print(RichText(report.title, style="bold"))
+    console.print(RichText(one_line(report.title), style="bold"))
     if report.source:
         console.print(RichText(report.source, style="dim"))
     _markdown(report.summary, console)
@@ -76,7 +77,7 @@ def print_report(report: Report, console: Console) -> None:
         if not shown or section.for_reference:
             continue
         console.print()
-        console.print(RichText(section.title, style="bold underline"))
+        console.print(RichText(one_line(section.title), style="bold underline"))
         for part in shown:
             if isinstance(part, Text):
                 _markdown(part.markdown, console)
@@ -152,7 +153,7 @@ def _print_blocks(
 ) -> None:
     for number, block in enumerate(blocks):
         console.print()
-        title = table.title + (" (continued)" if number else "")
+        title = one_line(table.title) + (" (continued)" if number else "")
         console.print(RichText(title, style="italic"))
         _whole(block, width, console)
     _markdown(table.note, console)

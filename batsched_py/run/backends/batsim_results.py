@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
 from batsched_py.results.run_files import summary
-from batsched_py.simulator.files.output_files import field
+from batsched_py.support.csv_fields import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.workload.sites import Sites
 
@@ -33,7 +32,7 @@ class BatsimOutput:
     def __init__(self, folder: Path, sites: Sites = ()) -> None:
         path, schedule_path = folder / "out_jobs.csv", folder / "out_schedule.csv"
         try:
-            self._lines = list(_each_job_once(read_text(path).splitlines()))
+            self._lines = list(_each_job_once(read_text(path).removesuffix("\n").split("\n")))
             self._schedule = read_text(schedule_path)
             _, self._users = read_columns(io.StringIO(read_text(folder / "out_users.csv")), {})
             _check_header(path, self._lines)
@@ -45,7 +44,7 @@ class BatsimOutput:
             row = summary(self._schedule)
             self.batsim_version = row["batsim_version"]
             self.nb_processors = int(row["nb_computing_machines"])
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, InputError):
             raise SimulationError(
                 f"{schedule_path}: expected a header and one row, as Batsim 4.2 writes them"
             ) from None
@@ -65,9 +64,7 @@ class BatsimOutput:
         if not measured.all():
             columns.append([MEASURED, *(str(int(mark)) for mark in measured)])
         for line, *ours in zip(self._lines, *columns, strict=True):
-            buffer = io.StringIO()
-            csv.writer(buffer, lineterminator="\n").writerow(ours)
-            yield f"{line},{buffer.getvalue()}"
+            yield f"{line},{csv_line(ours)}"
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``, as Batsim wrote it."""

@@ -90,9 +90,10 @@ class Limits:
         while limits and time < inf:
             second = (self._begins + time) % WEEK
             wait = max(limit.end_of_window(second) for limit in limits)
-            if not wait:
+            later = time + wait
+            if later == time:  # no window is open; or so far ahead seconds are below the last digit
                 break
-            time = time + wait if time + wait - begin <= WEEK else inf
+            time = later if later - begin <= WEEK else inf
         return time
 
 

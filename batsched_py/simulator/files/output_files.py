@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import fsum
+from math import fsum, inf
 
 import numpy as np
 
@@ -22,9 +19,9 @@ from batsched_py.simulator.machine_states import LastTimes, MachineState, Traced
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.support.atomic_files import write_lines
+from batsched_py.support.csv_fields import field
 from batsched_py.support.processor_sets import to_text
 
-_MUST_QUOTE = re.compile('[,"\n\r]').search
 _LEAST = np.longdouble(str(LEAST_EXECUTION_TIME))
 
 
@@ -81,15 +78,6 @@ def _row(job: SimulatedJob) -> str:
         f"{job.start_time - submit:.6f},{finish - submit:.6f},{_stretch(job):.6f},"
         f'{to_text(job.alloc)},{job.consumed_energy:.6f},"{job.metadata}"'
     )
-
-
-def field(text: str) -> str:
-    """Quote a CSV field if it needs it (a job may be called anything)."""
-    if not _MUST_QUOTE(text):
-        return text
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="").writerow([text])
-    return buffer.getvalue()
 
 
 class _Summary:
@@ -232,4 +220,9 @@ def write_outputs(outcome: Outcome, prefix: str, *, exact: bool = False) -> list
 
 def _mean(values: Sequence[float], count: int) -> str:
     """Divide as Batsim does; of no jobs it writes what C prints for 0/0."""
-    return _six(fsum(values) / count) if count else "-nan"
+    if not count:
+        return "-nan"
+    try:
+        return _six(fsum(values) / count)
+    except OverflowError:
+        return _six(inf)  # as sums of C are then

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
@@ -42,7 +41,8 @@ _FILES_OF_HOSTS = ("availability_file", "speed_file", "state_file")
 _PSTATE = re.compile("[0-9]{1,9}")
 _BLANK = b" \t\r\n"
 _MOST_BYTES = 128 << 20
-"""Of a file: of :data:`MAX_HOSTS` hosts with names of 100 letters; a tree takes ten times that."""
+_MOST_MARKS = 4_000_000
+"""Of a file, and ``<`` in it: enough for :data:`MAX_HOSTS` hosts, one by one, with their links."""
 _LONGEST = 300
 """Characters of an error: attributes may be of any length."""
 
@@ -91,10 +91,12 @@ def _parse(path: str | Path) -> Element | None:
     from defusedxml import ElementTree
     from defusedxml.common import DefusedXmlException
 
+    content = _read_bytes(path)
     parser = ElementTree.DefusedXMLParser()
     parser.parser.AttlistDeclHandler = _refuse_defaults
     try:
-        root: Element | None = ElementTree.parse(BytesIO(_read_bytes(path)), parser).getroot()
+        parser.feed(content)  # at once: in parts, a long attribute takes for ever
+        root: Element | None = parser.close()
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
     except DefusedXmlException as error:
@@ -115,6 +117,8 @@ def check_well_formed(path: str | Path) -> None:
 
 def _read_bytes(path: str | Path) -> bytes:
     text = read_bytes(path, PlatformError, most=_MOST_BYTES)
+    if text.count(b"<") > _MOST_MARKS:
+        raise PlatformError(f"{path}: more than {_MOST_MARKS} elements and ends of them")
     # as Batsim, some of whose own platforms begin with an empty line
     return rest if (rest := text.lstrip(_BLANK)).startswith(b"<?xml") else text
 

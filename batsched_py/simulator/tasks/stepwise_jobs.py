@@ -81,6 +81,8 @@ class StepwiseJobs:
         """At this instant; who takes them removes them."""
         self.in_use = False
         """Whether there was ever such a job, so that there is something to settle."""
+        self.nb_steps = 0
+        """Since a job ended here; who counts them sets it back where there is a message."""
         self._agenda, self._find, self._energy = agenda, find, energy
         self._running: dict[str, StepwiseJob] = {}
         self._by_task: dict[ParallelTask, StepwiseJob] = {}
@@ -272,6 +274,7 @@ class StepwiseJobs:
         job.return_code, job.final_state = return_code, final_state(return_code)
         job.finish_time = self._agenda.now
         self.ended.append(job)
+        self.nb_steps = 0
 
     def _cancel_task(self, running: StepwiseJob) -> None:
         if running.task is not None:

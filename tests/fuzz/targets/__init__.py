@@ -9,10 +9,14 @@ from fuzz.targets import (
     platforms,
     sessions,
     stored_runs,
+    user_parameters,
     workloads,
 )
 
-_MODULES = (messages, conversations, logs, workloads, platforms, campaigns, sessions, stored_runs)
+_MODULES = (
+    *(messages, conversations, logs, workloads, platforms, campaigns, sessions, user_parameters),
+    stored_runs,
+)
 TARGETS: dict[str, Target] = {
     target.name: target for module in _MODULES for target in module.TARGETS
 }

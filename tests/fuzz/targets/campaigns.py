@@ -9,11 +9,11 @@ import msgspec
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import BatschedError, CampaignFileError, InputError, UsageError
 from batsched_py.run.settings import Settings
-from batsched_users.models.population import Population
+from batsched_py.run.simulate import simulate
 from batsched_users.models.population_members import read_members
 from fuzz.contract import Target, refusal, same
 from fuzz.forms import TOML, words
-from fuzz.targets.small_inputs import jobs
+from fuzz.targets.small_inputs import BUDGETS, jobs
 
 CAMPAIGN = Path("study.toml")
 POPULATION = Path("people.toml")
@@ -109,7 +109,7 @@ def check_campaign(data: bytes) -> str:
 
 
 def check_population(data: bytes) -> str:
-    """Each user of the log has at most one member of a population that is read."""
+    """Users of a population that is read can be simulated."""
     POPULATION.write_bytes(data)
     try:
         members = read_members(POPULATION)
@@ -117,15 +117,16 @@ def check_population(data: bytes) -> str:
         return refusal(error, str(POPULATION))
     assert members, "a population of nobody"
     try:
-        population = Population(jobs(), file=str(POPULATION))
-        due = population.next_submission()
-        submitted = list(population.jobs_to_submit(due)) if due < 1e300 else []
-    except (InputError, UsageError) as error:
-        return refusal(error, str(POPULATION))
+        result = simulate(
+            jobs(),
+            users="population",
+            user_options={"file": str(POPULATION)},
+            budgets=BUDGETS,
+            progress=False,
+        )
     except BatschedError as error:
         return refusal(error)
-    names = [job.id for job in submitted]
-    assert len(set(names)) == len(names), "two jobs of one name"
+    assert result.measured["overall"], "no metrics"
     return ""
 
 

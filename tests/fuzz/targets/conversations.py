@@ -17,7 +17,8 @@ from batsched_py.transport.conversation import Conversation
 from fuzz.contract import Target, refusal
 from fuzz.forms import JSON_LINES
 from fuzz.targets.messages import WORDS
-from fuzz.targets.small_inputs import exchange, jobs, lines, process
+from fuzz.targets.small_inputs import BUDGETS, exchange, jobs, lines, process
+from helpers.batsim_tracker import check_possible
 
 
 def _of_batsim() -> list[bytes]:
@@ -45,24 +46,28 @@ def _of_schedulers() -> list[bytes]:
 
 
 def check_serve(data: bytes) -> str:
-    """EASY answers whatever it is told, or says why not, with users who react and without."""
+    """EASY answers what can have been said, or says why not; with users who react and without."""
     users = b'"dynamic-jobs-enabled":true' in data
 
     def make(_: m.SimulationBegins) -> Callable[[m.Message], m.Message]:
         return process(users=users).answer
 
     conversation = Conversation(make)
+    talk: list[tuple[bytes, bytes]] = []
     for raw in data.splitlines():
         try:
             reply = conversation.answer(raw)
         except InvariantError as error:
             raise AssertionError(f"the peer's fault is told as the policy's: {error}") from None
         except BatschedError as error:
+            check_possible(talk)
             return refusal(error)
         codec.decode_decisions(reply)
+        talk.append((raw, reply))
         if conversation.ended:
-            return "ended"
-    return ""
+            break
+    check_possible(talk)
+    return "ended" if conversation.ended else ""
 
 
 @cache
@@ -96,6 +101,7 @@ def check_simulator(data: bytes) -> str:
         acknowledge_dynamic_jobs=dynamic,
         energy=b"SET_RESOURCE_STATE" in data,
         compute_sharing=b"KILL_JOB" in data,
+        budgets=BUDGETS,
     )
     try:
         outcome = Simulator(_machine(), [] if dynamic else [jobs()], options).run(scheduler)

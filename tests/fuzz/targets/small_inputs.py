@@ -12,11 +12,13 @@ from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.support.budgets import Budgets
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload import Workload
 from batsched_users.models.feedback import ThinkTimeFeedback
 
-USERS = "ab"
+BUDGETS = Budgets(messages=2000, decisions=2000, jobs=200, jobs_at_once=200)
+"""Enough for what ends."""
 
 
 def jobs() -> Workload:
@@ -37,7 +39,7 @@ def jobs() -> Workload:
 def process(*, users: bool = False) -> DecisionProcess:
     """Return EASY, with users who react or without."""
     model = ThinkTimeFeedback(jobs(), sessions="arrival:0") if users else None
-    return DecisionProcess(Easy(), model, six_decimals=True)
+    return DecisionProcess(Easy(), model, six_decimals=True, budgets=BUDGETS)
 
 
 @cache

@@ -13,6 +13,7 @@ from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import Stored, StoredRun, open_results
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.explain.replayed_exchange import beginning, read_turns
+from batsched_py.results.whole_run import TABLES, NamedFile, sealed
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.transport.conversation import Conversation
@@ -45,10 +46,10 @@ def _load(data: bytes, name: str) -> str:
         nb_jobs = len(result.table.submit)
         assert isinstance(repr(result), str)
         metrics = result.metrics
+        result.write("again")
     except (InputError, UsageError) as error:
         return refusal(error, f"out_{name}")
     assert len(metrics), "no metrics"
-    result.write("again")
     same(nb_jobs, len(Result.load("again").table.submit), "jobs")
     return ""
 
@@ -64,8 +65,11 @@ def check_schedule(data: bytes) -> str:
 
 
 def check_description(data: bytes) -> str:
-    """The description of a run fits what it describes, or is refused."""
-    return _load(data, "run.json")
+    """The description of a run that is damaged is refused; one that somebody has made up and sealed
+    fits what it describes, or is refused too."""
+    _load(_run()["run.json"], "run.json")
+    files = {name: NamedFile.at(Path(f"out{name}")) for name in TABLES}
+    return " / ".join(_load(content, "run.json") for content in (data, sealed(data, files)))
 
 
 @cache
@@ -84,16 +88,33 @@ def _campaign() -> bytes:
         provenance={"version": "1"},
         runs=[StoredRun(planned=planned, folder="runs/0", input="sample", command=["a", "b"])],
     )
-    return msgspec.json.encode(stored)
+    return sealed(msgspec.json.encode(stored))
+
+
+@cache
+def _finished_run() -> dict[str, bytes]:
+    """Return the files of the run of that campaign."""
+    result = simulate(jobs(), progress=False)
+    provenance = {"provenance": {"version": "1", "hash": "0"}}
+    names = dict(zip(TABLES, ("jobs.csv", "schedule.csv"), strict=True))
+    files = {name: NamedFile.of(_run()[end]) for name, end in names.items()}
+    return {**_run(), "run.json": sealed(result.run_json(provenance), files)}
 
 
 def check_campaign(data: bytes) -> str:
     """The runs of a campaign that is read make a table."""
     folder = Path("campaign/runs/0")
     folder.mkdir(parents=True, exist_ok=True)
-    Path("campaign/campaign.json").write_bytes(data)
-    for end, content in _run().items():
+    for end, content in _finished_run().items():
         (folder / f"out_{end}").write_bytes(content)
+    try:
+        return " / ".join(map(_open_campaign, (data, sealed(data))))
+    finally:
+        shutil.rmtree("campaign")
+
+
+def _open_campaign(data: bytes) -> str:
+    Path("campaign/campaign.json").write_bytes(data)
     try:
         results = open_results("campaign")
         assert len(results.runs) <= results.nb_planned, "more runs than planned"
@@ -101,8 +122,6 @@ def check_campaign(data: bytes) -> str:
         assert results.failures is not None
     except (InputError, UsageError) as error:
         return refusal(error, "campaign")
-    finally:
-        shutil.rmtree("campaign")
     return ""
 
 

@@ -10,6 +10,7 @@ from batsched_py.workload import Workload
 from batsched_py.workload.batsim_workload import read_workload, write_workload
 from fuzz.contract import Target, refusal, same
 from fuzz.forms import JSON, words
+from fuzz.targets.small_inputs import BUDGETS
 
 WORKLOAD = Path("load.json")
 _SMALL = b"""{"nb_res": 4, "jobs": [
@@ -41,7 +42,7 @@ _TOKENS = words(
 def simulated(load: Workload, platform: str | None = None) -> str:
     """Simulate; return why it was not possible, empty if it was."""
     try:
-        result = simulate(load, platform=platform, progress=False)
+        result = simulate(load, platform=platform, budgets=BUDGETS, progress=False)
     except InvariantError as error:
         raise AssertionError(f"a file's fault is told as one of the policy: {error}") from None
     except BatschedError as error:

@@ -13,6 +13,7 @@ import pytest
 
 from helpers.calling import call
 from helpers.runs_by_hand import Row, settings, write_run
+from helpers.sealed_runs import seal
 
 RUNS = (
     Row("1", 0, 0, run=100, size=2),
@@ -141,7 +142,7 @@ def test_mistakes_are_one_clear_line(
     for name in ("nix", "empty", "metrics"):
         Path(name).mkdir()
     Path("empty/out_jobs.csv").touch()
-    Path("metrics/out_run.json").write_text("{}")
+    seal(Path("metrics/out_run.json"), {"run": {}})
     assert call(monkeypatch, "compare", *arguments) == code
     error = capsys.readouterr().err
     assert message in error

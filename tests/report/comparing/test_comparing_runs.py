@@ -280,8 +280,11 @@ def test_part_of_a_log_is_compared_with_all_of_it(tmp_path: Path) -> None:
 
 
 def test_warm_up_and_rare_jobs_are_not_measured(tmp_path: Path) -> None:
-    warm = settings(warm_up=8.0)
-    comparison = compared(tmp_path, BASE, replaced(1, start=120), warm, warm)
+    a, b = (
+        [row._replace(measured=row.submit >= 8) for row in rows]
+        for rows in (BASE, replaced(1, start=120))
+    )
+    comparison = compared(tmp_path, a, b)
     assert len(comparison.moved_jobs) == 1  # job 2 moved, though it is of the warm-up
     assert "bob" not in set(comparison.users["user"])
     assert comparison.metrics.set_index("metric").loc["nb_jobs", "a"] == 2

@@ -6,9 +6,11 @@ from math import inf, nan
 
 import pytest
 
-from batsched_py.errors import InvariantError
+from batsched_py.errors import BudgetError, InvariantError
+from batsched_py.model.endless_work import SubmissionWatch
 from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
+from batsched_py.support.budgets import Budgets
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import play
@@ -54,15 +56,16 @@ def test_what_would_never_end_is_refused() -> None:
 
     class Endless(Once):
         def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-            return [job("x", now, now)] * 300_000
+            return [job("x", now, now)] * 300
 
     class Undecided(Once):
         def next_submission(self) -> float:
             return nan
 
-    for kind, message in ((Stuck, "still due"), (Endless, "still due"), (Undecided, "nan")):
-        with pytest.raises(InvariantError, match=message):
-            for _ in play(kind(), lambda _, now: now + 1):
+    watch = SubmissionWatch(Budgets(jobs_at_once=1000))
+    for kind, message in ((Stuck, "still due"), (Endless, "1001 jobs"), (Undecided, "nan")):
+        with pytest.raises((InvariantError, BudgetError), match=message):
+            for _ in play(kind(), lambda _, now: now + 1, watch):
                 pass
 
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+from batsched_py.support.terminal_text import say
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-
-
-def say(text: str) -> None:
-    """Print a line for the user, beside the results on standard output."""
-    print(text, file=sys.stderr)
 
 
 def say_notes(workload: Workload, *, named: bool = False) -> None:

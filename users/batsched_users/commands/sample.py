@@ -17,13 +17,14 @@ from batsched_py.support.atomic_files import keep_inputs, make_folder_of
 from batsched_py.support.budgets import parse_budgets
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.signals import stop_signals
+from batsched_py.support.terminal_text import say
 from batsched_py.workload.conversion_rules import Rules, describe
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.swf import UNKNOWN, fields_in_order, write_swf
 from batsched_py.workload.swf_header import header_lines
 from batsched_users.behaviour.job_profiles import run_time_of
-from batsched_users.commands.output import say, say_notes
+from batsched_users.commands.output import say_notes
 from batsched_users.learning.ideal_machine import play
 
 _COMPLETED = 1

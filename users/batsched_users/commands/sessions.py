@@ -10,12 +10,13 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import keep_inputs, write_whole
+from batsched_py.support.terminal_text import say
 from batsched_py.support.text_table import print_table
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
-from batsched_users.commands.output import say, say_notes
+from batsched_users.commands.output import say_notes
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.graph_summary import Summary, summary, table
 from batsched_users.sessions.sabjson import write_folder

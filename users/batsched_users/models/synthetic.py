@@ -76,8 +76,8 @@ class Synthetic:
             raise InputError(f"{workload.name}: no job has an estimate and a known run time")
         self._joint = Joint(
             shapes,
-            common=whole_number("common", common, 1, 1e9),
-            per_decade=whole_number("per_decade", per_decade, 1, 1e6),
+            common=whole_number("common", common, 1, 10**9),
+            per_decade=whole_number("per_decade", per_decade, 1, 10**6),
         )
         chance = Chance(seed)
         self._arrivals, self._jobs = chance.stream("arrivals"), chance.stream("jobs")

@@ -37,6 +37,8 @@ from batsched_users.behaviour.think_times import ThinkTime
 PUBLISHED = Path(__file__).parents[1] / "data" / "weekly.json"
 """The parameters of the paper's simulations."""
 
+MOST_USER_WEEKS = 10_000_000
+"""Weeks of all users together: a user may be looked for in all of them."""
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _Clock = Annotated[float, msgspec.Meta(ge=0, lt=DAY)]
 
@@ -181,7 +183,13 @@ class WeeklyUsers:
         self._in_system: dict[str, _WeeklyUser] = {}  # by job
         self._users: list[_WeeklyUser] = []
         file = PUBLISHED if parameters is None else options.path("parameters", parameters)
-        for kind in _deal(read_parameters(file), nb_users):
+        kinds = _deal(read_parameters(file), nb_users)
+        if len(kinds) * weeks > MOST_USER_WEEKS:
+            raise UsageError(
+                f"weeks={weeks}: {len(kinds)} users for so long are more than "
+                f"{MOST_USER_WEEKS:.0e} weeks, each of which is active or not by chance"
+            )
+        for kind in kinds:
             name = str(len(self._users) + 1)
             shares = list(accumulate(each.probability for each in kind.sizes))
             jobs, moves = (self._chance.stream(what, name) for what in ("jobs", "moves"))
@@ -227,8 +235,7 @@ class WeeklyUsers:
 
     def _plan(self, user: _WeeklyUser, wish: float, today: int | None) -> None:
         """Plan the submission wished for; ``today`` is the day of the last one."""
-        due = self._move(user, wish, today)
-        if due < self._horizon:
+        if wish < self._horizon and (due := self._move(user, wish, today)) < self._horizon:
             heappush(self._due, (due, int(user.name) - 1))
 
     def _day(self, time: float) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
+from batsched_py.support.spreadsheet_cells import as_text
 from batsched_py.units import HOUR
 from batsched_users.sessions.session_graph import SessionGraph
 
@@ -86,7 +87,7 @@ def table(graphs: Iterable[SessionGraph]) -> str:
     writer.writerow(["user", *fields])
     for graph in graphs:
         of_user = summary([graph])
-        writer.writerow([graph.user, *(getattr(of_user, name) for name in fields)])
+        writer.writerow([as_text(graph.user), *(getattr(of_user, name) for name in fields)])
     return out.getvalue()
 
 

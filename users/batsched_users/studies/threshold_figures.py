@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from batsched_py.support.spreadsheet_cells import as_text
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.studies.figure_style import (
     COLOURS,
@@ -159,7 +160,7 @@ def curves_csv(study: ThresholdStudy) -> str:
     writer.writerow(("curve", "of", "minutes", "share"))
     for curve, of, minutes, shares in _curves(study):
         for at, share in zip(minutes.tolist(), shares.tolist(), strict=True):
-            writer.writerow((curve, of, f"{at:.6g}", f"{share:.8g}"))
+            writer.writerow((curve, as_text(of), f"{at:.6g}", f"{share:.8g}"))
     return text.getvalue()
 
 

@@ -44,9 +44,11 @@ function unpacked(column, row) {
   return column.u[column.i ? column.i[row] : 0];
 }
 
+/** A table for a spreadsheet: what would be a formula there gets an apostrophe (spreadsheet_cells.py). */
 function csvOf(names, rows) {
   const field = (value) => {
-    const text = value == null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    const given = value == null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+    const text = /^[=+@\t\r\n\uff1d\uff0b\uff20\uff0d-]./s.test(given) && isNaN(given) ? `'${given}` : given;
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [names, ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";

@@ -1,0 +1,285 @@
+"""What Batsim 4.2 can say, judged from the messages alone.
+
+Refused is what cannot have happened after what both sides have said: only a simulator with a fault,
+or somebody else, says it, and an answer would make wrong results of it. Times are compared up to
+what Batsim's six decimals leave out. Sizes and shapes are for the codec.
+
+Source: the protocol as observed from Batsim 4.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop
+from typing import Any
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim_jobs_columns import FAILED, KILLED, SUCCESS, WALLTIME_REACHED
+from batsched_py.protocol.dynamic_registration import Registration, split_id
+from batsched_py.protocol.message_json import job_to_json
+from batsched_py.protocol.referee_state import RefereeState
+from batsched_py.support.json_values import is_number, shown
+from batsched_py.support.processor_sets import from_text, to_text
+
+_ROUNDING = 1e-5
+"""Seconds by which something may seem to come too early: six decimals, and SimGrid's precision."""
+_RETURN_CODES: dict[str, Callable[[int], bool]] = {
+    SUCCESS: lambda code: code == 0,
+    FAILED: lambda code: code > 0,
+    WALLTIME_REACHED: lambda code: code < 0,
+    KILLED: lambda code: code < 0,
+}
+
+
+class EventChecks:
+    """Checks each message of Batsim, and notes in ``state`` what it tells."""
+
+    def __init__(self, state: RefereeState) -> None:
+        self._state = state
+        self._checks: dict[type, Callable[[Any], None]] = {
+            m.SimulationBegins: self._begins,
+            m.SimulationEnds: self._ends,
+            m.JobSubmitted: self._submitted,
+            m.JobCompleted: self._completed,
+            m.JobKilled: self._killed,
+            m.RequestedCall: self._called,
+            m.ResourceStateChanged: self._switched,
+            m.FromJobMsg: self._from_job,
+            m.Notify: self._notified,
+            m.Answer: self._answered,
+        }
+
+    def check(self, message: m.Message) -> None:
+        """Take note of a message; raises :class:`ProtocolError` if it cannot be."""
+        state, now, events = self._state, message.now, message.events
+        if now < state.heard:
+            raise ProtocolError(f"time went back from {state.heard} to {now}")
+        if state.ended and not events:
+            raise ProtocolError("a message came after SIMULATION_ENDS")
+        if not state.begun and not (events and type(events[0]) is m.SimulationBegins):
+            raise ProtocolError("the first event is not SIMULATION_BEGINS")
+        while state.rejected:
+            state.release(*state.rejected.pop())
+        time = state.last_event if state.slow else state.heard
+        checks = self._checks
+        for event in events:
+            timestamp = event.timestamp
+            if not time <= timestamp <= now or state.ended:
+                raise ProtocolError(_out_of_place(event, time, now, ended=state.ended))
+            time = timestamp
+            check = checks.get(type(event))
+            if check is not None:  # else it says nothing that could be wrong
+                check(event)
+        state.heard = state.now = now
+        state.last_event = time
+
+    # The simulation ------------------------------------------------------------------------------
+
+    def _begins(self, event: m.SimulationBegins) -> None:
+        state = self._state
+        if state.begun:
+            raise ProtocolError("SIMULATION_BEGINS came twice")
+        state.begun = True
+        state.nb_resources = event.nb_resources
+        state.machines = (1 << event.nb_compute_resources) - 1
+        state.storages = {storage["id"] for storage in event.storage_resources}
+        state.sharing = event.allow_compute_sharing
+        state.exact = bool(event.config.get("exact-times"))
+        state.acknowledged = bool(event.config.get("dynamic-jobs-acknowledged"))
+        state.workloads = set(event.workloads)
+        state.registration = Registration(
+            dynamic=bool(event.config.get("dynamic-jobs-enabled")),
+            profile_reuse=bool(event.config.get("profile-reuse-enabled")),
+        )
+        for workload, profiles in event.profiles.items():
+            state.registration.load(workload, profiles)
+
+    def _ends(self, event: m.SimulationEnds) -> None:
+        state = self._state
+        running = sum(job.running for job in state.jobs.values())
+        if state.jobs:
+            raise ProtocolError(
+                f"SIMULATION_ENDS came with {len(state.jobs) - running} jobs waiting and {running} "
+                "running"
+            )
+        if not state.registration.finished:
+            raise ProtocolError("SIMULATION_ENDS came before registration was declared finished")
+        if state.calls:
+            raise ProtocolError(
+                f"SIMULATION_ENDS came before the call that was asked for at {state.calls[0]}"
+            )
+        state.ended = True
+
+    # Jobs ----------------------------------------------------------------------------------------
+
+    def _submitted(self, event: m.JobSubmitted) -> None:
+        state, job_id, job = self._state, event.job_id, event.job
+        if job.id != job_id:
+            raise ProtocolError(f"JOB_SUBMITTED: job {job_id!r} calls itself {job.id!r}")
+        if job_id in state.echoes:
+            _check_echo(job, state.echoes.pop(job_id))
+            return
+        if job_id in state.jobs or job_id in state.past:
+            raise ProtocolError(f"JOB_SUBMITTED: job {job_id!r} came twice")
+        workload, _, name = job_id.partition("!")
+        if workload not in state.workloads or "!" in name:
+            split_id(job_id, "JOB_SUBMITTED")
+            raise ProtocolError(
+                f"JOB_SUBMITTED: job {job_id!r} is of a workload that SIMULATION_BEGINS did not "
+                f"name, and was not registered: expected one of {sorted(state.workloads)}"
+            )
+        if not state.more_static_jobs:
+            raise ProtocolError(
+                f"JOB_SUBMITTED: job {job_id!r} came after no_more_static_job_to_submit"
+            )
+        if job.submit_time > event.timestamp + _ROUNDING:
+            raise ProtocolError(
+                f"JOB_SUBMITTED: job {job_id!r} with subtime {job.submit_time} came at "
+                f"{event.timestamp}, which is earlier"
+            )
+        state.add_job(job_id, job)
+
+    def _completed(self, event: m.JobCompleted) -> None:
+        state, job_id = self._state, event.job_id
+        job = state.jobs.get(job_id) or state.known(job_id, "JOB_COMPLETED")
+        if not job.running:
+            raise ProtocolError(f"JOB_COMPLETED: job {job_id!r} does not run, it waits")
+        if event.alloc != job.alloc:
+            raise ProtocolError(
+                f"JOB_COMPLETED: job {job_id!r} has the alloc {to_text(event.alloc)!r}, but was "
+                f"executed on {to_text(job.alloc)!r}"
+            )
+        if event.job_state != SUCCESS or event.return_code != 0:
+            self._check_failure(event)
+        del state.jobs[job_id]
+        state.past.add(job_id)
+        state.used &= ~job.held
+        state.release(job_id, job.profile)
+
+    def _check_failure(self, event: m.JobCompleted) -> None:
+        fits = _RETURN_CODES.get(event.job_state)
+        if fits is None or not fits(event.return_code):
+            raise ProtocolError(
+                f"JOB_COMPLETED: job {event.job_id!r} has the state {shown(event.job_state)} and "
+                f"the return code {event.return_code}: expected {SUCCESS} and 0, {FAILED} and "
+                f"one above it, {WALLTIME_REACHED} or {KILLED} and one below 0"
+            )
+        if event.job_state == KILLED and event.job_id not in self._state.kills:
+            raise ProtocolError(
+                f"JOB_COMPLETED: job {event.job_id!r} was killed, but nobody asked for that"
+            )
+
+    def _killed(self, event: m.JobKilled) -> None:
+        state = self._state
+        for job_id in event.job_ids:
+            if job_id not in state.kills:
+                raise ProtocolError(f"JOB_KILLED: nobody asked to kill job {job_id!r}")
+            if job_id in state.jobs:
+                raise ProtocolError(f"JOB_KILLED: the JOB_COMPLETED of job {job_id!r} did not come")
+            state.kills.discard(job_id)
+        others = event.job_progress.keys() - event.job_ids
+        if others:
+            raise ProtocolError(
+                f"JOB_KILLED: job_progress has {shown(sorted(others))}, expected jobs of job_ids"
+            )
+
+    def _from_job(self, event: m.FromJobMsg) -> None:
+        state, job_id = self._state, event.job_id
+        if job_id in state.past:
+            return  # it may have ended while its message was under way
+        if not state.known(job_id, "FROM_JOB_MSG").running:
+            raise ProtocolError(f"FROM_JOB_MSG: job {job_id!r} does not run, it waits")
+
+    # Others --------------------------------------------------------------------------------------
+
+    def _called(self, event: m.RequestedCall) -> None:
+        calls = self._state.calls
+        if not calls:
+            raise ProtocolError("REQUESTED_CALL: no CALL_ME_LATER is outstanding")
+        due = heappop(calls)  # they come in the order of their times
+        if due > event.timestamp + _ROUNDING:
+            raise ProtocolError(
+                f"REQUESTED_CALL came at {event.timestamp}, the next was asked for at {due}"
+            )
+
+    def _switched(self, event: m.ResourceStateChanged) -> None:
+        switch = (event.resources, event.state)
+        if switch not in self._state.switches:
+            raise ProtocolError(
+                f"RESOURCE_STATE_CHANGED: no SET_RESOURCE_STATE of {to_text(event.resources)!r} to "
+                f"{event.state!r} is outstanding"
+            )
+        self._state.switches.remove(switch)
+
+    def _answered(self, event: m.Answer) -> None:
+        energy = event.answers.get("consumed_energy")
+        if not self._state.nb_queries or len(event.answers) != 1 or not is_number(energy):
+            raise ProtocolError(
+                f"ANSWER: {shown(event.answers)} to {self._state.nb_queries} queries: expected a "
+                "QUERY for each, and consumed_energy (joules)"
+            )
+        self._state.nb_queries -= 1
+
+    def _notified(self, event: m.Notify) -> None:
+        state = self._state
+        if event.type in ("event_machine_available", "event_machine_unavailable"):
+            self._check_machines(event)
+        elif event.type == "no_more_static_job_to_submit":
+            if not state.more_static_jobs:
+                raise ProtocolError("NOTIFY: no_more_static_job_to_submit came twice")
+            state.more_static_jobs = False
+        elif event.type == "no_more_external_event_to_occur":
+            if not state.more_external_events:
+                raise ProtocolError("NOTIFY: no_more_external_event_to_occur came twice")
+            state.more_external_events = False
+
+    def _check_machines(self, event: m.Notify) -> None:
+        state = self._state
+        if not state.more_external_events:
+            raise ProtocolError(f"NOTIFY: {event.type} came after no_more_external_event_to_occur")
+        try:
+            machines = from_text(event.details.get("resources", ""), state.nb_resources)
+        except ProtocolError as error:
+            raise ProtocolError(f"NOTIFY: {event.type}: {error}") from None
+        changed = ~state.unavailable if event.type.endswith("unavailable") else state.unavailable
+        if machines & ~changed:
+            raise ProtocolError(
+                f"NOTIFY: {event.type} of {to_text(machines & ~changed)!r}, of which that was told "
+                "already"
+            )
+        state.unavailable ^= machines
+
+
+def _out_of_place(event: m.Event, time: float, now: float, *, ended: bool) -> str:
+    what = event.type if isinstance(event, m.UnknownEvent) else event.tag
+    if ended:
+        return f"{what} came after SIMULATION_ENDS"
+    return (
+        f"{what} has the timestamp {event.timestamp}: expected one from {time}, when the last "
+        f"message or event was, to {now}, which is the message's now"
+    )
+
+
+def _check_echo(job: m.JobDescription, registered: m.JobDescription) -> None:
+    """Raise :class:`ProtocolError` unless Batsim repeats a job as it was registered."""
+    said, expected = job_to_json(job), job_to_json(registered)
+    for field in {**expected, **said}:
+        if field != "id" and not _alike(said.get(field), expected.get(field)):
+            raise ProtocolError(
+                f"JOB_SUBMITTED: job {job.id!r} was registered with {field} "
+                f"{shown(expected.get(field))}, and is repeated with {shown(said.get(field))}"
+            )
+
+
+def _alike(said: Any, expected: Any) -> bool:
+    """Compare what Batsim repeats: it rounds, and writes over what is called id inside a job."""
+    if is_number(said) and is_number(expected):
+        return abs(said - expected) <= 1e-6 or said == expected
+    if isinstance(said, dict) and isinstance(expected, dict):
+        return said.keys() == expected.keys() and all(
+            name == "id" or _alike(said[name], expected[name]) for name in said
+        )
+    if isinstance(said, list) and isinstance(expected, list):
+        return len(said) == len(expected) and all(map(_alike, said, expected))
+    return bool(said == expected)

@@ -1,0 +1,41 @@
+"""The referee: hears both sides of a conversation, and refuses what cannot be said."""
+
+from __future__ import annotations
+
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.decision_checks import DecisionChecks
+from batsched_py.protocol.event_checks import EventChecks
+from batsched_py.protocol.referee_state import RefereeState
+
+
+class Referee:
+    """Refuses what Batsim cannot have said, and replies that it would not accept.
+
+    Replies are judged ``as Batsim`` does, or, for what we send ourselves, ``strict``: then it also
+    refuses what Batsim takes but cannot have been meant, and what Batsim 4.2.0 does not survive
+    later. What the messages do not show is not judged: machines that sleep, and whether Batsim was
+    started with ``--energy``, unless ``energy`` says it (None: not known).
+    """
+
+    def __init__(self, *, strict: bool = True, energy: bool | None = None) -> None:
+        self._state = RefereeState()
+        self._events = EventChecks(self._state)
+        self._decisions = DecisionChecks(self._state, strict=strict, energy=energy)
+
+    @property
+    def nb_resources(self) -> int:
+        """Number of machines and storages, 0 before SIMULATION_BEGINS."""
+        return self._state.nb_resources
+
+    @property
+    def ended(self) -> bool:
+        """Whether SIMULATION_ENDS was heard."""
+        return self._state.ended
+
+    def heard(self, message: m.Message) -> None:
+        """Take note of a message from Batsim; raises :class:`ProtocolError` if it cannot be."""
+        self._events.check(message)
+
+    def check(self, reply: m.Message) -> None:
+        """Take note of the scheduler's reply; raises :class:`ProtocolError` if it is refused."""
+        self._decisions.check(reply)

@@ -1,0 +1,188 @@
+"""Whether what a run left is whole: one place that decides it, for all who read results.
+
+``PREFIX_run.json`` is written last. Its member ``files`` has size and SHA-256 of every other file
+of the run, and its last member, ``sha256``, is the digest of all bytes of the file before that
+member. So a file that was cut, changed by a bit, taken from another run or removed does not fit,
+nor does one of a version that sealed nothing. The same seal, without ``files``, is on a campaign's
+``campaign.json``. It is no signature: who can write a folder can make results up.
+
+Tables of Batsim itself have no ``PREFIX_run.json`` and are read as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from batsched_py.errors import InputError
+from batsched_py.support.atomic_files import sync_folder, write_whole
+from batsched_py.support.file_digest import digest_of, sha256
+from batsched_py.support.file_readers import parse_json, read_bytes
+
+RUN_JSON = "_run.json"
+"""What follows PREFIX in the name of the file that describes a run."""
+TABLES = ("_jobs.csv", "_schedule.csv")
+EXCHANGE = "_exchange.jsonl"
+"""The recorded messages, if there are."""
+_SEAL = b',\n "sha256": "%s"\n}\n'
+_LENGTH = len(_SEAL % (b"0" * 64))
+_T = TypeVar("_T")
+
+
+class NamedFile(msgspec.Struct, frozen=True):
+    """What a run knows of one of its files."""
+
+    size: int
+    """Bytes."""
+    sha256: str
+
+    @classmethod
+    def of(cls, content: bytes) -> NamedFile:
+        """Return that of a file with this content."""
+        return cls(len(content), hashlib.sha256(content).hexdigest())
+
+    @classmethod
+    def at(cls, path: Path) -> NamedFile:
+        """Return that of a file; raises :class:`OSError`."""
+        return cls(path.stat().st_size, sha256(path))
+
+
+class DigestedLines:
+    """Lines on their way into a file; ``named`` is that file once all have passed."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = lines
+        self._size = 0
+        self._hash = hashlib.sha256()
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the lines as they are."""
+        for line in self._lines:
+            content = line.encode()
+            self._size += len(content)
+            self._hash.update(content)
+            yield line
+
+    @property
+    def named(self) -> NamedFile:
+        """What has passed."""
+        return NamedFile(self._size, self._hash.hexdigest())
+
+
+class _Files(msgspec.Struct):
+    files: dict[str, NamedFile]
+    """By name; one that begins with ``_`` follows PREFIX, so that a run can be called otherwise."""
+
+
+def write_sealed(path: Path, content: bytes, files: Mapping[str, NamedFile] | None = None) -> None:
+    """Write an object of JSON with its seal; return when it is on the disk under its name.
+
+    ``files`` are those of a run, by the names that ``PREFIX_run.json`` gives them. Raises
+    :class:`OutputError`.
+    """
+    write_whole(path, sealed(content, files))
+    sync_folder(path.parent)
+
+
+def sealed(content: bytes, files: Mapping[str, NamedFile] | None = None) -> bytes:
+    """Return an object of JSON with its seal, see :func:`write_sealed`."""
+    body = _open(content)
+    if files is not None:
+        named = msgspec.json.format(msgspec.json.encode(_Files(dict(files))), indent=1)
+        body += b"," + _open(named).removeprefix(b"{")
+    return body + _SEAL % hashlib.sha256(body).hexdigest().encode()
+
+
+def _open(content: bytes) -> bytes:
+    """Return an object of JSON without its end, so that members can follow."""
+    return content.rstrip().removesuffix(b"}").rstrip()
+
+
+def read_sealed(path: Path, kind: type[_T]) -> _T:
+    """Return what a file that ends with its seal holds.
+
+    Raises :class:`InputError` if the seal does not fit, or if it holds something else.
+    """
+    return _decoded(_sealed_content(path), kind, path)
+
+
+def read_run(path: Path, kind: type[_T], remedy: str = "") -> _T:
+    """Return what the ``PREFIX_run.json`` of a whole run holds.
+
+    Raises :class:`InputError`, which names the first file that does not fit, what was seen, and
+    the ``remedy``. A file is read once in the life of a process as long as the system knows of no
+    change of it.
+    """
+    remedy = remedy or f"simulate again, or remove {path.name} to read the table alone"
+    try:
+        content = _sealed_content(path)
+        for name, expected in _decoded(content, _Files, path).files.items():
+            if reason := _fault(_place(path, name), expected):
+                raise InputError(f"{_place(path, name)} {reason} ({path.name} names it)")
+        return _decoded(content, kind, path)
+    except InputError as error:
+        raise InputError(f"{error}; {remedy}") from None
+
+
+def check_whole(path: Path) -> None:
+    """Raise :class:`InputError` unless the run of a ``PREFIX_run.json`` is whole."""
+    read_run(path, _Files)
+
+
+def run_settings(path: Path, remedy: str = "") -> dict[str, Any]:
+    """Return what :func:`read_run` does, without what is there for its sake."""
+    stored = read_run(path, dict[str, Any], remedy)
+    del stored["files"], stored["sha256"]
+    return stored
+
+
+def is_named(file: Path, path: Path) -> bool:
+    """Tell whether a file is one of those that a ``PREFIX_run.json`` names."""
+    return any(_place(path, name) == file for name in read_sealed(path, _Files).files)
+
+
+def _sealed_content(path: Path) -> bytes:
+    content = read_bytes(path)
+    body, seal = content[:-_LENGTH], content[-_LENGTH:]
+    if seal == _SEAL % hashlib.sha256(body).hexdigest().encode():
+        return content
+    if seal.startswith(_SEAL.partition(b"%")[0]):
+        raise InputError(f"{path} is damaged: it does not have the SHA-256 that it ends with")
+    raise InputError(
+        f"{path} does not end with its SHA-256: it is damaged, or of another version of batsched-py"
+    )
+
+
+def _decoded(content: bytes, kind: type[_T], path: Path) -> _T:
+    return parse_json(content, kind, path, expected="what batsched-py writes")
+
+
+def _place(path: Path, name: str) -> Path:
+    """Return where a file is that a ``PREFIX_run.json`` names; raises :class:`InputError`."""
+    if os.path.basename(name) != name or name in ("", ".", ".."):
+        raise InputError(f"{path}: files: {name!r} is no name of a file")
+    return path.with_name(path.name.removesuffix(RUN_JSON) + name if name.startswith("_") else name)
+
+
+def _fault(path: Path, expected: NamedFile) -> str | None:
+    """Return what is wrong with a file of a run, None if it is what it was."""
+    damaged = "is damaged, or of another run"
+    try:
+        state = path.stat()
+        if not stat.S_ISREG(state.st_mode):
+            return "is no file"
+        if state.st_size != expected.size:
+            return f"{damaged}: it has {state.st_size} bytes, expected {expected.size}"
+        if (digest := digest_of(path, state)) != expected.sha256:
+            return f"{damaged}: its SHA-256 is {digest[:12]}..., expected {expected.sha256[:12]}..."
+    except FileNotFoundError:
+        return "is missing"
+    except (OSError, ValueError) as error:
+        return f"cannot be read: {error}"
+    return None

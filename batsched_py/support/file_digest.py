@@ -1,0 +1,35 @@
+"""The SHA-256 of files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from functools import cache
+from pathlib import Path
+
+_TICK = 2.0
+"""Seconds: a file that was changed so lately may be changed again without another time."""
+
+
+def sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal; raises :class:`OSError`."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file, read once in a process as long as it does not change."""
+    return digest_of(path, path.stat())
+
+
+def digest_of(path: Path, state: os.stat_result) -> str:
+    """Return the same of a file whose state is known; a change is what the system calls one."""
+    if time.time() - max(state.st_mtime, state.st_ctime) < _TICK:
+        return sha256(path)
+    return _of_version(path, state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino)
+
+
+@cache
+def _of_version(path: Path, *version: int) -> str:
+    return sha256(path)

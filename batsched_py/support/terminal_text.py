@@ -1,0 +1,171 @@
+"""Text on a terminal: what files say is shown, and nothing in it is obeyed.
+
+Names of users, jobs, hosts and files, labels, notes and messages come from files, which may be
+anybody's. A terminal obeys control characters in them: they may overwrite what stands there, or
+turn around what is read. So the command line prints through :func:`standard_streams`, which shows
+each as its number (``\\u001b``). What is printed as one line is to be made one by :func:`one_line`.
+
+A reader that has gone (``| head``) is no error: the work goes on, and its files are written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from batsched_py.errors import OutputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_OBEYED = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+"""Control characters but tab and line feed, what turns the direction of writing, and halves of
+characters, which no stream can write."""
+_CONTROL = re.compile(f"[{_OBEYED}]")
+_CONTROL_IN_LINE = re.compile(f"[{_OBEYED}\t\n]")
+_LONGEST_MESSAGE = 4000
+"""Characters, some fifty lines of a terminal; file names of the system have as many."""
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def shown(text: str) -> str:
+    """Return a text in which a terminal obeys nothing but tabs and ends of lines."""
+    return _CONTROL.sub(_escaped, text)
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line, in which a terminal obeys nothing."""
+    return _CONTROL_IN_LINE.sub(_escaped, text)
+
+
+def message_line(message: str) -> str:
+    """Return the message of an error as one line; of a very long one, as values in files may make
+    it, its beginning and its end."""
+    line = one_line(" ".join(message.split()))
+    if len(line) <= _LONGEST_MESSAGE:
+        return line
+    return f"{line[: _LONGEST_MESSAGE - 600]} ... {line[-500:]}"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return _SHORT.get(match[0]) or f"\\u{ord(match[0]):04x}"
+
+
+def say(text: str) -> None:
+    """Print a line for the user on standard error, beside the results on standard output."""
+    print(one_line(text), file=sys.stderr, flush=True)
+
+
+def print_exactly(text: str, end: str = "\n") -> None:
+    """Print what another program reads: JSON and CSV, every character as it is."""
+    print(text, end=end, file=unaltered(sys.stdout))
+
+
+def unaltered(stream: TextIO) -> TextIO:
+    """Return a stream as it is without :func:`standard_streams`, for control characters of ours."""
+    return cast(TextIO, stream.exact) if isinstance(stream, _Stream) else stream
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console of rich, whose own control characters reach the terminal and no others."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class Showing(Console):
+        """Shows control characters in what it renders."""
+
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else shown(text), style, control)
+
+    return Showing(file=unaltered(sys.stderr if stderr else sys.stdout))
+
+
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Print through streams that show control characters, and know readers that have gone.
+
+    Whoever was started without standard streams has some that lead nowhere. Raises
+    :class:`OutputError` if what was printed cannot be written, such as on a full disk.
+    """
+    _open_closed()
+    before = sys.stdout, sys.stderr
+    sys.stdout = cast(TextIO, _Stream(sys.stdout, "standard output"))
+    sys.stderr = cast(TextIO, _Stream(sys.stderr))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def flush() -> None:
+    """Write what was printed; raises :class:`OutputError` if that cannot be."""
+    sys.stdout.flush()
+
+
+class _Stream:
+    """A stream whose text is shown, and with ``exact`` the same one, whose text is as it is.
+
+    It has a name if it matters that it cannot be written.
+    """
+
+    def __init__(self, stream: TextIO, name: str = "", *, is_exact: bool = False) -> None:
+        self._stream = stream
+        self._name = name
+        self._is_exact = is_exact
+        self.exact = self if is_exact else _Stream(stream, name, is_exact=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        printed = text if self._is_exact else shown(text)  # which takes no bytes, as click asks
+        if text:  # it also writes nothing, and hears no failure
+            with self._written():
+                self._stream.write(printed)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        with self._written():
+            self._stream.flush()
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            _lead_nowhere(self._stream)
+            if self._name and not isinstance(error, BrokenPipeError):
+                reason = error.strerror or error
+                raise OutputError(f"{self._name} cannot be written: {reason}") from None
+
+
+def _lead_nowhere(stream: TextIO) -> None:
+    """Let a stream take all that is written, also what it still holds and writes at its end."""
+    with suppress(OSError, ValueError):  # it has no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _open_closed() -> None:
+    """Open standard streams that are closed, lest the next file that is opened becomes one."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

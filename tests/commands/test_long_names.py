@@ -1,0 +1,67 @@
+"""Names that are longer than the file system takes end in a line that names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py import Result, simulate
+from batsched_py.campaign.campaign_folder import open_results
+from batsched_py.errors import OutputError, UsageError
+from helpers.calling import command
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("simulate LONG", "there is no file and no log"),
+        ("simulate sample --first 20 -e LONG", "cannot be written: File name too long"),
+        ("simulate sample --first 20 -e out/LONG/x", "LONG: File name too long"),
+        ("simulate sample --first 20 --swf LONG", "cannot be written: File name too long"),
+        ("simulate sample --first 20 --platform LONG", "cannot be read: File name too long"),
+        ("simulate sample --first 20 --scheduler LONG.py:X", "there is no file"),
+        ("metrics LONG", "there is no LONG_jobs.csv"),
+        ("report LONG", "is not the folder of a campaign"),
+        ("compare LONG LONG", "there is neither such a folder nor LONG_jobs.csv"),
+        ("explain LONG --job 1", "there is no run LONG"),
+        ("campaign LONG", "there is no campaign file"),
+        ("campaign small.toml -e LONG", "results.csv cannot be written: File name too long"),
+        ("campaign small.toml --log LONG", "there is no file and no log"),
+        ("optimum sample -e LONG", "cannot be written: File name too long"),
+        ("info LONG", "there is no file and no log"),
+        ("sample-log LONG", "cannot be written: File name too long"),
+        ("serve -e LONG", "cannot be written: File name too long"),
+    ],
+)
+def test_a_command_ends_with_a_line(tmp_path: Path, line: str, words: str) -> None:
+    (tmp_path / "small.toml").write_text('[run]\nlog = ["sample"]\nfirst = 20\n')
+    called = command(tmp_path, *line.replace("LONG", LONG).split())
+    assert called.returncode in (1, 2)
+    assert words.replace("LONG", LONG) in called.stderr
+    assert "Errno" not in called.stderr
+    assert called.stderr.count("batsched-py: error: ") == 1
+
+
+def test_the_library_raises_errors_of_its_own(tmp_path: Path) -> None:
+    result = simulate("sample", first=20)
+    for read in (Result.load, open_results, simulate):
+        with pytest.raises(UsageError, match=LONG):
+            read(tmp_path / LONG)
+    with pytest.raises(OutputError, match="too long"):
+        result.write(tmp_path / LONG)
+    with pytest.raises(OutputError, match="too long"):
+        simulate("sample", first=20, record=tmp_path / LONG)
+
+
+def test_labels_may_be_long(tmp_path: Path) -> None:
+    """The folder of a run has as much of them as fits."""
+    (tmp_path / "small.toml").write_text(
+        f'[run]\nlog = ["sample"]\nfirst = 20\nkind = ["{LONG}", "é{LONG}"]\n'
+        f'[kind.{LONG}]\n[kind."é{LONG}"]\nscheduler = "fcfs"\n'
+    )
+    called = command(tmp_path, "campaign", "small.toml", "-e", "out", "--jobs", "1", "--no-report")
+    assert called.returncode == 0, called.stderr
+    assert len(open_results(tmp_path / "out").runs) == 2

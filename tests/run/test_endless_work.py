@@ -1,0 +1,351 @@
+"""Work without an end, of policies, users and jobs: a budget ends it, and lifting it does not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from batsched_py import simulate
+from batsched_py.errors import BudgetError, InputError, SimulationError, UsageError
+from batsched_py.support.budgets import Budgets
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_users.behaviour.empirical_distributions import Probabilities, write_distribution
+from batsched_users.models.site import SHIPPED, SiteDistributions
+from helpers import endless
+from helpers.calling import command
+from helpers.endless import (
+    AlwaysDue,
+    AtOnce,
+    EachAtOnce,
+    Kills,
+    MoreAndMoreCalls,
+    NeverReady,
+    NoEndOfJobs,
+    OtherCalls,
+    SameCall,
+    SeldomCalled,
+    Ticks,
+    TicksByTheHour,
+    TicksForADay,
+    TooWide,
+    Users,
+    UsersForAWhile,
+)
+
+ONE = workload([J(0, 1, 300)], 4)
+# Policies ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "budgets", "expected"),
+    [
+        (Ticks, "messages=200", r"201 messages in 20[01] s, the latest REQUESTED_CALL"),
+        (Ticks, "messages=200", r"\(0 jobs wait, 1 run; Ticks asked to be called\).*"),
+        (Ticks, "messages=500", r"at 801\.0: .*0 jobs wait, 0 run; Ticks"),
+        (TicksByTheHour, "idle_time=1e6", r"556 messages in 1\.0008e\+06 s.* idle_time=N"),
+        (SameCall, "decisions=100", "SameCall asked for more than 100 calls and kills"),
+        (OtherCalls, "decisions=100", "OtherCalls asked for more than 100 calls and kills"),
+        (MoreAndMoreCalls, "decisions=100", "or has so many calls outstanding"),
+        (Kills, "decisions=100", "Kills asked for more than 100 calls and kills in one pass"),
+    ],
+)
+def test_a_policy_without_an_end_is_stopped(policy: type, budgets: str, expected: str) -> None:
+    with pytest.raises(BudgetError, match=expected) as caught:
+        simulate(ONE, scheduler=policy, budgets=budgets)
+    assert caught.value.parameters == ["budgets"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [TicksByTheHour, SameCall, OtherCalls, Kills])
+def test_by_default_too(policy: type) -> None:
+    with pytest.raises(BudgetError, match=policy.__name__):
+        simulate(ONE, scheduler=policy)
+
+
+def test_what_ends_goes_on_with_a_larger_budget() -> None:
+    expected = simulate(ONE).jobs_csv()
+    with pytest.raises(BudgetError, match="messages=N allows more than 1000 "):
+        simulate(ONE, scheduler=TicksForADay, budgets="messages=1000")
+    for budgets in ("messages=inf", "messages=90000,idle_time=1e5", Budgets(messages=1e9), None):
+        assert simulate(ONE, scheduler=TicksForADay, budgets=budgets).jobs_csv() == expected
+
+
+@pytest.mark.parametrize("rejects", [True, False])
+def test_as_many_starts_and_rejections_as_there_are_jobs(rejects: bool) -> None:
+    crowd = workload([J(0, 1, 10)] * 50, 64)
+    result = simulate(crowd, scheduler=lambda: EachAtOnce(rejects), budgets="decisions=2")
+    assert result.table.ran.all() != rejects
+
+
+def test_a_gap_of_a_log_is_no_idle_time() -> None:
+    """Thirty years, in which a policy wants to be called now and then."""
+    log = workload([J(0, 1, 10), J(9.5e8, 1, 10)], 4)
+    SeldomCalled.until = 9e8
+    assert simulate(log, scheduler=SeldomCalled, budgets="idle_time=3600").table.ran.all()
+
+
+# Users -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("users", "budgets", "expected"),
+    [
+        (Users, "jobs=200", r"Users has submitted 202 jobs, and 1 were recorded.* jobs=N"),
+        (Users, "jobs=inf,jobs_at_once=1,messages=5,idle_time=1,jobs=30", "given twice"),
+        (AtOnce, "jobs_at_once=200", r"at 0\.0: AtOnce has submitted 201 jobs at this instant"),
+        (TooWide, "jobs_at_once=200", "TooWide has submitted 201 jobs at this instant"),
+        (AlwaysDue, "jobs_at_once=200", "AlwaysDue has submitted 201 jobs at this instant"),
+        (NoEndOfJobs, "jobs_at_once=200", "NoEndOfJobs has submitted 201 jobs at this instant"),
+        (NoEndOfJobs, "jobs=200", "NoEndOfJobs has submitted 202 jobs, and 1 were"),
+        (NeverReady, "messages=200", r"changed nothing \(0 jobs wait, 0 run\)"),
+    ],
+)
+def test_users_without_an_end_are_stopped(users: type, budgets: str, expected: str) -> None:
+    with pytest.raises((BudgetError, UsageError), match=expected):
+        simulate(ONE, users=users, budgets=budgets)
+
+
+@pytest.mark.slow
+def test_no_memory_is_taken_for_endlessly_many_jobs_of_an_instant() -> None:
+    with pytest.raises(BudgetError, match="1000001 jobs at this instant"):
+        simulate(ONE, users=NoEndOfJobs)
+
+
+def test_users_with_an_end_go_on_with_a_larger_budget() -> None:
+    """Also as a replay of as many jobs as that."""
+    with pytest.raises(BudgetError):
+        simulate(ONE, users=UsersForAWhile, budgets="jobs=200")
+    long_log = workload([J(0, 1, 1)] * 299, 4)
+    for log, budgets in ((ONE, "jobs=inf"), (ONE, "jobs=299"), (long_log, "jobs=1")):
+        assert len(simulate(log, users=UsersForAWhile, budgets=budgets).table.submit) == 300
+
+
+def test_a_member_of_a_population_is_stopped(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(f'[[member]]\nmodel = "{endless.__file__}:NoEndOfJobs"\n')
+    with pytest.raises(BudgetError, match="Population has submitted 201 jobs"):
+        simulate(
+            ONE, users="population", user_options={"file": str(file)}, budgets="jobs_at_once=200"
+        )
+
+
+# Jobs --------------------------------------------------------------------------------------------
+
+DELAY = {"type": "delay", "delay": 1}
+SHORT = {"type": "delay", "delay": 1e-300}
+NOTHING = {"type": "parallel_homogeneous", "cpu": 0, "com": 0}
+PARALLEL = {"type": "parallel_homogeneous", "cpu": 1e9, "com": 1e6}
+SAYS = {"type": "send", "msg": {}, "sleeptime": 1}
+DEEP = {f"a{depth}": {"type": "composed", "seq": [f"a{depth + 1}"] * 9} for depth in range(60)}
+
+
+def composed(walltime: float | None = None, **profiles: dict[str, Any]) -> Workload:
+    job = WorkloadJob(id="1", submit_time=0, size=2, profile="p", walltime=walltime)
+    endless = {"type": "composed", "seq": ["q"], "repeat": 10**18}
+    return Workload(name="x", nb_res=4, jobs=[job], profiles={"p": endless, **profiles})
+
+
+@pytest.mark.parametrize(
+    ("profiles", "expected"),
+    [
+        ({"q": DELAY}, "job w0!1 with the profile 'p' did 201 steps without"),
+        ({"q": SHORT}, "did 201 steps without a message"),
+        ({"q": NOTHING}, r"at 0\.0: .* did 201 steps without a message"),
+        ({"q": PARALLEL}, "did 201 steps without a message"),
+        ({"p": DEEP["a0"], **DEEP, "a60": DELAY}, "did 201 steps without a message"),
+        ({"q": SAYS}, "the latest FROM_JOB_MSG, have changed nothing"),
+    ],
+)
+def test_a_job_without_an_end_is_stopped(profiles: dict[str, Any], expected: str) -> None:
+    with pytest.raises(BudgetError, match=expected):
+        simulate(composed(**profiles), budgets="messages=200")
+
+
+def test_a_job_that_repeats_until_its_walltime_is_not() -> None:
+    """So are endless programs described; and steps are counted by job."""
+    log = composed(150.0, q=DELAY)
+    log.jobs += [msgspec.structs.replace(log.jobs[0], id=name) for name in ("2", "3", "4")]
+    for job in log.jobs:
+        job.size = 1
+    result = simulate(log, budgets="messages=160")
+    assert result.table.ran.all()
+    assert result.metrics["makespan"] == 150
+
+
+def test_a_job_of_more_seconds_than_the_world_has() -> None:
+    log = composed()
+    log.profiles["p"] = {"type": "delay", "delay": 1e18}
+    assert simulate(log).metrics["makespan"] == 1e18
+    with pytest.raises(BudgetError, match="idle_time"):
+        simulate(log, scheduler=TicksByTheHour)
+
+
+@pytest.mark.parametrize("policy", ["planning", "dynp"])
+def test_limits_of_a_site_at_times_that_have_no_seconds(policy: str) -> None:
+    """Adding what is left of a window to such a time gives the same time."""
+    log = after_a_delay(1e18, *[(2, 10.0), (4, 1e6)] * 3)
+    limits = {"limits": [{"from": "06:00", "to": "19:00", "max_size": 1}]}
+    assert simulate(log, scheduler=policy, scheduler_options=limits).table.ran.any()
+
+
+def test_times_whose_sum_is_no_number(tmp_path: Path) -> None:
+    log = after_a_delay(6e307, *[(4, 1.0)] * 4)
+    simulate(log, scheduler="fcfs").write(tmp_path / "x")
+    assert ",inf," in (tmp_path / "x_schedule.csv").read_text()
+
+
+def after_a_delay(seconds: float, *others: tuple[int, float]) -> Workload:
+    """Return a delay on all of the machine, and jobs (size, run time) that come meanwhile."""
+    log = workload([J(0, 4, 1), *[J(at, *job) for at, job in enumerate(others, 1)]], 4)
+    log.profiles["p"] = {"type": "delay", "delay": seconds}
+    log.jobs[0] = msgspec.structs.replace(log.jobs[0], profile="p", walltime=1.5e308)
+    return log
+
+
+# Everywhere --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("calls=5", "expected some of idle_time, messages, decisions, jobs, jobs_at_once"),
+        ("jobs=many", "NAME=NUMBER"),
+        ("jobs=0", "jobs=0.0: expected a number above 0"),
+        ("jobs=nan", "jobs=nan: expected a number above 0"),
+        (Budgets(jobs="5"), "jobs=5: expected a number above 0"),  # type: ignore[arg-type]
+        (5, "budgets 5: expected"),
+    ],
+)
+def test_budgets_that_are_none(given: Any, expected: str) -> None:
+    with pytest.raises(UsageError, match=expected):
+        simulate(ONE, budgets=given)
+
+
+def test_only_budgets_that_were_given_are_stored() -> None:
+    """They do not change what a run gives."""
+    plain = simulate(ONE)
+    given = simulate(ONE, budgets="jobs=inf,decisions=2e6,messages=3e6")
+    assert "budgets" not in plain.settings["run"]
+    assert given.settings["run"] == plain.settings["run"] | {
+        "budgets": "decisions=2000000,jobs=inf"
+    }
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"scheduler": f"{endless.__file__}:Ticks"}, "Ticks asked to be called"),
+        ({"users": f"{endless.__file__}:Users"}, "Users has submitted 202 jobs"),
+        ({}, "did 201 steps without a message"),
+    ],
+)
+def test_another_process_has_the_same_budgets(settings: dict[str, Any], expected: str) -> None:
+    log = ONE if settings else composed(q=DELAY)
+    with pytest.raises(SimulationError, match=expected):
+        simulate(log, backend="socket", budgets="messages=200,jobs=200", **settings)
+
+
+POLICY = """
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.model.decisions import CallMeLater
+
+class Ticks(Fcfs):
+    def schedule(self, now, queue, machine):
+        yield from super().schedule(now, queue, machine)
+        if now < 86400:
+            yield CallMeLater(now + 10)
+"""
+
+
+def test_a_run_of_a_campaign_that_was_stopped_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
+    (tmp_path / "ticks.py").write_text(POLICY)
+    (tmp_path / "x.toml").write_text(
+        '[run]\nscheduler = ["easy", "ticks.py:Ticks"]\nfirst = 5\nbudgets = "messages=50"\n'
+    )
+    stopped = command(tmp_path, "campaign", "x.toml", "-j1", "--no-report")
+    assert stopped.returncode == 1
+    assert re.search(
+        r"Ticks asked to be called.*if it is meant, budgets messages=N", stopped.stderr
+    )
+    lifted = command(tmp_path, "campaign", "x.toml", "-j1", "--no-report", "--budgets", "jobs=5")
+    assert (lifted.returncode, "2 runs, 1 of them done before" in lifted.stderr) == (0, True)
+
+
+# Options -----------------------------------------------------------------------------------------
+
+SHORT_LOG = {"long_weeks": 3, "edge_weeks": 1}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"nodes": 10**12}, "nodes 1000000000000: expected at most 10000000"),
+        ({"node_factor": 1e12}, "node_factor 1000000000000.0: expected"),
+        ({"node_factor": 1e8}, "nodes 6400000000: expected at most"),
+        ({"speed_factor": 1e-300}, "speed_factor 1e-300: expected"),
+        ({"speed_factor": 1e300}, r"speed_factor 1e\+300: expected"),
+        ({"sites": "1000x999999999"}, "more than 1000000 processors"),
+        ({"sites": "4x16@1e-300"}, "a speed of 1e-300"),
+        ({"seed": 10**5000}, "seed of 16610 bits: expected"),
+        ({"shake": 10**5000}, "shake of 16610 bits: expected"),
+        ({"warm_up": 1e300}, "leave no job to measure"),
+        *(
+            ({"users": users, "user_options": options}, expected)
+            for users, options, expected in [
+                ("site", {"nb_users": 1e9}, "nb_users=.* from 1 to 100000"),
+                ("site", {"weeks": 1e9}, "weeks=.* from 0 to 10000"),
+                ("weekly", {"nb_users": 10**9}, "nb_users=.* from 1 to 100000"),
+                ("weekly", {"weeks": 1e9}, "weeks=.* from 0 to 10000"),
+                ("weekly", {"nb_users": 10**5, "weeks": 9999}, "more than 1e.07 weeks"),
+                ("synthetic", {"shrink": 1e300}, "shrink="),
+                ("synthetic", {"alpha": 1e-300, "beta": 1}, "alpha=1e-300: expected a number from"),
+                ("synthetic", {"alpha": 1, "beta": 1e300}, "beta="),
+                ("synthetic", {"per_decade": 1e300}, "per_decade="),
+                ("resampled", {**SHORT_LOG, "weeks": 1e9}, "weeks="),
+                ("resampled", {**SHORT_LOG, "n_long": 1e9}, "n_long="),
+                ("resampled", {**SHORT_LOG, "load": 1e9}, "load="),
+                (
+                    "resampled",
+                    {**SHORT_LOG, "load": 1e5, "n_long": 1e5, "rate": 0},
+                    "load=100000: ",
+                ),
+                ("tbuos", {"long_weeks": 1e9}, "long_weeks="),
+                ("feedback", {"resampled": True, "edge_weeks": 1e9}, "edge_weeks="),
+            ]
+        ),
+    ],
+)
+def test_absurd_options_are_refused_before_memory_is_taken(
+    settings: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(UsageError, match=expected):
+        simulate("sample", **settings)
+
+
+def test_users_who_think_longer_than_numbers_reach() -> None:
+    options = {"think": "linear:1e308:1e308", "weeks": 2}
+    assert len(simulate("sample", users="weekly", user_options=options).table.submit) <= 10
+
+
+def test_parts_of_jobs_are_counted_before_they_are_made() -> None:
+    log = workload([J(0, 10**12, 10)], 4)
+    with pytest.raises(UsageError, match="more than 10000000 jobs"):
+        simulate(log, users="synthetic", user_options={"split": 1, "alpha": 1, "beta": 1})
+
+
+def test_batches_of_a_file_have_a_range(tmp_path: Path) -> None:
+    for file in SHIPPED.glob("*.json"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    widths = SiteDistributions.read(SHIPPED).batch_widths
+    (_, last), *others = reversed(widths.pairs)
+    most = Probabilities(widths.about, (*reversed(others), (1e12, last)))
+    write_distribution(tmp_path / "batch_widths.json", most)
+    with pytest.raises(InputError, match=r"batches of 1e\+12 jobs, more than 1000000"):
+        simulate("sample", users="site", user_options={"distributions": str(tmp_path)})

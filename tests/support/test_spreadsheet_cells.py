@@ -1,0 +1,60 @@
+"""What a spreadsheet makes of our CSV."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pytest
+
+from batsched_py.support.spreadsheet_cells import as_text, csv_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=1+1",
+        "+cmd|' /C calc'!A0",
+        "@SUM(1)",
+        "-2+3",
+        "\t=1",
+        "\n=1",
+        "\N{FULLWIDTH EQUALS SIGN}1",
+        "=\n1",
+        "-x",
+        "+x",
+    ],
+)
+def test_a_formula_becomes_a_text(text: str) -> None:
+    assert as_text(text) == f"'{text}"
+
+
+def test_a_carriage_return_begins_no_row() -> None:
+    assert as_text("\r=1") == "'\n=1"
+    frame = pd.DataFrame({"a": ["x\r=1", "y\r\nz"]})
+    assert csv_of(frame) == 'a\n"x\n=1"\n"y\nz"\n'
+
+
+@pytest.mark.parametrize("value", ["", "-", "=", "-5", "+1.5", "-1e-9", "a=b", "user 7", -5, None])
+def test_all_else_stays(value: object) -> None:
+    assert as_text(value) is value
+
+
+def test_names_of_columns_and_cells_of_any_type() -> None:
+    frame = pd.DataFrame(
+        {
+            "=a": ["=x", None, "y"],
+            "list": [None, [1, 2], 7],
+            "b": [1.5, float("nan"), -2.0],
+            "c": [1, "-q", -3],
+        },
+        index=[7, 7, 9],
+    )
+    frame.insert(3, "b", [1, 2, 3], allow_duplicates=True)
+    frame["d"] = pd.Categorical(["+a", "b", "b"])
+    assert csv_of(frame) == (
+        "'=a,list,b,b,c,d\n'=x,,1.5,1,1,'+a\n,\"[1, 2]\",,2,'-q,b\ny,7,-2.0,3,-3,b\n"
+    )
+    plain = frame[["b"]].iloc[:, :1].assign(when=pd.Timestamp("2026-01-05"), yes=True)
+    assert csv_of(plain) == plain.to_csv(index=False)
+    assert pd.read_csv(io.StringIO(csv_of(frame)))["b"].tolist()[2] == -2.0

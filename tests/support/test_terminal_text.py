@@ -1,0 +1,96 @@
+"""Text from files on a terminal, and readers that have gone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.support.terminal_text import (
+    console,
+    message_line,
+    one_line,
+    shown,
+    standard_streams,
+)
+
+OBEYED = "\x1b\x07\r\x9b\x7f\u202e\u2066\u2028\x00"
+
+
+def test_each_control_character_is_shown_as_its_number() -> None:
+    assert shown("a\x1b[2Jb\r\x9b\u202ec") == "a\\u001b[2Jb\\r\\u009b\\u202ec"
+    assert shown("two\tcells\nof a line") == "two\tcells\nof a line"
+    assert one_line("two\tcells\nof a line") == "two\\tcells\\nof a line"
+    assert shown("Zoë 吉 \N{HEBREW LETTER ALEF} e\N{COMBINING ACUTE ACCENT} \N{GRINNING FACE}") == (
+        "Zoë 吉 \N{HEBREW LETTER ALEF} e\N{COMBINING ACUTE ACCENT} \N{GRINNING FACE}"
+    )
+
+
+@given(st.text() | st.text(OBEYED + "\n\tx"))
+def test_what_is_shown_has_nothing_to_obey(text: str) -> None:
+    line = one_line(text)
+    assert not set(line) & {*OBEYED, "\n", "\t"}
+    assert shown(line) == line
+    line.encode()
+
+
+def test_a_message_that_quotes_a_huge_value_keeps_its_beginning_and_its_end() -> None:
+    """That is where the file is named, and what was expected."""
+    line = message_line(f"log.swf:3:\nsize is {'9' * 100_000}, expected a number")
+    assert line.startswith("log.swf:3: size is 999")
+    assert line.endswith("99, expected a number")
+    assert len(line) < 4000
+    ordinary = f"out/{'a' * 3000}.csv: no column user"
+    assert message_line(ordinary) == ordinary
+
+
+def test_styles_of_rich_reach_a_terminal_and_those_of_a_text_do_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with standard_streams():
+        table = Table(OBEYED)
+        table.add_row(Text(f"cell{OBEYED}"))
+        console().print(Text("bold", style="bold"), table)
+        print("plain\x1b[1m")
+    out = capsys.readouterr().out
+    assert "\x1b[1mbold\x1b[0m" in out
+    assert "plain\\u001b[1m" in out
+    rest = out.replace("\x1b[", "")
+    assert not set(rest) & set(OBEYED)
+
+
+COMMANDS = {
+    "simulate sample --first 20 -e run": "run_run.json",
+    "report run": "run_report.html",
+    "metrics run --json": "",
+    "--help": "",
+}
+"""And the file that each writes."""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("how", ["| true", ">&-", "> /dev/full", "2>/dev/full >&2"])
+def test_whoever_does_not_read_is_no_error_and_a_full_disk_is(tmp_path: Path, how: str) -> None:
+    for line, file in COMMANDS.items():
+        text = f"set -o pipefail; '{sys.executable}' -m batsched_py {line} {how}"
+        done = subprocess.run(["bash", "-c", text], cwd=tmp_path, capture_output=True, text=True)
+        if how == "> /dev/full":
+            assert done.returncode == 1, line
+            (said,) = [said for said in done.stderr.splitlines() if "note: " not in said]
+            assert "error: standard output cannot be written: No space left" in said
+        elif how.startswith("2>"):
+            assert done.returncode == 1, line
+        else:
+            assert done.returncode == 0, (line, done.stderr)
+            assert "rror" not in done.stderr
+            assert "Exception" not in done.stderr
+            assert not file or (tmp_path / file).stat().st_size
