@@ -3,29 +3,29 @@
 # Each stage depends on as little as possible: dependencies are installed again when their list
 # changes, not when our code or the settings of a tool do.
 
-FROM python:3.12-slim AS requirements
+# Such as python:3.12-slim@sha256:..., with the digest that `docker images --digests` shows.
+ARG PYTHON_IMAGE=python:3.12-slim
+
+FROM ${PYTHON_IMAGE} AS requirements
 # Only these lists leave this stage: an equal list means that the next stages are up to date.
 # Extras by name, for instance "scipy parquet". None is needed by what docker-compose.yml runs.
 ARG EXTRAS=""
 WORKDIR /requirements
-COPY pyproject.toml ./
-RUN python -c 'import os, tomllib; \
-settings = tomllib.load(open("pyproject.toml", "rb")); \
-project = settings["project"]; \
-extras = [project["optional-dependencies"][name] for name in os.environ["EXTRAS"].split()]; \
-needed = sorted({*project["dependencies"], *sum(extras, [])}); \
-print(*needed, sep="\n", file=open("run.txt", "w")); \
-print(*settings["build-system"]["requires"], sep="\n", file=open("build.txt", "w"))'
+COPY pyproject.toml requirements.lock image_requirements.py ./
+# Unquoted, since it is a list of names.
+# hadolint ignore=SC2086
+RUN python image_requirements.py $EXTRAS
 
-FROM python:3.12-slim AS dependencies
+FROM ${PYTHON_IMAGE} AS dependencies
 COPY --from=requirements /requirements/run.txt /requirements/
 # What packages test themselves with is a sixth of them, and nobody runs it here.
-RUN pip install --no-cache-dir --prefix /installed --requirement /requirements/run.txt \
+RUN pip install --no-cache-dir --prefix /installed \
+        --require-hashes --requirement /requirements/run.txt \
     && find /installed -type d -name tests -prune -exec rm -r {} +
 
-FROM python:3.12-slim AS package
+FROM ${PYTHON_IMAGE} AS package
 COPY --from=requirements /requirements/build.txt /requirements/
-RUN pip install --no-cache-dir --requirement /requirements/build.txt
+RUN pip install --no-cache-dir --require-hashes --requirement /requirements/build.txt
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY batsched_py ./batsched_py
@@ -35,7 +35,7 @@ COPY platforms ./platforms
 COPY experiments ./experiments
 RUN pip install --no-cache-dir --no-deps --no-build-isolation --prefix /installed .
 
-FROM python:3.12-slim
+FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="batsched_py" \
       org.opencontainers.image.description="A Batsim-compatible decision process for HPC scheduling research, with simulated users who react" \
       org.opencontainers.image.licenses="Apache-2.0"

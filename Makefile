@@ -11,12 +11,14 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long fuzz soak real coverage check format benchmarks conformance user-models real-page architecture docs clean
+.PHONY: help campaign test test-long lowest lock fuzz soak real coverage check format benchmarks conformance user-models real-page architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
 	@echo "make test        run the tests"
 	@echo "make test-long   run the tests that draw their inputs, on many more, and whole logs"
+	@echo "make lowest      run tests with the lowest versions of all libraries that are allowed"
+	@echo "make lock        write requirements.lock anew, the newest versions that are allowed"
 	@echo "make fuzz        feed everything that reads with wrong inputs, for MINUTES=60"
 	@echo "make soak        run a million jobs with users, and a campaign that is killed all the time"
 	@echo "make real        run the tests with Batsim, Docker, Compose and Slurm, as far as installed"
@@ -36,6 +38,10 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
+# LOCKED=1 installs what developers need in the versions and with the hashes of requirements.lock.
+LOCKED ?=
+LOCK := requirements.lock
+
 # Markers, so that an interrupted installation is taken up again: what users need, and with it what
 # developers need. Python compiles what is imported; pip would compile all, tests of libraries too.
 $(VENV)/base-installed: pyproject.toml | $(BIN)/python
@@ -43,7 +49,12 @@ $(VENV)/base-installed: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/installed: pyproject.toml | $(BIN)/python
+ifeq ($(LOCKED),)
 	$(PIP_INSTALL) --editable '.[dev]'
+else
+	$(PIP_INSTALL) --require-hashes --requirement $(LOCK)
+	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+endif
 	touch $@ $(VENV)/base-installed
 
 # Where the tools of developers are, there is no need to install less.
@@ -66,6 +77,17 @@ fuzz: $(VENV)/installed
 # Half an hour; SOAK='--jobs 100000' takes less.
 soak: $(VENV)/installed
 	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
+
+# In .venv-lowest.
+lowest:
+	PYTHONPATH=tests $(PYTHON) -m helpers.lowest_versions $(PARALLEL)
+
+# For all versions of Python from 3.11 on; no registry is named in it.
+lock: | $(BIN)/python
+	$(PIP_INSTALL) uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras \
+		--generate-hashes --no-header --annotation-style line --no-emit-index-url --no-emit-find-links \
+		--output-file $(LOCK) pyproject.toml
 
 # What is installed and does not run is started for the tests. REAL=--install installs it, too, as
 # root; what else REAL says is for pytest: REAL='-k slurm'.
@@ -113,4 +135,4 @@ docs: $(VENV)/docs-installed
 	@echo "the site is in build/site: open build/site/index.html"
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov
+	rm -rf $(VENV) .venv-lowest .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import shlex
 import shutil
@@ -160,23 +159,33 @@ def test_our_process_removes_the_tables_of_the_run_before(
     assert left == ["batsim_notes.csv", "embedded_jobs.csv"]
 
 
-@pytest.mark.parametrize("extras", ["", "scipy parquet"])
-def test_the_image_has_what_the_package_needs(extras: str, tmp_path: Path) -> None:
-    """The lists of the first stage, made by its command as Docker hands it to a shell."""
-    dockerfile = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
-    command = re.search(r"^RUN (python -c .*)$", dockerfile, re.M)
-    assert command is not None
+@pytest.mark.parametrize("extras", [[], ["scipy", "parquet"]])
+def test_the_image_has_what_the_package_needs(extras: list[str], tmp_path: Path) -> None:
+    """With hashes, so that no other file of that name and version is taken."""
+    for name in ("pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    line = [sys.executable, ROOT / "image_requirements.py", *extras]
+    subprocess.run(line, cwd=tmp_path, check=True)
+    run, build = ((tmp_path / name).read_text() for name in ("run.txt", "build.txt"))
+    for text in (run, build):
+        assert all("--hash=sha256:" in entry for entry in re.split(r"\n(?=\w)", text))
+    names = set(re.findall(r"^[\w-]+(?===)", run, re.MULTILINE))
+    assert {"numpy", "python-dateutil", "narwhals"} <= names  # and what they need
+    assert {"scipy", "pyarrow"} & names == ({"scipy", "pyarrow"} if extras else set())
+    assert not names & {"pytest", "mypy", "distributed", "hatchling"}
+    assert re.findall(r"^(hatchling|pluggy|numpy)==", build, re.MULTILINE) == [
+        "hatchling",
+        "pluggy",
+    ]
+
+
+def test_what_is_not_in_the_lock_is_told(tmp_path: Path) -> None:
+    (tmp_path / "requirements.lock").write_text("numpy==2.1 --hash=sha256:1\n")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    line = command[1].replace("python", shlex.quote(sys.executable), 1)
-    environment = os.environ | {"EXTRAS": extras}
-    subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment, check=True)
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    needed = set(settings["project"]["dependencies"])
-    for extra in extras.split():
-        needed.update(settings["project"]["optional-dependencies"][extra])
-    assert (tmp_path / "run.txt").read_text().splitlines() == sorted(needed)
-    build = (tmp_path / "build.txt").read_text().splitlines()
-    assert build == settings["build-system"]["requires"]
+    line = [sys.executable, ROOT / "image_requirements.py"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.match(r"not in requirements.lock: altair, .*; run `make lock`$", done.stderr)
 
 
 def test_the_build_context_holds_what_the_image_copies_and_the_package_needs() -> None:

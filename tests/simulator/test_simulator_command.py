@@ -258,7 +258,7 @@ def test_options_that_do_not_fit(arguments: list[str], code: int, message: str, 
     ("arguments", "message"),
     [
         ([], "Missing option '-p' / '--platform'"),
-        (["--plattform", "platform.xml"], "No such option: --plattform (Possible options: --pl"),
+        (["--plattform", "platform.xml"], "--platform"),
         ([*USUAL, "--mmax", "-1"], "Invalid value for '--mmax'"),
         ([*USUAL, "--timeout", "nan"], "Invalid value for '--timeout'"),
         ([*USUAL, "-v", "loud"], "'loud' is not one of 'quiet', 'network-only'"),
@@ -267,7 +267,7 @@ def test_options_that_do_not_fit(arguments: list[str], code: int, message: str, 
 def test_mistyped_options_point_to_the_help(arguments: list[str], message: str, call: Call) -> None:
     done = call(*arguments)
     assert done.returncode == 2
-    assert "-h' for help" in done.stderr
+    assert "' for help" in done.stderr
     assert message in done.stderr.splitlines()[-1]
 
 

@@ -80,7 +80,7 @@ def grouped(labels: pd.DataFrame) -> pd.Series[str]:
 
     texts = [
         ", ".join(named(str(name), value) for name, value in zip(labels.columns, row, strict=True))
-        for row in labels.itertuples(index=False)
+        for row in labels.astype(object).to_numpy()  # without a column too, each row is one
     ]
     return pd.Series(texts, index=labels.index, dtype=str).replace("", "all runs")
 
