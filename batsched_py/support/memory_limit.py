@@ -21,7 +21,7 @@ VARIABLE = "BATSCHED_MEMORY"
 _MB = 1_000_000
 _LEAST = 2_000 * _MB
 """Less is not limited: libraries ask for more than they use."""
-_SHARE = 0.9
+_SHARE = 0.8
 """Of the machine's memory; the rest is the system's."""
 _STACK = 8 << 20
 """Bytes that a thread asks for; numpy starts one for each processor, and uses next to nothing."""
