@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import islice
 from math import inf
 
@@ -76,9 +77,10 @@ class SubmissionWatch:
     def __init__(self, budgets: Budgets, nb_recorded: int = 0) -> None:
         self._budgets = budgets
         self._nb_recorded = nb_recorded
-        self._nb_jobs = 0
+        self._most_at_once = _whole(budgets.jobs_at_once)
+        self._most = _whole(nb_recorded + budgets.jobs)
+        self._left_at_once, self._left = self._most_at_once, self._most
         self._instant = -inf
-        self._nb_at_once = 0
 
     def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:
         """Return the jobs that are due; see :func:`~batsched_py.model.user_model.jobs_due`.
@@ -86,22 +88,23 @@ class SubmissionWatch:
         Raises :class:`BudgetError` for too many, taking one more than may be.
         """
         if now > self._instant:
-            self._instant, self._nb_at_once = now, 0
-        budgets = self._budgets
-        left = min(
-            budgets.jobs_at_once - self._nb_at_once,
-            self._nb_recorded + budgets.jobs - self._nb_jobs,
-        )
-        due = jobs_due(users, now, self._nb_at_once)
-        jobs = list(due) if left == inf else list(islice(due, int(left) + 1))
-        self._nb_at_once += len(jobs)
-        self._nb_jobs += len(jobs)
+            self._instant, self._left_at_once = now, self._most_at_once
+        left = min(self._left_at_once, self._left)
+        before = self._most_at_once - self._left_at_once
+        jobs = list(islice(jobs_due(users, now, before), left + 1))
+        self._left_at_once -= len(jobs)
+        self._left -= len(jobs)
         if len(jobs) <= left:
             return jobs
-        model = type(users).__name__
-        if self._nb_at_once > budgets.jobs_at_once:
-            seen = f"{model} has submitted {self._nb_at_once} jobs at this instant"
+        budgets, model = self._budgets, type(users).__name__
+        if self._left_at_once < 0:
+            seen = f"{model} has submitted {before + len(jobs)} jobs at this instant"
             raise exceeded("jobs_at_once", budgets.jobs_at_once, now, seen)
         recorded = f", and {self._nb_recorded} were recorded" if self._nb_recorded else ""
-        seen = f"{model} has submitted {self._nb_jobs} jobs{recorded}"
+        seen = f"{model} has submitted {self._most - self._left} jobs{recorded}"
         raise exceeded("jobs", budgets.jobs, now, seen)
+
+
+def _whole(budget: float) -> int:
+    """Return a budget as a number that can be counted down."""
+    return int(min(budget, sys.maxsize - 1))

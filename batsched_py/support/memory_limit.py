@@ -1,8 +1,9 @@
-"""A limit of the memory that a command may take: what there is when it begins.
+"""A limit of the memory that a command may take: most of what the machine has.
 
 More than that would make the kernel kill the command, or another process, without a word. With the
-limit it ends with an error as for anything else that is not to be had. Where the system knows no
-such limit (it is Linux's ``RLIMIT_DATA``), nothing is done.
+limit it ends with an error as for anything else that is not to be had. What others take at the
+moment is not asked: they may end soon. Where the system knows no such limit (it is Linux's
+``RLIMIT_DATA``), nothing is done.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from pathlib import Path
 from batsched_py.errors import OutputError, UsageError
 
 VARIABLE = "BATSCHED_MEMORY"
-"""Variable of the environment: the limit in MB in place of what there is; 0: none."""
+"""Variable of the environment: the limit in MB in its place; 0: none."""
 _MB = 1_000_000
 _LEAST = 2_000 * _MB
 """Less is not limited: libraries ask for more than they use."""
+_SHARE = 0.8
+"""Of the machine's memory; the rest is the system's."""
 _STACK = 8 << 20
 """Bytes that a thread asks for; numpy starts one for each processor, and uses next to nothing."""
 _DRAWING = 66 << 30
@@ -30,7 +33,7 @@ _before: tuple[int, int] | None = None
 
 
 def limit_memory() -> None:
-    """Let this process, and those that it starts, take no more memory than there is.
+    """Let this process, and those that it starts, take no more memory than the machine may give.
 
     Raises :class:`UsageError` for a :data:`VARIABLE` that is no number.
     """
@@ -90,20 +93,20 @@ def _wanted() -> int | None:
     """Return the limit in bytes, None for none."""
     given = os.environ.get(VARIABLE)
     if given is None:
-        left = _memory_left()
-        wanted = None if left is None else left + (os.cpu_count() or 1) * _STACK
-        return None if wanted is None else max(wanted, _LEAST)
+        memory = _memory()
+        stacks = (os.cpu_count() or 1) * _STACK
+        return None if memory is None else max(int(_SHARE * memory) + stacks, _LEAST)
     if not re.fullmatch(r"[0-9]{1,12}", given):
         raise UsageError(f"the variable {VARIABLE} is {given!r}: expected a number of MB, 0: none")
     return int(given) * _MB or None
 
 
-def _memory_left(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the bytes that are available on this machine, or to its container or job if that
-    allows less; None if it is not known."""
+def _memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Return the bytes that this machine has, or its container or job if that is allowed less; None
+    if it is not known."""
     try:
         told = dict(re.findall(r"(\w+):\s+(\d+) kB", (proc / "meminfo").read_text()))
-        left = 1024 * (int(told["MemAvailable"]) + int(told["SwapFree"]))
+        memory = 1024 * (int(told["MemTotal"]) + int(told["SwapTotal"]))
     except (OSError, KeyError):
         return None
     with suppress(OSError):
@@ -111,12 +114,7 @@ def _memory_left(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup
         group = groups / path[0] if path else groups
         for folder in (group, *group.parents):
             with suppress(OSError, ValueError):  # "max", or the outermost, which has none
-                limit = int((folder / "memory.max").read_text())
-                # What else counts, the cached files, makes room when it is asked for.
-                taken = re.search(
-                    r"^anon (\d+)$", (folder / "memory.stat").read_text(), re.MULTILINE
-                )
-                left = min(left, limit - int(taken[1] if taken else 0))
+                memory = min(memory, int((folder / "memory.max").read_text()))
             if folder == groups:
                 break
-    return max(left, 0)
+    return memory

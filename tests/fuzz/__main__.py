@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from fuzz.contract import SECONDS, Target
-from fuzz.fuzzer import Fault, Fuzzer, limit_memory, store
+from fuzz.fuzzer import Fault, Fuzzer, found, limit_memory, store
 from fuzz.targets import TARGETS
 
 _AT_ONCE = 2000
@@ -59,6 +59,7 @@ class Work:
         for data in self.target.seeds():
             self.target.check(data)  # imports what is needed, and is not measured
         fuzzer = Fuzzer(self.target, seed, pipe.send)
+        nb_known = len(self.target.seeds()) + len(found(self.target.name))
         begin = time.monotonic()
         with suppress(KeyboardInterrupt):
             for number, data in enumerate(fuzzer.inputs()):
@@ -68,7 +69,8 @@ class Work:
                 self._beat.value = time.monotonic()
                 fuzzer.feed(data)
                 self.cases.value = fuzzer.nb_cases
-                if time.monotonic() - begin - fuzzer.seconds_minimising > seconds:
+                spent = time.monotonic() - begin - fuzzer.seconds_minimising
+                if spent > seconds and number >= nb_known:
                     break
         assert fuzzer.lines is not None
         pipe.send((fuzzer.lines.count, fuzzer.causes))

@@ -88,6 +88,7 @@ def _deadly(data: bytes) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("data", "cause"), [(b"die", "code 7"), (b"hang", "code -9"), (b"grow", "MemoryError")]
@@ -96,7 +97,7 @@ def test_a_process_that_dies_hangs_or_grows_is_a_fault(
     data: bytes, cause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other targets go on."""
-    monkeypatch.setattr(command, "_HUNG", 0.5)
+    monkeypatch.setattr(command, "_HUNG", 5.0 if data == b"hang" else 60.0)
     monkeypatch.setattr("fuzz.fuzzer.FOUND", tmp_path / "found")
     store("deadly", data)  # as if it had been found before
     deadly = Target("deadly", lambda: [b"0"], _deadly, JSON, ["x"])

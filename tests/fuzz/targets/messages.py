@@ -72,7 +72,10 @@ def check_events(data: bytes) -> str:
         return refusal(error)
     again = codec.decode_events(codec.encode_events(message, exact=True))
     same(_content(message), _content(again), "message")
-    codec.decode_events(codec.encode_events(message))  # with six decimals too
+    try:
+        codec.decode_events(codec.encode_events(message))
+    except ProtocolError as error:  # with six decimals 1e308 has more digits than are read
+        return refusal(error)
     return ""
 
 

@@ -14,6 +14,7 @@ from batsched_py.errors import InputError, InvariantError, UsageError
 from batsched_py.model.user_model import EndedJob, UserModel, jobs_due, next_due
 from batsched_py.support import option_values as options
 from batsched_py.support import plugins
+from batsched_py.support.file_readers import is_file
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.models.population_members import Member, deal, read_members, where
@@ -165,4 +166,4 @@ def _make(path: Path, member: Member, part: Workload, chance: Chance) -> UserMod
 def _place(path: Path, model: str) -> str:
     """Return a model as :func:`plugins.load` finds it."""
     beside = path.parent / model
-    return str(beside) if Path(str(beside).rpartition(":")[0]).is_file() else model
+    return str(beside) if is_file(str(beside).rpartition(":")[0]) else model

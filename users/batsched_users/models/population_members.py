@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.file_readers import read_toml
+from batsched_py.support.file_readers import is_file, read_toml
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.option_values import number
 from batsched_py.workload import Workload, WorkloadJob
@@ -57,7 +57,7 @@ def read_members(path: Path) -> list[Member]:
     Raises :class:`UsageError` if there is no such file and :class:`InputError` for one that is
     wrong, naming the member.
     """
-    if not path.is_file():
+    if not is_file(path):
         raise UsageError(f"file={path}: there is no such file; {_FORM}")
     content = read_toml(path)
     _check_keys(str(path), content, ["member"])

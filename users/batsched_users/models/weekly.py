@@ -19,7 +19,7 @@ import msgspec
 from batsched_py.errors import UsageError
 from batsched_py.model.user_model import EndedJob
 from batsched_py.support import option_values as options
-from batsched_py.support.file_readers import read_json
+from batsched_py.support.file_readers import is_file, read_json
 from batsched_py.support.option_values import (
     MOST_USERS,
     MOST_WEEKS,
@@ -94,7 +94,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_parameters(path: str | Path) -> Parameters:
     """Read a parameter file (JSON); raises UsageError if it is missing, InputError if wrong."""
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         raise UsageError(f"parameters={path}: there is no such file; expected JSON as {PUBLISHED}")
     return read_json(path, Parameters)
 
