@@ -15,7 +15,7 @@ import msgspec
 
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.results import whole_run
-from batsched_py.results.whole_run import NamedFile, read_run, write_sealed
+from batsched_py.results.whole_run import NamedFile, read_run, sealed
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.file_readers import is_file, read_log
 
@@ -75,19 +75,20 @@ def failure(folder: Path) -> str | None:
 def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> None:
     """Write what a run gave, or why it failed, in place of what an attempt before left.
 
+    Nothing waits for the disk: what a crash of the machine takes is not whole, and is run again.
     Raises :class:`OSError` for what the system refuses.
     """
     _clear(folder)
     if error is not None:
-        write_whole(folder / ERROR, f"{error}\n".encode(errors="backslashreplace"))
+        write_whole(folder / ERROR, f"{error}\n", sync=False)
     others = {name: content for name, content in files.items() if name != RUN_JSON}
     for name, content in others.items():
-        write_whole(folder / name, content)
+        write_whole(folder / name, content, sync=False)
     if RUN_JSON in files:  # it says that all others are there
         named = {
             name.removeprefix(PREFIX): NamedFile.of(content) for name, content in others.items()
         }
-        write_sealed(folder / RUN_JSON, files[RUN_JSON], named)
+        write_whole(folder / RUN_JSON, sealed(files[RUN_JSON], named), sync=False)
 
 
 def _clear(folder: Path) -> None:
