@@ -13,18 +13,18 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.campaign.run_identity import HASH
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.results import whole_run
 from batsched_py.results.whole_run import NamedFile, read_run, sealed
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.file_readers import is_file, read_log
+from batsched_py.support.json_values import is_number
 
 PREFIX = "out"
 RUN_JSON = f"{PREFIX}{whole_run.RUN_JSON}"
 LOG = "log.txt"
 ERROR = "error.txt"
-HASH = 12
-"""Digits of the hash with which the name of a run's folder ends."""
 REMEDY = "run the campaign again, which makes this run anew"
 
 
@@ -43,6 +43,31 @@ class FinishedMetrics(msgspec.Struct):
 
     overall: dict[str, Any]
     study: dict[str, float | None] = {}
+
+
+class RunState(msgspec.Struct, frozen=True):
+    """How far a run is, as its folder tells."""
+
+    done: bool = False
+    """Whether it ended well, and its files are still there and whole."""
+    damage: str | None = None
+    """What is wrong with the files of a run that ended well."""
+    failure: str | None = None
+    """What the run said last when it was tried and failed."""
+    seconds: float | None = None
+    """How long a run that is done took, all in all, if it says."""
+
+
+def state_of(folder: Path) -> RunState:
+    """Return how far a run is; all its files are read for that."""
+    try:
+        run = finished_run(folder)
+    except InputError as error:
+        return RunState(damage=str(error))
+    if run is None:
+        return RunState(failure=failure(folder))
+    seconds = run.provenance.get("seconds")
+    return RunState(done=True, seconds=float(seconds) if is_number(seconds) else None)
 
 
 def finished_run(folder: Path) -> FinishedRun | None:
