@@ -106,7 +106,10 @@ def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None)
         )
     if left := results.unfinished:
         number = f"{len(left)} of {results.nb_planned}"
-        say(f"note: {number} runs have not finished: there is no {left[0]}")
+        say(
+            f"note: {number} runs have not finished: there is no {left[0]}; "
+            "if nothing runs any more, run the campaign again"
+        )
     made = report_of(results, by)
     _say_left_out(results, by)
     say_replaced([output or folder / PAGE, *folder.glob(f"{FOLDER}/*")])
