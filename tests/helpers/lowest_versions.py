@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / ".venv-lowest"
 TOOLS = ["grimp", "hypothesis", "jsonschema", "pytest", "pytest-xdist", "pyyaml"]
 """What the tests need."""
-FOLDERS = "campaign commands figures metrics optimum protocol results run support transport workload"
+FOLDERS = "campaign commands figures metrics optimum protocol results run support transport"
+FOLDERS += " workload"
 """Of ``tests/``: where libraries are used. Elsewhere it is our own code that computes."""
 _PATTERN = re.compile(r"([A-Za-z0-9._-]+)(?:\[.*\])?(?:>=([0-9.]+))?")
 
