@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from batsched_py.errors import BatschedError, InterruptedByUser
-from batsched_py.support.terminal_text import flush, message_line, standard_streams
+from batsched_py.support.terminal_text import flush, message_line, say, standard_streams
 
 GROUPS = {
     "Start here": ("simulate", "report", "list", "campaign"),
@@ -157,5 +157,5 @@ def _flag(command: Any, parameter: str) -> str:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    print(f"batsched-py: error: {message_line(message)}", file=sys.stderr)
+    say(f"batsched-py: error: {message_line(message)}")
     sys.exit(code)
