@@ -64,8 +64,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     _check_encoding(campaign.path.absolute(), out.absolute())
     folders = list(log_dirs)
     measure = beside(campaign, "measure")
-    if report := beside(campaign, "report"):
-        remember(report)  # who names the campaign file names the report, be it made later
+    named = {beside(campaign, "report")}
     if measure is not None and not callable(load_file(measure)):
         raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     folder_of = _known_folders(out)
@@ -76,6 +75,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         settings = located(planned.settings, campaign)
         with _placed(campaign):
             _check(settings)
+            named.add(settings.scheduler)
             if settings.log not in paths:
                 paths[settings.log] = find_log(settings.log, folders).resolve()
             log = paths[settings.log]
@@ -107,6 +107,8 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         command = [*PROGRAM, "simulate", str(log), *_arguments(resolved)]
         command += ["-e", str((folder / PREFIX).absolute())]
         prepared.append(PreparedRun(planned, log, folder, command, task))
+    for place in filter(None, named):
+        remember(place)  # who names the campaign file names its code, be it run later
     return prepared
 
 
