@@ -187,8 +187,13 @@ def test_of_another_version_is_said(run: Path) -> None:
     path = run / "out_run.json"
     path.write_text(json.dumps(unsealed(path), indent=1) + "\n")
     called = command(None, "metrics", run / "out")
-    assert "another version" in called.stderr
-    assert "simulate again, or remove out_run.json" in called.stderr
+    assert "it is not sealed: an earlier version" in called.stderr
+    assert "simulate again, or rename out_run.json" in called.stderr
+    for damaged in (path.read_bytes()[:-9], path.read_bytes()[:-2] + b', "sha256": ""}'):
+        path.write_bytes(damaged)
+        called = command(None, "metrics", run / "out")
+        assert "out_run.json" in called.stderr
+        assert "earlier version" not in called.stderr
 
 
 def test_a_change_is_seen_in_the_same_moment_and_with_an_old_time(run: Path) -> None:
