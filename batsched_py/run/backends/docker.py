@@ -21,6 +21,7 @@ from batsched_py.run.backends.confinement import (
 )
 from batsched_py.run.backends.launchers import RunFolder
 from batsched_py.run.backends.watchdog import Watchdog, remove_container
+from batsched_py.support.atomic_files import new_file
 from batsched_py.support.extras import extra
 
 if TYPE_CHECKING:
@@ -278,7 +279,7 @@ class ContainerProcess:
         from docker.errors import DockerException
 
         try:
-            with self._log.open("wb") as file:
+            with new_file(self._log) as file:
                 for part in self._container.logs(stream=True, follow=False):
                     file.write(part)
         except (DockerException, OSError) as error:
