@@ -17,6 +17,7 @@ from batsched_py.campaign.run_identity import HASH
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.results import whole_run
 from batsched_py.results.whole_run import NamedFile, read_run, sealed
+from batsched_py.run.stored_run import check_counts
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.file_readers import is_file, read_log
 from batsched_py.support.json_values import is_number
@@ -79,6 +80,7 @@ def finished_run(folder: Path) -> FinishedRun | None:
     if not is_file(path):
         return None
     run = read_run(path, FinishedRun, REMEDY)
+    check_counts(run.metrics.overall, path)
     if run.provenance.get("hash") != hash_in(folder):
         raise InputError(f"{path} is of another run, {run.provenance.get('hash')}; {REMEDY}")
     return run

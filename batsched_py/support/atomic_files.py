@@ -14,6 +14,7 @@ import platform
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from itertools import count
 from pathlib import Path
 
@@ -161,7 +162,12 @@ def locked(folder: str | Path) -> Iterator[None]:
     except ImportError:  # not on this system
         yield
         return
-    with open(Path(folder) / ".lock", "w") as file:
+    lock = Path(folder) / ".lock"
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        raise OutputError(f"{lock} cannot be written: {_reason(error)}") from None
+    with open(handle, "r+b", buffering=0) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -169,6 +175,22 @@ def locked(folder: str | Path) -> Iterator[None]:
         except OSError:  # a file system without locks
             pass
         yield
+
+
+def _reason(error: OSError) -> str:
+    return "it is a link" if error.errno == errno.ELOOP else str(error.strerror)
+
+
+def new_file(path: Path) -> FileIO:
+    """Open a file that is written as work goes on, and begun anew.
+
+    What has its name is replaced, so that a link is not followed; devices (``/dev/stdout``) are
+    written to. Raises :class:`OSError`.
+    """
+    if _is_device(path):
+        return FileIO(path, "wb")
+    path.unlink(missing_ok=True)
+    return FileIO(path, "xb")
 
 
 def make_folder_of(path: str | Path) -> None:

@@ -187,7 +187,7 @@ def parse_json(
         value = _decoder(type).decode(raw)
         fault = None if len(raw) <= _SMALL else _excess(raw)
         if fault is None and unique_names:
-            fault = _double_name(raw, value)
+            fault = _double_name(raw, value if type is Any else _decoder(Any).decode(raw))
         if fault is None:
             return value
         problem = f"no JSON that is read here: {fault}"
@@ -214,10 +214,12 @@ def read_json(
 def read_json(
     path: str | Path, type: Any, kind: Kind = InputError, *, expected: str | None = None
 ) -> Any:
-    """Return the value of a ``type`` in a file; raises as :func:`read_bytes` and
-    :func:`parse_json`."""
+    """Return the value of a ``type`` in a file, whose objects have each name once.
+
+    Raises as :func:`read_bytes` and :func:`parse_json`.
+    """
     content = read_bytes(path, kind).removeprefix(BOM_UTF8)
-    return parse_json(content, type, Path(path), kind, expected=expected)
+    return parse_json(content, type, Path(path), kind, expected=expected, unique_names=True)
 
 
 @cache
