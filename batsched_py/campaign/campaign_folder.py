@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,14 @@ import msgspec
 import pandas as pd
 
 from batsched_py.campaign.campaign_file import QUICK, STORED, Campaign, Keep
-from batsched_py.campaign.finished_runs import PREFIX, REMEDY, RUN_JSON, failure, finished_run
+from batsched_py.campaign.finished_runs import (
+    PREFIX,
+    REMEDY,
+    RUN_JSON,
+    FinishedRun,
+    failure,
+    finished_run,
+)
 from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
 from batsched_py.campaign.preparation import PreparedRun, axes_of
 from batsched_py.campaign.run_identity import provenance
@@ -26,6 +33,7 @@ from batsched_py.run.described_sites import described_sites
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.support.file_readers import is_file
+from batsched_py.support.json_values import shown
 from batsched_py.support.spreadsheet_cells import csv_of
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
@@ -33,6 +41,8 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import SAMPLE
 from batsched_py.workload.site_rules import depends_on_sites
 
+_LONGEST_NAME = 255
+"""Bytes of a folder's name."""
 _ONLY_IF_GIVEN = ("each_event", "sites", *LATER)
 """Settings that are columns only where somebody asked for them."""
 
@@ -107,9 +117,25 @@ def open_results(folder: str | Path) -> CampaignResults:
     if not is_file(path):
         raise UsageError(f"{folder} is no folder of a campaign: there is no {path}")
     try:
-        return CampaignResults(read_sealed(path, Stored), Path(folder))
+        stored = read_sealed(path, Stored)
+        _check_folders(stored.runs, path)
     except InputError as error:
         raise InputError(f"{error}; run the campaign again, which writes it anew") from None
+    return CampaignResults(stored, Path(folder))
+
+
+def _check_folders(runs: Iterable[StoredRun], path: Path) -> None:
+    """Raise :class:`InputError` unless the folder of each run is in the campaign's."""
+    for run in runs:
+        parts = run.folder.split("/")
+        if any(part in ("", ".", "..") or not _is_name(part) for part in parts):
+            raise InputError(
+                f"{path}: a run has the folder {shown(run.folder)}: expected runs/NAME"
+            )
+
+
+def _is_name(part: str) -> bool:
+    return "\0" not in part and len(part.encode(errors="replace")) <= _LONGEST_NAME
 
 
 class CampaignResults:
@@ -156,7 +182,10 @@ class CampaignResults:
         Raises :class:`InputError` if any of them is damaged.
         """
         with ThreadPoolExecutor() as readers:  # most of the time goes into digests
-            rows = list(readers.map(partial(_row, out=self.out), self._stored.runs))
+            done = dict(
+                zip(self._runs, readers.map(finished_run, map(Path, self._runs)), strict=True)
+            )
+        rows = [_row(run, self.out / run.folder, done) for run in self._stored.runs]
         return pd.DataFrame([row for row in rows if row is not None])
 
     @property
@@ -268,10 +297,11 @@ class CampaignResults:
         return paths
 
 
-def _row(run: StoredRun, out: Path) -> dict[str, Any] | None:
+def _row(
+    run: StoredRun, folder: Path, done: Mapping[str, FinishedRun | None]
+) -> dict[str, Any] | None:
     """Return the row of a run, None if it is not done."""
-    folder = out / run.folder
-    stored = finished_run(folder)
+    stored = done[str(folder)]
     if stored is None:
         return None
     origin = stored.provenance

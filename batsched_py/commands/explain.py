@@ -178,7 +178,7 @@ def _about(exchange: Path, described: Path) -> _Described:
     """
     if not is_file(described):
         return _Described()
-    remedy = f"simulate again with --record, or remove {described.name} and give --scheduler"
+    remedy = f"simulate again with --record, or rename {described.name} and give --scheduler"
     about = read_run(described, _Described, remedy)
     if not is_named(exchange, described):
         raise InputError(f"{exchange} is of another run than {described}; {remedy}")

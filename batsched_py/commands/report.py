@@ -85,7 +85,7 @@ def report(
 def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None) -> None:
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.report.campaign_report import report_of
-    from batsched_py.report.forms.export_files import FOLDER, PAGE
+    from batsched_py.report.forms.export_files import PAGE, files_of
     from batsched_py.report.forms.publish import publish
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
@@ -98,19 +98,24 @@ def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None)
     if nodes is not None:
         raise UsageError(f"--nodes {nodes}: {folder} is a campaign, which knows its machines")
     results = open_results(folder)
-    make_folder_of(output or folder / PAGE)
-    make_folder_of(folder / FOLDER / "_")
+    place = output or folder / PAGE
+    files = files_of(place)
+    make_folder_of(place)
+    make_folder_of(files / "_")
     if results.runs.empty:
         raise UsageError(
             f"{folder}: no run that its {STORED} names has finished yet; watch it with --serve"
         )
     if left := results.unfinished:
         number = f"{len(left)} of {results.nb_planned}"
-        say(f"note: {number} runs have not finished: there is no {left[0]}")
+        say(
+            f"note: {number} runs have not finished: there is no {left[0]}; "
+            "if nothing runs any more, run the campaign again"
+        )
     made = report_of(results, by)
     _say_left_out(results, by)
-    say_replaced([output or folder / PAGE, *folder.glob(f"{FOLDER}/*")])
-    for path in publish(made, results, output):
+    say_replaced([place, *files.glob("*")])
+    for path in publish(made, results, place):
         print(f"wrote {path}")
 
 

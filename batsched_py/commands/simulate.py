@@ -122,11 +122,12 @@ def _execute(
 ) -> Result:
     """Simulate, write the files and say what came out, under the name of the back end if asked."""
     from batsched_py.results.run_files import replaced_run
+    from batsched_py.run.result import Recording
     from batsched_py.run.simulate import execute
 
     if headed:
         print(f"back end {run.backend}:", flush=True)
-    result = execute(path, run, folder, exchange)
+    result = execute(path, run, folder, None if exchange is None else Recording(exchange))
     if replaced := replaced_run(prefix, result.settings):
         say(f"note: {replaced}")
     paths = result.write(prefix)

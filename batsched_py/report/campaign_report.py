@@ -107,8 +107,10 @@ def _caution(results: CampaignResults) -> str:
 def _report_failed(place: str, out: Path, error: BaseException) -> str:
     """Say where a report went wrong, and what to do."""
     lines = traceback.extract_tb(error.__traceback__)
-    folder = str(Path(place).parent)
-    of_study = [line for line in lines if line.filename.startswith(folder)] or lines
+    folder = Path(place.rpartition(":")[0]).resolve().parent
+    of_study = [
+        line for line in lines if Path(line.filename).resolve().is_relative_to(folder)
+    ] or lines
     where = f"{of_study[-1].filename}:{of_study[-1].lineno}"
     return (
         f"{where}: {type(error).__name__}: {error}; the runs are kept: mend it, then "

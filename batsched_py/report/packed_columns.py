@@ -39,9 +39,9 @@ def words(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def rounded(value: float) -> float | int:
-    """Return a number with six significant digits, as an integer if it is one."""
+    """Return a number with six significant digits, as an integer if it is one with few digits."""
     short = float(f"{value:.{DIGITS}g}")
-    return int(short) if short.is_integer() else short
+    return int(short) if short.is_integer() and abs(short) < 1e100 else short
 
 
 def _plain(value: Any) -> Any:

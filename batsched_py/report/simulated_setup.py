@@ -14,6 +14,7 @@ from batsched_py.report.kit.selection import Runs, log_name
 from batsched_py.report.named_settings import naming_axis, policies_of, users_of
 from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
 from batsched_py.units import DAY, UNITS, unit_of
+from batsched_py.workload.clock import moment
 from batsched_py.workload.log_archive import SAMPLE
 
 _SIZES = {"requested": "processors as requested", "allocated": "processors as allocated"}
@@ -145,7 +146,7 @@ def submitted(first: float, last: float, unix_start_time: float | None) -> str:
     span = (last - first) / UNITS[unit]
     words = f", submitted over {f'{span:,.0f}' if span >= 100 else f'{span:.3g}'} {unit}"
     if unix_start_time is not None:
-        words += f" from {pd.Timestamp(unix_start_time + first, unit='s'):%Y-%m-%d} on"
+        words += f" from {moment(first, unix_start_time, 'UTC'):%Y-%m-%d} on"
     return words
 
 

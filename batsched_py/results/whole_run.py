@@ -15,8 +15,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -24,6 +25,8 @@ from batsched_py.errors import InputError
 from batsched_py.support.atomic_files import sync_folder, write_whole
 from batsched_py.support.file_digest import digest_of, sha256
 from batsched_py.support.file_readers import parse_json, read_bytes
+from batsched_py.support.processor_sets import MOST_PROCESSORS
+from batsched_py.workload.clock import LATEST, parse_time_zone
 
 RUN_JSON = "_run.json"
 """What follows PREFIX in the name of the file that describes a run."""
@@ -80,6 +83,34 @@ class _Files(msgspec.Struct):
     """By name; one that begins with ``_`` follows PREFIX, so that a run can be called otherwise."""
 
 
+_Value = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)] | None
+_Values = dict[str, _Value]
+
+
+class _Measured(msgspec.Struct):
+    """The metrics of a run, as far as they were stored; numbers that can be reckoned with."""
+
+    overall: _Values | None = None
+    study: _Values = {}
+    windows: list[_Values] = []
+    per_user: dict[str, _Values] = {}
+    per_site: dict[str, _Values] = {}
+
+
+class _Described(_Files):
+    """What ``PREFIX_run.json`` may say of a run; what is not used here may be anything."""
+
+    run: dict[str, Any] = {}
+    input: dict[str, Any] = {}
+    metrics: _Measured | None = None
+    notes: list[str] = []
+    nb_processors: Annotated[int, msgspec.Meta(ge=1, le=MOST_PROCESSORS)] | None = None
+    wall_time: _Value = None
+    nb_messages: int | None = None
+    unix_start_time: Annotated[float, msgspec.Meta(ge=-LATEST, le=LATEST)] | None = None
+    time_zone: str | None = None
+
+
 def write_sealed(path: Path, content: bytes, files: Mapping[str, NamedFile] | None = None) -> None:
     """Write an object of JSON with its seal; return when it is on the disk under its name.
 
@@ -109,20 +140,26 @@ def read_sealed(path: Path, kind: type[_T]) -> _T:
 
     Raises :class:`InputError` if the seal does not fit, or if it holds something else.
     """
-    return _decoded(_sealed_content(path), kind, path)
+    expected = "what batsched-py writes"
+    return parse_json(_sealed_content(path), kind, path, expected=expected, unique_names=True)
 
 
 def read_run(path: Path, kind: type[_T], remedy: str = "") -> _T:
     """Return what the ``PREFIX_run.json`` of a whole run holds.
 
     Raises :class:`InputError`, which names the first file that does not fit, what was seen, and
-    the ``remedy``. A file is read once in the life of a process as long as the system knows of no
-    change of it.
+    the ``remedy``, also for values that no run has. A file is read once in the life of a process
+    as long as the system knows of no change of it.
     """
-    remedy = remedy or f"simulate again, or remove {path.name} to read the table alone"
+    remedy = remedy or (
+        f"simulate again, or rename {path.name} to read the table alone, without settings and notes"
+    )
     try:
         content = _sealed_content(path)
-        for name, expected in _decoded(content, _Files, path).files.items():
+        described = _decoded(content, _Described, path)
+        if described.time_zone is not None:
+            _check_zone(described.time_zone, path)
+        for name, expected in described.files.items():
             if reason := _fault(_place(path, name), expected):
                 raise InputError(f"{_place(path, name)} {reason} ({path.name} names it)")
         return _decoded(content, kind, path)
@@ -154,13 +191,22 @@ def _sealed_content(path: Path) -> bytes:
         return content
     if seal.startswith(_SEAL.partition(b"%")[0]):
         raise InputError(f"{path} is damaged: it does not have the SHA-256 that it ends with")
-    raise InputError(
-        f"{path} does not end with its SHA-256: it is damaged, or of another version of batsched-py"
-    )
+    reason = "it is damaged"
+    with suppress(InputError):  # else it is no JSON
+        if "sha256" not in _decoded(content, dict[str, Any], path):
+            reason = "it is not sealed: an earlier version of batsched-py made it, and can read it"
+    raise InputError(f"{path} does not end with its SHA-256: {reason}")
 
 
 def _decoded(content: bytes, kind: type[_T], path: Path) -> _T:
     return parse_json(content, kind, path, expected="what batsched-py writes")
+
+
+def _check_zone(time_zone: str, path: Path) -> None:
+    try:
+        parse_time_zone(time_zone)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _place(path: Path, name: str) -> Path:

@@ -265,6 +265,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         nodes = round(size * self.node_factor)
         if nodes < 1:
             raise UsageError(f"{factor} leaves no node of {size}")
+        if nodes > MOST_PROCESSORS:
+            raise UsageError(f"{factor} of {size} are more than {MOST_PROCESSORS} nodes")
         return msgspec.structs.replace(self, nodes=nodes, node_factor=None)
 
     def run(self) -> Run:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from math import nan
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from batsched_py.errors import InputError, UsageError, parameter
 from batsched_py.metrics import COUNTS
@@ -28,29 +26,6 @@ from batsched_py.support.json_values import did_you_mean
 
 _MEASURED = {"overall", "windows", "per_user"}
 """What there is at least of metrics that are whole."""
-_Metrics = dict[str, int | float | None]
-
-
-class _Measured(msgspec.Struct):
-    """The metrics of a run, as far as they were stored."""
-
-    overall: _Metrics | None = None
-    windows: list[_Metrics] = []
-    per_user: dict[str, _Metrics] = {}
-    per_site: dict[str, _Metrics] = {}
-
-
-class _Described(msgspec.Struct):
-    """What ``PREFIX_run.json`` may say of a run; what is not used here may be anything."""
-
-    run: dict[str, Any] = {}
-    input: dict[str, Any] = {}
-    metrics: _Measured | None = None
-    notes: list[str] = []
-    wall_time: float | None = None
-    nb_messages: int | None = None
-    unix_start_time: float | None = None
-    time_zone: str | None = None
 
 
 class RunFiles:
@@ -63,8 +38,9 @@ class RunFiles:
     def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
         self.path = jobs_file(prefix)
         stored = stored_settings(self.path)
-        _check(stored, self.path)
         measured = stored.pop("metrics", None)
+        if measured is not None and measured.get("overall") is not None:
+            check_counts(measured["overall"], beside(self.path, "run.json"))
         is_whole = measured is not None and measured.keys() >= _MEASURED
         self.measured: dict[str, Any] | None = measured if is_whole else None
         """The metrics as they were stored, None if they were not."""
@@ -100,16 +76,10 @@ class RunFiles:
         return read_text(path)
 
 
-def _check(stored: dict[str, Any], path: Path) -> None:
-    """Raise :class:`InputError` for a description that is not what ``simulate`` writes."""
-    where = beside(path, "run.json")
-    try:
-        described = msgspec.convert(stored, _Described)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{where}: not what simulate writes: {error}") from None
-    overall = None if described.metrics is None else described.metrics.overall
-    if overall is not None and not overall.keys() >= {*COUNTS}:
-        raise InputError(f"{where}: metrics without {', '.join(COUNTS)}: not what simulate writes")
+def check_counts(overall: Mapping[str, Any], path: Path | None) -> None:
+    """Raise :class:`InputError` for metrics, of a ``_run.json``, without the counts of jobs."""
+    if not overall.keys() >= {*COUNTS}:
+        raise InputError(f"{path}: metrics without {', '.join(COUNTS)}: not what simulate writes")
 
 
 def jobs_file(prefix: str | Path) -> Path:

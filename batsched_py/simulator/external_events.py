@@ -92,7 +92,7 @@ def _read(path: Path, forward_unknown: bool) -> Iterable[ExternalEvent]:
 
 
 def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
-    content = parse_json(line, Any, where)
+    content = parse_json(line, Any, where, unique_names=True)
     if not isinstance(content, dict):
         raise InputError(f"{where}: expected an object with type, timestamp, ...")
     kind, time = content.get("type"), content.get("timestamp")

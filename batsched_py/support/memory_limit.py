@@ -1,8 +1,9 @@
-"""A limit of the memory that a command may take: what there is when it begins.
+"""A limit of the memory that a command may take: most of what the machine has.
 
 More than that would make the kernel kill the command, or another process, without a word. With the
-limit it ends with an error as for anything else that is not to be had. Where the system knows no
-such limit (it is Linux's ``RLIMIT_DATA``), nothing is done.
+limit it ends with an error as for anything else that is not to be had. What others take at the
+moment is not asked: they may end soon. Where the system knows no such limit (it is Linux's
+``RLIMIT_DATA``), nothing is done.
 """
 
 from __future__ import annotations
@@ -16,21 +17,27 @@ from pathlib import Path
 from batsched_py.errors import OutputError, UsageError
 
 VARIABLE = "BATSCHED_MEMORY"
-"""Variable of the environment: the limit in MB in place of what there is; 0: none."""
+"""Variable of the environment: the limit in MB in its place; 0: none."""
 _MB = 1_000_000
 _LEAST = 2_000 * _MB
 """Less is not limited: libraries ask for more than they use."""
+_SHARE = 0.8
+"""Of the machine's memory; the rest is the system's."""
 _STACK = 8 << 20
 """Bytes that a thread asks for; numpy starts one for each processor, and uses next to nothing."""
-_DRAWING = 66 << 30
+ADDRESSES_OF_FIGURES = 66 << 30
 """Bytes of addresses that the library reserves which draws figures, without using them."""
+ADDRESSES_OF_PAGES = 2 << 30
+"""The same where it only packs a page."""
+_STARVED = ("failed to map segment", "can't start new thread")
+"""What errors say that are of other kinds than :class:`MemoryError`."""
 
 _before: tuple[int, int] | None = None
 """The limits of this process before its own."""
 
 
 def limit_memory() -> None:
-    """Let this process, and those that it starts, take no more memory than there is.
+    """Let this process, and those that it starts, take no more memory than the machine may give.
 
     Raises :class:`UsageError` for a :data:`VARIABLE` that is no number.
     """
@@ -59,7 +66,7 @@ def lift_memory_limit(process: int = 0) -> None:
         resource.prlimit(process, resource.RLIMIT_DATA, _before)
 
 
-def prepare_drawing() -> None:
+def prepare_drawing(what: str, addresses: int) -> None:
     """Lift the limit for what draws figures, which reserves much; raises :class:`OutputError` where
     the shell's own limit (``ulimit -v``) is too low: the library would crash."""
     lift_memory_limit()
@@ -67,43 +74,55 @@ def prepare_drawing() -> None:
         import resource
 
         allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if allowed not in (resource.RLIM_INFINITY, -1) and allowed < _DRAWING:
+        if allowed not in (resource.RLIM_INFINITY, -1) and allowed < addresses:
             raise OutputError(
-                f"figures cannot be drawn with {allowed // _MB} MB of addresses (`ulimit -v`): the "
-                f"library reserves {_DRAWING // _MB} MB; `ulimit -v unlimited` allows it"
+                f"{what} cannot be made with {allowed // _MB} MB of addresses (`ulimit -v`): the "
+                f"library reserves {addresses // _MB} MB; `ulimit -v unlimited` allows it"
             )
+
+
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Tell whether an error says that there is not enough memory."""
+    if isinstance(error, ImportError | RuntimeError):
+        return any(text in str(error) for text in _STARVED)
+    return isinstance(error, MemoryError)
 
 
 def no_memory() -> str:
     """Say that there is not enough, and what the limit is."""
-    limit = "" if _before is None else f": this command may take {_allowed() // _MB} MB"
-    return f"there is not enough memory{limit} ({VARIABLE}=MB sets that, 0 lifts it)"
+    limits = []
+    with suppress(ImportError):  # not on this system
+        import resource
 
-
-def _allowed() -> int:
-    import resource
-
-    return resource.getrlimit(resource.RLIMIT_DATA)[0]
+        for name, kind in (("`ulimit -v`", resource.RLIMIT_AS), (VARIABLE, resource.RLIMIT_DATA)):
+            allowed = resource.getrlimit(kind)[0]
+            if allowed not in (resource.RLIM_INFINITY, -1):
+                limits.append((allowed, name))
+    if not limits:
+        return "there is not enough memory"
+    allowed, name = min(limits)
+    remedy = f"{VARIABLE}=MB sets that, 0 lifts it" if name == VARIABLE else f"by {name}"
+    return f"there is not enough memory: this command may take {allowed // _MB} MB ({remedy})"
 
 
 def _wanted() -> int | None:
     """Return the limit in bytes, None for none."""
     given = os.environ.get(VARIABLE)
     if given is None:
-        left = _memory_left()
-        wanted = None if left is None else left + (os.cpu_count() or 1) * _STACK
-        return None if wanted is None else max(wanted, _LEAST)
+        memory = _memory()
+        stacks = (os.cpu_count() or 1) * _STACK
+        return None if memory is None else max(int(_SHARE * memory) + stacks, _LEAST)
     if not re.fullmatch(r"[0-9]{1,12}", given):
         raise UsageError(f"the variable {VARIABLE} is {given!r}: expected a number of MB, 0: none")
     return int(given) * _MB or None
 
 
-def _memory_left(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the bytes that are available on this machine, or to its container or job if that
-    allows less; None if it is not known."""
+def _memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Return the bytes that this machine has, or its container or job if that is allowed less; None
+    if it is not known."""
     try:
         told = dict(re.findall(r"(\w+):\s+(\d+) kB", (proc / "meminfo").read_text()))
-        left = 1024 * (int(told["MemAvailable"]) + int(told["SwapFree"]))
+        memory = 1024 * (int(told["MemTotal"]) + int(told["SwapTotal"]))
     except (OSError, KeyError):
         return None
     with suppress(OSError):
@@ -111,12 +130,7 @@ def _memory_left(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup
         group = groups / path[0] if path else groups
         for folder in (group, *group.parents):
             with suppress(OSError, ValueError):  # "max", or the outermost, which has none
-                limit = int((folder / "memory.max").read_text())
-                # What else counts, the cached files, makes room when it is asked for.
-                taken = re.search(
-                    r"^anon (\d+)$", (folder / "memory.stat").read_text(), re.MULTILINE
-                )
-                left = min(left, limit - int(taken[1] if taken else 0))
+                memory = min(memory, int((folder / "memory.max").read_text()))
             if folder == groups:
                 break
-    return max(left, 0)
+    return memory

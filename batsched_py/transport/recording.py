@@ -14,7 +14,7 @@ import msgspec
 from batsched_py.errors import InputError, OutputError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.atomic_files import make_folder_of, new_file
 from batsched_py.support.file_readers import parse_json, read_bytes
 from batsched_py.transport import Partner
 from batsched_py.transport.closing import Closing
@@ -53,7 +53,7 @@ class Recorder(Closing):
         line = msgspec.json.encode(Record(self._n, sender, raw.decode(errors="replace")))
         try:
             if self._file is None:
-                self._file = FileIO(self._path, "wb")
+                self._file = new_file(self._path)
             self._file.write(line + b"\n")
         except OSError as error:
             raise OutputError(f"{self._path} cannot be written: {error.strerror}") from None

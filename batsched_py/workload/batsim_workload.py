@@ -17,7 +17,8 @@ from batsched_py.errors import InputError, WorkloadError
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.file_readers import parse_json, read_bytes, unpacked
 from batsched_py.support.json_values import is_integer, is_number, shown, whole
-from batsched_py.workload.clock import parse_time_zone
+from batsched_py.support.processor_sets import MOST_PROCESSORS
+from batsched_py.workload.clock import LATEST, parse_time_zone
 from batsched_py.workload.profile_types import PROFILE_TYPES, profile_type
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -45,6 +46,10 @@ def read_workload(path: str | Path, *, negative_subtimes: bool = False) -> Workl
     nb_res: Any = content.get("nb_res")
     if not is_integer(nb_res) or nb_res < 1:
         raise WorkloadError(f"{path}: nb_res is {shown(nb_res)}, expected an integer above 0")
+    if nb_res > MOST_PROCESSORS:
+        raise WorkloadError(
+            f"{path}: nb_res is {shown(nb_res)}, expected at most {MOST_PROCESSORS}"
+        )
     profiles = content.get("profiles")
     if not isinstance(profiles, dict):
         raise WorkloadError(f"{path}: profiles is {shown(profiles)}, expected an object")
@@ -128,7 +133,7 @@ def _decode(path: Path) -> dict[str, Any]:
     text = unpacked(read_bytes(path, WorkloadError), path, WorkloadError)
     if not text.strip():
         raise WorkloadError(f"{path}: the file is empty; expected a Batsim workload (JSON)")
-    content = parse_json(text, Any, path, WorkloadError)
+    content = parse_json(text, Any, path, WorkloadError, unique_names=True)
     if not isinstance(content, dict) or not content.keys() & {"nb_res", "jobs", "profiles"}:
         raise WorkloadError(
             f"{path}: no Batsim workload: expected an object with nb_res, jobs and profiles"
@@ -138,8 +143,9 @@ def _decode(path: Path) -> dict[str, Any]:
 
 def _clock(path: Path, content: dict[str, Any]) -> tuple[float | None, str]:
     start, zone = content.get("unix_start_time"), content.get("time_zone", "UTC")
-    if start is not None and not is_number(start):
-        raise WorkloadError(f"{path}: unix_start_time is {shown(start)}, expected a number")
+    if start is not None and not (is_number(start) and abs(start) <= LATEST):
+        expected = f"a number up to {LATEST:g}"
+        raise WorkloadError(f"{path}: unix_start_time is {shown(start)}, expected {expected}")
     try:
         parse_time_zone(zone if isinstance(zone, str) else str(zone))
     except InputError as error:

@@ -13,6 +13,8 @@ from batsched_py.errors import InputError
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.swf import SwfLog
 
+LATEST = 9e9
+"""Unix time of the last second 0 of a log, in the year 2255: calendars of tables end in 2262."""
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 
 

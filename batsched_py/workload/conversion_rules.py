@@ -111,7 +111,7 @@ def job_number_range(text: str) -> tuple[int, int]:
     if match is None or int(match[1]) > int(match[2]):
         raise UsageError(
             f"{parameter('job_numbers')} {text}: expected the first and the last, such as "
-            "10000-19999"
+            "10000-19999, of at most 15 digits"
         )
     return int(match[1]), int(match[2])
 

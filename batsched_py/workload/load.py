@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def load_workload(
     Raises :class:`UsageError` for a missing file, :class:`InputError` for a wrong one.
     """
     path = Path(path)
-    if not path.is_file():
+    if not os.path.exists(path):
         raise UsageError(
             f"no file {path}; expected an SWF log or a Batsim workload (`batsched-py logs list` "
             "shows the logs that can be fetched)"

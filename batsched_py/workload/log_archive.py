@@ -7,16 +7,21 @@ J. Parallel Distrib. Comput. 74(10), 2014, and acknowledge the provider named in
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from batsched_py.errors import InputError, LogError, UsageError, parameter
+from batsched_py.support.atomic_files import temporary_place, write_whole
 from batsched_py.support.extras import extra
 from batsched_py.support.file_readers import is_file, is_folder, read_bytes, read_toml, unpacked
 from batsched_py.support.json_values import did_you_mean
@@ -61,10 +66,13 @@ def log_folders(log_dirs: Iterable[Path] = ()) -> list[Path]:
 def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
     """Return the file of a log that is named, or is a path itself.
 
-    ``sample`` is the synthetic log that comes with the project, ``none`` a log without jobs.
+    ``sample`` is the synthetic log that comes with the project, ``none`` a log without jobs. What
+    has a name in ``/dev``, such as a pipe, is read now, once, into a temporary file.
     Raises :class:`UsageError` saying where it was looked for.
     """
     path = Path(name)
+    if str(name).startswith("/dev/") and os.path.exists(path) and not is_folder(path):
+        return _copy_of_pipe(path, path.stat().st_ino)
     if is_file(path):
         return path
     if str(name) == SAMPLE:
@@ -81,10 +89,27 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
                 return candidate
     if is_folder(path):
         raise UsageError(f"{name} is a folder: expected {LOG_FILE}, or the name of a log")
+    if os.path.exists(path):
+        raise UsageError(f"{name} is a device, a socket or a FIFO: expected {LOG_FILE}")
     raise UsageError(
         f"there is no file and no log {str(name)!r}{_like_one_beside(path)}; "
         f"looked in {', '.join(map(str, folders))}; {_advice(_stem(str(name)))}"
     )
+
+
+@cache
+def _copy_of_pipe(path: Path, inode: int) -> Path:
+    """Return a file with what can be read only once (``/dev/stdin``, the name of ``<(...)``).
+
+    It is removed when the process ends.
+    """
+    packed = read_bytes(path)
+    is_json = unpacked(packed, path).lstrip().startswith(b"{")
+    folder = tempfile.mkdtemp(prefix="batsched_py-", dir=temporary_place())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    copy = Path(folder) / f"{path.name}{'.json' if is_json else '.swf'}"
+    write_whole(copy, packed)
+    return copy
 
 
 def _like_one_beside(path: Path) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import LogError, parameter
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.file_readers import read_bytes, unpacked
+from batsched_py.support.processor_sets import MOST_PROCESSORS
 
 FIELDS = (
     "job_number",
@@ -98,8 +99,10 @@ class SwfLog(msgspec.Struct, eq=False):
         return max(1, int(sizes.max()))
 
     def _machine(self, key: str) -> int:
-        match = re.match(r"\d{1,18}(?!\d)", self.header_field(key) or "")
-        return int(match[0]) if match else 0
+        """Return what the header says, 0 if that is nothing that a machine has."""
+        match = re.match(r"0*(\d{1,8})(?!\d)", self.header_field(key) or "")
+        size = int(match[1]) if match else 0
+        return size if size <= MOST_PROCESSORS else 0
 
 
 def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
@@ -141,7 +144,10 @@ def in_order(
     log = SwfLog(path, header, data, lines, notes)
     if not log._machine("MaxProcs"):
         source = "MaxNodes" if log._machine("MaxNodes") else "the size of the largest job"
-        notes.append(f"no MaxProcs in the header: {log.max_processors} processors from {source}")
+        said = log.header_field("MaxProcs")
+        is_number = said is not None and re.match("0*[1-9]", said)
+        what = f"MaxProcs {said[:30]} is too large" if said and is_number else "no MaxProcs"
+        notes.append(f"{what} in the header: {log.max_processors} processors from {source}")
     return log
 
 

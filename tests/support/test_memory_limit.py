@@ -15,44 +15,39 @@ from helpers.waiting import LIMIT
 
 pytest.importorskip("resource", reason="not on this system")
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
-KB, MB = 1024, 1_000_000
+KB = 1024
 
 
 def folders(tmp_path: Path, group: str, **limits: str) -> tuple[Path, Path]:
-    """Make a machine with 8 GB of which 4 GB are available, and its control groups."""
+    """Make a machine with 8 GB, and its control groups."""
     proc, groups = tmp_path / "proc", tmp_path / "cgroup"
     (proc / "self").mkdir(parents=True)
     (groups / "a" / "b").mkdir(parents=True)
-    (proc / "meminfo").write_text(
-        "MemTotal:        8000000 kB\nMemAvailable:    4000000 kB\nSwapFree:           1000 kB\n"
-    )
+    (proc / "meminfo").write_text("MemTotal:        8000000 kB\nSwapTotal:          1000 kB\n")
     (proc / "self" / "cgroup").write_text(group)
     for name, limit in limits.items():
-        folder = groups / name.replace("_", "/")
-        (folder / "memory.max").write_text(f"{limit}\n")
-        (folder / "memory.stat").write_text("anon 1000\nfile 5000000000\n")
+        (groups / name.replace("_", "/") / "memory.max").write_text(f"{limit}\n")
     return proc, groups
 
 
 @pytest.mark.parametrize(
-    ("group", "limits", "left"),
+    ("group", "limits", "memory"),
     [
-        ("0::/a/b\n", {}, 4_001_000 * KB),
-        ("0::/a/b\n", {"a_b": "max", "a": "3000000000"}, 2_999_999_000),
-        ("0::/a/b\n", {"a_b": "2000000000", "a": "3000000000"}, 1_999_999_000),
-        ("0::/a/b\n", {"a_b": "10"}, 0),
-        ("1:memory:/a\n", {"a": "10"}, 4_001_000 * KB),
+        ("0::/a/b\n", {}, 8_001_000 * KB),
+        ("0::/a/b\n", {"a_b": "max", "a": "3000000000"}, 3_000_000_000),
+        ("0::/a/b\n", {"a_b": "2000000000", "a": "3000000000"}, 2_000_000_000),
+        ("1:memory:/a\n", {"a": "10"}, 8_001_000 * KB),
     ],
 )
-def test_what_is_left_is_the_machines_or_the_groups(
-    tmp_path: Path, group: str, limits: dict[str, str], left: int
+def test_the_memory_is_the_machines_or_the_groups(
+    tmp_path: Path, group: str, limits: dict[str, str], memory: int
 ) -> None:
-    """A group has what no group around it has used up; cached files make room."""
-    assert memory_limit._memory_left(*folders(tmp_path, group, **limits)) == left
+    """A group has no more than any group around it."""
+    assert memory_limit._memory(*folders(tmp_path, group, **limits)) == memory
 
 
 def test_where_nothing_is_told_nothing_is_known(tmp_path: Path) -> None:
-    assert memory_limit._memory_left(tmp_path, tmp_path) is None
+    assert memory_limit._memory(tmp_path, tmp_path) is None
 
 
 def command(folder: Path, memory: str | None, *arguments: str) -> subprocess.CompletedProcess[str]:

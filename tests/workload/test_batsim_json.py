@@ -224,7 +224,9 @@ jobs = st.builds(
 lists_of_jobs = st.lists(jobs, min_size=1, max_size=4, unique_by=lambda job: job.id)
 
 
-@given(jobs=lists_of_jobs, start=st.none() | seconds, zone=st.sampled_from(["UTC", "+01:00"]))
+@given(
+    jobs=lists_of_jobs, start=st.none() | st.floats(0, 9e9), zone=st.sampled_from(["UTC", "+01:00"])
+)
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory,
     jobs: list[WorkloadJob],

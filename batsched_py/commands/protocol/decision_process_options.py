@@ -80,7 +80,7 @@ def json_options(text: str | None, path: str | None) -> dict[str, Any]:
 def json_object(text: str, what: str) -> dict[str, Any]:
     """Read a JSON object; raises :class:`UsageError`."""
     example = 'a JSON object with options of the policy, such as {"extra_nodes": "instant"}'
-    return parse_json(text, dict[str, Any], what, UsageError, expected=example)
+    return parse_json(text, dict[str, Any], what, UsageError, expected=example, unique_names=True)
 
 
 def run_of(settings: Settings) -> Run:

@@ -23,6 +23,11 @@ TABLES = "tables.md"
 _HTML = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?:)")
 
 
+def files_of(page: Path) -> Path:
+    """Return the folder, beside a page, of the files that go with it."""
+    return page.with_name(FOLDER if page.name == PAGE else f"{page.stem}_files")
+
+
 def write_files(report: Report, folder: Path) -> list[Path]:
     """Write all tables and figures into a folder; return the paths.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batsched_py.report.document import Report
-from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
+from batsched_py.report.forms.export_files import PAGE, files_of, write_files
 from batsched_py.report.forms.html_page import page
 from batsched_py.support.atomic_files import write_whole
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def publish(report: Report, results: CampaignResults, page_file: Path | None = None) -> list[Path]:
-    """Write the page (default: ``report.html`` in the campaign's folder) and the files.
+    """Write the page (default: ``report.html`` in the campaign's folder), and the files beside it.
 
     Returns the paths, the page first. Raises :class:`batsched_py.errors.OutputError`.
     """
     place = results.out / PAGE if page_file is None else page_file
     write_whole(place, page(report, results))
-    return [place, *write_files(report, results.out / FOLDER)]
+    return [place, *write_files(report, files_of(place))]

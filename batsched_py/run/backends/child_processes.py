@@ -14,6 +14,7 @@ from typing import Protocol
 
 from batsched_py.errors import SimulationError
 from batsched_py.run.backends.watchdog import Watchdog
+from batsched_py.support.atomic_files import new_file
 from batsched_py.support.memory_limit import lift_memory_limit
 
 _PATIENCE = 3.0
@@ -47,7 +48,7 @@ class LocalProcess:
     def __init__(self, command: Sequence[str], log: Path, watchdog: Watchdog) -> None:
         """Start it; raises :class:`SimulationError` if it cannot be."""
         self._watchdog = watchdog
-        with log.open("wb") as output:
+        with new_file(log) as output:
             try:
                 self._process = subprocess.Popen(
                     command,

@@ -21,6 +21,7 @@ from batsched_py.run.backends.confinement import (
 )
 from batsched_py.run.backends.launchers import RunFolder
 from batsched_py.run.backends.watchdog import Watchdog, remove_container
+from batsched_py.support.atomic_files import new_file
 from batsched_py.support.extras import extra
 from batsched_py.support.terminal_text import say
 
@@ -276,7 +277,7 @@ class ContainerProcess:
         from docker.errors import DockerException
 
         try:
-            with self._log.open("wb") as file:
+            with new_file(self._log) as file:
                 for part in self._container.logs(stream=True, follow=False):
                     file.write(part)
         except (DockerException, OSError) as error:
