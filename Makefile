@@ -78,9 +78,9 @@ fuzz: $(VENV)/installed
 soak: $(VENV)/installed
 	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
 
-# In .venv-lowest.
+# In .venv-lowest; LOWEST=--where-available says so and goes on where they cannot be installed.
 lowest:
-	PYTHONPATH=tests $(PYTHON) -m helpers.lowest_versions $(PARALLEL)
+	PYTHONPATH=tests $(PYTHON) -m helpers.lowest_versions $(PARALLEL) $(LOWEST)
 
 # For all versions of Python from 3.11 on; no registry is named in it.
 lock: | $(BIN)/python

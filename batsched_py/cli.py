@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from batsched_py.errors import BatschedError, InterruptedByUser
-from batsched_py.support.terminal_text import flush, message_line, standard_streams
+from batsched_py.support.terminal_text import flush, message_line, say, standard_streams
 
 GROUPS = {
     "Start here": ("simulate", "report", "list", "campaign"),
@@ -122,8 +122,6 @@ def _root(
 
 def main() -> None:
     """Run the command line; exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    from batsched_py.support.memory_limit import no_memory
-
     with standard_streams():
         try:
             _run()
@@ -131,8 +129,6 @@ def main() -> None:
             _fail(str(error), error.exit_code)
         except OSError as error:
             _fail(str(error), 1)
-        except MemoryError:
-            _fail(no_memory(), 1)
         except Exception as error:  # a fault of ours, or of a plug-in
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
@@ -161,5 +157,5 @@ def _flag(command: Any, parameter: str) -> str:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    print(f"batsched-py: error: {message_line(message)}", file=sys.stderr)
+    say(f"batsched-py: error: {message_line(message)}")
     sys.exit(code)

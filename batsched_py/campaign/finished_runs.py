@@ -13,19 +13,19 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.campaign.run_identity import HASH
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.results import whole_run
-from batsched_py.results.whole_run import NamedFile, read_run, write_sealed
+from batsched_py.results.whole_run import NamedFile, read_run, sealed
 from batsched_py.run.stored_run import check_counts
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.file_readers import is_file, read_log
+from batsched_py.support.json_values import is_number
 
 PREFIX = "out"
 RUN_JSON = f"{PREFIX}{whole_run.RUN_JSON}"
 LOG = "log.txt"
 ERROR = "error.txt"
-HASH = 12
-"""Digits of the hash with which the name of a run's folder ends."""
 REMEDY = "run the campaign again, which makes this run anew"
 
 
@@ -44,6 +44,31 @@ class FinishedMetrics(msgspec.Struct):
 
     overall: dict[str, Any]
     study: dict[str, float | None] = {}
+
+
+class RunState(msgspec.Struct, frozen=True):
+    """How far a run is, as its folder tells."""
+
+    done: bool = False
+    """Whether it ended well, and its files are still there and whole."""
+    damage: str | None = None
+    """What is wrong with the files of a run that ended well."""
+    failure: str | None = None
+    """What the run said last when it was tried and failed."""
+    seconds: float | None = None
+    """How long a run that is done took, all in all, if it says."""
+
+
+def state_of(folder: Path) -> RunState:
+    """Return how far a run is; all its files are read for that."""
+    try:
+        run = finished_run(folder)
+    except InputError as error:
+        return RunState(damage=str(error))
+    if run is None:
+        return RunState(failure=failure(folder))
+    seconds = run.provenance.get("seconds")
+    return RunState(done=True, seconds=float(seconds) if is_number(seconds) else None)
 
 
 def finished_run(folder: Path) -> FinishedRun | None:
@@ -77,19 +102,20 @@ def failure(folder: Path) -> str | None:
 def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> None:
     """Write what a run gave, or why it failed, in place of what an attempt before left.
 
+    Nothing waits for the disk: what a crash of the machine takes is not whole, and is run again.
     Raises :class:`OSError` for what the system refuses.
     """
     _clear(folder)
     if error is not None:
-        write_whole(folder / ERROR, f"{error}\n".encode(errors="backslashreplace"))
+        write_whole(folder / ERROR, f"{error}\n", sync=False)
     others = {name: content for name, content in files.items() if name != RUN_JSON}
     for name, content in others.items():
-        write_whole(folder / name, content)
+        write_whole(folder / name, content, sync=False)
     if RUN_JSON in files:  # it says that all others are there
         named = {
             name.removeprefix(PREFIX): NamedFile.of(content) for name, content in others.items()
         }
-        write_sealed(folder / RUN_JSON, files[RUN_JSON], named)
+        write_whole(folder / RUN_JSON, sealed(files[RUN_JSON], named), sync=False)
 
 
 def _clear(folder: Path) -> None:

@@ -14,9 +14,10 @@ import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.campaign.file_places import located
-from batsched_py.campaign.finished_runs import HASH, PREFIX, failure, finished_run, hash_in
+from batsched_py.campaign.finished_runs import PREFIX, RunState, hash_in, state_of
 from batsched_py.campaign.planned_runs import Label, PlannedRun
 from batsched_py.campaign.run_identity import (
+    HASH,
     code_digest,
     identity,
     input_files,
@@ -24,7 +25,7 @@ from batsched_py.campaign.run_identity import (
 )
 from batsched_py.campaign.run_task import Task
 from batsched_py.campaign.toml_lines import line_with
-from batsched_py.errors import InputError, PluginError, UsageError
+from batsched_py.errors import PluginError, UsageError
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import check
 from batsched_py.support import plugins
@@ -47,27 +48,9 @@ class PreparedRun(msgspec.Struct):
     command: list[str]
     task: Task
 
-    @property
-    def done(self) -> bool:
-        """Whether the run ended well before, and its files are still there and whole."""
-        try:
-            return finished_run(self.folder) is not None
-        except InputError:
-            return False
-
-    @property
-    def damage(self) -> str | None:
-        """What is wrong with the files of a run that ended well, else None."""
-        try:
-            finished_run(self.folder)
-        except InputError as error:
-            return str(error)
-        return None
-
-    @property
-    def failure(self) -> str | None:
-        """What the run said last when it was tried and failed, else None."""
-        return failure(self.folder)
+    def state(self) -> RunState:
+        """Return how far the run is; all its files are read for that."""
+        return state_of(self.folder)
 
 
 def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> list[PreparedRun]:
@@ -81,8 +64,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     _check_encoding(campaign.path.absolute(), out.absolute())
     folders = list(log_dirs)
     measure = beside(campaign, "measure")
-    if report := beside(campaign, "report"):
-        remember(report)  # who names the campaign file names the report, be it made later
+    named = {beside(campaign, "report")}
     if measure is not None and not callable(load_file(measure)):
         raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     folder_of = _known_folders(out)
@@ -93,6 +75,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         settings = located(planned.settings, campaign)
         with _placed(campaign):
             _check(settings)
+            named.add(settings.scheduler)
             if settings.log not in paths:
                 paths[settings.log] = find_log(settings.log, folders).resolve()
             log = paths[settings.log]
@@ -124,6 +107,8 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         command = [*PROGRAM, "simulate", str(log), *_arguments(resolved)]
         command += ["-e", str((folder / PREFIX).absolute())]
         prepared.append(PreparedRun(planned, log, folder, command, task))
+    for place in filter(None, named):
+        remember(place)  # who names the campaign file names its code, be it run later
     return prepared
 
 
@@ -189,16 +174,19 @@ def beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
 
 def _known_folders(out: Path) -> dict[str, Path]:
     """Return the folders of runs by hash: labels may have other names than before."""
-    if not is_folder(out / "runs"):
-        return {}
-    return {hash_in(folder): folder for folder in (out / "runs").iterdir()}
+    return {hash_in(folder): folder for folder in _run_folders(out)}
 
 
 def nb_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
     """Return how many folders of runs below ``out`` are none of ``runs``."""
     planned = {run.folder.name for run in runs}
+    return sum(folder.name not in planned for folder in _run_folders(out))
+
+
+def _run_folders(out: Path) -> list[Path]:
+    """Return what may be the folders of runs; a desktop puts files of its own beside them."""
     folder = out / "runs"
-    return sum(path.name not in planned for path in folder.iterdir()) if is_folder(folder) else 0
+    return [path for path in folder.iterdir() if is_folder(path)] if is_folder(folder) else []
 
 
 def _name(planned: PlannedRun, varying: Iterable[str]) -> str:

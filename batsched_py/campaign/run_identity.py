@@ -28,6 +28,8 @@ from batsched_py.support.file_digest import digest
 from batsched_py.support.file_readers import read_bytes, read_toml
 from batsched_py.support.imported_files import imported_files
 
+HASH = 12
+"""Digits of the hash with which the name of a run's folder ends."""
 _OUTSIDE = {"timeouts": None, "batsim_log": False, "budgets": None}
 """Settings that do not change what a run gives."""
 _DETERMINING = {
@@ -42,7 +44,7 @@ _DETERMINING = {
 
 
 def identity(planned: Settings, settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
-    """Return a hash of all that determines a run on the file ``log``, 12 hexadecimal digits.
+    """Return a hash of all that determines a run on the file ``log``, in hexadecimal digits.
 
     ``settings`` are the ``planned`` ones with each file where it was found: that is no part of it.
     ``further`` is what else determines what is kept of it, such as how it is measured.
@@ -53,7 +55,7 @@ def identity(planned: Settings, settings: Settings, log: Path, further: Iterable
     if settings.backend != EMBEDDED:
         parts.append(_batsim(settings.backend, settings.batsim))
     parts += [digest(file) for file in _named_files(settings)]
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:12]
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:HASH]
 
 
 def input_files(settings: Settings, log: Path) -> list[Path]:

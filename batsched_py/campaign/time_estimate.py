@@ -8,9 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.finished_runs import finished_run
 from batsched_py.campaign.preparation import PreparedRun
-from batsched_py.support.json_values import is_number
 from batsched_py.units import SYMBOLS, UNITS, unit_of
 
 # From the most alike to the least: what two runs have in common for the time of one to tell that
@@ -48,11 +46,14 @@ class Estimate(msgspec.Struct, frozen=True):
         return "; ".join(parts) or "nothing is left to do"
 
 
-def estimate(missing: Iterable[PreparedRun], done: Sequence[PreparedRun]) -> Estimate:
-    """Return how long ``missing`` runs take, by the ``done`` ones that are most like each."""
-    timed = [(run, _seconds(run)) for run in done]
-    with_seconds = [(run, seconds) for run, seconds in timed if seconds is not None]
-    means = [_means(with_seconds, fields) for fields in _LIKE]
+def estimate(
+    missing: Iterable[PreparedRun], timed: Sequence[tuple[PreparedRun, float]]
+) -> Estimate:
+    """Return how long ``missing`` runs take, by those that are most like each.
+
+    ``timed`` are runs that ended, with the seconds that each took.
+    """
+    means = [_means(timed, fields) for fields in _LIKE]
     total, nb_known, nb_unknown = 0.0, 0, 0
     for run in missing:
         keys = [_key(run, fields) for fields in _LIKE]
@@ -78,10 +79,3 @@ def _key(run: PreparedRun, fields: tuple[str, ...]) -> bytes:
     settings = run.task.settings
     values: list[Any] = [getattr(settings, field) for field in fields]
     return msgspec.json.encode(values, order="sorted")
-
-
-def _seconds(run: PreparedRun) -> float | None:
-    """Return how long a run took, all in all; None if it does not say."""
-    ended = finished_run(run.folder)
-    seconds = None if ended is None else ended.provenance.get("seconds")
-    return float(seconds) if is_number(seconds) else None

@@ -24,8 +24,11 @@ _SHOWN = 10
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_file import Campaign
+    from batsched_py.campaign.finished_runs import RunState
     from batsched_py.campaign.preparation import PreparedRun
     from batsched_py.campaign.runner import Failure
+
+    States = dict[Path, RunState]
 
 
 def campaign(
@@ -84,7 +87,7 @@ def campaign(
     A run is named by all that determines it: a second call continues where the first stopped.
     """
     from batsched_py.campaign.campaign_folder import check_folder, store
-    from batsched_py.campaign.preparation import nb_other_folders, prepare
+    from batsched_py.campaign.preparation import PreparedRun, nb_other_folders, prepare
 
     _check_options(jobs, out, cluster, retry_failed=retry_failed, only_missing=only_missing)
     outside: dict[str, Any] = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
@@ -98,25 +101,23 @@ def campaign(
     for note in spec.notes:
         say(f"note: {note}")
     with ThreadPoolExecutor() as readers:  # most of the time goes into digests, which run beside
-        done_before = list(readers.map(lambda run: run.done, runs))
-    undone = [run for run, done in zip(runs, done_before, strict=True) if not done]
-    missing = _chosen(undone, retry_failed, only_missing)
+        there = list(readers.map(PreparedRun.state, runs))
+    states = {run.folder: state for run, state in zip(runs, there, strict=True)}
+    undone = [run for run in runs if not states[run.folder].done]
+    missing = _chosen(undone, states, retry_failed, only_missing)
     done = len(runs) - len(undone)
     say(f"{spec.name}: {_runs(len(runs))}, {done} of them done before")
-    _say_damaged(undone)
-    if left := nb_other_folders(runs, folder):
-        say(
-            f"note: {left} folders in {folder / 'runs'} are of other settings, inputs or code than "
-            "these runs: they do not count, and can be removed"
-        )
+    _say_damaged([damage for run in undone if (damage := states[run.folder].damage)])
+    _say_others(nb_other_folders(runs, folder), folder / "runs")
     at_a_time = jobs if jobs is not None else os.cpu_count() or 1
     if dry_run:
-        _show(runs, missing, at_a_time, cluster, folder)
+        _show(runs, states, missing, at_a_time, cluster, folder)
         return
     check_folder(spec, folder)
     make_folder_of(folder / "results.csv")
     with locked(folder):
-        missing = [run for run in missing if not run.done]  # another command was in it until now
+        # Another command was in it until now.
+        missing = [run for run in missing if not run.state().done]
         with _executor(at_a_time, cluster, missing, folder) as executor:
             store(spec, runs, folder)  # not before it is sure that something can be run
             failures = _run(missing, executor) if missing else []
@@ -151,12 +152,12 @@ def _check_options(
 
 
 def _chosen(
-    missing: list[PreparedRun], retry_failed: bool, only_missing: bool
+    missing: list[PreparedRun], states: States, retry_failed: bool, only_missing: bool
 ) -> list[PreparedRun]:
     if retry_failed:
-        return [run for run in missing if run.failure is not None]
+        return [run for run in missing if states[run.folder].failure is not None]
     if only_missing:
-        return [run for run in missing if run.failure is None]
+        return [run for run in missing if states[run.folder].failure is None]
     return missing
 
 
@@ -164,13 +165,24 @@ def _runs(number: int) -> str:
     return "1 run" if number == 1 else f"{number} runs"
 
 
-def _say_damaged(undone: list[PreparedRun]) -> None:
+def _say_damaged(damaged: list[str]) -> None:
     """Say which runs were done and are not whole any more."""
-    damaged = [damage for damage in (run.damage for run in undone) if damage is not None]
     for damage in damaged[:_SHOWN]:
         say(f"note: damaged: {damage}")
     if len(damaged) > _SHOWN:
         say(f"note: {len(damaged) - _SHOWN} damaged runs more")
+
+
+def _say_others(number: int, place: Path) -> None:
+    """Say how many folders are there which these runs do not use."""
+    of_others = "of other settings, inputs or code than these runs"
+    if number == 1:
+        say(f"note: 1 folder in {place} is {of_others}: it does not count, and can be removed")
+    elif number:
+        say(
+            f"note: {number} folders in {place} are {of_others}: they do not count, and can be "
+            "removed"
+        )
 
 
 def _say_failures(failures: list[Failure]) -> None:
@@ -187,7 +199,9 @@ def _say_failures(failures: list[Failure]) -> None:
 
 def _judge(runs: list[PreparedRun], failures: list[Failure]) -> None:
     """Raise :class:`SimulationError` if there are runs that failed, now or before."""
-    folders = {run.folder for run in runs if run.failure is not None}
+    from batsched_py.campaign.finished_runs import failure as failure_in
+
+    folders = {run.folder for run in runs if failure_in(run.folder) is not None}
     before = len(folders - {failure.run.folder for failure in failures})
     if failures or before > 0:
         now = f"{len(failures)} of {_runs(len(runs))} failed"
@@ -200,6 +214,7 @@ def _judge(runs: list[PreparedRun], failures: list[Failure]) -> None:
 
 def _show(
     runs: list[PreparedRun],
+    states: States,
     missing: list[PreparedRun],
     jobs: int,
     cluster: str | None,
@@ -210,12 +225,14 @@ def _show(
 
     chosen = {str(run.folder) for run in missing}
     for run in runs:
-        state = "done" if run.done else "failed before" if run.failure else "missing"
-        state = "damaged" if run.damage else state
+        known = states[run.folder]
+        state = "done" if known.done else "failed before" if known.failure else "missing"
+        state = "damaged" if known.damage else state
         left = "" if str(run.folder) in chosen or state == "done" else ", left out"
         labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
         print(one_line(f"{state}{left}: {labels}: {run.folder}"))
-    estimated = estimate(missing, [run for run in runs if run.done])
+    seconds = [(run, states[run.folder].seconds) for run in runs]
+    estimated = estimate(missing, [(run, time) for run, time in seconds if time is not None])
     print(f"estimate: {estimated.text(jobs)}")
     if cluster is not None:
         from batsched_py.campaign.cluster.executor import describe

@@ -29,16 +29,18 @@ from batsched_py.explain.waiting_lines import MOST, Explanation, explanation
 from batsched_py.explain.wording import in_words, on_the_clock
 from batsched_py.figures.chart_files import format_of
 from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, is_named, read_run
+from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.settings import SETTINGS, ProcessSettings, Settings
 from batsched_py.run.simulate import make_process
+from batsched_py.support import plugins
 from batsched_py.support.atomic_files import make_folder_of
-from batsched_py.support.budgets import Budgets
+from batsched_py.support.budgets import Budgets, parse_budgets
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import stop_signals
 from batsched_py.support.terminal_text import one_line, print_exactly
-from batsched_py.support.trusted_code import reason_not_to_run
+from batsched_py.support.trusted_code import POLICIES, reason_not_to_run, remember
 
 MARGIN = 0.05
 """Share of the time from submission to end that a picture shows before and after it."""
@@ -93,7 +95,11 @@ def explain(
     about = _about(exchange, described)
     if scheduler is None:
         recorded = _recorded_settings(about, described)
+        policy = plugins.load(plugins.SCHEDULERS, recorded.scheduler, by_results=True)
+        objects = PluginObjects(scheduler=policy)
     else:
+        remember(scheduler)
+        objects = BY_NAME
         options = parse_options(scheduler_options or [], "-O")
         recorded = ProcessSettings(
             scheduler=scheduler,
@@ -104,7 +110,7 @@ def explain(
         recorded.check()
     with stop_signals():
         turns = read_turns(exchange)
-        process = _make(exchange, turns, recorded)
+        process = _make(exchange, turns, recorded, about, objects)
         wanted = find_job(job, job_ids((turn.message, turn.reply) for turn in turns))
         watch = Watch(wanted, process.scheduler, MARGIN if gantt else 0.0)
         try:
@@ -153,6 +159,7 @@ class _Settings(msgspec.Struct):
     scheduler_options: dict[str, Any] = {}
     sites: str | None = None
     speed_factor: float = 1.0
+    budgets: str | None = None
 
 
 class _Described(msgspec.Struct):
@@ -171,7 +178,7 @@ def _about(exchange: Path, described: Path) -> _Described:
     """
     if not is_file(described):
         return _Described()
-    remedy = f"simulate again with --record, or remove {described.name} and give --scheduler"
+    remedy = f"simulate again with --record, or rename {described.name} and give --scheduler"
     about = read_run(described, _Described, remedy)
     if not is_named(exchange, described):
         raise InputError(f"{exchange} is of another run than {described}; {remedy}")
@@ -184,7 +191,8 @@ def _recorded_settings(about: _Described, described: Path) -> ProcessSettings:
             f"there is no {described}, which says the policy: give --scheduler NAME, and its "
             "options -O"
         )
-    settings = ProcessSettings(**msgspec.structs.asdict(about.run))
+    fields = msgspec.structs.asdict(about.run) | {"budgets": parse_budgets(about.run.budgets)}
+    settings = ProcessSettings(**fields)
     _check_trusted(settings, described)
     return settings
 
@@ -192,8 +200,9 @@ def _recorded_settings(about: _Described, described: Path) -> ProcessSettings:
 def _check_trusted(settings: ProcessSettings, path: Path) -> None:
     """Raise :class:`UsageError` for a policy that may not be run only because a run names it."""
     policy = settings.scheduler
-    if ".py" in policy and (reason := reason_not_to_run(policy)):
-        given = {name: getattr(settings, name) for name in _Settings.__struct_fields__}
+    if plugins.names_file(policy) and (reason := reason_not_to_run(policy, POLICIES)):
+        names = [name for name in _Settings.__struct_fields__ if name != "budgets"]
+        given = {name: getattr(settings, name) for name in names}
         given = {name: value for name, value in given.items() if value != SETTINGS[name].default}
         raise UsageError(
             f"{path} names the policy {policy}, which was not run: {reason}. If you trust that "
@@ -201,7 +210,13 @@ def _check_trusted(settings: ProcessSettings, path: Path) -> None:
         )
 
 
-def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> DecisionProcess:
+def _make(
+    exchange: Path,
+    turns: list[Turn],
+    settings: ProcessSettings,
+    about: _Described,
+    objects: PluginObjects,
+) -> DecisionProcess:
     """Return the process; options in Batsim's ``--sched-cfg`` complete those given."""
     try:
         config = beginning(turns).config
@@ -210,9 +225,12 @@ def _make(exchange: Path, turns: list[Turn], settings: ProcessSettings) -> Decis
     if text := config.get("sched-config"):
         options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
         settings = msgspec.structs.replace(settings, scheduler_options=options)
-    recorded = Budgets(idle_time=inf, messages=inf, jobs=inf, jobs_at_once=inf)  # it has an end
-    settings = msgspec.structs.replace(settings, budgets=recorded)
-    return make_process(settings, None, six_decimals=has_six_decimals(turns))
+    # the exchange has an end, but a policy that has changed since may have none
+    decisions = parse_budgets(about.run.budgets if about.run else None).decisions
+    budgets = Budgets(idle_time=inf, messages=inf, jobs=inf, jobs_at_once=inf, decisions=decisions)
+    settings = msgspec.structs.replace(settings, budgets=budgets)
+    six_decimals = has_six_decimals(turns)
+    return make_process(settings, None, six_decimals=six_decimals, objects=objects)
 
 
 def _check_picture(path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from batsched_py.results.run_files import machine_size, unknown_whole
 from batsched_py.run.stored_run import jobs_file
 from batsched_py.support.file_readers import is_folder
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.spreadsheet_cells import as_text
+from batsched_py.support.spreadsheet_cells import csv_of_rows
 from batsched_py.support.terminal_text import print_exactly, say
 from batsched_py.support.text_table import print_table
 
@@ -190,11 +188,7 @@ def _show(rows: _Rows, form: str) -> None:
     if form == "json":
         print_exactly(msgspec.json.format(msgspec.json.encode(rows), indent=1).decode())
     elif rows and form == "csv":
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(rows[0])
-        writer.writerows(map(as_text, row.values()) for row in rows)
-        print_exactly(buffer.getvalue(), end="")
+        print_exactly(csv_of_rows(rows[0], (row.values() for row in rows)), end="")
     elif rows:
         _show_text(rows)
 

@@ -14,6 +14,7 @@ from batsched_py.support.atomic_files import make_folder_of, say_replaced
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.signals import stop_signals
 from batsched_py.support.terminal_text import say
+from batsched_py.support.trusted_code import remember
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -69,6 +70,8 @@ def report(
     folder of CSV, Markdown, PNG and SVG files beside it. A study's own code is only run if it comes
     with this program, you ran it before, or you name it here.
     """
+    if by is not None:
+        remember(by)
     if serve:
         if output is not None:
             raise UsageError("--output goes without --serve, which writes nothing")
@@ -105,7 +108,10 @@ def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None)
         )
     if left := results.unfinished:
         number = f"{len(left)} of {results.nb_planned}"
-        say(f"note: {number} runs have not finished: there is no {left[0]}")
+        say(
+            f"note: {number} runs have not finished: there is no {left[0]}; "
+            "if nothing runs any more, run the campaign again"
+        )
     made = report_of(results, by)
     _say_left_out(results, by)
     say_replaced([place, *files.glob("*")])

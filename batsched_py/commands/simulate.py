@@ -15,6 +15,7 @@ from batsched_py.run.settings import BACK_END, Run, Settings, check_outside
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
 from batsched_py.support.signals import stop_signals
 from batsched_py.support.terminal_text import one_line, say
+from batsched_py.support.trusted_code import remember
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import describe
 from batsched_py.workload.log_archive import find_log
@@ -78,6 +79,7 @@ def simulate(
     for name in FILES:  # before the work, not after it
         make_folder_of(f"{prefix}_{name}")
     run = settings.on_machine(lambda: size_of_machine(find_log(source, log_dir or []))).run()
+    remember(run.scheduler)
     batsim = run.batsim
     if check_against == "batsim":
         run = msgspec.structs.replace(run, batsim=None)
@@ -120,11 +122,12 @@ def _execute(
 ) -> Result:
     """Simulate, write the files and say what came out, under the name of the back end if asked."""
     from batsched_py.results.run_files import replaced_run
+    from batsched_py.run.result import Recording
     from batsched_py.run.simulate import execute
 
     if headed:
         print(f"back end {run.backend}:", flush=True)
-    result = execute(path, run, folder, exchange)
+    result = execute(path, run, folder, None if exchange is None else Recording(exchange))
     if replaced := replaced_run(prefix, result.settings):
         say(f"note: {replaced}")
     paths = result.write(prefix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from batsched_py.support.terminal_text import one_line, shown
+from batsched_py.support.terminal_text import one_line, with_controls_shown
 
 _ROWS = ("data", "datasets")
 _NO_XML = re.compile("[\ufffe\uffff]")
@@ -41,4 +41,4 @@ def _rows(data: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    return _NO_XML.sub("\ufffd", shown(text))
+    return _NO_XML.sub("\ufffd", with_controls_shown(text))

@@ -6,8 +6,6 @@ dynP would have had anyway. Source: Streit 2003, section 4.6 and Table 4.4.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -37,6 +35,7 @@ from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.support import plugins
+from batsched_py.support.spreadsheet_cells import csv_of_rows
 from batsched_py.workload import Workload
 
 AUTO, EXACT = "auto", "exact"
@@ -250,22 +249,19 @@ COLUMNS = (
 
 def to_csv(rows: Sequence[StepComparison]) -> str:
     """Return the rows as CSV; times and values in seconds, ``scale`` is empty where exact."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow(
-            (
-                *(f"{row.time:.15g}", row.jobs, f"{row.makespan:.15g}"),
-                f"{row.accumulated_run_time:.15g}",
-                "" if row.scale is None else f"{row.scale:.15g}",
-                *(row.chosen, f"{row.values[row.chosen]:.6f}"),
-                *(f"{row.values[policy]:.6f}" for policy in POLICIES),
-                *(f"{row.optimum:.6f}", f"{row.quality:.6f}", f"{row.loss_percent:.4f}"),
-                *(row.status, f"{row.gap:.6f}", f"{row.solver_seconds:.2f}"),
-            )
-        )
-    return text.getvalue()
+    return csv_of_rows(COLUMNS, map(_cells, rows))
+
+
+def _cells(row: StepComparison) -> tuple[object, ...]:
+    return (
+        *(f"{row.time:.15g}", row.jobs, f"{row.makespan:.15g}"),
+        f"{row.accumulated_run_time:.15g}",
+        "" if row.scale is None else f"{row.scale:.15g}",
+        *(row.chosen, f"{row.values[row.chosen]:.6f}"),
+        *(f"{row.values[policy]:.6f}" for policy in POLICIES),
+        *(f"{row.optimum:.6f}", f"{row.quality:.6f}", f"{row.loss_percent:.4f}"),
+        *(row.status, f"{row.gap:.6f}", f"{row.solver_seconds:.2f}"),
+    )
 
 
 _LINE = "{:>9} {:>4} {:>9} {:>10} {:>6} {:6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>8} {:18} {:>7}"

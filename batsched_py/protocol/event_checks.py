@@ -73,6 +73,8 @@ class EventChecks:
                 check(event)
         state.heard = state.now = now
         state.last_event = time
+        if time == now:  # events come in order, so no earlier one is left to tell
+            state.slow = False
 
     # The simulation ------------------------------------------------------------------------------
 

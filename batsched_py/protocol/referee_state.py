@@ -39,8 +39,8 @@ class RefereeState:
         self.now = -inf
         """The time that has been reached in the reply to it."""
         self.slow = False
-        """Whether a reply took its time: then it may take several messages to tell of what
-        happened meanwhile."""
+        """Whether a reply took its time, and not all of what happened meanwhile was told yet: that
+        may take several messages."""
         self.exact = False
         """Whether the other side is our simulator, which reads all digits and any id."""
 

@@ -30,7 +30,9 @@ def report_of(results: CampaignResults, named: str | None = None) -> Report:
     place = named or results.report_function
     left_out = None if named else code_left_out(results)
     is_plain = place is None or left_out is not None
-    report = plain_report(results) if is_plain else _report_of_study(results, str(place))
+    report = (
+        plain_report(results) if is_plain else _report_of_study(results, str(place), named is None)
+    )
     caution = "" if place is None else _caution(results)
     told = f"**{left_out}**\n\n" if left_out else ""
     summary = f"{_failed_runs(results)}{told}{caution}{report.summary}"
@@ -53,8 +55,8 @@ def code_left_out(results: CampaignResults) -> str | None:
     )
 
 
-def _report_of_study(results: CampaignResults, place: str) -> Report:
-    function = load_file(place)
+def _report_of_study(results: CampaignResults, place: str, by_results: bool) -> Report:
+    function = load_file(place, by_results=by_results)
     if not callable(function):
         raise PluginError(f"{place} is not a function: expected report(results) -> Report")
     try:

@@ -15,6 +15,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -150,7 +151,9 @@ def read_run(path: Path, kind: type[_T], remedy: str = "") -> _T:
     the ``remedy``, also for values that no run has. A file is read once in the life of a process
     as long as the system knows of no change of it.
     """
-    remedy = remedy or f"simulate again, or remove {path.name} to read the table alone"
+    remedy = remedy or (
+        f"simulate again, or rename {path.name} to read the table alone, without settings and notes"
+    )
     try:
         content = _sealed_content(path)
         described = _decoded(content, _Described, path)
@@ -188,9 +191,11 @@ def _sealed_content(path: Path) -> bytes:
         return content
     if seal.startswith(_SEAL.partition(b"%")[0]):
         raise InputError(f"{path} is damaged: it does not have the SHA-256 that it ends with")
-    raise InputError(
-        f"{path} does not end with its SHA-256: it is damaged, or of another version of batsched-py"
-    )
+    reason = "it is damaged"
+    with suppress(InputError):  # else it is no JSON
+        if "sha256" not in _decoded(content, dict[str, Any], path):
+            reason = "it is not sealed: an earlier version of batsched-py made it, and can read it"
+    raise InputError(f"{path} does not end with its SHA-256: {reason}")
 
 
 def _decoded(content: bytes, kind: type[_T], path: Path) -> _T:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 import msgspec
 
 from batsched_py import metrics
+from batsched_py.errors import OutputError
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import jobs_of
 from batsched_py.results.whole_run import (
@@ -24,7 +25,7 @@ from batsched_py.results.whole_run import (
 )
 from batsched_py.run.key_numbers import KeyNumbers
 from batsched_py.run.stored_run import RunFiles
-from batsched_py.support.atomic_files import write_lines, write_whole
+from batsched_py.support.atomic_files import put_in_place, write_lines, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +59,29 @@ class Output(Protocol):
         ...
 
 
+class Recording:
+    """The messages of a run on their way into a file, which has its name once the run ended well.
+
+    Until then an earlier file of that name is as it was. Of a run that fails, what was said is left
+    in ``part``.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.part = Path(f"{path}.part")
+        self._named: NamedFile | None = None
+
+    def keep(self) -> NamedFile:
+        """Give the file its name, if it does not have it; raises :class:`OutputError`."""
+        if self._named is None:
+            try:
+                self._named = NamedFile.at(self.part)
+                put_in_place(self.part, self.path)
+            except OSError as error:
+                raise OutputError(f"{self.path} cannot be written: {error.strerror}") from None
+        return self._named
+
+
 _WINDOW_UNITS = {
     "start": "s",
     "length": "s",
@@ -77,16 +101,16 @@ class Result:
         *,
         warm_up: float = 0.0,
         cool_down: float = 0.0,
+        recording: Recording | None = None,
     ) -> None:
         self.output = output
+        self._recording = recording
         self._warm_up = warm_up
         self._cool_down = cool_down
         self.settings = settings
         """Everything that determines the run, as stored in ``PREFIX_run.json``."""
         self.wall_time = wall_time
         """Seconds that the simulation took, nan if nobody stored them."""
-        self.recorded: tuple[Path, NamedFile] | None = None
-        """The file of all its messages, if they were recorded."""
 
     @classmethod
     def load(cls, prefix: str | Path, *, nodes: int | None = None) -> Result:
@@ -259,14 +283,17 @@ class Result:
         """
         jobs, schedule, run = (Path(f"{prefix}{name}") for name in (*TABLES, RUN_JSON))
         lines, summary = DigestedLines(self.jobs_lines()), self.output.schedule_csv()
+        description = self.run_json()
+        files = {}
+        if recording := self._recording:  # not before it is sure what there is to write
+            exchange = recording.keep()
+            if recording.path.absolute() == Path(f"{prefix}{EXCHANGE}").absolute():
+                files[EXCHANGE] = exchange
         write_lines(jobs, lines)
         write_whole(schedule, summary)
-        files = dict(zip(TABLES, (lines.named, NamedFile.of(summary.encode())), strict=True))
-        if self.recorded is not None:
-            path, exchange = self.recorded
-            if path.absolute() == Path(f"{prefix}{EXCHANGE}").absolute():
-                files[EXCHANGE] = exchange
-        write_sealed(run, self.run_json(), files)
+        tables = (lines.named, NamedFile.of(summary.encode()))
+        files = dict(zip(TABLES, tables, strict=True)) | files
+        write_sealed(run, description, files)
         return [jobs, schedule, run]
 
     def run_json(self, further: Mapping[str, Any] | None = None) -> bytes:

@@ -19,12 +19,11 @@ from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
-from batsched_py.results.whole_run import NamedFile
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.progress import progress_of, progress_shown
-from batsched_py.run.result import Output, Result, versions
+from batsched_py.run.result import Output, Recording, Result, versions
 from batsched_py.run.settings import EMBEDDED, SETTINGS, ProcessSettings, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import (
@@ -155,7 +154,11 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     given = {name: getattr(arguments, name) for name in SETTINGS}
     arguments = msgspec.structs.replace(arguments, **of_their_types(SETTINGS, given))
     run = arguments.on_machine(machine_size).run()
-    return execute(source, run, arguments.folder, arguments.record, arguments.progress, objects)
+    recording = None if arguments.record is None else Recording(arguments.record)
+    result = execute(source, run, arguments.folder, recording, arguments.progress, objects)
+    if recording is not None:
+        recording.keep()
+    return result
 
 
 def load(
@@ -189,15 +192,15 @@ def execute(
     source: Source | Loaded,
     run: Run,
     folder: str | Path | None = None,
-    record: str | Path | None = None,
+    recording: Recording | None = None,
     progress: bool | None = None,
     objects: PluginObjects = BY_NAME,
 ) -> Result:
     """Simulate ``run`` on ``source``; see :func:`simulate`.
 
     ``folder`` is where another process as back end finds its inputs and leaves its outputs,
-    logs and commands (None: a temporary one). ``record`` is a file for the exchange; what was
-    said before a failure is left beside it, in a file that ends with ``.part``.
+    logs and commands (None: a temporary one). ``recording`` is where the exchange goes; it has its
+    name once it, or the result, is told to :meth:`~.Recording.keep` it.
     """
     check(run)
     objects.check(run)
@@ -214,7 +217,7 @@ def execute(
     for job in workload.jobs if sites else ():
         if HOME in job.extra:  # a home that does not exist is found before the simulation
             home_number(sites, job.extra[HOME], job.id)
-    part = None if record is None else Path(f"{record}.part")
+    part = None if recording is None else recording.part
     # For another process too: mistakes are found here.
     process = make_process(run, workload, objects=objects)
     run, object_notes = objects.named(run, process)
@@ -237,7 +240,6 @@ def execute(
             run, workload, nb_hosts, root, part, registers=registers, progress=progress
         )
     wall_time = time.perf_counter() - begin
-    kept = None if part is None else _kept(part)
     notes = [*workload.notes, *site_notes, *object_notes, *_notes(run, workload, output, sites)]
     settings = {
         "input": {"name": workload.name, "sha256": content, "nb_jobs": len(workload.jobs)},
@@ -254,17 +256,11 @@ def execute(
         settings["backend"] = details
     # Those of another process are gone with it.
     settings["statistics"] = None if details is not None else _statistics(process)
-    result = Result(output, settings, wall_time, warm_up=run.warm_up, cool_down=run.cool_down)
-    result.recorded = kept
+    ends = {"warm_up": run.warm_up, "cool_down": run.cool_down}
+    result = Result(output, settings, wall_time, **ends, recording=recording)
     if run.warm_up or run.cool_down:
         _check_measured(result, run)
     return result
-
-
-def _kept(part: Path) -> tuple[Path, NamedFile]:
-    """Give a recording its name, by which an earlier one is lost only now."""
-    content = NamedFile.at(part)
-    return part.replace(part.with_suffix("")), content
 
 
 def _stored(run: Run) -> dict[str, Any]:

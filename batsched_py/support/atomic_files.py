@@ -2,8 +2,8 @@
 
 What is written is on the disk before it takes the place of what was there: after a crash of the
 machine, too, there is the old file or the new one, not an empty one. That the new one is there
-needs :func:`sync_folder`, which takes twice as long as all else; it is for files that say that
-work is done.
+needs :func:`sync_folder`; it is for files that say that work is done. Both wait for the disk, which
+is not for what is made again if it is not whole.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ _READ_ONLY = (
 )
 
 
-def write_whole(path: str | Path, content: str | bytes) -> None:
+def write_whole(path: str | Path, content: str | bytes, *, sync: bool = True) -> None:
     """Write ``content`` (text as UTF-8, line ends as they are) to ``path``, whole or not at all.
 
     Creates parent folders and replaces an existing file. Raises :class:`OutputError`; then
-    nothing is left behind and an existing file is as it was.
+    nothing is left behind and an existing file is as it was. Without ``sync`` the file may be empty
+    after a crash of the machine. Bytes of a name that are no UTF-8 are written as escapes.
     """
-    with whole_file(path) as part:
-        part.write_bytes(content.encode() if isinstance(content, str) else content)
+    if isinstance(content, str):
+        content = content.encode(errors="backslashreplace")
+    with whole_file(path, sync=sync) as part:
+        part.write_bytes(content)
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
@@ -43,7 +46,7 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
+def whole_file(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
     """Give a temporary path beside ``path``, which takes its place if the block ends well.
 
     For writers that want a path (figures, downloads). Creates parent folders. If the block
@@ -58,13 +61,19 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     try:
         yield part
         if not is_device:
-            _sync(part, os.O_RDWR)
-            os.replace(part, path)
+            put_in_place(part, path, sync=sync)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         if not is_device:
             part.unlink(missing_ok=True)
+
+
+def put_in_place(part: Path, path: Path, *, sync: bool = True) -> None:
+    """Give a file that was written its name, once it is on the disk; raises :class:`OSError`."""
+    if sync:
+        _sync(os.open(part, os.O_RDWR))
+    os.replace(part, path)
 
 
 def _is_device(path: Path) -> bool:
@@ -75,25 +84,41 @@ def _is_device(path: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the system write to the disk which files a folder has; raises :class:`OutputError`."""
+    """Let the system write to the disk which files a folder has; raises :class:`OutputError`.
+
+    A folder that cannot be opened (it is not readable, or the system opens none) is left as it is.
+    """
     try:
-        _sync(folder, os.O_RDONLY)
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        _sync(handle)
     except OSError as error:
         raise OutputError(f"{folder} cannot be written: {error.strerror}") from error
 
 
-def _sync(path: Path, mode: int) -> None:
-    handle = os.open(path, mode)
+def _sync(handle: int) -> None:
+    """Write an open file to the disk, and close it."""
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # it cannot be had on this system
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):  # not on this system
             raise
     finally:
         os.close(handle)
 
 
-_HOST = platform.node()[:40].replace("/", "-")
+def _process_space() -> str:
+    """Return what tells apart where a number is that of another process: machines, containers."""
+    text = platform.node()[:40].replace("/", "-")
+    with suppress(OSError):  # not on this system
+        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()[:8].decode(errors="ignore")
+        text += f"-{boot}-{os.stat('/proc/self/ns/pid').st_ino}"
+    return text
+
+
+_SPACE = _process_space()
 _NUMBER = count()
 
 
@@ -103,7 +128,7 @@ def _part_of(path: Path) -> Path:
     Its name is hidden, ends as nothing that anybody looks for, and is not too long where that of
     the file is not.
     """
-    begin = f".{path.name.encode()[:80].decode(errors='ignore')}.{_HOST}."
+    begin = f".{os.fsencode(path.name)[:80].decode(errors='ignore')}.{_SPACE}."
     with suppress(OSError):  # a folder that can be written need not be readable
         for other in os.listdir(path.parent):
             pid, _, end = other.removeprefix(begin).partition(".")
@@ -113,7 +138,7 @@ def _part_of(path: Path) -> Path:
 
 
 def _lives(pid: str) -> bool:
-    """Tell whether a process of this machine lives, True if that is not known."""
+    """Tell whether a process that is numbered as ours lives, True if that is not known."""
     if os.name != "posix" or not pid.isdecimal():
         return True
     try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import msgspec
 
-from batsched_py.errors import BudgetError, parameter
+from batsched_py.errors import BudgetError, UsageError, parameter
 from batsched_py.support.option_values import named_limits
 from batsched_py.units import DAY
 
@@ -40,8 +42,18 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def parse_budgets(budgets: Budgets | str | None) -> Budgets:
-    """Read ``decisions=5000,jobs=inf``, any of them; raises :class:`UsageError`."""
-    return named_limits("budgets", budgets, Budgets)
+    """Read ``decisions=5000,jobs=inf``, any of them; raises :class:`UsageError`.
+
+    All but ``idle_time`` are whole numbers: a part of a message would be as none.
+    """
+    read = named_limits("budgets", budgets, Budgets)
+    for name, value in msgspec.structs.asdict(read).items():
+        if name != "idle_time" and value != inf and value % 1:
+            raise UsageError(
+                f"{parameter('budgets')} {name}={value}: expected a whole number of at least 1, or "
+                "inf"
+            )
+    return read
 
 
 def exceeded(budget: str, most: float, now: float, seen: str) -> BudgetError:

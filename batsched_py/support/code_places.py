@@ -7,7 +7,7 @@ from pathlib import Path
 from sysconfig import get_path
 from types import GeneratorType
 
-from batsched_py.support.memory_limit import no_memory
+from batsched_py.support.memory_limit import is_lack_of_memory, no_memory
 
 _OURS = (Path(__file__).parents[1], Path(get_path("scripts")))
 """Folders of this package and of commands: what they call is the author's code."""
@@ -17,7 +17,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 def described(error: BaseException, *hints: str) -> str:
     """Return what was raised, with the place in the author's code and ``hints`` behind it."""
-    if isinstance(error, MemoryError):
+    if is_lack_of_memory(error):
         return no_memory()
     frames = traceback.extract_tb(error.__traceback__)[::-1]
     in_files = [frame for frame in frames if not frame.filename.startswith("<frozen")]

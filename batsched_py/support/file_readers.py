@@ -41,8 +41,8 @@ _ANYWAY = 64 << 20
 """Bytes that each gzip file may become."""
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_COLON = re.compile(rb"\\u003[aA]")
+_ALL = bytes(range(256))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _DIGITS_TO_0 = bytes.maketrans(b"123456789", b"0" * 9)
 _TOO_LONG = b"0" * (MOST_DIGITS + 1)
@@ -234,18 +234,15 @@ _LONG = f"a number of more than {MOST_DIGITS} digits"
 def _excess(raw: bytes | str) -> str | None:
     """Return what there is too much of in JSON that is well-formed, in words; None if nothing.
 
-    It is looked for in the bytes, quickly, and if in doubt again without texts.
+    Both are looked for in the bytes, quickly, and only if in doubt in what is outside of texts.
     """
     content = raw.encode() if isinstance(raw, str) else raw
-    return _apparent_excess(content) and _apparent_excess(_TEXT.sub(b"", content))
-
-
-def _apparent_excess(content: bytes) -> str | None:
-    if _TOO_LONG in content.translate(_DIGITS_TO_0):
+    zeros = content.translate(_DIGITS_TO_0)
+    if _TOO_LONG in zeros and _TOO_LONG in _outside_texts(zeros):
         return _LONG
     if content.count(b"[") + content.count(b"{") <= MOST_LEVELS:
         return None
-    brackets = content.translate(_ONE_KIND, _NO_BRACKETS)
+    brackets = _outside_texts(content, b"[]{}").translate(_ONE_KIND)
     for _ in range(MOST_LEVELS):
         brackets = brackets.replace(b"[]", b"")  # the innermost level
         if not brackets:
@@ -253,14 +250,26 @@ def _apparent_excess(content: bytes) -> str | None:
     return _DEEP
 
 
+def _outside_texts(content: bytes, characters: bytes = b"") -> bytes:
+    """Return JSON without its texts; if ``characters`` are given, only those."""
+    if b"\\" in content:  # only texts have them: what then begins or ends one has none before it
+        content = content.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if characters:
+        content = content.translate(None, _ALL.translate(None, characters + b'"'))
+        content = content.replace(b'""', b"")  # also between two texts, which are one then
+    return b"".join(content.split(b'"')[::2])
+
+
 def _double_name(raw: bytes | str, value: Any) -> str | None:
     """Say which name comes twice in an object, None if none does.
 
-    One that does leaves a colon that is lost when the value is written again. Texts with a
-    backslash, in which a colon may be written otherwise, take the slow way.
+    One that does leaves a colon that is lost when the value is written again. If one is written as
+    its number, which is written otherwise then, all names are looked at.
     """
     content = raw.encode() if isinstance(raw, str) else raw
-    if b"\\" not in content and content.count(b":") == msgspec.json.encode(value).count(b":"):
+    if content.count(b":") == _ENCODE(value).count(b":") and (
+        b"\\" not in content or not _COLON.search(content)
+    ):
         return None
     twice: list[str] = []
 

@@ -1,4 +1,7 @@
-"""The files of one's own that a Python file imports, directly or not, as their texts say."""
+"""The files of one's own that a Python file imports, directly or not, as their texts say.
+
+Python prefers an extension to a source, and needs none: both are code.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ import ast
 import sys
 from collections.abc import Collection, Iterator
 from functools import cache
+from importlib.machinery import all_suffixes
 from pathlib import Path
 
 from batsched_py.support.code_places import is_installed
 from batsched_py.support.file_readers import read_bytes
 
 _INIT = "__init__.py"
-_BY_NAME = ("importlib", "__import__")
+_SUFFIXES = tuple(all_suffixes())
+"""Of sources, compiled files without one, and extensions."""
+_BY_NAME = ("importlib", "__import__", "study_module")
 """What imports modules whose names are made up when it runs."""
 
 Module = tuple[int, tuple[str, ...]]
@@ -73,7 +79,8 @@ def _imported(file: Path, roots: list[Path], left_out: Collection[str]) -> Itera
             for root in roots:
                 yield from _files_of_module(root, names)
     if by_name:
-        yield from file.parent.glob("*.py")
+        beside = file.parent.iterdir()
+        yield from (path for path in beside if path.name.endswith(_SUFFIXES) and path.is_file())
 
 
 def _files_of_module(folder: Path, names: tuple[str, ...]) -> Iterator[Path]:
@@ -82,15 +89,18 @@ def _files_of_module(folder: Path, names: tuple[str, ...]) -> Iterator[Path]:
     The last name may be one of what a module defines.
     """
     for name in names:
-        for file in (folder / name / _INIT, folder / f"{name}.py"):
-            if file.is_file():
-                yield file
+        for module in (folder / name / "__init__", folder / name):
+            for suffix in _SUFFIXES:
+                if (file := Path(f"{module}{suffix}")).is_file():
+                    yield file
         folder /= name
 
 
 @cache
 def _imports_of_version(file: Path, mtime_ns: int) -> tuple[list[Module], bool]:
     """Return the modules that a file imports, and whether it imports others by made-up names."""
+    if file.suffix != ".py":
+        return [], False
     try:
         nodes = list(ast.walk(ast.parse(read_bytes(file))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # what runs it will say so

@@ -21,12 +21,16 @@ VARIABLE = "BATSCHED_MEMORY"
 _MB = 1_000_000
 _LEAST = 2_000 * _MB
 """Less is not limited: libraries ask for more than they use."""
-_SHARE = 0.9
+_SHARE = 0.8
 """Of the machine's memory; the rest is the system's."""
 _STACK = 8 << 20
 """Bytes that a thread asks for; numpy starts one for each processor, and uses next to nothing."""
-_DRAWING = 66 << 30
+ADDRESSES_OF_FIGURES = 66 << 30
 """Bytes of addresses that the library reserves which draws figures, without using them."""
+ADDRESSES_OF_PAGES = 2 << 30
+"""The same where it only packs a page."""
+_STARVED = ("failed to map segment", "can't start new thread")
+"""What errors say that are of other kinds than :class:`MemoryError`."""
 
 _before: tuple[int, int] | None = None
 """The limits of this process before its own."""
@@ -62,7 +66,7 @@ def lift_memory_limit(process: int = 0) -> None:
         resource.prlimit(process, resource.RLIMIT_DATA, _before)
 
 
-def prepare_drawing() -> None:
+def prepare_drawing(what: str, addresses: int) -> None:
     """Lift the limit for what draws figures, which reserves much; raises :class:`OutputError` where
     the shell's own limit (``ulimit -v``) is too low: the library would crash."""
     lift_memory_limit()
@@ -70,23 +74,35 @@ def prepare_drawing() -> None:
         import resource
 
         allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if allowed not in (resource.RLIM_INFINITY, -1) and allowed < _DRAWING:
+        if allowed not in (resource.RLIM_INFINITY, -1) and allowed < addresses:
             raise OutputError(
-                f"figures cannot be drawn with {allowed // _MB} MB of addresses (`ulimit -v`): the "
-                f"library reserves {_DRAWING // _MB} MB; `ulimit -v unlimited` allows it"
+                f"{what} cannot be made with {allowed // _MB} MB of addresses (`ulimit -v`): the "
+                f"library reserves {addresses // _MB} MB; `ulimit -v unlimited` allows it"
             )
+
+
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Tell whether an error says that there is not enough memory."""
+    if isinstance(error, ImportError | RuntimeError):
+        return any(text in str(error) for text in _STARVED)
+    return isinstance(error, MemoryError)
 
 
 def no_memory() -> str:
     """Say that there is not enough, and what the limit is."""
-    limit = "" if _before is None else f": this command may take {_allowed() // _MB} MB"
-    return f"there is not enough memory{limit} ({VARIABLE}=MB sets that, 0 lifts it)"
+    limits = []
+    with suppress(ImportError):  # not on this system
+        import resource
 
-
-def _allowed() -> int:
-    import resource
-
-    return resource.getrlimit(resource.RLIMIT_DATA)[0]
+        for name, kind in (("`ulimit -v`", resource.RLIMIT_AS), (VARIABLE, resource.RLIMIT_DATA)):
+            allowed = resource.getrlimit(kind)[0]
+            if allowed not in (resource.RLIM_INFINITY, -1):
+                limits.append((allowed, name))
+    if not limits:
+        return "there is not enough memory"
+    allowed, name = min(limits)
+    remedy = f"{VARIABLE}=MB sets that, 0 lifts it" if name == VARIABLE else f"by {name}"
+    return f"there is not enough memory: this command may take {allowed // _MB} MB ({remedy})"
 
 
 def _wanted() -> int | None:

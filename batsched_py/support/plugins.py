@@ -23,7 +23,9 @@ from batsched_py.errors import BatschedError, PluginError
 from batsched_py.support.code_places import described
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.known_imports import import_anything, source_loader
 from batsched_py.support.option_values import fits, in_words
+from batsched_py.support.trusted_code import POLICIES, STUDIES, run_only_known
 
 SCHEDULERS = "batsched_py.schedulers"
 USERS = "batsched_py.users"
@@ -51,14 +53,25 @@ def names(group: str) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda e: e.name)}
 
 
-def load(group: str, name: str) -> type[Any]:
-    """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit."""
+def names_file(name: str) -> bool:
+    """Tell whether what is called so is code of a file, and not a plug-in that is registered."""
+    return ".py:" in name or name.endswith(".py")
+
+
+def load(group: str, name: str, *, by_results: bool = False) -> type[Any]:
+    """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit.
+
+    ``by_results``: it is results that name it, not who runs the program; see :func:`load_file`.
+    """
     if in_memory := _IN_MEMORY.fullmatch(name):
         raise PluginError(
             f"{_KINDS[group]} {name!r} was in no file, only in the program that made the run: "
             f"write it into one and give path/to/file.py:{in_memory[1]}"
         )
-    plugin = load_file(name) if ".py:" in name else _load_registered(group, name)
+    if ".py:" in name or (by_results and names_file(name)):
+        plugin = load_file(name, by_results=by_results, of_ours=POLICIES)
+    else:
+        plugin = _load_registered(group, name)
     if not inspect.isclass(plugin):
         raise PluginError(f"{_KINDS[group]} {name!r} is {plugin!r}, expected a class")
     check_methods(group, plugin, name)
@@ -76,11 +89,11 @@ def has_methods(group: str, plugin: type[Any]) -> bool:
     return all(callable(getattr(plugin, method, None)) for method in _METHODS[group])
 
 
-def load_file(place: str) -> Any:
+def load_file(place: str, *, by_results: bool = False, of_ours: str = STUDIES) -> Any:
     """Return what ``path/to/file.py:Name`` names; raises :class:`PluginError`.
 
-    For what somebody named who runs the program. What results name is to be asked for first:
-    :func:`batsched_py.support.trusted_code.reason_not_to_run`.
+    What results name, not who runs the program, is loaded if it may be run and is of ``of_ours`` or
+    known (:mod:`batsched_py.support.trusted_code`), and later imports only what is known beside it.
     """
     path_text, _, attribute = place.rpartition(":")
     path = Path(path_text)
@@ -88,9 +101,10 @@ def load_file(place: str) -> Any:
         raise PluginError(f"{place}: expected path/to/file.py:Name")
     if not is_file(path):
         raise PluginError(f"{place.removesuffix(':')}: there is no file {path_text!r}")
-    from batsched_py.support.trusted_code import remember
-
-    remember(place)
+    if by_results:
+        run_only_known(place, of_ours)
+    else:
+        import_anything(path)
     try:
         name = importable_name(path)
         module = (
@@ -131,13 +145,16 @@ def study_module(path: Path) -> ModuleType:
 
 def _executed(path: Path, name: str) -> ModuleType | None:
     """Return the module in a file, executed anew; None if it is not a Python file."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
+        return None
+    loader = source_loader(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    if spec is None:
         return None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     with _importing_beside(path):
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     return module
 
 

@@ -9,8 +9,12 @@ Tables that a program reads (Batsim's ``_jobs.csv`` and those beside it) have te
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -42,6 +46,14 @@ def as_text(value: T) -> T | str:
         float(text)
         return text
     return f"'{text}"
+
+
+def csv_of_rows(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as CSV below the ``names`` of their columns; None is an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows(map(as_text, row) for row in chain([names], rows))
+    return text.getvalue()
 
 
 def csv_of(frame: pd.DataFrame) -> str:

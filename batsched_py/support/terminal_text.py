@@ -32,7 +32,7 @@ _LONGEST_MESSAGE = 4000
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
-def shown(text: str) -> str:
+def with_controls_shown(text: str) -> str:
     """Return a text in which a terminal obeys nothing but tabs and ends of lines."""
     return _CONTROL.sub(_escaped, text)
 
@@ -82,7 +82,7 @@ def console(*, stderr: bool = False) -> Console:
             self, renderable: RenderableType, options: ConsoleOptions | None = None
         ) -> Iterable[Segment]:
             for text, style, control in super().render(renderable, options):
-                yield Segment(text if control else shown(text), style, control)
+                yield Segment(text if control else with_controls_shown(text), style, control)
 
     return Showing(file=unaltered(sys.stderr if stderr else sys.stdout))
 
@@ -125,7 +125,8 @@ class _Stream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        printed = text if self._is_exact else shown(text)  # which takes no bytes, as click asks
+        # which takes no bytes, as click asks
+        printed = text if self._is_exact else with_controls_shown(text)
         if text:  # it also writes nothing, and hears no failure
             with self._written():
                 self._stream.write(printed)

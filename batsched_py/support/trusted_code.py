@@ -5,25 +5,31 @@ What they say of that code, a digest too, was written by whoever made them, so i
 What decides is a list of this account's own: each time that somebody names a file of code
 (on a command line, or in a campaign file that he runs), the file and what it imports are put into
 it with their SHA-256. Later that code is run on the word of results only if it is the same at the
-same place, and nobody else can change it there or put something beside it.
+same place. What is compared is what is compiled (:mod:`batsched_py.support.known_imports`), so a
+project's folder may be one that a group writes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shlex
 import stat
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from batsched_py.errors import BatschedError
+from batsched_py.errors import BatschedError, PluginError
+from batsched_py.support.file_digest import sha256
 from batsched_py.support.file_readers import read_bytes
 from batsched_py.support.imported_files import imported_files
+from batsched_py.support.known_imports import import_only_known
 
 PACKAGES = ("batsched_py", "batsched_users", "batsched_studies")
 """Those that come with this program."""
+STUDIES = "batsched_studies"
+POLICIES = "batsched_py.schedulers"
+"""What results may name of it: a study's ``report``, or a policy."""
 _DIGITS = 64
 """Of a SHA-256; two blanks and a place are behind it, as ``sha256sum`` has it."""
 
@@ -47,35 +53,66 @@ def remember(place: str) -> None:
                 end.write(b"".join(map(os.fsencode, new)))
 
 
-def reason_not_to_run(place: str) -> str | None:
-    """Return why ``path/to/file.py:Name`` is not run on the word of results; None if it may be."""
-    file = place.rpartition(":")[0]
+def reason_not_to_run(place: str, of_ours: str = STUDIES) -> str | None:
+    """Return why ``path/to/file.py:Name`` is not run on the word of results; None if it may be.
+
+    ``of_ours`` is the part of this program that may be named: results choose nothing else of it.
+    """
+    file, _, name = place.rpartition(":")
     try:
         path = Path(file).resolve(strict=True)
     except (OSError, RuntimeError, ValueError):  # whatever a text may be that is no path
         return f"there is no file {file or place}"
     if _is_ours(path):
-        return None
+        is_meant = path.is_relative_to(_folder(of_ours)) and (
+            of_ours != STUDIES or name == "report"
+        )
+        return None if is_meant else f"{place} is of this program, but not for that"
     known = _known()
     if _named(place) not in known:
         return f"{path} is not code that you have run from there"
-    for name, digest in _code(place).items():
-        if known.get(name) != digest:
-            changed = "has changed since you ran it" if name in known else "is new since you ran it"
-            return f"{name} {changed}"
+    try:
+        code = _code(place)
+    except OSError as error:
+        return str(error)
+    for of, digest in code.items():
+        if known.get(of) != digest:
+            changed = "has changed since you ran it" if of in known else "is new since you ran it"
+            return f"{of} {changed}"
     files = imported_files(path, PACKAGES)
-    others = (_open_to_others(each) for file in files for each in {file, file.resolve()})
+    others = (_open_to_all(each) for file in files for each in {file, file.resolve()})
     return next(filter(None, others), None)
+
+
+def run_only_known(place: str, of_ours: str = STUDIES) -> None:
+    """Let the code at a place, which results name, import only what is known beside it.
+
+    Raises :class:`PluginError` if it may not be run.
+    """
+    if reason := reason_not_to_run(place, of_ours):
+        raise PluginError(f"{place} was not run: {reason}")
+    path = Path(place.rpartition(":")[0]).resolve()
+    if not _is_ours(path):
+        folders = [path.parent]
+        while (folders[-1] / "__init__.py").is_file():
+            folders.append(folders[-1].parent)
+        known = {Path(of): digest for of, digest in _known().items()}
+        import_only_known(folders, known, _our_folders())
 
 
 def _is_ours(path: Path) -> bool:
     return any(path.is_relative_to(folder) for folder in _our_folders())
 
 
-@cache
 def _our_folders() -> list[Path]:
-    specs = map(find_spec, PACKAGES)
-    return [Path(spec.origin).resolve().parent for spec in specs if spec and spec.origin]
+    return [_folder(package) for package in PACKAGES]
+
+
+@cache
+def _folder(package: str) -> Path:
+    """Return the folder of one of our packages."""
+    spec = find_spec(package)
+    return Path(spec.origin if spec and spec.origin else os.devnull).resolve().parent
 
 
 def _named(place: str) -> str:
@@ -86,12 +123,8 @@ def _named(place: str) -> str:
 def _code(place: str) -> dict[str, str]:
     """Return the digests of the code that ``place`` stands for: itself, and each file of it."""
     path = Path(place.rpartition(":")[0]).resolve()
-    files = {str(file.resolve()): _sha256(file) for file in imported_files(path, PACKAGES)}
-    return files | {_named(place): _sha256(path)}
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(read_bytes(file)).hexdigest()
+    files = {str(file.resolve()): sha256(file) for file in imported_files(path, PACKAGES)}
+    return files | {_named(place): sha256(path)}
 
 
 def _list() -> Path:
@@ -108,34 +141,16 @@ def _known() -> dict[str, str]:
     return {line[_DIGITS + 2 :]: line[:_DIGITS] for line in lines}
 
 
-def _open_to_others(file: Path) -> str | None:
-    """Say what somebody else can change on the way to a file, None if nothing.
+def _open_to_all(file: Path) -> str | None:
+    """Say what everybody can change on the way to a file, None if nothing.
 
-    It and its folder are this account's or the system's. The folders above it count too: in one
-    with the sticky bit, such as ``/tmp``, nobody can change what belongs to others.
+    In a folder with the sticky bit, such as ``/tmp``, nobody can change what belongs to others.
     """
-    for path in (file, *file.parents):
-        found = path.stat()
-        if path in (file, file.parent) and found.st_uid not in (0, os.getuid()):
-            return f"{path} belongs to another account"
-        is_shared = found.st_mode & stat.S_IWOTH or (
-            found.st_mode & stat.S_IWGRP and not _is_private(found.st_gid)
-        )
-        if is_shared and not found.st_mode & stat.S_ISVTX:
-            return f"{path} can be written by others"
+    for path in (file, *file.parents) if os.name == "posix" else ():
+        mode = path.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            return (
+                f"{path} can be written by everybody, so that this code is only run when it is "
+                f"named (`chmod o-w {shlex.quote(str(path))}` ends that)"
+            )
     return None
-
-
-@cache
-def _is_private(group: int) -> bool:
-    """Tell whether a group is that of this account alone, as most systems make one for each."""
-    import grp
-    import pwd
-
-    if group == 0:
-        return True
-    try:
-        account, of_group = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(group)
-    except KeyError:
-        return False
-    return of_group.gr_name == account and set(of_group.gr_mem) <= {account}

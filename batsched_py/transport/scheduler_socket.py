@@ -107,10 +107,7 @@ class SchedulerSocket(Closing):
         while True:
             if not self._socket.poll(round(_TICK * 1000)):  # a request to end comes through at once
                 if simulator is not None and self._is_lost(simulator):
-                    raise SimulationError(
-                        "the connection was closed by the other side (or by us, if its message "
-                        f"had more than {MOST_BYTES} bytes)"
-                    )
+                    raise SimulationError("the connection was closed by the other side")
                 if monotonic() >= deadline:
                     return None
                 continue

@@ -208,8 +208,9 @@ def test_what_failed_is_known_until_it_is_tried_again(study: CampaignFolder) -> 
     study.write(FILE, measures=FAILING)
     runs = prepare(read_campaign(study.path / "test.toml"), study.out)
     assert len(execute(runs, Here(1))) == 6
-    assert runs[0].failure is not None
-    assert runs[0].failure.startswith("ValueError: \\udcff (")
+    failure = runs[0].state().failure
+    assert failure is not None
+    assert failure.startswith("ValueError: \\udcff (")
 
     class Interrupted(Here):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -217,7 +218,7 @@ def test_what_failed_is_known_until_it_is_tried_again(study: CampaignFolder) -> 
 
     with pytest.raises(KeyboardInterrupt):
         execute(runs, Interrupted(1))
-    assert all(run.failure for run in runs)
+    assert all(run.state().failure for run in runs)
 
 
 def test_runs_that_are_one_run_and_fail_once(study: CampaignFolder) -> None:

@@ -281,7 +281,7 @@ def test_nodes_write_the_folders_of_the_runs(address: str, study: Study) -> None
         with LocalWorkers(1) if place == "here" else open_cluster(address, folder, inputs) as them:
             failures = execute(runs, them)
         assert [failure.message.split(" (")[0] for failure in failures] == ["ValueError:"]
-        assert [run.done for run in runs] == [True, False, True]
+        assert [run.state().done for run in runs] == [True, False, True]
         tables = {path.relative_to(folder): path for path in folder.glob("runs/*/*")}
         contents.append(
             {

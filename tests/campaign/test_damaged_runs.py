@@ -108,10 +108,11 @@ def test_a_damaged_run_is_not_done_and_nobody_reads_it(
     damage(path)
     if path.exists() and path.read_bytes() == before:
         pytest.skip("the other run has the same file: nothing is damaged")
-    assert [run.folder for run in prepared() if not run.done] == [path.parent]
+    assert [run.folder for run in prepared() if not run.state().done] == [path.parent]
     if name == "out_run.json" and damage is removed:  # as if it were still to be run
         done = command(None, "report", "out")
-        assert f"1 of 4 runs have not finished: there is no {path}" in done.stderr
+        assert f"1 of 4 runs have not finished: there is no {path}; if nothing" in done.stderr
+        assert "run the campaign again" in done.stderr
         assert "1 runs are only in B" in command(None, "compare", "out", made / "out").stdout
         return
     # What another run describes, settings or tables are the first that do not fit.
@@ -159,7 +160,7 @@ def test_folders_that_were_exchanged_are_seen(folder: Path) -> None:
     first.rename("kept")
     second.rename(first)
     Path("kept").rename(second)
-    assert sum(run.done for run in prepared()) == 2
+    assert sum(run.state().done for run in prepared()) == 2
     called = command(None, "report", "out")
     assert called.returncode == 1
     assert "out_run.json is of another run" in called.stderr
@@ -196,15 +197,15 @@ def test_a_run_that_is_written_anew_is_never_half_there(
         if path.name in kept:
             seen.append((run / "out_run.json").exists())
 
-    def write(path: Path, content: bytes) -> None:
+    def write(path: Path, content: bytes, *, sync: bool) -> None:
         seen.append((run / "out_run.json").exists())
-        whole(path, content)
+        whole(path, content, sync=sync)
 
     remove, whole = Path.unlink, finished_runs.write_whole
     monkeypatch.setattr(Path, "unlink", unlink)
     monkeypatch.setattr(finished_runs, "write_whole", write)
     finished_runs.write_run(run, kept, None)
-    assert seen == [False] * (2 * len(kept) - 1)
+    assert seen == [False] * 2 * len(kept)
     assert read_sealed(run / "out_run.json", dict)["a"] == 1
 
 
@@ -220,4 +221,43 @@ def test_what_a_failed_run_said_may_be_any_bytes(folder: Path) -> None:
     (run / "out_run.json").unlink()
     (run / "error.txt").write_bytes(b"bad \xff byte\n")
     assert [message for _, message in open_results("out").failures] == ["bad � byte"]
-    assert [run.failure for run in prepared() if run.failure] == ["bad � byte"]
+    assert [run.state().failure for run in prepared() if run.state().failure] == ["bad � byte"]
+
+
+def test_only_folders_count_as_folders_of_runs(folder: Path) -> None:
+    """A desktop puts files of its own beside them; of one folder it is spoken as of one."""
+    Path("out/runs/.DS_Store").write_bytes(b"\0")
+    Path("out/runs/x_0123456789ab").touch()
+    assert "note" not in command(None, *COMMAND, "--dry-run").stderr
+    Path("out/runs/y_0123456789ab").mkdir()
+    said = command(None, *COMMAND, "--dry-run").stderr
+    assert "note: 1 folder in out/runs is of other settings" in said
+
+
+def test_each_run_is_asked_once_whether_it_is_done(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks reads all its files."""
+    cut(next(Path("out").glob("runs/easy_feedback_*/out_jobs.csv")))
+    asked: list[Path] = []
+    finished = finished_runs.finished_run
+    monkeypatch.setattr(
+        finished_runs, "finished_run", lambda path: (asked.append(path), finished(path))[1]
+    )
+    done = command(None, *COMMAND, "--dry-run")
+    assert done.stdout.count("done: ") == 3
+    assert done.stdout.count("damaged: ") == 1
+    assert len(asked) == len({*asked}) == 4
+
+
+def test_runs_of_a_campaign_do_not_wait_for_the_disk(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a crash of the machine takes of one is seen, and it is run again."""
+    run = next(Path("out/runs").iterdir())
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    finished_runs.write_run(run, {"out_run.json": b'{"a": 1}\n', "log.txt": b""}, None)
+    assert synced == []
+    emptied(run / "out_run.json")
+    assert finished_runs.state_of(run).damage is not None

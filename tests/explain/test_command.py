@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from math import inf
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from batsched_py.commands import explain
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
+from batsched_py.explain.replayed_exchange import read_turns
 from batsched_py.figures.chart_files import drawn_as
+from batsched_py.run.plugin_objects import BY_NAME
+from batsched_py.run.settings import ProcessSettings
 from batsched_py.schedulers.easy import Easy
+from batsched_py.support.budgets import Budgets
 from batsched_py.testing import workload
 from batsched_py.workload.sample_log import cached_sample_log
 from helpers.calling import command
@@ -64,6 +70,24 @@ def test_json(folder: Path) -> None:
     assert told["policy"] == "easy"
     assert told["waited"] == told["start"] - told["submitted"]
     assert isinstance(told["held"], list)
+
+
+def test_the_budget_of_decisions_is_that_of_the_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange = folder / "rigid_exchange.jsonl"
+    turns = read_turns(exchange)
+    budgets = []
+
+    def made(settings: ProcessSettings, *_: object, **__: object) -> None:
+        budgets.append(settings.budgets.decisions)
+
+    monkeypatch.setattr(explain, "make_process", made)
+    for given in ("decisions=inf", "decisions=7,jobs=5", None):
+        run = explain._Settings(scheduler="easy", budgets=given)
+        settings = ProcessSettings(scheduler="easy")
+        explain._make(exchange, turns, settings, explain._Described(run=run), BY_NAME)
+    assert budgets == [inf, 7, Budgets().decisions]
 
 
 def test_the_policy_by_options(folder: Path) -> None:

@@ -98,3 +98,16 @@ def test_who_takes_time_to_reply_hears_of_the_past() -> None:
         hear(referee, at, [{"type": "SOMETHING_NEW", "timestamp": timestamp, "data": {}}])
     with pytest.raises(ProtocolError, match=r"expected one from 6\.0"):
         hear(referee, 8.0, [{"type": "SOMETHING_NEW", "timestamp": 5.0, "data": {}}])
+
+
+def test_who_has_heard_all_of_the_past_hears_no_more_of_it() -> None:
+    """An event at the time of its message is the last of them, until a reply is slow again."""
+    new = {"type": "SOMETHING_NEW", "data": {}}
+    referee = begun()
+    for begin in (0.0, 20.0):
+        referee.check(m.Message(begin + 7.0, []))
+        hear(referee, begin + 7.0, [new | {"timestamp": begin + 2.0}])
+        hear(referee, begin + 8.0, [new | {"timestamp": begin + at} for at in (6.0, 8.0)])
+        hear(referee, begin + 10.0, [new | {"timestamp": begin + 9.0}])
+        with pytest.raises(ProtocolError, match=rf"expected one from {begin + 10.0}"):
+            hear(referee, begin + 11.0, [new | {"timestamp": begin + 9.5}])

@@ -187,8 +187,13 @@ def test_of_another_version_is_said(run: Path) -> None:
     path = run / "out_run.json"
     path.write_text(json.dumps(unsealed(path), indent=1) + "\n")
     called = command(None, "metrics", run / "out")
-    assert "another version" in called.stderr
-    assert "simulate again, or remove out_run.json" in called.stderr
+    assert "it is not sealed: an earlier version" in called.stderr
+    assert "simulate again, or rename out_run.json" in called.stderr
+    for damaged in (path.read_bytes()[:-9], path.read_bytes()[:-2] + b', "sha256": ""}'):
+        path.write_bytes(damaged)
+        called = command(None, "metrics", run / "out")
+        assert "out_run.json" in called.stderr
+        assert "earlier version" not in called.stderr
 
 
 def test_a_change_is_seen_in_the_same_moment_and_with_an_old_time(run: Path) -> None:
@@ -234,3 +239,45 @@ def test_a_recording_of_another_run_is_none_of_its_files(run: Path) -> None:
     assert command(None, "metrics", run / "out").returncode == 0
     called = command(None, "explain", run / "out", "--job", "3")
     assert "out_exchange.jsonl is of another run" in called.stderr
+
+
+def test_a_run_that_fails_at_its_end_leaves_the_one_that_is_there(run: Path) -> None:
+    """Its messages are beside it; those of the run that was whole are as they were."""
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    line = ("simulate", "sample", "--first", 40, "--record", "-e", run / "out")
+    called = command(None, *line, "--warm-up", "4000 days")
+    assert "leave no job to measure" in called.stderr
+    part = run / "out_exchange.jsonl.part"
+    assert part.exists()
+    assert {path.name: path.read_bytes() for path in run.iterdir() if path != part} == before
+    with pytest.raises(UsageError, match="leave no job"):
+        simulate("sample", first=40, warm_up=1e9, record=run / "out_exchange.jsonl")
+    assert command(None, "metrics", run / "out").returncode == 0
+    assert command(None, *line).returncode == 0
+    assert not part.exists()
+    assert command(None, "explain", run / "out", "--job", "3").returncode == 0
+
+
+def test_a_recording_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    replace = os.replace
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: calls.append(os.readlink(f"/proc/self/fd/{handle}"))
+    )
+    monkeypatch.setattr(
+        os, "replace", lambda part, path: (calls.append(str(path)), replace(part, path))
+    )
+    simulated(tmp_path / "a", "easy")
+    exchange = str(tmp_path / "a" / "out_exchange.jsonl")
+    assert calls[:2] == [f"{exchange}.part", exchange]
+    assert calls[-1] == str(tmp_path / "a")
+
+
+def test_a_folder_whose_name_is_no_utf8_can_be_read(run: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(run.parent) + b"/o\xff"))
+    run.rename(folder)
+    called = command(None, "report", folder / "out")
+    assert called.returncode == 0, called.stderr
+    assert b"o\\udcff" in (folder / "out_report.html").read_bytes()

@@ -112,10 +112,7 @@ def test_it_has_no_privileges_and_writes_its_results_only(
 ) -> None:
     """As the services of the Compose file."""
     created, command = of_the_container(DockerLauncher(), engine, folder)
-    service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-confined"]
-    for name in ("read_only", "cap_drop", "security_opt"):
-        assert created[name] == service[name]
-    assert [f"/tmp:{created['tmpfs'].pop('/tmp')}"] == service["tmpfs"]
+    assert [f"/tmp:{created['tmpfs'].pop('/tmp')}"] == CONFINED_SERVICES["tmpfs"]
     assert created["tmpfs"].keys() == {"/data"}  # in the place of the volume of Batsim's image
     writable = {mount["bind"] for mount in created["volumes"].values() if mount["mode"] != "ro"}
     assert writable <= {"/data/output", str(folder.sockets)}
@@ -124,7 +121,28 @@ def test_it_has_no_privileges_and_writes_its_results_only(
 
 
 ALL = {"MemoryLimit", "SwapLimit", "PidsLimit"}
-LIMITS = {"mem_limit": "--memory", "memswap_limit": "--memory-swap", "pids_limit": "--pids-limit"}
+CONFINED_SERVICES = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["x-confined"]
+
+
+def test_its_limits_are_those_of_the_compose_file(
+    engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of the latter by its name, with the same variables and numbers; of its defaults, that
+    of the memory is a share of the engine's here."""
+    expected = dict(CONFINED_SERVICES)
+    assert expected.pop("init")  # which ours is started with too
+    del expected["user"], expected["tmpfs"]
+    for name, (variable, default, number) in {
+        "mem_limit": (MEMORY_VARIABLE, "16g", 2**34),
+        "memswap_limit": (MEMORY_VARIABLE, "16g", 2**34),
+        "pids_limit": (PROCESSES_VARIABLE, "4096", 4096),
+    }.items():
+        assert expected[name] == f"${{{variable}:-{default}}}"
+        expected[name] = number
+    monkeypatch.setenv(MEMORY_VARIABLE, "16g")
+    engine.info.return_value |= dict.fromkeys(ALL, True)
+    created, _ = of_the_container(DockerLauncher(), engine, folder)
+    assert {name: created[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.errors import BudgetError, InputError, SimulationError, UsageError
-from batsched_py.support.budgets import Budgets
+from batsched_py.support.budgets import Budgets, parse_budgets
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import Workload, WorkloadJob
@@ -219,6 +219,9 @@ def after_a_delay(seconds: float, *others: tuple[int, float]) -> Workload:
         ("jobs=0", "jobs=0.0: expected a number above 0"),
         ("jobs=nan", "jobs=nan: expected a number above 0"),
         (Budgets(jobs="5"), "jobs=5: expected a number above 0"),  # type: ignore[arg-type]
+        ("decisions=0.5", "decisions=0.5: expected a whole number of at least 1, or inf"),
+        ("messages=3.5", "messages=3.5: expected a whole number"),
+        (Budgets(jobs_at_once=1e-9), "jobs_at_once=1e-09: expected a whole number"),
         (5, "budgets 5: expected"),
     ],
 )
@@ -231,6 +234,7 @@ def test_only_budgets_that_were_given_are_stored() -> None:
     """They do not change what a run gives."""
     plain = simulate(ONE)
     given = simulate(ONE, budgets="jobs=inf,decisions=2e6,messages=3e6")
+    assert str(parse_budgets("idle_time=0.5")) == "idle_time=0.5"
     assert "budgets" not in plain.settings["run"]
     assert given.settings["run"] == plain.settings["run"] | {
         "budgets": "decisions=2000000,jobs=inf"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from batsched_py.errors import OutputError
+from batsched_py.support import atomic_files
 from batsched_py.support.atomic_files import (
     make_folder_of,
     sync_folder,
@@ -109,11 +110,12 @@ def test_what_the_disk_says_late_is_said(
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS])
 def test_a_system_that_cannot_sync_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     def refuse(handle: int) -> None:
-        raise OSError(errno.EINVAL, "Invalid argument")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", refuse)
     write_whole(tmp_path / "a", "new")
@@ -154,7 +156,8 @@ def test_what_killed_writers_left_is_removed_by_the_next(tmp_path: Path) -> None
     killed.communicate()
     other, of_another_file = begun(tmp_path / "out_jobs.csv.gz", "kill")
     other.communicate()
-    elsewhere = left.with_name(left.name.replace(platform.node()[:40], "elsewhere"))
+    assert f".{atomic_files._SPACE}." in left.name
+    elsewhere = left.with_name(left.name.replace(atomic_files._SPACE, "elsewhere"))
     elsewhere.write_text("half")
     alive, its_part = begun(path, "wait")
     assert path.read_text() == "old"
@@ -164,6 +167,46 @@ def test_what_killed_writers_left_is_removed_by_the_next(tmp_path: Path) -> None
     assert alive.communicate("")[0] == ""
     assert path.read_text() == "half"
     assert not its_part.exists()
+
+
+@pytest.mark.parametrize(
+    "other", ["boot_id", "pid"], ids=["another machine", "another PID namespace"]
+)
+def test_machines_and_containers_of_one_name_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    """As copies of a virtual machine have one, and containers in the network of their host."""
+    here = atomic_files._process_space()
+    state, content = os.stat, Path.read_bytes
+
+    def read_bytes(path: Path) -> bytes:
+        return content(path)[::-1] if path.name == other else content(path)
+
+    def stat(path: Any, **options: Any) -> Any:
+        return SimpleNamespace(st_ino=1) if other == "pid" and "ns/pid" in path else state(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", read_bytes)
+        patched.setattr(os, "stat", stat)
+        there = atomic_files._process_space()
+    assert there != here == atomic_files._process_space()
+
+
+def test_a_folder_that_cannot_be_opened_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All was written: that the folder is synced too is more than can be had everywhere."""
+
+    def refuse(path: Any, *mode: Any, **options: Any) -> int:
+        if Path(path) == tmp_path:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, *mode, **options)
+
+    opened = os.open
+    monkeypatch.setattr(os, "open", refuse)
+    write_whole(tmp_path / "a", "new")
+    sync_folder(tmp_path)
+    assert (tmp_path / "a").read_text() == "new"
 
 
 @pytest.mark.process

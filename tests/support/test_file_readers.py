@@ -4,6 +4,7 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import msgspec
@@ -163,6 +164,7 @@ BAD = {
     "open and deep": b'{"a":' * 100_000,
     "mixed and deep": b'[{"a":' * MOST_LEVELS + b"1" + b"}]" * MOST_LEVELS,
     "deep with brackets in texts": b'["]]]", ' * 200 + b"1" + b"]" * 200,
+    "deep, made flat by texts": b'["]", ' * 200 + b"1" + b', "["]' * 200,
 }
 
 
@@ -199,9 +201,10 @@ def test_a_long_number_is_found_wherever_it_is(before: int) -> None:
     assert "308 digits" in message(parse_json, text + b"7]", Any, "x")
 
 
+texts = st.text() | st.text('[]{}"\\:0', max_size=6)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(texts, inner),
     max_leaves=300,
 )
 
@@ -209,6 +212,41 @@ json_values = st.recursive(
 @given(json_values)
 def test_all_usual_json_is_read(value: Any) -> None:
     assert parse_json(msgspec.json.encode(value), Any, "x") == value
+
+
+def levels(value: Any) -> int:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(levels, value), default=0) if isinstance(value, list) else 0
+
+
+@given(json_values, st.integers(1, 5))
+def test_levels_are_counted_outside_of_texts(value: Any, most: int) -> None:
+    raw = msgspec.json.encode(value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(readers, "MOST_LEVELS", most)
+        patch.setattr(readers, "_SMALL", 0)
+        if levels(value) <= most:
+            assert parse_json(raw, Any, "x") == value
+        else:
+            assert "in each other" in message(parse_json, raw, Any, "x")
+
+
+def test_texts_with_brackets_and_backslashes_cost_no_more_than_others() -> None:
+    """All is done by a few passes over the bytes."""
+
+    def seconds(note: str) -> float:
+        raw = msgspec.json.encode([{"user": "plain words", "of": [2, 3]}] * 30_000 + [note])
+        times = []
+        for _ in range(5):
+            begin = process_time()
+            parse_json(raw, Any, "x", unique_names=True)
+            times.append(process_time() - begin)
+        return min(times)
+
+    plain = seconds("run")
+    for note in ("run {1", "]]]", 'so "[" it is', "C:\\runs"):
+        assert seconds(note) < 3 * plain
 
 
 @pytest.mark.parametrize(
@@ -235,7 +273,12 @@ def test_json_of_another_shape_is_told_with_its_member(file: Path) -> None:
 
 @pytest.mark.parametrize(
     "double",
-    [b'{"a": 1, "a": 2}', b'[{"b": {"a": ":", "a": ":"}}]', rb'{"a": 1, "\u0061": "\u003a"}'],
+    [
+        b'{"a": 1, "a": 2}',
+        b'[{"b": {"a": ":", "a": ":"}}]',
+        rb'{"a": 1, "\u0061": "\u003a"}',
+        rb'{"a": 1, "a": "\\ \u003A"}',
+    ],
 )
 def test_a_name_that_comes_twice_is_told_if_it_is_asked_for(double: bytes) -> None:
     parse_json(double, Any, "here")

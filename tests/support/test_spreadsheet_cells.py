@@ -7,7 +7,7 @@ import io
 import pandas as pd
 import pytest
 
-from batsched_py.support.spreadsheet_cells import as_text, csv_of
+from batsched_py.support.spreadsheet_cells import as_text, csv_of, csv_of_rows
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,8 @@ def test_names_of_columns_and_cells_of_any_type() -> None:
     plain = frame[["b"]].iloc[:, :1].assign(when=pd.Timestamp("2026-01-05"), yes=True)
     assert csv_of(plain) == plain.to_csv(index=False)
     assert pd.read_csv(io.StringIO(csv_of(frame)))["b"].tolist()[2] == -2.0
+
+
+def test_rows_are_written_as_a_frame_of_them() -> None:
+    rows = [("=x", None, 1.5), ("a\rb", -2, 'q"')]
+    assert csv_of_rows(("=a", "b", "c"), rows) == '\'=a,b,c\n\'=x,,1.5\n"a\nb",-2,"q"""\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -10,32 +11,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py.support import terminal_text
 from batsched_py.support.terminal_text import (
     console,
     message_line,
     one_line,
-    shown,
     standard_streams,
+    with_controls_shown,
 )
 
 OBEYED = "\x1b\x07\r\x9b\x7f\u202e\u2066\u2028\x00"
 
 
 def test_each_control_character_is_shown_as_its_number() -> None:
-    assert shown("a\x1b[2Jb\r\x9b\u202ec") == "a\\u001b[2Jb\\r\\u009b\\u202ec"
-    assert shown("two\tcells\nof a line") == "two\tcells\nof a line"
+    assert with_controls_shown("a\x1b[2Jb\r\x9b\u202ec") == "a\\u001b[2Jb\\r\\u009b\\u202ec"
+    assert with_controls_shown("two\tcells\nof a line") == "two\tcells\nof a line"
     assert one_line("two\tcells\nof a line") == "two\\tcells\\nof a line"
-    assert shown("Zoë 吉 \N{HEBREW LETTER ALEF} e\N{COMBINING ACUTE ACCENT} \N{GRINNING FACE}") == (
+    assert with_controls_shown(
         "Zoë 吉 \N{HEBREW LETTER ALEF} e\N{COMBINING ACUTE ACCENT} \N{GRINNING FACE}"
-    )
+    ) == ("Zoë 吉 \N{HEBREW LETTER ALEF} e\N{COMBINING ACUTE ACCENT} \N{GRINNING FACE}")
 
 
 @given(st.text() | st.text(OBEYED + "\n\tx"))
 def test_what_is_shown_has_nothing_to_obey(text: str) -> None:
     line = one_line(text)
     assert not set(line) & {*OBEYED, "\n", "\t"}
-    assert shown(line) == line
+    assert with_controls_shown(line) == line
     line.encode()
+
+
+def test_nothing_but_say_prints_on_standard_error() -> None:
+    """(Bars of progress write to a stream of their own, by ``unaltered``.)"""
+    package = Path(terminal_text.__file__).parents[1]
+    printing = [
+        f"{file.relative_to(package)}:{keyword.value.lineno}"
+        for file in package.rglob("*.py")
+        for call in ast.walk(ast.parse(file.read_bytes()))
+        if isinstance(call, ast.Call)
+        for keyword in call.keywords
+        if keyword.arg in ("file", "err") and ast.unparse(keyword.value) in ("sys.stderr", "True")
+    ]
+    assert [place.partition(":")[0] for place in printing] == ["support/terminal_text.py"]
 
 
 def test_a_message_that_quotes_a_huge_value_keeps_its_beginning_and_its_end() -> None:

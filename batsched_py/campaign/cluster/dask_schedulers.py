@@ -23,9 +23,10 @@ from batsched_py.campaign.cluster.address import (
 from batsched_py.campaign.cluster.node import SEE
 from batsched_py.campaign.cluster.private_folder import make_keys, private_folder, security
 from batsched_py.campaign.cluster.queue_commands import refusal
-from batsched_py.campaign.cluster.queued_jobs import in_words, say
+from batsched_py.campaign.cluster.queued_jobs import in_words
 from batsched_py.campaign.cluster.worker_jobs import job_class, job_options
 from batsched_py.errors import UsageError
+from batsched_py.support.terminal_text import say
 
 _CONNECT = 10.0
 """Seconds for a scheduler to answer at first."""

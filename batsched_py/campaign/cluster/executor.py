@@ -26,12 +26,13 @@ from batsched_py.campaign.cluster import node
 from batsched_py.campaign.cluster.address import LOCAL, needed, parse_cluster
 from batsched_py.campaign.cluster.dask_schedulers import connected, show_dashboard, started
 from batsched_py.campaign.cluster.node import SEE
-from batsched_py.campaign.cluster.queued_jobs import ClusterLostError, QueuedJobs, say
+from batsched_py.campaign.cluster.queued_jobs import ClusterLostError, QueuedJobs
 from batsched_py.campaign.cluster.worker_jobs import job_script, with_log_folder
 from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.memory_limit import lift_memory_limit
+from batsched_py.support.terminal_text import say
 
 __all__ = ["ClusterLostError", "describe", "job_script", "open_cluster", "parse_cluster"]
 

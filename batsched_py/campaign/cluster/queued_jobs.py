@@ -7,7 +7,6 @@ Slurm is asked what became of its jobs.
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -25,6 +24,7 @@ from batsched_py.campaign.cluster.queue_commands import (
 )
 from batsched_py.errors import BatschedError, SimulationError
 from batsched_py.support.file_readers import read_log
+from batsched_py.support.terminal_text import say
 
 _IN_VAIN = 3
 """Times that each job may end early with no run ended meanwhile; then no more are asked for."""
@@ -179,11 +179,6 @@ class QueuedJobs:
         if text not in self._told:
             self._told.add(text)
             say(text)
-
-
-def say(text: str) -> None:
-    """Tell the user."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def in_words(number: int, noun: str) -> str:

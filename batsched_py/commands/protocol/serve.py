@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
@@ -22,6 +21,8 @@ from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.settings import Run, Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import ignore_stop_signals, stop_signals
+from batsched_py.support.terminal_text import say
+from batsched_py.support.trusted_code import remember
 from batsched_py.transport import BEGUN, LISTENING
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def serve(
     options = p.json_options(variant_options, variant_options_filepath)
     if queue_order is not None:
         options |= _order_option(variant, queue_order, options)
+    remember(variant)
     settings = msgspec.structs.replace(settings, scheduler=variant, scheduler_options=options)
     run = p.run_of(settings)
     workload = p.users_workload(run, log, log_dir)
@@ -200,7 +202,7 @@ def _observer(table: UsersTable | None, verbosity: BatschedVerbosity) -> Exchang
         return None if table is None else table.observe
 
     def observe(message: m.Message, reply: m.Message) -> None:
-        print(f"{message.now:f}: {message.events} -> {reply.events}", file=sys.stderr)
+        say(f"{message.now:f}: {message.events} -> {reply.events}")
         if table is not None:
             table.observe(message, reply)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import ExitStack
 from enum import StrEnum
 from math import inf
@@ -24,6 +23,7 @@ from batsched_py.simulator.platform.hosts import MASTER_HOST
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.setting_fields import setting_fields
 from batsched_py.support.signals import stop_signals
+from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
     from batsched_py.protocol import messages as m
@@ -212,7 +212,7 @@ def _run(
 
     def note(text: str) -> None:
         if verbosity is not BatsimVerbosity.quiet:
-            print(text, file=sys.stderr)
+            say(text)
 
     with ExitStack() as stack:
         scheduler: Partner = stack.enter_context(
@@ -230,9 +230,9 @@ def _shown(scheduler: Partner, exact: bool) -> Partner:
     from batsched_py.protocol import message_json as codec
 
     def exchange(message: m.Message) -> m.Message:
-        print("->", codec.encode_events(message, exact=exact).decode(), file=sys.stderr)
+        say(f"-> {codec.encode_events(message, exact=exact).decode()}")
         reply = scheduler(message)
-        print("<-", codec.encode_decisions(reply).decode(), file=sys.stderr)
+        say(f"<- {codec.encode_decisions(reply).decode()}")
         return reply
 
     return exchange

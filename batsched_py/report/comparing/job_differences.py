@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
 from enum import IntEnum
 from math import inf
@@ -13,7 +11,7 @@ import msgspec
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
 from batsched_py.results.jobs_file import read_columns
 from batsched_py.run.result import Result
-from batsched_py.support.spreadsheet_cells import as_text
+from batsched_py.support.spreadsheet_cells import csv_of_rows
 
 TOLERANCE = 1.5e-6
 """Seconds: both sides write six decimals."""
@@ -102,14 +100,12 @@ def differences(one: Result, other: Result) -> list[Difference]:
 
 def differences_csv(different: list[Difference], one: str, other: str) -> str:
     """Return the differences as a table; ``one`` and ``other`` are the names of its columns."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(("job", "kind", "column", one, other))
-    for job in different:
-        kind = job.gravest.kind.name.lower()
-        for of in job.fields:
-            writer.writerow(map(as_text, (job.job, kind, of.column, of.one, of.other)))
-    return buffer.getvalue()
+    rows = (
+        (job.job, job.gravest.kind.name.lower(), of.column, of.one, of.other)
+        for job in different
+        for of in job.fields
+    )
+    return csv_of_rows(("job", "kind", "column", one, other), rows)
 
 
 def lines_by_kind(different: list[Difference], one: str, other: str) -> list[str]:

@@ -11,9 +11,9 @@ import msgspec
 
 from batsched_py.errors import UsageError
 
-MEMORY_VARIABLE = "BATSCHED_MEMORY"
+MEMORY_VARIABLE = "BATSCHED_CONTAINER_MEMORY"
 """Variable of the environment for the memory of a container: such as ``8g``; 0: no limit."""
-PROCESSES_VARIABLE = "BATSCHED_PROCESSES"
+PROCESSES_VARIABLE = "BATSCHED_CONTAINER_PROCESSES"
 """Variable of the environment for the number of processes in a container; 0: no limit."""
 CONFINED: dict[str, Any] = {
     "read_only": True,

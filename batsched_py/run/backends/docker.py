@@ -23,6 +23,7 @@ from batsched_py.run.backends.launchers import RunFolder
 from batsched_py.run.backends.watchdog import Watchdog, remove_container
 from batsched_py.support.atomic_files import new_file
 from batsched_py.support.extras import extra
+from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -74,7 +75,7 @@ class DockerLauncher:
                 try:
                     image = client.images.get(self.image)
                 except ImageNotFound:
-                    print(f"pulling {self.image}", file=sys.stderr)
+                    say(f"pulling {self.image}")
                     image = client.images.pull(self.image)
             except (DockerException, OSError) as error:
                 if "invalid reference" in (reason := _reason(error)):
@@ -269,10 +270,7 @@ class ContainerProcess:
         except NotFound:
             pass
         except (DockerException, OSError) as error:
-            print(
-                f"note: the container {self._container.id} could not be removed: {_reason(error)}",
-                file=sys.stderr,
-            )
+            say(f"note: the container {self._container.id} could not be removed: {_reason(error)}")
         self._gone = True
 
     def _keep_log(self) -> None:
@@ -283,7 +281,7 @@ class ContainerProcess:
                 for part in self._container.logs(stream=True, follow=False):
                     file.write(part)
         except (DockerException, OSError) as error:
-            print(f"note: Batsim's log could not be kept: {_reason(error)}", file=sys.stderr)
+            say(f"note: Batsim's log could not be kept: {_reason(error)}")
 
 
 def _digest(image: Image, name: str) -> str | None:

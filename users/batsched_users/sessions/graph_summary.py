@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from bisect import bisect_left
 from collections.abc import Iterable
 
 import msgspec
 import numpy as np
 
-from batsched_py.support.spreadsheet_cells import as_text
+from batsched_py.support.spreadsheet_cells import csv_of_rows
 from batsched_py.units import HOUR
 from batsched_users.sessions.session_graph import SessionGraph
 
@@ -81,14 +79,10 @@ def table(graphs: Iterable[SessionGraph]) -> str:
 
     Unknown values are empty; the column ``users``, always 1, is left out.
     """
-    out = io.StringIO()
     fields = [name for name in Summary.__struct_fields__ if name != "users"]
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["user", *fields])
-    for graph in graphs:
-        of_user = summary([graph])
-        writer.writerow([as_text(graph.user), *(getattr(of_user, name) for name in fields)])
-    return out.getvalue()
+    of_users = ((graph.user, summary([graph])) for graph in graphs)
+    rows = ([user, *(getattr(of_user, name) for name in fields)] for user, of_user in of_users)
+    return csv_of_rows(["user", *fields], rows)
 
 
 def _share(part: float, whole: int) -> float | None:

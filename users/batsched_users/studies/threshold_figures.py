@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from batsched_py.support.spreadsheet_cells import as_text
+from batsched_py.support.spreadsheet_cells import csv_of_rows
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.studies.figure_style import (
     COLOURS,
@@ -155,13 +153,12 @@ def _looks(names: Iterable[str]) -> dict[str, Look]:
 
 def curves_csv(study: ThresholdStudy) -> str:
     """Return the curves as CSV: what it is, of what, minutes, and share (0 to 1)."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("curve", "of", "minutes", "share"))
-    for curve, of, minutes, shares in _curves(study):
-        for at, share in zip(minutes.tolist(), shares.tolist(), strict=True):
-            writer.writerow((curve, as_text(of), f"{at:.6g}", f"{share:.8g}"))
-    return text.getvalue()
+    rows = (
+        (curve, of, f"{at:.6g}", f"{share:.8g}")
+        for curve, of, minutes, shares in _curves(study)
+        for at, share in zip(minutes.tolist(), shares.tolist(), strict=True)
+    )
+    return csv_of_rows(("curve", "of", "minutes", "share"), rows)
 
 
 def _curves(study: ThresholdStudy) -> Iterator[tuple[str, str, Values, Values]]:
