@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import whole
-from batsched_py.workload.clock import clock_of
+from batsched_py.workload.clock import LATEST, clock_of
 from batsched_py.workload.conversion_rules import (
     Rules,
     as_dict,
@@ -54,6 +54,8 @@ def workload_from_log(
         jobs = split_jobs(jobs, rules.split, sites, notes)
     unix_start_time, time_zone, note = clock_of(log)
     notes.append(note)
+    if unix_start_time is not None and not abs(unix_start_time) <= LATEST:
+        unix_start_time = None  # no date that a report could show
     return Workload(
         name=log.path.name,
         nb_res=log.max_processors,
