@@ -21,7 +21,7 @@ from pathlib import Path
 
 from batsched_py.errors import BatschedError, PluginError
 from batsched_py.support.file_digest import sha256
-from batsched_py.support.file_readers import read_bytes
+from batsched_py.support.file_readers import is_file, read_bytes
 from batsched_py.support.imported_files import imported_files
 from batsched_py.support.known_imports import import_only_known
 
@@ -39,8 +39,8 @@ def remember(place: str) -> None:
 
     Where no list can be written the code is run all the same, and later only if it is named again.
     """
-    path = Path(place.rpartition(":")[0]).resolve()
-    if not path.is_file() or _is_ours(path):
+    path = Path(place.rpartition(":")[0])
+    if not is_file(path) or _is_ours(path := path.resolve()):
         return
     with suppress(BatschedError, OSError, RuntimeError):  # no home, or it cannot be written
         known = _known()

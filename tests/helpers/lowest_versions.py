@@ -18,8 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / ".venv-lowest"
 TOOLS = ["grimp", "hypothesis", "jsonschema", "pytest", "pytest-xdist", "pyyaml"]
 """What the tests need."""
-FOLDERS = "campaign commands figures metrics optimum protocol results run support transport"
-FOLDERS += " workload"
+FOLDERS = "campaign commands figures metrics optimum support workload"
 """Of ``tests/``: where libraries are used. Elsewhere it is our own code that computes."""
 WHERE_AVAILABLE = "--where-available"
 _PATTERN = re.compile(r"([A-Za-z0-9._-]+)(?:\[.*\])?(?:>=([0-9.]+))?")

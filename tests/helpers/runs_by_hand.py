@@ -59,7 +59,6 @@ def settings(scheduler: str = "easy", nb: int = 8, seed: int = 0, **run: Any) ->
         "nb_processors": nb,
         "versions": {"batsched_py": "1"},
         "wall_time": 0.1,
-        "metrics": {"overall": {}},
     }
 
 
