@@ -207,7 +207,7 @@ def _judge(runs: list[PreparedRun], failures: list[Failure]) -> None:
         now = f"{len(failures)} of {_runs(len(runs))} failed"
         earlier = f", {before} failed before and were left out" if before > 0 else ""
         where = "why is in the error.txt of their folders, what they said before in log.txt"
-        if any(failure_in(failure.run.folder) is None for failure in failures):
+        if not folders.issuperset(failure.run.folder for failure in failures):
             where = "not all of their folders could be written, the messages above say why"
         raise SimulationError(f"{now}{earlier}; {where}; the same command tries them again")
 

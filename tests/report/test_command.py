@@ -115,7 +115,8 @@ def test_the_study_has_the_word_and_the_page_may_go_elsewhere(tmp_path: Path) ->
     assert command(None, "report", folder, "-o", page).returncode == 0
     assert "Of a study" in page.read_text()
     assert not (folder / "report.html").exists()
-    assert (folder / "report" / "waits.csv").is_file()
+    assert (page.parent / "page_files" / "waits.csv").is_file()
+    assert not (folder / "report").exists()
 
 
 def test_code_that_only_the_results_name_is_not_run(
