@@ -95,4 +95,4 @@ def import_anything(file: Path) -> None:
 
 def source_loader(name: str, file: Path) -> SourceOnly:
     """Return what executes a file; raises :class:`ImportError` if that may not be."""
-    return SourceOnly(name, str(file), _FINDER.digest(file))
+    return SourceOnly(name, str(file.absolute()), _FINDER.digest(file))

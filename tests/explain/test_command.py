@@ -101,18 +101,6 @@ def test_the_policy_by_options(folder: Path) -> None:
     assert last.startswith("on the clock (Europe/Paris): submitted Thu 2026-01-08 06:11:27")
 
 
-def test_a_date_beyond_the_calendar_is_not_told(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "far_exchange.jsonl").write_bytes((folder / "rigid_exchange.jsonl").read_bytes())
-    about = unsealed(folder / "rigid_run.json")
-    seal(tmp_path / "far_run.json", about | {"unix_start_time": 1e18})
-    near, far = (
-        command(at, "explain", run, "--job", "150")
-        for at, run in ((folder, "rigid"), (tmp_path, "far"))
-    )
-    assert (far.returncode, far.stderr) == (0, "")
-    assert far.stdout.splitlines() == near.stdout.splitlines()[:-1]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

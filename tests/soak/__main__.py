@@ -35,8 +35,8 @@ WEEKLY = 2.3
 RUNS = 40
 """Runs of the campaign."""
 MOST_GROWTH = 0.1
-"""Share by which memory may be larger at the end than after the first quarter of the time: an object
-kept of each of a million jobs would be some 50."""
+"""Share by which memory may be larger at the end than after the first quarter of the time; an
+object kept of each of a million jobs would be half as much again."""
 
 
 def main() -> int:
