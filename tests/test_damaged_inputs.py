@@ -126,7 +126,7 @@ def stored_campaign() -> bytes:
     stored = Stored(
         name="c", title="", file="c.toml", report=None, keep="jobs", provenance={}, runs=[]
     )
-    return sealed(msgspec.json.encode(stored))
+    return msgspec.json.encode(stored)
 
 
 def open_campaign(path: Path) -> CampaignResults:

@@ -116,8 +116,7 @@ class SimulatorSocket(Closing):
                 self._listener = "what listens there is no ZeroMQ socket (REP)"
             elif not self._socket.poll(0):
                 raise SimulationError(
-                    f"the scheduler at {self._address} went away at {now:f} s without a reply "
-                    f"(or with one of more than {codec.MOST_BYTES} bytes)"
+                    f"the scheduler at {self._address} went away at {now:f} s without a reply"
                 )
         if not self._met and monotonic() >= self._note_at:
             self._note_at = inf

@@ -207,14 +207,22 @@ def test_files_that_cannot_be_read(batsims: Path) -> None:
 
 
 RUN, SCHEDULE = "out_run.json", "out_schedule.csv"
-BAD = [(RUN, '{"nb_processors": "4"}'), (RUN, '{"nb_processors": 0}')]
-BAD += [(SCHEDULE, ""), (SCHEDULE, "nb_computing_machines\nmany\n")]
+BAD = ['{"nb_processors": "4"}', '{"nb_processors": 0}']
 
 
-@pytest.mark.parametrize(("name", "content"), BAD)
-def test_bad_files_beside(batsims: Path, name: str, content: str) -> None:
-    (seal if name == RUN else Path.write_text)(batsims.with_name(name), content)
-    with pytest.raises(InputError, match=f"{name}: .*processors.*nodes"):
+@pytest.mark.parametrize("content", BAD)
+def test_a_bad_description_beside(batsims: Path, content: str) -> None:
+    """It is not believed in anything."""
+    seal(batsims.with_name(RUN), content)
+    for options in ((), ("--nodes", 5)):
+        with pytest.raises(InputError, match=f"{RUN}: .*nb_processors"):
+            run(batsims, *options)
+
+
+@pytest.mark.parametrize("content", ["", "nb_computing_machines\nmany\n"])
+def test_a_bad_summary_beside(batsims: Path, content: str) -> None:
+    batsims.with_name(SCHEDULE).write_text(content)
+    with pytest.raises(InputError, match=f"{SCHEDULE}: .*processors.*nodes"):
         run(batsims)
     run(batsims, "--nodes", 5)
 

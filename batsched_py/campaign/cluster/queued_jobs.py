@@ -161,7 +161,8 @@ class QueuedJobs:
             is_known = how in self._ends
             self._ends.add(how)
             tail = "" if end.log is None or state.was_cut_short or is_known else _tail(end.log)
-            say(f"{jobs} of slurm ended: {'again ' * is_known}{how}{tail}")
+            for line in f"{jobs} of slurm ended: {'again ' * is_known}{how}{tail}".splitlines():
+                say(line)
 
     def _in_words(self) -> str:
         states = Counter(map(str, self._states.values()))

@@ -88,7 +88,7 @@ def _campaign() -> bytes:
         provenance={"version": "1"},
         runs=[StoredRun(planned=planned, folder="runs/0", input="sample", command=["a", "b"])],
     )
-    return sealed(msgspec.json.encode(stored))
+    return msgspec.json.encode(stored)
 
 
 @cache

@@ -23,6 +23,7 @@ from batsched_users.measures.job_columns import (
     columns_of_workload,
 )
 from helpers.drawn_sessions import job_columns
+from helpers.sealed_runs import seal
 
 LOG = """\
 ; MaxProcs: 8
@@ -121,7 +122,8 @@ def write(folder: Path, jobs: str = JOBS, **beside: str) -> Path:
     path = folder / "out_jobs.csv"
     path.write_text(jobs)
     for name, content in beside.items():
-        (folder / f"out_{name.replace('__', '.')}").write_text(content)
+        place = folder / f"out_{name.replace('__', '.')}"
+        (seal if name == "run__json" else Path.write_text)(place, content)
     return path
 
 
@@ -154,7 +156,7 @@ def test_a_result_of_this_project(tmp_path: Path) -> None:
 
 
 def test_the_clock_of_a_result_is_beside_it(tmp_path: Path) -> None:
-    run = '{"unix_start_time": 0.0, "time_zone": "+01:00", "metrics": {"overall": {}}}'
+    run = '{"unix_start_time": 0.0, "time_zone": "+01:00"}'
     done = columns_of_jobs_file(write(tmp_path, run__json=run))
     assert done.calendar.known
     assert done.calendar.at_origin == 73 * HOUR
@@ -192,5 +194,5 @@ def test_what_is_no_result(tmp_path: Path, jobs: str, message: str) -> None:
 
 
 def test_a_broken_run_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"out_run\.json: no clock"):
+    with pytest.raises(InputError, match=r"out_run\.json: .*unix_start_time"):
         columns_of_jobs_file(write(tmp_path, run__json='{"unix_start_time": "noon"}'))

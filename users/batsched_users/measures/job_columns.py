@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import beside, stored_settings
+from batsched_py.results.run_files import stored_settings
 from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload
 from batsched_py.workload.clock import clock_of
@@ -211,7 +211,4 @@ def _where(column: Column, is_known: NDArray[np.bool_]) -> Column:
 
 def _calendar_beside(path: Path) -> Calendar:
     run = stored_settings(path)
-    start, zone = run.get("unix_start_time"), run.get("time_zone", "UTC")
-    if not isinstance(start, int | float | None) or not isinstance(zone, str):
-        raise InputError(f"{beside(path, 'run.json')}: no clock, {start!r} in the zone {zone!r}")
-    return Calendar.of_clock(start, zone)
+    return Calendar.of_clock(run.get("unix_start_time"), run.get("time_zone") or "UTC")
