@@ -6,6 +6,7 @@ of Python that ``pyproject.toml`` names; with a newer one nothing is run, and th
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -82,7 +83,8 @@ def main() -> int:
     pytest = [PLACE / "bin/python", "-m", "pytest", "-p", "no:cacheprovider"]
     pytest += ["-m", "not slow and not process and not hypothesis and not shared"]
     pytest += [f"tests/{name}" for name in FOLDERS.split()]
-    return subprocess.run([*pytest, *further], cwd=ROOT, check=False).returncode
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run([*pytest, *further], cwd=ROOT, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":
