@@ -101,6 +101,11 @@ def _finished_run() -> dict[str, bytes]:
     return {**_run(), "run.json": sealed(result.run_json(provenance), files)}
 
 
+def _campaigns() -> list[bytes]:
+    """Return one without and one with its seal."""
+    return [_campaign(), sealed(_campaign())]
+
+
 def check_campaign(data: bytes) -> str:
     """The runs of a campaign that is read make a table."""
     folder = Path("campaign/runs/0")
