@@ -375,9 +375,7 @@ def test_a_reply_that_is_too_large(call: Call, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("batsched_py.protocol.message_json.MOST_BYTES", 1000)
     with scheduler(NOTHING, b" " * 1001) as address:
         done = call(*USUAL, "-s", address)
-    assert_one_line(
-        done, 1, "went away at 1.000000 s without a reply (or with one of more than 1000"
-    )
+    assert_one_line(done, 1, "went away at 1.000000 s without a reply")
     with scheduler(NOTHING, b" " * 800 + START, NOTHING, NOTHING) as address:
         assert call(*USUAL, "-s", address).returncode == 0
 
