@@ -63,12 +63,21 @@ def _read_json(text: str) -> Any:
     )
 
 
+def _in_line(tree: Any, named: Callable[[Any], str], equals: str, comma: str) -> str:
+    """Write a tree in one line, as JSON has it and TOML within a value."""
+
+    def written(tree: Any) -> str:
+        if isinstance(tree, Pairs):
+            return "{" + comma.join(f"{named(k)}{equals}{written(v)}" for k, v in tree) + "}"
+        if isinstance(tree, list):
+            return "[" + comma.join(map(written, tree)) + "]"
+        return tree if isinstance(tree, Raw) else json.dumps(tree, ensure_ascii=False)
+
+    return written(tree)
+
+
 def _write_json(tree: Any) -> str:
-    if isinstance(tree, Pairs):
-        return "{" + ",".join(f"{_key(key)}:{_write_json(value)}" for key, value in tree) + "}"
-    if isinstance(tree, list):
-        return "[" + ",".join(map(_write_json, tree)) + "]"
-    return tree if isinstance(tree, Raw) else json.dumps(tree, ensure_ascii=False)
+    return _in_line(tree, _key, ":", ",")
 
 
 def _key(key: str) -> str:
@@ -112,11 +121,7 @@ def _toml_key(key: str) -> str:
 
 
 def _toml_value(tree: Any) -> str:
-    if isinstance(tree, Pairs):
-        return "{" + ", ".join(f"{_toml_key(k)} = {_toml_value(v)}" for k, v in tree) + "}"
-    if isinstance(tree, list):
-        return "[" + ", ".join(map(_toml_value, tree)) + "]"
-    return tree if isinstance(tree, Raw) else json.dumps(tree, ensure_ascii=False)
+    return _in_line(tree, _toml_key, " = ", ", ")
 
 
 TOML = Form(lambda text: _tree(tomllib.loads(text)), _write_toml)
