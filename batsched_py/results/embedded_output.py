@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from sys import intern
@@ -14,11 +14,9 @@ from batsched_py.protocol.messages import JobDescription
 from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.site_columns import SiteColumns
-from batsched_py.simulator.ended_jobs import EndedJobs, columns_of
+from batsched_py.simulator.ended_jobs import EndedJobs, columns_of, each_once
 from batsched_py.simulator.engine import Outcome
-from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv
-from batsched_py.simulator.finished_jobs import each_once
-from batsched_py.simulator.jobs import SimulatedJob
+from batsched_py.simulator.files.output_files import Summary, jobs_lines, schedule_csv
 from batsched_py.workload.sites import HOME, Sites
 
 
@@ -53,29 +51,37 @@ class EmbeddedOutput:
 
         return jobs_lines(each_once(self.outcome.jobs), names, columns)
 
-    @cached_property
+    @property
     def _columns(self) -> _GrowingColumns:
-        return _GrowingColumns(each_once(self.outcome.jobs), self._sites)
+        return self._pass[0]
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``."""
-        return schedule_csv(self.outcome)
+        return schedule_csv(self.outcome, self._pass[1])
+
+    @cached_property
+    def _pass(self) -> tuple[_GrowingColumns, Summary]:
+        """What one pass over the jobs gives: columns of each once, and sums of all."""
+        columns, sums = _GrowingColumns(self._sites), Summary()
+        for some in columns_of(self.outcome.jobs):
+            sums.add(some)
+            columns.add(some.each_once())
+        return columns, sums
 
 
 class _GrowingColumns:
-    """What one pass over the jobs gives: 57 bytes per job, since users share their names."""
+    """Columns of the table, some jobs after the others: 57 bytes per job."""
 
-    def __init__(self, jobs: Iterable[SimulatedJob], sites: Sites) -> None:
+    def __init__(self, sites: Sites) -> None:
         self._sites = SiteColumns(sites) if sites else None
         self._numbers = [array("d") for _ in range(6)]
         self._user: list[str] = []
         self.carried: set[str] = set()
         """Those of :data:`FURTHER_COLUMNS` that any job carries."""
         self._rare = bytearray()  # of each job 1 if it is of rare behaviour, else 0
-        for some in columns_of(jobs):
-            self._add(some)
 
-    def _add(self, some: EndedJobs) -> None:
+    def add(self, some: EndedJobs) -> None:
+        """Append the next jobs; users share their names."""
         descriptions = some.descriptions
         original = columns_beyond_batsim.original_submissions(descriptions)
         numbers = (some.submit, some.start, some.finish, some.execution, some.size, original)
@@ -89,7 +95,7 @@ class _GrowingColumns:
                 self._sites.add(job.description.extra.get(HOME), job.alloc)
 
     def table(self, nb_processors: int) -> JobTable:
-        """Return all jobs."""
+        """Return all jobs; nothing may be added any more."""
         submit, start, finish, execution, size, original = map(np.asarray, self._numbers)
         table = JobTable(
             submit=submit,

@@ -8,12 +8,14 @@ from itertools import islice
 from math import nan
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
+from batsched_py.protocol.dilated_jobs import is_placed, is_replaced, original_id
 from batsched_py.simulator.jobs import SimulatedJob
 
-_AT_ONCE = 4096
+_AT_ONCE = 1024
 """Jobs: so few stay in the cache, and what is made of them takes no memory to speak of."""
 _LEAST = np.longdouble(str(LEAST_EXECUTION_TIME))
 
@@ -21,10 +23,16 @@ Column = NDArray[np.float64]
 
 
 def columns_of(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:
-    """Yield jobs that ended, some thousands at a time, in their order."""
+    """Yield jobs that ended, many at a time, in their order."""
     jobs = iter(jobs)
     while some := list(islice(jobs, _AT_ONCE)):
         yield EndedJobs(some)
+
+
+def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
+    """Give each of the jobs once, by its own name, whatever form of it ran."""
+    for some in columns_of(jobs):
+        yield from some.each_once().jobs
 
 
 class EndedJobs:
@@ -36,6 +44,13 @@ class EndedJobs:
     def __init__(self, jobs: list[SimulatedJob]) -> None:
         self.jobs = jobs
         self.descriptions = [job.description for job in jobs]
+
+    def each_once(self) -> EndedJobs:
+        """Return the jobs by their own names, but for those of which another form ran."""
+        placed = any(is_placed(job.id) for job in self.descriptions)
+        if not placed and not any(job.metadata for job in self.jobs):
+            return self
+        return EndedJobs([_by_own_name(job) for job in self.jobs if not is_replaced(job.metadata)])
 
     @cached_property
     def ran(self) -> NDArray[np.bool_]:
@@ -102,3 +117,10 @@ class EndedJobs:
 
     def _of_ran(self, values: list[float]) -> Column:
         return np.where(self.ran, values, nan)
+
+
+def _by_own_name(job: SimulatedJob) -> SimulatedJob:
+    job_id = job.description.id
+    if not is_placed(job_id):
+        return job
+    return replace(job, description=replace(job.description, id=original_id(job_id)))

@@ -58,10 +58,11 @@ def _fields(some: EndedJobs) -> Iterator[list[str]]:
     yield [f'"{job.metadata}"' for job in jobs]
 
 
-class _Summary:
-    """What Batsim sums up of the jobs that ran, from one pass over them: 32 bytes per job."""
+class Summary:
+    """What Batsim sums up of all jobs, some after the others: 32 bytes per job."""
 
-    def __init__(self, jobs: Iterable[SimulatedJob]) -> None:
+    def __init__(self) -> None:
+        self.nb_jobs = 0
         self.waits, self.turnarounds, self.slowdowns = array("d"), array("d"), array("d")
         self.areas = array("d")
         """Processor-seconds."""
@@ -69,11 +70,11 @@ class _Summary:
         self.success = 0
         self._last = LastTimes()
         """When jobs finished on the processors."""
-        for some in columns_of(jobs):
-            self._add(some)
 
-    def _add(self, some: EndedJobs) -> None:
+    def add(self, some: EndedJobs) -> None:
+        """Add the next jobs."""
         ran = some.ran
+        self.nb_jobs += len(some.jobs)
         waits, turnarounds = some.start - some.submit, some.finish - some.submit
         areas = (some.end - some.start) * some.size
         self.waits.frombytes(waits[ran].tobytes())
@@ -94,16 +95,18 @@ class _Summary:
         return sum(alloc.bit_count() * finish for finish, alloc in self._last.all())
 
 
-def schedule_csv(outcome: Outcome) -> str:
-    """Return ``_schedule.csv``: Batsim's summary of the run, one row.
+def schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
+    """Return ``_schedule.csv``: Batsim's summary of the run, one row; ``sums`` are of its jobs.
 
     Means and the success rate divide by all jobs, rejected ones included, as in Batsim; its
     makespan is the absolute last end. The two wall-clock columns are nan, so that the same run
     gives the same bytes; the measured times are in ``_run.json``.
     """
-    nb_jobs = len(outcome.jobs)
-    sums = _Summary(outcome.jobs)
-    nb_ran = len(sums.waits)
+    if sums is None:
+        sums = Summary()
+        for some in columns_of(outcome.jobs):
+            sums.add(some)
+    nb_jobs, nb_ran = sums.nb_jobs, len(sums.waits)
     states, power = _machine_times(outcome, sums), outcome.power
     values: dict[str, str] = {
         "batsim_version": "v4.2.0",
@@ -134,7 +137,7 @@ def schedule_csv(outcome: Outcome) -> str:
 _BY_NAME = sorted(MachineState, key=lambda state: state.value)
 
 
-def _machine_times(outcome: Outcome, sums: _Summary) -> dict[MachineState, float]:
+def _machine_times(outcome: Outcome, sums: Summary) -> dict[MachineState, float]:
     """Return the machine-seconds in each state, counted as Batsim does."""
     if outcome.machines is not None:
         return outcome.machines.times()
