@@ -36,9 +36,11 @@ def list_plugins(
 def _group_of(name: str) -> str:
     if name == plugins.RIGID or name in plugins.names(plugins.USERS):
         return plugins.USERS
-    of_file = plugins.load_file(name) if plugins.names_file(name) else None
-    is_policy = of_file is None or hasattr(of_file, "schedule")
-    return plugins.SCHEDULERS if is_policy else plugins.USERS
+    if not plugins.names_file(name):
+        return plugins.SCHEDULERS
+    from batsched_py.support.plugin_files import load_file
+
+    return plugins.SCHEDULERS if hasattr(load_file(name), "schedule") else plugins.USERS
 
 
 def list_users() -> None:
