@@ -11,7 +11,6 @@ import typer
 from batsched_py.support import plugins
 from batsched_py.support.plugin_descriptions import REPLAY, description
 from batsched_py.support.text_table import print_pairs, print_table
-from batsched_py.support.trusted_code import remember
 
 _FLAGS = {plugins.SCHEDULERS: ("--scheduler", "-O"), plugins.USERS: ("--users", "-U")}
 _OWN = "A class of your own is given as path/to/file.py:Class."
@@ -64,6 +63,8 @@ def show_plugin(group: str, name: str) -> None:
     if name == plugins.RIGID and group == plugins.USERS:
         print(REPLAY)
         return
+    from batsched_py.support.trusted_code import remember
+
     remember(name)
     plugin = plugins.load(group, name)
     use, flag = _FLAGS[group]
