@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.job import Job, JobState
-from batsched_py.model.queue.waiting_queue import Key, Ranking, WaitingQueue, by_submission
+from batsched_py.model.queue.waiting_queue import Key, WaitingQueue, by_submission
 from batsched_py.support.json_values import did_you_mean
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class ClockOrder:
         return _AtClock(columns, self.priority(now, columns))
 
 
-_NOBODY = Ranking(by_submission)
+_NOBODY = WaitingQueue()
 
 
 class _AtClock:
