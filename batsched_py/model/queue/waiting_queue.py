@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError
-from batsched_py.model.job import Job, JobState
+from batsched_py.model.job import WAITING, Job
 from batsched_py.model.queue.sorted_jobs import SortedJobs
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _still_waiting(jobs: OrderedDict[int, Job]) -> Iterator[Job]:
     while True:
         copied = list(islice(jobs.values(), most))
         for job in copied[bisect_right(copied, last, key=by_submission) :]:
-            if job.state is JobState.WAITING:
+            if job.state is WAITING:
                 yield job
         if len(copied) < most:
             return
