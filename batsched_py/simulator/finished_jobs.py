@@ -9,7 +9,7 @@ from msgspec.structs import astuple
 
 from batsched_py.errors import InvariantError
 from batsched_py.protocol.messages import JobDescription
-from batsched_py.simulator.jobs import SimulatedJob, State
+from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
 from batsched_py.simulator.profiles import Profile
 from batsched_py.support.temporary_rows import Spool
 
@@ -50,7 +50,7 @@ class FinishedJobs(Sequence[SimulatedJob]):
         """Write the earliest jobs, but none that may change: its end was not told yet."""
         latest, batch = self._latest, self._batch
         while len(latest) >= self._in_memory:
-            if any(job.state is not State.FORGOTTEN for job in latest[:batch]):
+            if any(job.state is not FORGOTTEN for job in latest[:batch]):
                 break
             self._spool.append(list(map(_row, latest[:batch])))
             del latest[:batch]
@@ -89,4 +89,4 @@ def _row(job: SimulatedJob) -> _Row:
 
 def _job(row: _Row) -> SimulatedJob:
     description, profile, ended = row
-    return SimulatedJob(JobDescription(*description), Profile(*profile), State.FORGOTTEN, *ended)
+    return SimulatedJob(JobDescription(*description), Profile(*profile), FORGOTTEN, *ended)
