@@ -101,7 +101,7 @@ def communicating(folder: str, nb_jobs: int = 10_000) -> None:
     begin = perf_counter()
     outcome = simulator.run(DecisionProcess(Easy(), None).answer)
     seconds = perf_counter() - begin
-    used = sum((job.finish_time - job.start_time) * job.alloc.bit_count() for job in outcome.jobs)
+    used = sum((job.finish_time - job.start_time) * len(job.alloc) for job in outcome.jobs)
     print(
         f"{nb_jobs} communicating jobs on 128 hosts (in use: {used / 128 / outcome.end:.0%}): "
         f"{seconds:.1f} s, {seconds / nb_jobs * 1e3:.2f} ms a job"

@@ -85,7 +85,7 @@ class _GrowingColumns:
             start = job.start_time
             execution, finish = times(job)
         original = columns_beyond_batsim.original_submission(description)
-        size = job.alloc.bit_count()
+        size = job.alloc.size
         row = (description.submit_time, start, finish, execution, size, original)
         for column, value in zip(self._numbers, row, strict=True):
             column.append(value)

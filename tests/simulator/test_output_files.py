@@ -17,7 +17,7 @@ from helpers.scripted_schedulers import Timetable, compute, execute, job, simula
 def waited(submitted: float, waits: float) -> Outcome:
     """A job that takes no time."""
     load = workload({"p": compute(0)}, structs.replace(job("j", "p"), submit_time=submitted))
-    return simulate(Timetable({submitted + waits: [execute("w0!j", 1)]}), load)
+    return simulate(Timetable({submitted + waits: [execute("w0!j", "0")]}), load)
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no numbers of 80 bits here")

@@ -20,7 +20,7 @@ from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.support.atomic_files import write_lines
 from batsched_py.support.csv_fields import field
-from batsched_py.support.processor_sets import to_text
+from batsched_py.support.processor_sets import ProcessorSet, to_text
 
 _LEAST = np.longdouble(str(LEAST_EXECUTION_TIME))
 
@@ -83,13 +83,13 @@ def _row(job: SimulatedJob) -> str:
 class _Summary:
     """What Batsim sums up of the jobs that ran, from one pass over them: 32 bytes per job."""
 
-    def __init__(self) -> None:
+    def __init__(self, nb_processors: int) -> None:
         self.waits, self.turnarounds, self.slowdowns = array("d"), array("d"), array("d")
         self.areas = array("d")
         """Processor-seconds."""
         self.makespan = 0.0
         self.success = 0
-        self._last = LastTimes()
+        self._last = LastTimes(ProcessorSet.interval(0, nb_processors))
         """When jobs finished on the processors."""
 
     def add(self, job: SimulatedJob) -> None:
@@ -99,7 +99,7 @@ class _Summary:
         self.waits.append(job.start_time - submit)
         self.turnarounds.append(finish - submit)
         self.slowdowns.append(_stretch(job))
-        self.areas.append((job.finish_time - job.start_time) * job.alloc.bit_count())
+        self.areas.append((job.finish_time - job.start_time) * job.alloc.size)
         self.makespan = max(self.makespan, finish)
         self.success += job.final_state == SUCCESS
         self._last.note(job.finish_time, job.alloc)
@@ -110,7 +110,7 @@ class _Summary:
         Batsim accounts for the time of a machine when its state changes: after its last job, and
         if it never has one, no idle time is counted.
         """
-        return sum(alloc.bit_count() * finish for finish, alloc in self._last.all())
+        return sum(alloc.size * finish for finish, alloc in self._last.all())
 
 
 def schedule_csv(outcome: Outcome) -> str:
@@ -121,7 +121,7 @@ def schedule_csv(outcome: Outcome) -> str:
     gives the same bytes; the measured times are in ``_run.json``.
     """
     nb_jobs = len(outcome.jobs)
-    sums = _Summary()
+    sums = _Summary(outcome.nb_processors)
     for job in outcome.jobs:
         if job.final_state != REJECTED:
             sums.add(job)
