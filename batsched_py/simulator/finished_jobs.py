@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-from msgspec.structs import astuple, replace
+from msgspec.structs import astuple
 
 from batsched_py.errors import InvariantError
-from batsched_py.protocol.dilated_jobs import is_placed, is_replaced, original_id
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
 from batsched_py.simulator.profiles import Profile
@@ -79,22 +78,6 @@ class FinishedJobs(Sequence[SimulatedJob]):
         if batch < len(self._spool):
             return _job(self._spool[batch][place])
         return self._latest[at - len(self._spool) * self._batch]
-
-
-def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
-    """Give each of the jobs once, by its own name, whatever form of it ran."""
-    # A list has the jobs of a run in which none was registered, so that there are no other forms.
-    return iter(jobs) if isinstance(jobs, list) else _by_own_names(jobs)
-
-
-def _by_own_names(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
-    for job in jobs:
-        if job.metadata and is_replaced(job.metadata):
-            continue
-        job_id = job.description.id
-        if is_placed(job_id):
-            job = replace(job, description=replace(job.description, id=original_id(job_id)))
-        yield job
 
 
 def _row(job: SimulatedJob) -> _Row:
