@@ -108,8 +108,17 @@ class DecisionProcess:
         it must be, :class:`InvariantError` when policy or users err, and :class:`BudgetError` when
         there seems to be no end of what they do.
         """
+        self.now = message.now
+        self._reply = []
         try:
-            return self._answer(message)
+            self._hear(message.events)
+            while self._must_schedule:
+                self._must_schedule = False
+                self._schedule()
+                if self.users is not None:
+                    self._ask_users(self.users)
+            if not self._ended:
+                self._conclude(message)
         except SystemExit as error:  # only a plug-in can have asked for that
             raise InvariantError(
                 f"the policy or the user model left by SystemExit({error})"
@@ -118,30 +127,21 @@ class DecisionProcess:
             if not isinstance(error, BatschedError):
                 error.add_note(f"at {self.now}")
             raise
+        return m.Message(self.now, self._reply)
 
-    def _answer(self, message: m.Message) -> m.Message:
-        now = message.now
-        self.now = now
-        self._reply = []
+    def _hear(self, events: list[m.Event]) -> None:
         arrived: list[m.JobSubmitted] = []
-        for event in message.events:
-            kind = type(event)
-            if kind is m.JobSubmitted:  # after all ends and users, wherever it stands
+        for event in events:
+            if type(event) is m.JobSubmitted:  # after all ends and users, wherever it stands
                 arrived.append(event)
-            elif kind in self._handlers:  # else it says nothing that the policy could use
-                self._handlers[kind](event)
+                continue
+            handler = self._handlers.get(type(event))
+            if handler is not None:  # else it says nothing that the policy could use
+                handler(event)
         if self.users is not None:
             self._ask_users(self.users)
         for event in arrived:
             self._submitted(event)
-        while self._must_schedule:
-            self._must_schedule = False
-            self._schedule()
-            if self.users is not None:
-                self._ask_users(self.users)
-        if not self._ended:
-            self._conclude(message)
-        return m.Message(now, self._reply)
 
     def _may_have_changed_nothing(self, message: m.Message) -> None:
         machine = self.machine
