@@ -15,7 +15,7 @@ from typing import Any
 from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
-from batsched_py.model.job import Job, JobState
+from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
@@ -379,7 +379,7 @@ class DecisionProcess:
 
     def _refuse_or_kill(self, decision: d.Decision) -> None:
         if isinstance(decision, d.Reject):
-            if decision.job.state is not JobState.WAITING:
+            if decision.job.state is not WAITING:
                 raise InvariantError(
                     f"job {decision.job.id} was rejected while {decision.job.state.value}"
                 )
@@ -398,7 +398,7 @@ class DecisionProcess:
                 f"{type(self.scheduler).__name__} started job {job.id} with a dilation: it must "
                 "say beforehand that it dilates"
             )
-        if job.state is JobState.WAITING:
+        if job.state is WAITING:
             self.queue.remove(job)  # before its size may change
         machine.start(job, self.now, decision.processors, decision.dilation, decision.transfer)
         self._jobs[placed_id(job.id)] = self._jobs.pop(job.id)
@@ -406,7 +406,7 @@ class DecisionProcess:
         self._reply += self._dilated.start(job, self.now, speed)
 
     def _refuse(self, job: Job) -> None:
-        job.state = JobState.ENDED
+        job.state = ENDED
         del self._jobs[job.id]
         if self._dilated is not None:
             self._dilated.forget(job.id)
@@ -415,7 +415,7 @@ class DecisionProcess:
         self._tell_users(job, REJECTED)
 
     def _kill(self, job: Job) -> None:
-        if job.state is not JobState.RUNNING:
+        if job.state is not RUNNING:
             raise InvariantError(f"job {job.id} was killed while {job.state.value}")
         running = job.id if job.id in self._jobs else placed_id(job.id)
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[running]))

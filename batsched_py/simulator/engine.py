@@ -14,7 +14,7 @@ from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import ExternalEvent, schedule_events
 from batsched_py.simulator.finished_jobs import FinishedJobs
-from batsched_py.simulator.jobs import JobRegistry, State
+from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
 from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
@@ -215,7 +215,7 @@ class Simulator:
         if unfinished:
             waiting = [job.description.id for job in unfinished]
             listening = self._stepwise.nb_waiting()
-            head = next((job for job in unfinished if job.state is State.SUBMITTED), None)
+            head = next((job for job in unfinished if job.state is SUBMITTED), None)
             told = jobs_wait(
                 waiting,
                 len(self.platform.hosts),
@@ -263,7 +263,7 @@ class _StaticJobs:
             self._energy.note_submission(now)
         while at < len(jobs) and jobs[at].description.submit_time <= now:
             job = jobs[at]
-            job.state = State.SUBMITTED
+            job.state = SUBMITTED
             events.append(self._registry.submission(job, now))
             at += 1
         self._next = at
