@@ -17,7 +17,6 @@ from batsched_py.commands.protocol.decision_process_options import ArgumentsFrom
 from batsched_py.commands.shared_options import seconds_to_wait, with_fields
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.platform.hosts import MASTER_HOST
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.setting_fields import setting_fields
 from batsched_py.support.signals import stop_signals
@@ -111,7 +110,7 @@ def simulator(
     ] = "out",
     master_host: Annotated[
         str, typer.Option("-m", "--master-host", help="The host that does not compute.")
-    ] = MASTER_HOST,
+    ] = "master_host",
     roles: Annotated[
         list[str] | None,
         typer.Option(
