@@ -82,17 +82,18 @@ class Decisions:
             self._pause(reply.now, reply, len(decisions))
         else:
             self.busy = False
-            self._settle()
+            if self._stepwise.in_use:
+                self._settle()
 
     def _pause(self, until: float, reply: m.Message, at: int) -> None:
         self.busy = True
-        self._settle()
+        if self._stepwise.in_use:
+            self._settle()
         self._agenda.at(until, partial(self.carry_out, reply, at))
 
     def _settle(self) -> None:
-        if self._stepwise.in_use:
-            self._stepwise.settle()
-            self._stepwise.tell_loads()
+        self._stepwise.settle()
+        self._stepwise.tell_loads()
 
     # Jobs ----------------------------------------------------------------------------------------
 

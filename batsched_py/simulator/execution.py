@@ -8,7 +8,7 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED
+from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED, SUCCESS
 from batsched_py.protocol.decision_checks import check_mapping
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.energy import Energy
@@ -97,7 +97,8 @@ class Execution:
         ):
             duration, return_code = walltime, -1
         job.finish_time = job.start_time + duration
-        job.return_code, job.final_state = return_code, final_state(return_code)
+        job.return_code = return_code
+        job.final_state = final_state(return_code) if return_code else SUCCESS
 
     def _is_simple(self, profile: Profile, decision: m.ExecuteJob) -> bool:
         """Tell whether a job's duration is known when it starts."""
