@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from itertools import islice
 from math import inf
 
 from batsched_py.errors import BudgetError
@@ -91,7 +90,7 @@ class SubmissionWatch:
             self._instant, self._left_at_once = now, self._most_at_once
         left = min(self._left_at_once, self._left)
         before = self._most_at_once - self._left_at_once
-        jobs = list(islice(jobs_due(users, now, before), left + 1))
+        jobs = jobs_due(users, now, before, left + 1)
         self._left_at_once -= len(jobs)
         self._left -= len(jobs)
         if len(jobs) <= left:

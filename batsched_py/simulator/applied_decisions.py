@@ -12,7 +12,7 @@ from batsched_py.protocol.batsim_jobs_columns import KILLED
 from batsched_py.protocol.decision_checks import check_metadata
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.execution import Execution
-from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
+from batsched_py.simulator.jobs import SUBMITTED, JobRegistry, SimulatedJob
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
@@ -82,17 +82,18 @@ class Decisions:
             self._pause(reply.now, reply, len(decisions))
         else:
             self.busy = False
-            self._settle()
+            if self._stepwise.in_use:
+                self._settle()
 
     def _pause(self, until: float, reply: m.Message, at: int) -> None:
         self.busy = True
-        self._settle()
+        if self._stepwise.in_use:
+            self._settle()
         self._agenda.at(until, partial(self.carry_out, reply, at))
 
     def _settle(self) -> None:
-        if self._stepwise.in_use:
-            self._stepwise.settle()
-            self._stepwise.tell_loads()
+        self._stepwise.settle()
+        self._stepwise.tell_loads()
 
     # Jobs ----------------------------------------------------------------------------------------
 
@@ -108,7 +109,7 @@ class Decisions:
             raise ProtocolError("KILL_JOB: the list of jobs is empty")
         jobs = [self._registry.known(job_id, "KILL_JOB") for job_id in decision.job_ids]
         for job in jobs:
-            if job.state is State.SUBMITTED:
+            if job.state is SUBMITTED:
                 raise ProtocolError(
                     f"KILL_JOB: job {job.description.id} does not run: it waits to be started"
                 )
