@@ -23,7 +23,7 @@ from batsched_py.simulator.jobs import (
 )
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.profiles import Composed, Profile
+from batsched_py.simulator.profiles import Composed
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import numbers, to_text
 
@@ -76,8 +76,9 @@ class Execution:
         job.state = RUNNING
         job.start_time = now
         self.any_started = True
-        if self._is_simple(job.profile, decision):
-            self._set_end(job)
+        duration = self._known_duration(job, decision)
+        if duration is not None:
+            self._set_end(job, duration)
         else:
             job.finish_time = inf
             self._stepwise.begin(job, _hosts(job, decision))
@@ -86,10 +87,10 @@ class Execution:
             end = self._agenda.at(job.finish_time, partial(self.complete, job))
             self._ends[job.description.id] = end
 
-    def _set_end(self, job: SimulatedJob) -> None:
-        """Find out when and how a job ends whose duration is known."""
+    def _set_end(self, job: SimulatedJob, duration: float) -> None:
+        """Set when and how a job ends that runs for ``duration`` (seconds) if it may."""
         profile, walltime = job.profile, job.description.walltime
-        duration, return_code = self._duration(job), profile.return_code
+        return_code = profile.return_code
         # A delay as long as the walltime counts as too long, a computation does not: so does
         # Batsim (of 13,096 such computations on KTH, 13,045 succeeded).
         if walltime is not None and (
@@ -100,20 +101,19 @@ class Execution:
         job.return_code = return_code
         job.final_state = final_state(return_code) if return_code else SUCCESS
 
-    def _is_simple(self, profile: Profile, decision: m.ExecuteJob) -> bool:
-        """Tell whether a job's duration is known when it starts."""
-        if profile.body is not None:
-            return False
-        if profile.delay is not None:
-            return True
+    def _known_duration(self, job: SimulatedJob, decision: m.ExecuteJob) -> float | None:
+        """Return how long a job would run (seconds), None where that is not known beforehand."""
+        profile, mapping = job.profile, decision.mapping
+        if profile.body is not None or profile.delay is not None:
+            return profile.delay
         if self._varying:
-            return False
-        mapping = decision.mapping
-        if mapping is None:
-            return True
-        # an executor on each machine, in whatever order
-        places = len(set(map(int, mapping.values())))
-        return places == len(mapping) == decision.alloc.bit_count()
+            return None
+        if mapping is not None:
+            # an executor on each machine, in whatever order
+            places = len(set(map(int, mapping.values())))
+            if not places == len(mapping) == decision.alloc.bit_count():
+                return None
+        return self._duration(job)
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
