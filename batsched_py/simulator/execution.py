@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -84,7 +83,7 @@ class Execution:
             self._stepwise.begin(job, _hosts(job, decision))
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
         if job.finish_time < inf:
-            end = self._agenda.at(job.finish_time, partial(self.complete, job))
+            end = self._agenda.at(job.finish_time, lambda: self.complete(job))
             self._ends[job.description.id] = end
 
     def _set_end(self, job: SimulatedJob, duration: float) -> None:
@@ -98,8 +97,9 @@ class Execution:
         ):
             duration, return_code = walltime, -1
         job.finish_time = job.start_time + duration
-        job.return_code = return_code
-        job.final_state = final_state(return_code) if return_code else SUCCESS
+        job.final_state = SUCCESS
+        if return_code:
+            job.return_code, job.final_state = return_code, final_state(return_code)
 
     def _known_duration(self, job: SimulatedJob, decision: m.ExecuteJob) -> float | None:
         """Return how long a job would run (seconds), None where that is not known beforehand."""
@@ -117,17 +117,17 @@ class Execution:
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
-        self._ends.pop(job.description.id, None)
+        job_id, now = job.description.id, job.finish_time
+        self._ends.pop(job_id, None)
         job.state = ENDED
-        now = job.finish_time
         self._machines.release(job.alloc, now)
         if self._energy is not None:
-            job.consumed_energy = self._energy.job_ends(job.description.id, job.alloc, now)
+            job.consumed_energy = self._energy.job_ends(job_id, job.alloc, now)
         self.finished.append(job)
         return [
             m.JobCompleted(
                 timestamp=now,
-                job_id=job.description.id,
+                job_id=job_id,
                 job_state=job.final_state,
                 return_code=job.return_code,
                 alloc=job.alloc,
