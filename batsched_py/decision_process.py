@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf, isfinite
+from types import GeneratorType
 from typing import Any
 
 from batsched_py.errors import BatschedError, InvariantError, ProtocolError
@@ -224,7 +225,8 @@ class DecisionProcess:
         self.machine.end(job)
         self.nb_running -= 1
         self._must_schedule = True
-        self._tell_users(job, event.job_state)
+        if self.users is not None:
+            self._tell_users(job, event.job_state)
 
     # Users -----------------------------------------------------------------------------------
 
@@ -352,21 +354,12 @@ class DecisionProcess:
         decision = None
         nb_repeatable = 0  # starts and rejections are no more than jobs
         try:
-            decisions = given(
-                self.scheduler.schedule(now, queue, machine), self.scheduler, "schedule"
-            )
+            decisions = self.scheduler.schedule(now, queue, machine)
+            if type(decisions) is not GeneratorType:
+                decisions = given(decisions, self.scheduler, "schedule")
             for decision in decisions:
                 if isinstance(decision, d.Start):
-                    job = decision.job
-                    self.nb_running += 1
-                    if decision.dilation != 1 or decision.transfer:
-                        self._start_dilated(decision)
-                        continue
-                    alloc = machine.start(job, now, decision.processors)
-                    queue.remove(job)
-                    self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
-                    if self._dilated is not None:
-                        self._dilated.forget(job.id)
+                    self._start(decision)
                     continue
                 nb_repeatable += not isinstance(decision, d.Reject)
                 if nb_repeatable > self._most_decisions:
@@ -396,6 +389,18 @@ class DecisionProcess:
             self._kill(decision.job)
         else:
             raise no_decision(self.scheduler, decision)
+
+    def _start(self, decision: d.Start) -> None:
+        job = decision.job
+        self.nb_running += 1
+        if decision.dilation != 1 or decision.transfer:
+            self._start_dilated(decision)
+            return
+        alloc = self.machine.start(job, self.now, decision.processors)
+        self.queue.remove(job)
+        self._reply.append(m.ExecuteJob(timestamp=self.now, job_id=job.id, alloc=alloc))
+        if self._dilated is not None:
+            self._dilated.forget(job.id)
 
     def _start_dilated(self, decision: d.Start) -> None:
         """Start a job that runs longer where it is placed, in a form of its own."""

@@ -59,8 +59,7 @@ class Decisions:
         decisions, now = reply.events, self._agenda.now
         at = first
         try:
-            for at in range(first, len(decisions)):
-                decision = decisions[at]
+            for decision in decisions[first:] if first else decisions:
                 if decision.timestamp > reply.now:
                     raise ProtocolError(
                         f"{decision.tag} at {decision.timestamp} is later than the reply's now, "
@@ -73,6 +72,7 @@ class Decisions:
                 if handler is None:
                     raise ProtocolError(f"{decision.tag} is no decision of a scheduler")
                 handler(decision)
+                at += 1
         except ProtocolError as error:
             raise ProtocolError(
                 f"{error} (event {at + 1} of {len(decisions)} in the reply, carried out at "

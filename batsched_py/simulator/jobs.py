@@ -165,7 +165,8 @@ class JobRegistry:
                 job_id = event.job_id
                 job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
                 job.state = FORGOTTEN
-                job.messages = None
+                if job.messages is not None:
+                    job.messages = None
                 if self._releases:
                     self._release(job_id, job)
         if self._dynamic:
