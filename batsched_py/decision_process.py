@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf, isfinite
+from types import GeneratorType
 from typing import Any
 
 from batsched_py.errors import BatschedError, InvariantError, ProtocolError
@@ -82,6 +83,9 @@ class DecisionProcess:
         self._submissions = SubmissionWatch(budgets, nb_recorded)
         self._most_decisions = budgets.decisions
         self._of_users: dict[str, WorkloadJob] = {}
+        self._users_due = inf
+        """When the users submit next, unless they were told something since they said so."""
+        self._users_told = users is not None
         self._registered = UsedNames()
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._call_times: set[float] = set()
@@ -108,8 +112,17 @@ class DecisionProcess:
         it must be, :class:`InvariantError` when policy or users err, and :class:`BudgetError` when
         there seems to be no end of what they do.
         """
+        self.now = message.now
+        self._reply = []
         try:
-            return self._answer(message)
+            self._hear(message.events)
+            while self._must_schedule:
+                self._must_schedule = False
+                self._schedule()
+                if self._users_told and self.users is not None:  # it rejected a job of theirs
+                    self._ask_users(self.users)
+            if not self._ended:
+                self._conclude(message)
         except SystemExit as error:  # only a plug-in can have asked for that
             raise InvariantError(
                 f"the policy or the user model left by SystemExit({error})"
@@ -118,30 +131,21 @@ class DecisionProcess:
             if not isinstance(error, BatschedError):
                 error.add_note(f"at {self.now}")
             raise
+        return m.Message(self.now, self._reply)
 
-    def _answer(self, message: m.Message) -> m.Message:
-        now = message.now
-        self.now = now
-        self._reply = []
+    def _hear(self, events: list[m.Event]) -> None:
         arrived: list[m.JobSubmitted] = []
-        for event in message.events:
-            kind = type(event)
-            if kind is m.JobSubmitted:  # after all ends and users, wherever it stands
+        for event in events:
+            if type(event) is m.JobSubmitted:  # after all ends and users, wherever it stands
                 arrived.append(event)
-            elif kind in self._handlers:  # else it says nothing that the policy could use
-                self._handlers[kind](event)
+                continue
+            handler = self._handlers.get(type(event))
+            if handler is not None:  # else it says nothing that the policy could use
+                handler(event)
         if self.users is not None:
             self._ask_users(self.users)
         for event in arrived:
             self._submitted(event)
-        while self._must_schedule:
-            self._must_schedule = False
-            self._schedule()
-            if self.users is not None:
-                self._ask_users(self.users)
-        if not self._ended:
-            self._conclude(message)
-        return m.Message(now, self._reply)
 
     def _may_have_changed_nothing(self, message: m.Message) -> None:
         machine = self.machine
@@ -221,18 +225,22 @@ class DecisionProcess:
         self.machine.end(job)
         self.nb_running -= 1
         self._must_schedule = True
-        self._tell_users(job, event.job_state)
+        if self.users is not None:
+            self._tell_users(job, event.job_state)
 
     # Users -----------------------------------------------------------------------------------
 
     def _ask_users(self, users: UserModel) -> None:
         now = self.now
-        while next_due(users) <= now:
+        if self._users_told:
+            self._users_told, self._users_due = False, next_due(users)
+        while self._users_due <= now:
             jobs = self._submissions.jobs_due(users, now)
             if self._random is not None:
                 self._random.shuffle(jobs)
             for job in jobs:
                 self._register(job, users)
+            self._users_told, self._users_due = False, next_due(users)
 
     def _register(self, job: WorkloadJob, users: UserModel) -> None:
         now = self.now
@@ -275,6 +283,7 @@ class DecisionProcess:
             start = job.start_time if job.start_time < inf else None
             ended = EndedJob(submitted, job.submit_time, start, self.now)
             self.users.job_ended(self.now, ended, state)
+            self._users_told = True
 
     def _conclude(self, message: m.Message) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
@@ -282,7 +291,7 @@ class DecisionProcess:
             self._nb_jobs_before = self._nb_jobs
         elif not message.events or type(message.events[-1]) is not m.JobCompleted:
             self._may_have_changed_nothing(message)
-        due = inf if self.users is None else next_due(self.users)
+        due = self._users_due
         if due < inf:
             if not self._calls or due < self._calls[0]:
                 self._call_at(due)
@@ -345,21 +354,12 @@ class DecisionProcess:
         decision = None
         nb_repeatable = 0  # starts and rejections are no more than jobs
         try:
-            decisions = given(
-                self.scheduler.schedule(now, queue, machine), self.scheduler, "schedule"
-            )
+            decisions = self.scheduler.schedule(now, queue, machine)
+            if type(decisions) is not GeneratorType:
+                decisions = given(decisions, self.scheduler, "schedule")
             for decision in decisions:
                 if isinstance(decision, d.Start):
-                    job = decision.job
-                    self.nb_running += 1
-                    if decision.dilation != 1 or decision.transfer:
-                        self._start_dilated(decision)
-                        continue
-                    alloc = machine.start(job, now, decision.processors)
-                    queue.remove(job)
-                    self._reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=alloc))
-                    if self._dilated is not None:
-                        self._dilated.forget(job.id)
+                    self._start(decision)
                     continue
                 nb_repeatable += not isinstance(decision, d.Reject)
                 if nb_repeatable > self._most_decisions:
@@ -389,6 +389,18 @@ class DecisionProcess:
             self._kill(decision.job)
         else:
             raise no_decision(self.scheduler, decision)
+
+    def _start(self, decision: d.Start) -> None:
+        job = decision.job
+        self.nb_running += 1
+        if decision.dilation != 1 or decision.transfer:
+            self._start_dilated(decision)
+            return
+        alloc = self.machine.start(job, self.now, decision.processors)
+        self.queue.remove(job)
+        self._reply.append(m.ExecuteJob(timestamp=self.now, job_id=job.id, alloc=alloc))
+        if self._dilated is not None:
+            self._dilated.forget(job.id)
 
     def _start_dilated(self, decision: d.Start) -> None:
         """Start a job that runs longer where it is placed, in a form of its own."""

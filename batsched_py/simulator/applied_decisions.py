@@ -59,8 +59,7 @@ class Decisions:
         decisions, now = reply.events, self._agenda.now
         at = first
         try:
-            for at in range(first, len(decisions)):
-                decision = decisions[at]
+            for decision in decisions[first:] if first else decisions:
                 if decision.timestamp > reply.now:
                     raise ProtocolError(
                         f"{decision.tag} at {decision.timestamp} is later than the reply's now, "
@@ -73,6 +72,7 @@ class Decisions:
                 if handler is None:
                     raise ProtocolError(f"{decision.tag} is no decision of a scheduler")
                 handler(decision)
+                at += 1
         except ProtocolError as error:
             raise ProtocolError(
                 f"{error} (event {at + 1} of {len(decisions)} in the reply, carried out at "
@@ -82,17 +82,18 @@ class Decisions:
             self._pause(reply.now, reply, len(decisions))
         else:
             self.busy = False
-            self._settle()
+            if self._stepwise.in_use:
+                self._settle()
 
     def _pause(self, until: float, reply: m.Message, at: int) -> None:
         self.busy = True
-        self._settle()
+        if self._stepwise.in_use:
+            self._settle()
         self._agenda.at(until, partial(self.carry_out, reply, at))
 
     def _settle(self) -> None:
-        if self._stepwise.in_use:
-            self._stepwise.settle()
-            self._stepwise.tell_loads()
+        self._stepwise.settle()
+        self._stepwise.tell_loads()
 
     # Jobs ----------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from batsched_py.protocol.dilated_jobs import is_placed, is_replaced, original_i
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
 from batsched_py.simulator.profiles import Profile
+from batsched_py.support.processor_sets import ProcessorSet
 
 _LEAST = np.longdouble(str(LEAST_EXECUTION_TIME))
 _UNKNOWN = Profile(None)
@@ -60,7 +61,7 @@ class EndedJobs(DescribedJobs, dict=True):
 
     start_time: list[float]
     finish_time: list[float]
-    alloc: list[int]
+    alloc: list[ProcessorSet]
     final_state: list[str]
     return_code: list[int]
     metadata: list[str]
@@ -134,7 +135,7 @@ class EndedJobs(DescribedJobs, dict=True):
     @cached_property
     def nb_processors(self) -> Column:
         """Processors that the job got; 0 if it was rejected."""
-        return np.array([alloc.bit_count() for alloc in self.alloc], dtype=np.float64)
+        return np.array([alloc.size for alloc in self.alloc], dtype=np.float64)
 
     def of_ran(self, values: list[float]) -> Column:
         """Return one of the lists as a column, nan of jobs that were rejected."""

@@ -21,6 +21,7 @@ from batsched_py.simulator.profiles import (
     parse_registered,
 )
 from batsched_py.support.name_set import UsedNames
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 
@@ -48,7 +49,7 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     state: State = STATIC
     start_time: float = 0.0
     finish_time: float = 0.0
-    alloc: int = 0
+    alloc: ProcessorSet = NO_PROCESSORS
     final_state: str = ""
     return_code: int = 0
     metadata: str = ""
@@ -149,26 +150,33 @@ class JobRegistry:
             raise ProtocolError(f"{doing}: job {job_id} is {job.state.value}")
         return job
 
-    def forget(self, job_id: str) -> None:
-        """Forget a job of whose end the scheduler was told, and its profile."""
-        job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
-        job.state = FORGOTTEN
-        job.messages = None
-        if self._releases:
-            self._release(job_id, job)
+    def told(self, events: list[m.Event]) -> None:
+        """Forget the jobs of whose ends the scheduler was told by a message, and their profiles.
+
+        The profiles of jobs that it had rejected before are released too, and registration is
+        reopened if it asked for that.
+        """
+        if self._rejected:
+            for job_id, job in self._rejected:
+                self._release(job_id, job)
+            self._rejected.clear()
+        for event in events:
+            if type(event) is m.JobCompleted:
+                job_id = event.job_id
+                job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
+                job.state = FORGOTTEN
+                if job.messages is not None:
+                    job.messages = None
+                if self._releases:
+                    self._release(job_id, job)
+        if self._dynamic:
+            self.registration.message_begins()
 
     def forget_rejected(self, job_id: str) -> None:
         """Forget a job that was rejected; its profile stays until the next message."""
         job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
         if self._releases:
             self._rejected.append((job_id, job))
-
-    def release_rejected(self) -> None:
-        """Release the profiles of jobs that were rejected, since there is a message again."""
-        if self._rejected:
-            for job_id, job in self._rejected:
-                self._release(job_id, job)
-            self._rejected.clear()
 
     def _release(self, job_id: str, job: SimulatedJob) -> None:
         workload = job_id.partition("!")[0]
