@@ -89,7 +89,7 @@ class DecisionProcess:
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._call_times: set[float] = set()
         """The same times, to find one."""
-        self._config: dict[str, Any] = {}
+        self._reuses_profiles = False
         self._profiles: set[str] = set()
         """Those registered to be used again: as many as users have different ones."""
         self._registering = False
@@ -166,7 +166,7 @@ class DecisionProcess:
         self.machine = Machine(event.nb_compute_resources, self.sites)
         if event.config.get("exact-times"):
             self._six_decimals = False  # the embedded simulator says all digits
-        self._config = config = event.config
+        config = event.config
         if config.get("redis-enabled"):
             raise ProtocolError(
                 "Batsim keeps its jobs in redis, which is not read here: start it without "
@@ -174,6 +174,7 @@ class DecisionProcess:
             )
         # Without users there is nothing to register, which Batsim must be told too.
         self._registering = bool(config.get("dynamic-jobs-enabled"))
+        self._reuses_profiles = bool(config.get("profile-reuse-enabled"))
         if self.users is not None and not self._registering:
             raise ProtocolError(
                 "users who react submit jobs dynamically: start Batsim with --enable-dynamic-jobs"
@@ -185,10 +186,9 @@ class DecisionProcess:
                     f"{type(self.scheduler).__name__} lets jobs run longer in some places, in a "
                     "form that is registered then: start Batsim with --enable-dynamic-jobs"
                 )
-            reuse = bool(config.get("profile-reuse-enabled"))
             self._dilated = DilatedJobs(
                 event.profiles,
-                reuse=reuse,
+                reuse=self._reuses_profiles,
                 speed_factor=self._speed_factor,
                 six_decimals=self._six_decimals,
             )
@@ -224,21 +224,22 @@ class DecisionProcess:
         self.machine.end(job)
         self.nb_running -= 1
         self._must_schedule = True
-        self._tell_users(job, event.job_state)
+        if job.id in self._of_users:
+            self._tell_users(job, event.job_state)
 
     # Users -----------------------------------------------------------------------------------
 
     def _ask_users(self, users: UserModel) -> None:
         now = self.now
-        if self._users_told:
-            self._users_told, self._users_due = False, next_due(users)
-        while self._users_due <= now:
+        due = next_due(users) if self._users_told else self._users_due
+        while due <= now:
             jobs = self._submissions.jobs_due(users, now)
             if self._random is not None:
                 self._random.shuffle(jobs)
             for job in jobs:
                 self._register(job, users)
-            self._users_told, self._users_due = False, next_due(users)
+            due = next_due(users)
+        self._users_due, self._users_told = due, False
 
     def _register(self, job: WorkloadJob, users: UserModel) -> None:
         now = self.now
@@ -247,7 +248,7 @@ class DecisionProcess:
             raise InvariantError(f"users submitted job {job.id} twice")
         profile = job.profile
         new = True
-        if self._config.get("profile-reuse-enabled"):
+        if self._reuses_profiles:
             new = profile not in self._profiles
             self._profiles.add(profile)
         else:  # Batsim forgets a profile with its first job
