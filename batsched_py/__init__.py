@@ -22,25 +22,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from batsched_py.errors import BatschedError
-from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
-from batsched_py.model.job import Job, JobState
-from batsched_py.model.machine import Machine, Site
-from batsched_py.model.policy import (
-    CountingScheduler,
-    DilatingScheduler,
-    ExplainingScheduler,
-    ObservedScheduler,
-    Scheduler,
-)
-from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.timeline import Timeline
-from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.support.lazy_names import lazy_names
-from batsched_py.workload.workload import Workload, WorkloadJob
 
 if TYPE_CHECKING:
+    from batsched_py.errors import BatschedError
+    from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
+    from batsched_py.model.job import Job, JobState
+    from batsched_py.model.machine import Machine, Site
+    from batsched_py.model.policy import (
+        CountingScheduler,
+        DilatingScheduler,
+        ExplainingScheduler,
+        ObservedScheduler,
+        Scheduler,
+    )
+    from batsched_py.model.queue import WaitingQueue
+    from batsched_py.model.timeline import Timeline
     from batsched_py.model.user_model import EndedJob, UserModel
+    from batsched_py.model.waiting_reason import WaitingReason
     from batsched_py.report.comparing.campaigns import compare_campaigns
     from batsched_py.report.comparing.runs import RunComparison, compare_runs
     from batsched_py.run.result import Result
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from batsched_py.workload.conversion_rules import Rules, make_rules
     from batsched_py.workload.load import load_workload
     from batsched_py.workload.log_archive import find_log
+    from batsched_py.workload.workload import Workload, WorkloadJob
 
 __all__ = [
     "BatschedError",
@@ -85,12 +85,21 @@ __all__ = [
     "simulate",
 ]
 
-# Imported when asked for: a policy file needs neither the simulator nor numpy.
+# Imported when asked for: a policy file needs neither the simulator nor numpy, a help nothing.
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "batsched_py.errors": "BatschedError",
+            "batsched_py.model.decisions": "CallMeLater Decision Kill Reject Start",
+            "batsched_py.model.job": "Job JobState",
+            "batsched_py.model.machine": "Machine Site",
+            "batsched_py.model.policy": "CountingScheduler DilatingScheduler ExplainingScheduler "
+            "ObservedScheduler Scheduler",
+            "batsched_py.model.queue": "WaitingQueue",
+            "batsched_py.model.timeline": "Timeline",
             "batsched_py.model.user_model": "EndedJob UserModel",
+            "batsched_py.model.waiting_reason": "WaitingReason",
             "batsched_py.report.comparing.campaigns": "compare_campaigns",
             "batsched_py.report.comparing.runs": "RunComparison compare_runs",
             "batsched_py.run.result": "Result",
@@ -99,5 +108,6 @@ if not TYPE_CHECKING:
             "batsched_py.workload.conversion_rules": "Rules make_rules",
             "batsched_py.workload.load": "load_workload",
             "batsched_py.workload.log_archive": "find_log",
+            "batsched_py.workload.workload": "Workload WorkloadJob",
         },
     )

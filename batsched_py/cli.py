@@ -1,9 +1,9 @@
-"""The command ``batsched-py``: finds its subcommands as plug-ins and turns errors into one line.
+"""The command ``batsched-py``: finds its subcommands and turns errors into one line.
 
-A subcommand is an entry point of the group ``batsched_py.commands``: a function with Typer
-annotations, or a ``typer.Typer`` with subcommands of its own. It is imported only when it is
-called, so that a simulation does not wait for the libraries of a figure; what the list of commands
-says of it is read from its source.
+A subcommand is a function with Typer annotations, or a ``typer.Typer`` with subcommands of its own:
+one of :data:`PLACES`, or an entry point of the group ``batsched_py.commands``. It is imported only
+when it is called, so that a simulation does not wait for the libraries of a figure; what the list
+of commands says of it is read from its source.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sys
 import traceback
 from collections.abc import Mapping
 from functools import cache, partial
-from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated, Any, NoReturn
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -22,6 +22,28 @@ from typer.core import TyperGroup
 from batsched_py.errors import BatschedError, InterruptedByUser
 from batsched_py.support.terminal_text import flush, message_line, say, standard_streams
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+COMMANDS = "batsched_py.commands"
+PLACES = {
+    "campaign": f"{COMMANDS}.campaign:campaign",
+    "compare": f"{COMMANDS}.compare:compare",
+    "convert": f"{COMMANDS}.logs.convert:convert",
+    "explain": f"{COMMANDS}.explain:explain",
+    "info": f"{COMMANDS}.logs.info:info",
+    "list": f"{COMMANDS}.list:list_plugins",
+    "logs": f"{COMMANDS}.logs.fetch:logs",
+    "metrics": f"{COMMANDS}.metrics:metrics",
+    "optimum": f"{COMMANDS}.optimum:optimum",
+    "replay": f"{COMMANDS}.protocol.replay:replay",
+    "report": f"{COMMANDS}.report:report",
+    "sample-log": f"{COMMANDS}.logs.sample_log:sample_log",
+    "serve": f"{COMMANDS}.protocol.serve:app",
+    "simulate": f"{COMMANDS}.simulate:simulate",
+    "simulator": f"{COMMANDS}.protocol.simulator:app",
+}
+"""The commands of this package, which are found without a look at what is installed."""
 GROUPS = {
     "Start here": ("simulate", "report", "list", "campaign"),
     "What a run says": ("metrics", "compare", "explain", "optimum"),
@@ -30,7 +52,6 @@ GROUPS = {
     "Batsim, and schedulers in other programs": ("serve", "simulator", "replay"),
 }
 """The commands in the order of their list; those of other packages come after these."""
-COMMANDS = "batsched_py.commands"
 TRACEBACK = "BATSCHED_TRACEBACK"
 """Variable of the environment: if set, unexpected errors show where they come from."""
 
@@ -62,10 +83,9 @@ class _LazyCommands(TyperGroup):
                 )
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        entry = _commands().get(cmd_name)
-        if entry is None:
+        loaded = _loaded(cmd_name)
+        if loaded is None:
             return None
-        loaded = entry.load()
         if not isinstance(loaded, typer.Typer):
             from batsched_py.commands.help_text import CommandHelp
 
@@ -79,7 +99,22 @@ class _LazyCommands(TyperGroup):
 
 @cache
 def _commands() -> Mapping[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=COMMANDS)}
+    """Return the commands by name, with those of other packages."""
+    from importlib.metadata import EntryPoint
+
+    from batsched_py.support.entry_points import entry_points_of
+
+    places = {name: EntryPoint(name, place, COMMANDS) for name, place in PLACES.items()}
+    return {**entry_points_of(COMMANDS), **places}
+
+
+def _loaded(name: str) -> Any:
+    """Return the function or application that is a command; None if there is no such command."""
+    if name in PLACES:
+        module, _, attribute = PLACES[name].partition(":")
+        return getattr(import_module(module), attribute)
+    entry = _commands().get(name)
+    return None if entry is None else entry.load()
 
 
 def _grouped(commands: Mapping[str, EntryPoint]) -> dict[str, list[str]]:

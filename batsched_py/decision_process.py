@@ -15,7 +15,7 @@ from typing import Any
 from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
-from batsched_py.model.job import Job, JobState
+from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
@@ -111,8 +111,17 @@ class DecisionProcess:
         it must be, :class:`InvariantError` when policy or users err, and :class:`BudgetError` when
         there seems to be no end of what they do.
         """
+        self.now = message.now
+        self._reply = []
         try:
-            return self._answer(message)
+            self._hear(message.events)
+            while self._must_schedule:
+                self._must_schedule = False
+                self._schedule()
+                if self._users_told and self.users is not None:  # it rejected a job of theirs
+                    self._ask_users(self.users)
+            if not self._ended:
+                self._conclude(message)
         except SystemExit as error:  # only a plug-in can have asked for that
             raise InvariantError(
                 f"the policy or the user model left by SystemExit({error})"
@@ -121,30 +130,21 @@ class DecisionProcess:
             if not isinstance(error, BatschedError):
                 error.add_note(f"at {self.now}")
             raise
+        return m.Message(self.now, self._reply)
 
-    def _answer(self, message: m.Message) -> m.Message:
-        now = message.now
-        self.now = now
-        self._reply = []
+    def _hear(self, events: list[m.Event]) -> None:
         arrived: list[m.JobSubmitted] = []
-        for event in message.events:
-            kind = type(event)
-            if kind is m.JobSubmitted:  # after all ends and users, wherever it stands
+        for event in events:
+            if type(event) is m.JobSubmitted:  # after all ends and users, wherever it stands
                 arrived.append(event)
-            elif kind in self._handlers:  # else it says nothing that the policy could use
-                self._handlers[kind](event)
+                continue
+            handler = self._handlers.get(type(event))
+            if handler is not None:  # else it says nothing that the policy could use
+                handler(event)
         if self.users is not None:
             self._ask_users(self.users)
         for event in arrived:
             self._submitted(event)
-        while self._must_schedule:
-            self._must_schedule = False
-            self._schedule()
-            if self._users_told and self.users is not None:  # it rejected a job of theirs
-                self._ask_users(self.users)
-        if not self._ended:
-            self._conclude(message)
-        return m.Message(now, self._reply)
 
     def _may_have_changed_nothing(self, message: m.Message) -> None:
         machine = self.machine
@@ -387,7 +387,7 @@ class DecisionProcess:
 
     def _refuse_or_kill(self, decision: d.Decision) -> None:
         if isinstance(decision, d.Reject):
-            if decision.job.state is not JobState.WAITING:
+            if decision.job.state is not WAITING:
                 raise InvariantError(
                     f"job {decision.job.id} was rejected while {decision.job.state.value}"
                 )
@@ -406,7 +406,7 @@ class DecisionProcess:
                 f"{type(self.scheduler).__name__} started job {job.id} with a dilation: it must "
                 "say beforehand that it dilates"
             )
-        if job.state is JobState.WAITING:
+        if job.state is WAITING:
             self.queue.remove(job)  # before its size may change
         machine.start(job, self.now, decision.processors, decision.dilation, decision.transfer)
         self._jobs[placed_id(job.id)] = self._jobs.pop(job.id)
@@ -414,7 +414,7 @@ class DecisionProcess:
         self._reply += self._dilated.start(job, self.now, speed)
 
     def _refuse(self, job: Job) -> None:
-        job.state = JobState.ENDED
+        job.state = ENDED
         del self._jobs[job.id]
         if self._dilated is not None:
             self._dilated.forget(job.id)
@@ -423,7 +423,7 @@ class DecisionProcess:
         self._tell_users(job, REJECTED)
 
     def _kill(self, job: Job) -> None:
-        if job.state is not JobState.RUNNING:
+        if job.state is not RUNNING:
             raise InvariantError(f"job {job.id} was killed while {job.state.value}")
         running = job.id if job.id in self._jobs else placed_id(job.id)
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[running]))

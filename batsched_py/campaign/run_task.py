@@ -30,7 +30,7 @@ from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.run.simulate import Loaded, at_sites, execute, load
 from batsched_py.support.code_places import described
 from batsched_py.support.file_digest import digest
-from batsched_py.support.plugins import load_file
+from batsched_py.support.plugin_files import load_file
 
 Files = dict[str, bytes]
 """The files of a run: name to content."""

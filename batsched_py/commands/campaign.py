@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.settings import check_outside
@@ -23,6 +21,8 @@ _SHOWN = 10
 """Failures that are printed."""
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from batsched_py.campaign.campaign_file import Campaign
     from batsched_py.campaign.finished_runs import RunState
     from batsched_py.campaign.preparation import PreparedRun
@@ -86,6 +86,7 @@ def campaign(
 
     A run is named by all that determines it: a second call continues where the first stopped.
     """
+    from batsched_py.campaign.campaign_file import find_campaign, read_campaign
     from batsched_py.campaign.campaign_folder import check_folder, store
     from batsched_py.campaign.preparation import PreparedRun, nb_other_folders, prepare
 
@@ -100,6 +101,8 @@ def campaign(
     runs = prepare(spec, folder, log_dir or [])
     for note in spec.notes:
         say(f"note: {note}")
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor() as readers:  # most of the time goes into digests, which run beside
         there = list(readers.map(PreparedRun.state, runs))
     states = {run.folder: state for run, state in zip(runs, there, strict=True)}

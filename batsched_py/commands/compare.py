@@ -13,7 +13,6 @@ from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.file_readers import is_folder
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.spreadsheet_cells import csv_of
 from batsched_py.support.terminal_text import console, print_exactly
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ def compare(
     if as_json:
         _print_json(compared, tables)
     elif csv is not None:
+        from batsched_py.support.spreadsheet_cells import csv_of
+
         print_exactly(csv_of(tables[csv]), end="")
     else:
         _show(report, compared.identical)
@@ -142,6 +143,7 @@ def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
     """Write the page, the files of the report, and the whole tables; return how many files."""
     from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
     from batsched_py.report.forms.html_page import page
+    from batsched_py.support.spreadsheet_cells import csv_of
 
     written = write_files(report, out / FOLDER)
     for name, frame in whole.items():

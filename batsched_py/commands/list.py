@@ -11,7 +11,6 @@ import typer
 from batsched_py.support import plugins
 from batsched_py.support.plugin_descriptions import REPLAY, description
 from batsched_py.support.text_table import print_pairs, print_table
-from batsched_py.support.trusted_code import remember
 
 _FLAGS = {plugins.SCHEDULERS: ("--scheduler", "-O"), plugins.USERS: ("--users", "-U")}
 _OWN = "A class of your own is given as path/to/file.py:Class."
@@ -36,9 +35,11 @@ def list_plugins(
 def _group_of(name: str) -> str:
     if name == plugins.RIGID or name in plugins.names(plugins.USERS):
         return plugins.USERS
-    of_file = plugins.load_file(name) if plugins.names_file(name) else None
-    is_policy = of_file is None or hasattr(of_file, "schedule")
-    return plugins.SCHEDULERS if is_policy else plugins.USERS
+    if not plugins.names_file(name):
+        return plugins.SCHEDULERS
+    from batsched_py.support.plugin_files import load_file
+
+    return plugins.SCHEDULERS if hasattr(load_file(name), "schedule") else plugins.USERS
 
 
 def list_users() -> None:
@@ -62,6 +63,8 @@ def show_plugin(group: str, name: str) -> None:
     if name == plugins.RIGID and group == plugins.USERS:
         print(REPLAY)
         return
+    from batsched_py.support.trusted_code import remember
+
     remember(name)
     plugin = plugins.load(group, name)
     use, flag = _FLAGS[group]

@@ -9,12 +9,10 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.optimum import step_study as study
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.option_values import parse_options
 from batsched_py.support.signals import stop_signals
 from batsched_py.workload.conversion_rules import Rules, describe
-from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 
 
@@ -61,7 +59,7 @@ def optimum(
             metavar="auto|exact|SECONDS",
             help="Time axis of the solver: minutes by the size of the step, exact, or seconds.",
         ),
-    ] = study.AUTO,
+    ] = "auto",
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
@@ -70,6 +68,9 @@ def optimum(
     dynP is simulated as it is; the optimal plans are only compared. PREFIX_optimum.csv has a row
     for each step, also if it is interrupted. The jobs of Streit's thesis are those of --rules dynp.
     """
+    from batsched_py.optimum import step_study as study
+    from batsched_py.workload.load import load_workload
+
     selection = study.Selection(
         steps=steps,
         from_time=from_time,

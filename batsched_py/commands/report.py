@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import make_folder_of, say_replaced
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.signals import stop_signals
 from batsched_py.support.terminal_text import say
-from batsched_py.support.trusted_code import remember
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -71,6 +69,8 @@ def report(
     with this program, you ran it before, or you name it here.
     """
     if by is not None:
+        from batsched_py.support.trusted_code import remember
+
         remember(by)
     if serve:
         if output is not None:
@@ -83,6 +83,7 @@ def report(
 
 
 def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None) -> None:
+    from batsched_py.campaign.campaign_file import STORED
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.report.campaign_report import report_of
     from batsched_py.report.forms.export_files import PAGE, files_of
@@ -128,6 +129,7 @@ def _say_left_out(results: CampaignResults, by: str | None) -> None:
 
 def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     """Write the page of one run."""
+    from batsched_py.campaign.campaign_file import STORED
     from batsched_py.report.forms.html_page import page
     from batsched_py.report.one_run import OneRun, run_report
     from batsched_py.run.stored_run import jobs_file

@@ -15,7 +15,6 @@ from batsched_py.run.settings import BACK_END, Run, Settings, check_outside
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
 from batsched_py.support.signals import stop_signals
 from batsched_py.support.terminal_text import one_line, say
-from batsched_py.support.trusted_code import remember
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import describe
 from batsched_py.workload.log_archive import find_log
@@ -72,6 +71,7 @@ def simulate(
     """
     from batsched_py.results.swf_export import write_result_log
     from batsched_py.run.simulate import check
+    from batsched_py.support.trusted_code import remember
     from batsched_py.workload.load import size_of_machine
 
     if prefix.endswith("/"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -160,14 +161,14 @@ def per_user(
     All are over :attr:`JobTable.only_measured`: none is about the machine as a whole.
     """
     table = table.only_measured
-    rows: dict[str, list[int]] = {}
-    for row, user in enumerate(table.user):
-        rows.setdefault(user, []).append(row)
-    rows.pop("", None)
-    result = {}
-    for user, of_user in rows.items():
-        result[user] = _of_part(table.select(np.asarray(of_user)), names)
-    return result
+    order = np.argsort(table.user_number, kind="stable")
+    numbers, by_user = table.user_number[order], table.select(order)
+    nb_users = 1 + int(table.user_number.max(initial=-1))
+    begins = np.searchsorted(numbers, np.arange(nb_users + 1)).tolist()
+    return {
+        by_user.user[begin]: _of_part(by_user.select(slice(begin, end)), names)
+        for begin, end in pairwise(begins)
+    }
 
 
 def per_site(

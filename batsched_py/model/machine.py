@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
-from batsched_py.model.job import Job, JobState
+from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.timeline import Timeline
 from batsched_py.support.processor_sets import from_procset, lowest, to_procset, to_text
 from batsched_py.workload.sites import SiteDescription
@@ -168,7 +168,7 @@ class Machine(Site):
         Returns the processors as a bitmask. Raises :class:`InvariantError` for a job that is not
         waiting, for processors that are not free, and where their number is not the job's size.
         """
-        if job.state is not JobState.WAITING:
+        if job.state is not WAITING:
             raise InvariantError(f"job {job.id} was started while {job.state.value}")
         free = self.free_processors
         if processors is None:
@@ -196,7 +196,7 @@ class Machine(Site):
             job.expected_end = now + job.lasts(dilation, transfer)
         else:
             job.expected_end = now + job.estimate
-        job.state = JobState.RUNNING
+        job.state = RUNNING
         job.start_time = now
         job.processors = processors
         self.free_processors = free & ~processors
@@ -209,9 +209,9 @@ class Machine(Site):
 
     def end(self, job: Job) -> None:
         """Free the processors of ``job``, which runs; raises :class:`InvariantError` if not."""
-        if job.state is not JobState.RUNNING:
+        if job.state is not RUNNING:
             raise InvariantError(f"job {job.id} ended while {job.state.value}")
-        job.state = JobState.ENDED
+        job.state = ENDED
         self.nb_ended += 1
         self._give_back(job, job.processors, job.size)
         for site in self._parts:

@@ -13,7 +13,7 @@ from batsched_py.errors import PluginError
 from batsched_py.report.campaign_axes import axis_title, short_names
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.document import Report
-from batsched_py.support.plugins import load_file
+from batsched_py.support.plugin_files import load_file
 from batsched_py.support.trusted_code import reason_not_to_run
 
 if TYPE_CHECKING:

@@ -6,16 +6,25 @@ in a file of their own, ``PREFIX_users.csv``, a row per job in order of submissi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import compress
-from math import isnan, nan
+from math import nan
+from typing import Any
+
+import numpy as np
 
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import SECONDS
 from batsched_py.protocol.dilated_jobs import placed_id
 from batsched_py.protocol.dynamic_registration import DYNAMIC
-from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, RARE
-from batsched_py.support.csv_fields import csv_line
+from batsched_py.results.job_table import (
+    ADDED_COLUMNS,
+    FURTHER_COLUMNS,
+    RARE,
+    Column,
+    Mask,
+)
+from batsched_py.support.csv_fields import csv_line, csv_lines, fields, six_decimals
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
@@ -24,52 +33,67 @@ _BATCH = 1 << 14
 _OF_USERS = (f"{DYNAMIC}!", placed_id(f"{DYNAMIC}!"))
 
 
-def fields(job: m.JobDescription, further: Sequence[str] = ()) -> list[str]:
+def columns(jobs: Sequence[m.JobDescription], further: Sequence[str] = ()) -> list[list[str]]:
     """Return the texts of :data:`ADDED_COLUMNS` and of some of :data:`FURTHER_COLUMNS`."""
-    original = original_submission(job)
-    times = ("", "")
-    if not isnan(original):
-        times = f"{original:.6f}", f"{job.submit_time - original:.6f}"
-    return [user(job), _text("session", job), *times, *(_text(name, job) for name in further)]
+    original = original_submissions(jobs)
+    submit = np.array([job.submit_time for job in jobs], dtype=np.float64)
+    return [
+        users(jobs),
+        _texts("session", jobs),
+        six_decimals(original),
+        six_decimals(submit - original),
+        *(_texts(name, jobs) for name in further),
+    ]
 
 
-def user(job: m.JobDescription) -> str:
-    """Return the user of a job, ``""`` if unknown: none is said, or null."""
-    return job.user or ""
+def users(jobs: Sequence[m.JobDescription]) -> list[str]:
+    """Return the user of each job, ``""`` if unknown: none is said, or null."""
+    return [job.user or "" for job in jobs]
 
 
-def carried(job: m.JobDescription) -> list[str]:
-    """Return those of :data:`FURTHER_COLUMNS` that a job carries."""
-    if job.estimate is None and (not job.extra or job.extra.keys().isdisjoint(FURTHER_COLUMNS)):
-        return []
-    return [name for name in FURTHER_COLUMNS if _text(name, job)]
+def carried(jobs: Sequence[m.JobDescription]) -> set[str]:
+    """Return those of :data:`FURTHER_COLUMNS` that any of the jobs carries."""
+    said = set().union(*(job.extra for job in jobs if job.extra))
+    if any(job.estimate is not None for job in jobs):
+        said.add("estimate")
+    return {name for name in FURTHER_COLUMNS if name in said and any(_texts(name, jobs))}
 
 
-def is_rare(job: m.JobDescription) -> bool:
-    """Tell whether a job is of rare behaviour, which is not measured."""
-    return job.extra.get("behaviour") == RARE
+def rare(jobs: Sequence[m.JobDescription]) -> Mask:
+    """Return which jobs are of rare behaviour, which is not measured; shape (n,)."""
+    marks = [bool(job.extra) and job.extra.get("behaviour") == RARE for job in jobs]
+    return np.array(marks, dtype=np.bool_)
 
 
-def original_submission(job: m.JobDescription) -> float:
-    """Return the recorded submission time (seconds), nan if nothing was recorded.
+def original_submissions(jobs: Sequence[m.JobDescription]) -> Column:
+    """Return the recorded submission times (seconds), nan if nothing was recorded; shape (n,).
 
     A job of a workload came when it was recorded. One that users submitted says so itself.
     """
+    return np.array([_original_submission(job) for job in jobs], dtype=np.float64)
+
+
+def _original_submission(job: m.JobDescription) -> float:
     recorded = job.extra.get(ORIGINAL_SUBMISSION)
     if type(recorded) is float or type(recorded) is int:
-        return float(recorded)
+        return recorded
     return nan if job.id.startswith(_OF_USERS) else job.submit_time
 
 
-def _text(name: str, job: m.JobDescription) -> str:
-    value = job.extra.get(name)
-    if name == "estimate" and job.estimate is not None:
-        value = job.estimate
-    if value is None:
-        return ""
-    if FURTHER_COLUMNS.get(name) == SECONDS and isinstance(value, float | int):
-        return f"{value:.6f}"
-    return str(value)
+def _texts(name: str, jobs: Sequence[m.JobDescription]) -> list[str]:
+    values = [job.extra.get(name) for job in jobs]
+    if name == "estimate":
+        estimates = [job.estimate for job in jobs]
+        values = [
+            value if estimate is None else estimate
+            for value, estimate in zip(values, estimates, strict=True)
+        ]
+    shown = _seconds if FURTHER_COLUMNS.get(name) == SECONDS else str
+    return ["" if value is None else shown(value) for value in values]
+
+
+def _seconds(value: Any) -> str:
+    return f"{value:.6f}" if isinstance(value, float | int) else str(value)
 
 
 class UsersTable:
@@ -78,34 +102,32 @@ class UsersTable:
     def __init__(self) -> None:
         self._seen = UsedNames()
         self._spool = Spool()
-        self._latest: list[tuple[str, list[str]]] = []
-        self._carried = [False] * len(FURTHER_COLUMNS)
+        self._latest: list[tuple[str, m.JobDescription]] = []
+        self._carried: set[str] = set()
 
     def observe(self, message: m.Message, reply: m.Message) -> None:
         """Take note of the jobs that a message or its reply submits."""
         for event in (*message.events, *reply.events):
             if isinstance(event, m.JobSubmitted | m.RegisterJob) and self._seen.add(event.job_id):
-                self._add(event.job_id, fields(event.job, tuple(FURTHER_COLUMNS)))
+                self._latest.append((event.job_id, event.job))
+                if len(self._latest) == _BATCH:
+                    self._spool.append(self._take_latest())
 
     def csv(self) -> str:
         """Return the text of the file."""
-        shown = [*(True for _ in ADDED_COLUMNS), *self._carried]
-        names = compress((*ADDED_COLUMNS, *FURTHER_COLUMNS), shown)
-        lines = [csv_line(("job_id", "workload_name", *names))]
-        for job_id, texts in self._rows():
-            workload, _, name = job_id.partition("!")
-            lines.append(csv_line((name, workload, *compress(texts, shown))))
+        batches = [*self._spool, self._take_latest()]
+        names = ("job_id", "workload_name", *ADDED_COLUMNS, *FURTHER_COLUMNS)
+        shown = [name in self._carried or name not in FURTHER_COLUMNS for name in names]
+        lines = [csv_line(compress(names, shown))]
+        for batch in batches:
+            lines += csv_lines(*map(fields, compress(batch, shown)))
         return "".join(lines)
 
-    def _add(self, job_id: str, texts: list[str]) -> None:
-        self._latest.append((job_id, texts))
-        for at, text in enumerate(texts[len(ADDED_COLUMNS) :]):
-            self._carried[at] |= bool(text)
-        if len(self._latest) == _BATCH:
-            self._spool.append(self._latest)
-            self._latest = []
-
-    def _rows(self) -> Iterator[tuple[str, list[str]]]:
-        for batch in self._spool:
-            yield from batch
-        yield from self._latest
+    def _take_latest(self) -> list[list[str]]:
+        """Return the columns of the latest jobs, and forget these."""
+        ids = [job_id.partition("!") for job_id, _ in self._latest]
+        jobs = [job for _, job in self._latest]
+        self._carried |= carried(jobs)
+        self._latest = []
+        names = [name for _, _, name in ids]
+        return [names, [workload for workload, _, _ in ids], *columns(jobs, tuple(FURTHER_COLUMNS))]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from math import nan
+from itertools import islice
+from sys import intern
 
 import numpy as np
 
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.messages import JobDescription
 from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.site_columns import SiteColumns
+from batsched_py.simulator.ended_jobs import EndedJobs, columns_of, each_once
 from batsched_py.simulator.engine import Outcome
-from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv, times
-from batsched_py.simulator.finished_jobs import each_once
-from batsched_py.simulator.jobs import SimulatedJob
+from batsched_py.simulator.files.output_files import Summary, jobs_lines, schedule_csv
 from batsched_py.workload.sites import HOME, Sites
 
 
@@ -38,61 +38,61 @@ class EmbeddedOutput:
         """Yield the lines of ``_jobs.csv``; ``measured`` is a column unless all jobs are."""
         further = [name for name in FURTHER_COLUMNS if name in self._columns.carried]
         names = [*ADDED_COLUMNS, *further]
+        marks = None
+        if not measured.all():
+            names.append(MEASURED)
+            marks = iter(measured.tolist())
 
-        def fields(job: SimulatedJob) -> list[str]:
-            return columns_beyond_batsim.fields(job.description, further)
+        def columns(jobs: Sequence[JobDescription]) -> list[list[str]]:
+            texts = columns_beyond_batsim.columns(jobs, further)
+            if marks is not None:
+                texts.append([str(int(mark)) for mark in islice(marks, len(jobs))])
+            return texts
 
-        if measured.all():
-            return jobs_lines(each_once(self.outcome.jobs), names, fields)
-        marks = iter(measured.tolist())
-        return jobs_lines(
-            each_once(self.outcome.jobs),
-            [*names, MEASURED],
-            lambda job: [*fields(job), str(int(next(marks)))],
-        )
+        return jobs_lines(each_once(self.outcome.jobs), names, columns)
 
-    @cached_property
+    @property
     def _columns(self) -> _GrowingColumns:
-        columns = _GrowingColumns(self._sites)
-        for job in each_once(self.outcome.jobs):
-            columns.add(job)
-        return columns
+        return self._pass[0]
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``."""
-        return schedule_csv(self.outcome)
+        return schedule_csv(self.outcome, self._pass[1])
+
+    @cached_property
+    def _pass(self) -> tuple[_GrowingColumns, Summary]:
+        """What one pass over the jobs gives: columns of each once, and sums of all."""
+        columns, sums = _GrowingColumns(self._sites), Summary()
+        for some in columns_of(self.outcome.jobs):
+            sums.add(some)
+            columns.add(some.each_once())
+        return columns, sums
 
 
 class _GrowingColumns:
-    """What one pass over the jobs gives: 57 bytes per job, since users share their names."""
+    """Columns of the table, some jobs after the others: 57 bytes per job."""
 
     def __init__(self, sites: Sites) -> None:
         self._sites = SiteColumns(sites) if sites else None
         self._numbers = [array("d") for _ in range(6)]
         self._user: list[str] = []
-        self._names: dict[str, str] = {}
         self.carried: set[str] = set()
         """Those of :data:`FURTHER_COLUMNS` that any job carries."""
         self._rare = bytearray()  # of each job 1 if it is of rare behaviour, else 0
 
-    def add(self, job: SimulatedJob) -> None:
-        """Append a row."""
-        description = job.description
-        self.carried.update(columns_beyond_batsim.carried(description))
-        self._rare.append(columns_beyond_batsim.is_rare(description))
-        start = finish = execution = nan
-        if job.final_state != REJECTED:
-            start = job.start_time
-            execution, finish = times(job)
-        original = columns_beyond_batsim.original_submission(description)
-        size = job.alloc.bit_count()
-        row = (description.submit_time, start, finish, execution, size, original)
-        for column, value in zip(self._numbers, row, strict=True):
-            column.append(value)
-        user = columns_beyond_batsim.user(description)
-        self._user.append(self._names.setdefault(user, user))
+    def add(self, some: EndedJobs) -> None:
+        """Append the next jobs; users share their names."""
+        descriptions = some.descriptions
+        original = columns_beyond_batsim.original_submissions(descriptions)
+        numbers = (some.submit, some.start, some.finish, some.execution, some.size, original)
+        for column, values in zip(self._numbers, numbers, strict=True):
+            column.frombytes(values.tobytes())
+        self._user.extend(map(intern, columns_beyond_batsim.users(descriptions)))
+        self.carried |= columns_beyond_batsim.carried(descriptions)
+        self._rare.extend(columns_beyond_batsim.rare(descriptions).tobytes())
         if self._sites is not None:
-            self._sites.add(description.extra.get(HOME), job.alloc)
+            for job in some.jobs:
+                self._sites.add(job.description.extra.get(HOME), job.alloc)
 
     def table(self, nb_processors: int) -> JobTable:
         """Return all jobs; nothing may be added any more."""

@@ -191,8 +191,13 @@ class JobTable(msgspec.Struct, dict=True):
                 series[name] = pd.Series(column.astype(np.int64) if count else column)
         return pd.DataFrame(series).assign(measured=self.measured)
 
-    def select(self, rows: NDArray[Any]) -> JobTable:
-        """Return the table of the given rows (indices or mask), without numbers and texts."""
+    def select(self, rows: NDArray[Any] | slice) -> JobTable:
+        """Return the table of the given rows (indices, mask, part), without numbers and texts."""
+        user = (
+            self.user[rows]
+            if isinstance(rows, slice)
+            else np.array(self.user, object)[rows].tolist()
+        )
         return JobTable(
             submit=self.submit[rows],
             start=self.start[rows],
@@ -200,7 +205,7 @@ class JobTable(msgspec.Struct, dict=True):
             execution=self.execution[rows],
             size=self.size[rows],
             original_submit=self.original_submit[rows],
-            user=np.asarray(self.user, dtype=object)[rows].tolist(),
+            user=user,
             nb_processors=self.nb_processors,
             rare=self.rare[rows],
             measured=self.measured[rows],

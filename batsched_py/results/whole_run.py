@@ -56,21 +56,20 @@ class NamedFile(msgspec.Struct, frozen=True):
         return cls(path.stat().st_size, sha256(path))
 
 
-class DigestedLines:
-    """Lines on their way into a file; ``named`` is that file once all have passed."""
+class DigestedParts:
+    """Parts of a content on their way into a file; ``named`` is that file once all have passed."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines = lines
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self._parts = parts
         self._size = 0
         self._hash = hashlib.sha256()
 
-    def __iter__(self) -> Iterator[str]:
-        """Yield the lines as they are."""
-        for line in self._lines:
-            content = line.encode()
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the parts as they are."""
+        for content in self._parts:
             self._size += len(content)
             self._hash.update(content)
-            yield line
+            yield content
 
     @property
     def named(self) -> NamedFile:

@@ -19,13 +19,13 @@ from batsched_py.results.whole_run import (
     EXCHANGE,
     RUN_JSON,
     TABLES,
-    DigestedLines,
+    DigestedParts,
     NamedFile,
     write_sealed,
 )
 from batsched_py.run.key_numbers import KeyNumbers
 from batsched_py.run.stored_run import RunFiles
-from batsched_py.support.atomic_files import put_in_place, write_lines, write_whole
+from batsched_py.support.atomic_files import parts_of, put_in_place, write_parts, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,16 +282,16 @@ class Result:
         readers know whether all are whole: :mod:`batsched_py.results.whole_run`.
         """
         jobs, schedule, run = (Path(f"{prefix}{name}") for name in (*TABLES, RUN_JSON))
-        lines, summary = DigestedLines(self.jobs_lines()), self.output.schedule_csv()
+        parts, summary = DigestedParts(parts_of(self.jobs_lines())), self.output.schedule_csv()
         description = self.run_json()
         files = {}
         if recording := self._recording:  # not before it is sure what there is to write
             exchange = recording.keep()
             if recording.path.absolute() == Path(f"{prefix}{EXCHANGE}").absolute():
                 files[EXCHANGE] = exchange
-        write_lines(jobs, lines)
+        write_parts(jobs, parts)
         write_whole(schedule, summary)
-        tables = (lines.named, NamedFile.of(summary.encode()))
+        tables = (parts.named, NamedFile.of(summary.encode()))
         files = dict(zip(TABLES, tables, strict=True)) | files
         write_sealed(run, description, files)
         return [jobs, schedule, run]

@@ -52,17 +52,21 @@ class Agenda:
         """Tell the scheduler of an event now, after what is to happen at this instant already."""
         self.at(self.now, lambda: (event,))
 
-    def next_time(self) -> float:
-        """Return when something happens next, infinity if nothing ever does."""
-        heap = self._heap
-        while heap and heap[0][2].happen is None:
-            heappop(heap)
-        return heap[0][0] if heap else inf
+    def happenings(self) -> Iterator[Happen | None]:
+        """Let the time go on from instant to instant, as long as anything is to happen.
 
-    def due(self) -> Iterator[Happen]:
-        """Take what is to happen now; what happens may set and cancel further timers of now."""
+        Gives what happens, then None at the end of each instant. What happens may set and cancel
+        further timers of now; those that are set when an instant has ended begin another one.
+        """
         heap = self._heap
-        while heap and heap[0][0] == self.now:
-            happen = heappop(heap)[2].happen
-            if happen is not None:
-                yield happen
+        while heap and heap[0][0] < inf:
+            time, _, timer = heappop(heap)
+            if timer.happen is None:
+                continue
+            self.now = time
+            yield timer.happen
+            while heap and heap[0][0] == time:
+                happen = heappop(heap)[2].happen
+                if happen is not None:
+                    yield happen
+            yield None

@@ -12,7 +12,7 @@ from batsched_py.protocol.batsim_jobs_columns import KILLED
 from batsched_py.protocol.decision_checks import check_metadata
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.execution import Execution
-from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
+from batsched_py.simulator.jobs import SUBMITTED, JobRegistry, SimulatedJob
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
@@ -44,9 +44,7 @@ class Decisions:
             m.CallMeLater: self._call_later,
             m.SetJobMetadata: self._set_metadata,
             m.RegisterProfile: registry.add_profile,
-            m.RegisterJob: (
-                self._register_acknowledged if options.acknowledge_dynamic_jobs else registry.add_job
-            ),
+            m.RegisterJob: registry.add_job,
             m.Notify: registry.registration.notified,
             m.ToJobMsg: self._tell_job,
             m.ChangeJobState: self._change_job_state,
@@ -54,6 +52,8 @@ class Decisions:
             m.Query: self._query,
             m.Answer: lambda decision: None,  # as in Batsim
         }
+        if options.acknowledge_dynamic_jobs:
+            self._handlers[m.RegisterJob] = self._register_acknowledged
 
     def carry_out(self, reply: m.Message, first: int = 0) -> None:
         """Carry out the decisions from number ``first`` on, pausing at those in the future."""
@@ -83,17 +83,18 @@ class Decisions:
             self._pause(reply.now, reply, len(decisions))
         else:
             self.busy = False
-            self._settle()
+            if self._stepwise.in_use:
+                self._settle()
 
     def _pause(self, until: float, reply: m.Message, at: int) -> None:
         self.busy = True
-        self._settle()
+        if self._stepwise.in_use:
+            self._settle()
         self._agenda.at(until, partial(self.carry_out, reply, at))
 
     def _settle(self) -> None:
-        if self._stepwise.in_use:
-            self._stepwise.settle()
-            self._stepwise.tell_loads()
+        self._stepwise.settle()
+        self._stepwise.tell_loads()
 
     # Jobs ----------------------------------------------------------------------------------------
 
@@ -109,7 +110,7 @@ class Decisions:
             raise ProtocolError("KILL_JOB: the list of jobs is empty")
         jobs = [self._registry.known(job_id, "KILL_JOB") for job_id in decision.job_ids]
         for job in jobs:
-            if job.state is State.SUBMITTED:
+            if job.state is SUBMITTED:
                 raise ProtocolError(
                     f"KILL_JOB: job {job.description.id} does not run: it waits to be started"
                 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from math import inf
 
 from batsched_py.errors import DeadlockError, ProtocolError, jobs_wait
 from batsched_py.protocol import messages as m
@@ -14,7 +13,7 @@ from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import ExternalEvent, schedule_events
 from batsched_py.simulator.finished_jobs import FinishedJobs
-from batsched_py.simulator.jobs import JobRegistry, State
+from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
 from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
@@ -116,14 +115,14 @@ class Simulator:
         agenda, decisions, stepwise = self.agenda, self._decisions, self._stepwise
         begins = simulation_begins(self.platform, self.options, self._workloads, self._asleep)
         self._exchange(scheduler, [begins])
-        while (now := agenda.next_time()) < inf:
-            agenda.now = now
-            for happen in agenda.due():
+        for happen in agenda.happenings():
+            if happen is not None:
                 self._pending.extend(happen() or ())
                 if stepwise.in_use:
                     stepwise.settle()
                     self._pending.extend(self._execution.complete_stepwise())
                     self._count_step()
+                continue
             if stepwise.in_use:
                 stepwise.tell_loads()
             if self.options.each_event:
@@ -159,11 +158,7 @@ class Simulator:
         self._nb_messages += 1
         self._stepwise.nb_steps = 0
         reply = scheduler(m.Message(self.agenda.now, events))
-        self._registry.release_rejected()
-        for event in events:
-            if type(event) is m.JobCompleted:
-                self._registry.forget(event.job_id)
-        self._registry.registration.message_begins()
+        self._registry.told(events)
         self._decisions.carry_out(reply)
 
     def _say_goodbye(self, scheduler: SchedulerSide) -> None:
@@ -215,7 +210,7 @@ class Simulator:
         if unfinished:
             waiting = [job.description.id for job in unfinished]
             listening = self._stepwise.nb_waiting()
-            head = next((job for job in unfinished if job.state is State.SUBMITTED), None)
+            head = next((job for job in unfinished if job.state is SUBMITTED), None)
             told = jobs_wait(
                 waiting,
                 len(self.platform.hosts),
@@ -263,7 +258,7 @@ class _StaticJobs:
             self._energy.note_submission(now)
         while at < len(jobs) and jobs[at].description.submit_time <= now:
             job = jobs[at]
-            job.state = State.SUBMITTED
+            job.state = SUBMITTED
             events.append(self._registry.submission(job, now))
             at += 1
         self._next = at

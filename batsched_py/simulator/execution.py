@@ -8,12 +8,19 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED
+from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED, SUCCESS
 from batsched_py.protocol.decision_checks import check_mapping
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.finished_jobs import FinishedJobs
-from batsched_py.simulator.jobs import SimulatedJob, State, final_state
+from batsched_py.simulator.jobs import (
+    ENDED,
+    FORGOTTEN,
+    RUNNING,
+    SUBMITTED,
+    SimulatedJob,
+    final_state,
+)
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import Composed, Profile
@@ -66,7 +73,7 @@ class Execution:
             self._energy.job_starts(job.description.id, alloc, now)
         self._machines.occupy(alloc, now)
         job.alloc = alloc
-        job.state = State.RUNNING
+        job.state = RUNNING
         job.start_time = now
         self.any_started = True
         if self._is_simple(job.profile, decision):
@@ -90,7 +97,8 @@ class Execution:
         ):
             duration, return_code = walltime, -1
         job.finish_time = job.start_time + duration
-        job.return_code, job.final_state = return_code, final_state(return_code)
+        job.return_code = return_code
+        job.final_state = final_state(return_code) if return_code else SUCCESS
 
     def _is_simple(self, profile: Profile, decision: m.ExecuteJob) -> bool:
         """Tell whether a job's duration is known when it starts."""
@@ -110,7 +118,7 @@ class Execution:
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
         self._ends.pop(job.description.id, None)
-        job.state = State.ENDED
+        job.state = ENDED
         now = job.finish_time
         self._machines.release(job.alloc, now)
         if self._energy is not None:
@@ -135,9 +143,9 @@ class Execution:
 
     def reject(self, job: SimulatedJob) -> None:
         """Refuse a submitted job; raises :class:`ProtocolError` for others."""
-        if job.state is not State.SUBMITTED:
+        if job.state is not SUBMITTED:
             raise ProtocolError(f"REJECT_JOB: job {job.description.id} is {job.state.value}")
-        job.state = State.FORGOTTEN
+        job.state = FORGOTTEN
         job.final_state = REJECTED
         self.finished.append(job)
 
@@ -147,7 +155,7 @@ class Execution:
         A job that ends now ends by itself; None is returned for it.
         """
         now = self._agenda.now
-        if job.state is not State.RUNNING or job.finish_time <= now:
+        if job.state is not RUNNING or job.finish_time <= now:
             return None
         progress = self._progress(job, now)
         computes = job.profile.is_parallel_task
@@ -156,7 +164,7 @@ class Execution:
             end.cancel()
         elif self._stepwise.runs(job):
             computes = self._stepwise.kill(job)
-        job.state = State.ENDED
+        job.state = ENDED
         job.finish_time = now
         job.final_state = KILLED
         job.return_code = -2 if computes else -1
@@ -177,12 +185,12 @@ class Execution:
 
         Raises :class:`ProtocolError` for all others, which Batsim 4.2.0 does not survive.
         """
-        if state != "RUNNING" or job.state is not State.SUBMITTED:
+        if state != "RUNNING" or job.state is not SUBMITTED:
             raise ProtocolError(
                 f"CHANGE_JOB_STATE: job {job.description.id} is {job.state.value} and cannot be "
                 f"set to {state}: Batsim 4.2.0 survives only a submitted job that is set to RUNNING"
             )
-        job.state = State.RUNNING
+        job.state = RUNNING
         job.start_time, job.finish_time = self._agenda.now, inf
 
     def _duration(self, job: SimulatedJob) -> float:
@@ -194,7 +202,7 @@ class Execution:
     def _check(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         alloc = decision.alloc
         size = job.description.size
-        if job.state is not State.SUBMITTED:
+        if job.state is not SUBMITTED:
             raise ProtocolError(f"EXECUTE_JOB: job {decision.job_id} is {job.state.value}")
         if decision.mapping is not None:
             check_mapping(decision, size)

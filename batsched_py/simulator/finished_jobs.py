@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-from msgspec.structs import astuple, replace
+from msgspec.structs import astuple
 
 from batsched_py.errors import InvariantError
-from batsched_py.protocol.dilated_jobs import is_placed, is_replaced, original_id
 from batsched_py.protocol.messages import JobDescription
-from batsched_py.simulator.jobs import SimulatedJob, State
+from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
 from batsched_py.simulator.profiles import Profile
 from batsched_py.support.temporary_rows import Spool
 
@@ -51,7 +50,7 @@ class FinishedJobs(Sequence[SimulatedJob]):
         """Write the earliest jobs, but none that may change: its end was not told yet."""
         latest, batch = self._latest, self._batch
         while len(latest) >= self._in_memory:
-            if any(job.state is not State.FORGOTTEN for job in latest[:batch]):
+            if any(job.state is not FORGOTTEN for job in latest[:batch]):
                 break
             self._spool.append(list(map(_row, latest[:batch])))
             del latest[:batch]
@@ -81,22 +80,6 @@ class FinishedJobs(Sequence[SimulatedJob]):
         return self._latest[at - len(self._spool) * self._batch]
 
 
-def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
-    """Give each of the jobs once, by its own name, whatever form of it ran."""
-    # A list has the jobs of a run in which none was registered, so that there are no other forms.
-    return iter(jobs) if isinstance(jobs, list) else _by_own_names(jobs)
-
-
-def _by_own_names(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
-    for job in jobs:
-        if job.metadata and is_replaced(job.metadata):
-            continue
-        job_id = job.description.id
-        if is_placed(job_id):
-            job = replace(job, description=replace(job.description, id=original_id(job_id)))
-        yield job
-
-
 def _row(job: SimulatedJob) -> _Row:
     """Return a job as plain values, which takes a tenth of the space of the object."""
     profile = job.profile
@@ -106,4 +89,4 @@ def _row(job: SimulatedJob) -> _Row:
 
 def _job(row: _Row) -> SimulatedJob:
     description, profile, ended = row
-    return SimulatedJob(JobDescription(*description), Profile(*profile), State.FORGOTTEN, *ended)
+    return SimulatedJob(JobDescription(*description), Profile(*profile), FORGOTTEN, *ended)

@@ -11,16 +11,17 @@ from __future__ import annotations
 import errno
 import os
 import platform
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.terminal_text import say
 
+_LINES = 4096
+"""Written together, since each write takes longer than a line."""
 _READ_ONLY = (
     f"{os.strerror(errno.EROFS)}: write to another folder; in a container, to one that is mounted"
 )
@@ -39,10 +40,17 @@ def write_whole(path: str | Path, content: str | bytes, *, sync: bool = True) ->
         part.write_bytes(content)
 
 
-def write_lines(path: str | Path, lines: Iterable[str]) -> None:
-    """Write a text that is made line by line, as :func:`write_whole` does."""
+def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
+    """Write a content that is made part by part, as :func:`write_whole` does."""
     with whole_file(path) as part, open(part, "wb") as file:
-        file.writelines(line.encode() for line in lines)
+        file.writelines(parts)
+
+
+def parts_of(lines: Iterable[str]) -> Iterator[bytes]:
+    """Yield a text that is made line by line, many lines at a time."""
+    lines = iter(lines)
+    while some := "".join(islice(lines, _LINES)):
+        yield some.encode()
 
 
 @contextmanager
@@ -222,7 +230,9 @@ def make_folder_of(path: str | Path) -> None:
 def temporary_place() -> str:
     """Return the folder for temporary files; raises :class:`OutputError` if there is none."""
     try:
-        return tempfile.gettempdir()
+        from tempfile import gettempdir
+
+        return gettempdir()
     except FileNotFoundError as error:  # none of a list of folders
         reason = f" ({os.strerror(errno.EROFS)})" if _is_read_only(Path("/tmp")) else ""
         raise OutputError(

@@ -21,7 +21,9 @@ def lazy_names(
     def find(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(module_of[name]), name)
+        value = getattr(import_module(module_of[name]), name)
+        setattr(import_module(package), name, value)  # which is then found without this
+        return value
 
     def listed() -> list[str]:
         return sorted({*vars(import_module(package)), *module_of})

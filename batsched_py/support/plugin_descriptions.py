@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import inspect
 from functools import cache
-from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import BatschedError
 from batsched_py.support.file_readers import read_bytes
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 NOT_DESCRIBED = "(not described)"
 REPLAY = "Replay without users: every job is submitted at its recorded time."

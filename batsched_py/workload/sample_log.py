@@ -11,8 +11,6 @@ from pathlib import Path
 
 from batsched_py.support.atomic_files import temporary_place, write_whole
 from batsched_py.support.file_readers import read_bytes, unpacked
-from batsched_py.support.plugins import load_file
-from batsched_py.support.shipped_files import platforms_folder
 
 _SHIPPED = Path(__file__).with_name("sample.swf.gz")
 _NAME = "sample-v1.swf"  # with the version of the generator
@@ -28,6 +26,9 @@ def sample_log(seed: int = SEED, days: int = DAYS) -> bytes:
     """
     if (seed, days) == (SEED, DAYS):
         return unpacked(read_bytes(_SHIPPED), _SHIPPED)
+    from batsched_py.support.plugin_files import load_file
+    from batsched_py.support.shipped_files import platforms_folder
+
     generate = load_file(f"{platforms_folder() / 'sample_log.py'}:generate_sample_log")
     return "".join(f"{line}\n" for line in generate(seed, days)).encode("ascii")
 

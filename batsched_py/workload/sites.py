@@ -10,7 +10,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cache
-from hashlib import blake2b
 from itertools import accumulate
 from typing import Any
 
@@ -154,6 +153,8 @@ def home_by_name(sites: Sites, name: str) -> int:
     It depends on the name alone, so that it is the same under every policy, and a site has users
     in proportion to its processors.
     """
+    from hashlib import blake2b
+
     digest = blake2b(name.encode(), digest_size=4).digest()
     ends = _ends(sites)
     return bisect_right(ends, int.from_bytes(digest) * ends[-1] >> 32)

@@ -60,7 +60,7 @@ SLURM = "slurm:cores=4,memory=8GB"
 POLICY = """
 import os, time
 from pathlib import Path
-from batsched_py.support.plugins import load_file
+from batsched_py.support.plugin_files import load_file
 
 Start = load_file(str(Path(__file__).with_name("beside.py")) + ":Start")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from batsched_py.protocol import messages as m
 from batsched_py.simulator import agenda as module
-from batsched_py.simulator.agenda import Agenda, Timer
+from batsched_py.simulator.agenda import Agenda, Happen, Timer
 
 STEPS = st.lists(
     st.tuples(
@@ -38,15 +38,21 @@ def test_timers_are_in_order(few: int, steps: list[tuple[float, int | None, bool
         if cancelled is not None and cancelled <= number:
             timers[cancelled].cancel()
             open_ = [entry for entry in open_ if entry[1] != cancelled]
-        assert agenda.next_time() == min(open_, default=(float("inf"), 0))[0]
         if goes_on and open_:
-            agenda.now = min(open_)[0]
-            due = sorted(entry for entry in open_ if entry[0] == agenda.now)
+            time = min(open_)[0]
+            due = sorted(entry for entry in open_ if entry[0] == time)
             open_ = [entry for entry in open_ if entry not in due]
             happened.clear()
-            for happen in agenda.due():
+            happenings = agenda.happenings()
+            while happen := next(happenings):
+                assert agenda.now == time
                 happen()
             assert happened == [number for _, number in due]
+    happened.clear()
+    rest = [happen is None or happen() for happen in agenda.happenings()]
+    assert happened == [number for _, number in sorted(open_)]
+    assert rest.count(True) == len({time for time, _ in open_})  # the ends of instants
+    assert not open_ or agenda.now == max(open_)[0]
 
 
 def test_what_happens_may_set_and_cancel_timers_of_now() -> None:
@@ -54,9 +60,25 @@ def test_what_happens_may_set_and_cancel_timers_of_now() -> None:
     agenda.at(0.0, lambda: later.cancel())
     agenda.at(0.0, lambda: agenda.send(m.RequestedCall(timestamp=0.0)))
     later = agenda.at(0.0, lambda: [m.RequestedCall(timestamp=9.0)])
-    events = [event for happen in agenda.due() for event in happen() or ()]
-    assert [event.timestamp for event in events] == [0.0]
-    assert agenda.next_time() == float("inf")
+    happenings = list(map(_let, agenda.happenings()))
+    assert [events for events in happenings if events] == [[0.0]]
+    assert happenings[-1] is None
+    assert happenings.count(None) == 1
+
+
+def test_what_is_set_at_the_end_of_an_instant_begins_another() -> None:
+    agenda = Agenda()
+    agenda.at(5.0, lambda: None)
+    happenings = agenda.happenings()
+    assert [_let(next(happenings)), next(happenings)] == [[], None]
+    agenda.send(m.RequestedCall(timestamp=5.0))
+    assert list(map(_let, happenings)) == [[5.0], None]
+    assert agenda.now == 5.0
+
+
+def _let(happen: Happen | None) -> list[float] | None:
+    """Let something happen; the times of its events, None at the end of an instant."""
+    return None if happen is None else [event.timestamp for event in happen() or ()]
 
 
 def test_cancelled_timers_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,19 @@ import csv
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
+from batsched_py.protocol.batsim_jobs_columns import REJECTED, SUCCESS, WALLTIME_REACHED
+from batsched_py.protocol.messages import JobDescription
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv
+from batsched_py.simulator.jobs import SimulatedJob
+from batsched_py.simulator.profiles import Profile
+from batsched_py.support.csv_fields import field
+from batsched_py.support.processor_sets import to_text
 from helpers.scripted_schedulers import Timetable, compute, execute, job, simulate, workload
 
 
@@ -52,3 +60,54 @@ def test_the_stretch_of_a_job_table(submitted: float) -> None:
     """1e-5 s beside a date keep few digits, so that it is found from the wait."""
     assert EmbeddedOutput(waited(submitted, 0)).table.stretch == pytest.approx([1], rel=1e-12)
     assert EmbeddedOutput(waited(submitted, 2)).table.stretch == pytest.approx([200_001], rel=1e-12)
+
+
+def row_of(job: SimulatedJob) -> str:
+    """A line of ``_jobs.csv``, a field after the other."""
+    told = job.description
+    workload, _, name = told.id.partition("!")
+    walltime = -1.0 if told.walltime is None else told.walltime
+    head = f"{field(name)},{field(workload)},{field(told.profile)},{told.submit_time:.6f},"
+    head += f"{told.size},{walltime:.6f}"
+    if job.final_state == REJECTED:
+        return f'{head},0,{REJECTED},,,,,,,,,"{job.metadata}"\n'
+    execution, finish = job.finish_time - job.start_time, job.finish_time
+    if execution > 0:
+        stretch = (finish - told.submit_time) / execution
+    else:
+        execution, finish = 1e-5, finish + 1e-5
+        least = np.longdouble("1e-5")
+        stretch = float((np.longdouble(job.start_time) + least - told.submit_time) / least)
+    times = (job.start_time, execution, finish, job.start_time - told.submit_time)
+    numbers = ",".join(f"{value:.6f}" for value in (*times, finish - told.submit_time, stretch))
+    success = int(job.final_state == SUCCESS)
+    return (
+        f"{head},{success},{job.final_state},{numbers},{to_text(job.alloc)},"
+        f'{job.consumed_energy:.6f},"{job.metadata}"\n'
+    )
+
+
+TIMES = st.integers(0, 10**9).map(float) | st.floats(0, 1e9)
+
+
+@st.composite
+def ended_jobs(draw: st.DrawFn) -> SimulatedJob:
+    walltime = draw(st.none() | TIMES)
+    names = st.text('ab!,"', min_size=1, max_size=3)
+    told = JobDescription(f"w0!{draw(names)}", draw(TIMES), draw(st.integers(1, 9)), "p", walltime)
+    job = SimulatedJob(told, Profile(delay=1.0), metadata=draw(st.text("a,", max_size=2)))
+    job.final_state = draw(st.sampled_from([SUCCESS, WALLTIME_REACHED, REJECTED]))
+    if job.final_state != REJECTED:
+        job.start_time = told.submit_time + draw(TIMES)
+        job.finish_time = job.start_time + draw(TIMES)
+        job.alloc = ALLOCS[told.size % 2]
+        job.consumed_energy = draw(st.sampled_from([-1.0, 2.5]))
+    return job
+
+
+ALLOCS = (0b1011, 0b1)
+
+
+@given(st.lists(ended_jobs(), max_size=9))
+def test_columns_give_the_line_of_each_job(jobs: list[SimulatedJob]) -> None:
+    assert list(jobs_lines(jobs))[1:] == list(map(row_of, jobs))

@@ -11,6 +11,7 @@ import pytest
 
 from batsched_py.errors import PluginError
 from batsched_py.support import plugins
+from batsched_py.support.plugin_files import importable_name, load_file, study_module
 from batsched_studies.creasy import tables
 
 GOOD = """
@@ -78,7 +79,7 @@ def test_missing_file_and_typo(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="no file"):
         plugins.load(plugins.SCHEDULERS, f"{tmp_path}/none.py:Mine")
     with pytest.raises(PluginError, match=r"expected path/to/file\.py:Name"):
-        plugins.load_file("report.py")
+        load_file("report.py")
     with pytest.raises(PluginError, match=r"did you mean 'easy'.*file\.py:Class"):
         plugins.load(plugins.SCHEDULERS, "esay")
 
@@ -177,16 +178,16 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_a_file_of_a_package_that_python_finds_is_executed_once(package: Path) -> None:
     for _ in range(2):
-        assert plugins.load_file(f"{package / 'report.py'}:report")(None) == (True, 1)
+        assert load_file(f"{package / 'report.py'}:report")(None) == (True, 1)
 
 
 def test_each_file_of_a_study_is_executed_once(tmp_path: Path) -> None:
-    assert plugins.study_module(Path(tables.__file__)) is tables
+    assert study_module(Path(tables.__file__)) is tables
     (tmp_path / "cases.py").write_text("value = object()\n")
-    cases = plugins.study_module(tmp_path / "cases.py")
-    assert plugins.study_module(tmp_path / "cases.py") is cases
+    cases = study_module(tmp_path / "cases.py")
+    assert study_module(tmp_path / "cases.py") is cases
     with pytest.raises(PluginError):
-        plugins.study_module(tmp_path / "missing.py")
+        study_module(tmp_path / "missing.py")
 
 
 @pytest.mark.parametrize("folder", [".", "found_package/mine"])
@@ -199,8 +200,8 @@ def test_a_file_of_no_package_that_python_finds_is_loaded_from_its_place(
     for path in {place, place.parent}:
         (path / "__init__.py").write_text("")
     (place / "report.py").write_text("report = 3\n")
-    assert plugins.importable_name(place / "report.py") is None
-    assert plugins.load_file(f"{place / 'report.py'}:report") == 3
+    assert importable_name(place / "report.py") is None
+    assert load_file(f"{place / 'report.py'}:report") == 3
 
 
 def _loads(folder: Path, says: str) -> str:

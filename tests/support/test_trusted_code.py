@@ -13,7 +13,7 @@ import pytest
 
 import batsched_py
 from batsched_py.errors import PluginError
-from batsched_py.support.plugins import load_file
+from batsched_py.support.plugin_files import load_file
 from batsched_py.support.shipped_files import studies_folder
 from batsched_py.support.trusted_code import POLICIES, reason_not_to_run, remember
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import UsageError
-from batsched_py.support.plugins import load_file
+from batsched_py.support.plugin_files import load_file
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.sample_log import cached_sample_log, sample_log

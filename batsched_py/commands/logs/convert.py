@@ -9,11 +9,8 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.run.described_sites import described_sites
 from batsched_py.support.terminal_text import say
-from batsched_py.workload.batsim_workload import write_workload
 from batsched_py.workload.conversion_rules import Rules, describe
-from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 
 
@@ -32,6 +29,10 @@ def convert(
     log_dir: o.LogDirs = None,
 ) -> None:
     """Write a log as a Batsim workload, by the same rules as a simulation uses."""
+    from batsched_py.run.described_sites import described_sites
+    from batsched_py.workload.batsim_workload import write_workload
+    from batsched_py.workload.load import load_workload
+
     if output.suffix != ".json":
         raise UsageError(f"{output}: expected a name that ends with .json")
     workload = load_workload(

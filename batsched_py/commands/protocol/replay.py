@@ -12,8 +12,6 @@ from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.errors import SimulationError
 from batsched_py.run.settings import Settings
-from batsched_py.transport.exchange_replay import first_difference, pairs
-from batsched_py.transport.recording import read_exchange
 
 SHOWN = 2000
 """Characters of a message that are printed."""
@@ -37,6 +35,9 @@ def replay(
 
     Exits with 0 if every reply holds the recorded decisions, else with 1.
     """
+    from batsched_py.transport.exchange_replay import first_difference, pairs
+    from batsched_py.transport.recording import read_exchange
+
     exchange = pairs(read_exchange(file))
     run = p.run_of(msgspec.structs.replace(settings, scheduler=scheduler))
     workload = p.users_workload(run, log, log_dir)

@@ -15,18 +15,15 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.errors import UsageError, jobs_wait
-from batsched_py.protocol import messages as m
-from batsched_py.results.columns_beyond_batsim import UsersTable
-from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.settings import Run, Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import ignore_stop_signals, stop_signals
 from batsched_py.support.terminal_text import say
-from batsched_py.support.trusted_code import remember
-from batsched_py.transport import BEGUN, LISTENING
 
 if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess
+    from batsched_py.protocol import messages as m
+    from batsched_py.results.columns_beyond_batsim import UsersTable
     from batsched_py.transport import Partner
     from batsched_py.transport.conversation import ExchangeObserver
     from batsched_py.workload import Workload
@@ -110,6 +107,8 @@ def serve(
     Exits with 0 only if the simulation went to its end: SIMULATION_ENDS was seen and answered.
     An argument @FILE stands for the arguments in FILE.
     """
+    from batsched_py.support.trusted_code import remember
+
     options = p.json_options(variant_options, variant_options_filepath)
     if queue_order is not None:
         options |= _order_option(variant, queue_order, options)
@@ -133,6 +132,9 @@ def _serve(
     verbosity: BatschedVerbosity,
 ) -> None:
     # ZeroMQ is imported here, after the mistakes.
+    from batsched_py.results.columns_beyond_batsim import UsersTable
+    from batsched_py.run.progress import progress_of, progress_shown
+    from batsched_py.transport import BEGUN, LISTENING
     from batsched_py.transport import conversation as c
     from batsched_py.transport.recording import Recorder
     from batsched_py.transport.scheduler_socket import SchedulerSocket

@@ -12,8 +12,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.model.job import Job, JobState
-from batsched_py.model.queue.waiting_queue import Key, Ranking, WaitingQueue, by_submission
+from batsched_py.model.job import WAITING, Job
+from batsched_py.model.queue.waiting_queue import Key, WaitingQueue, by_submission
 from batsched_py.support.json_values import did_you_mean
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class ClockOrder:
         return _AtClock(columns, self.priority(now, columns))
 
 
-_NOBODY = Ranking(by_submission)
+_NOBODY = WaitingQueue()
 
 
 class _AtClock:
@@ -121,7 +121,7 @@ class _AtClock:
         waiting = self._columns.waiting
         for row in np.argsort(-self._priorities, kind="stable").tolist():
             job = self._columns.jobs[row]
-            if waiting[row] and job.state is JobState.WAITING:
+            if waiting[row] and job.state is WAITING:
                 yield job
 
     def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from batsched_py.model.job import Job, JobState
+from batsched_py.model.job import WAITING, Job
 
 FANOUT = 64
 
@@ -102,7 +102,7 @@ class SortedJobs:
         while jobs := self._root.behind(key):
             key, leaf = jobs
             for job in leaf:
-                if job.state is JobState.WAITING:
+                if job.state is WAITING:
                     yield job
 
     def add(self, key: Any, job: Job) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError
-from batsched_py.model.job import Job, JobState
+from batsched_py.model.job import WAITING, Job
 from batsched_py.model.queue.sorted_jobs import SortedJobs
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _still_waiting(jobs: OrderedDict[int, Job]) -> Iterator[Job]:
     while True:
         copied = list(islice(jobs.values(), most))
         for job in copied[bisect_right(copied, last, key=by_submission) :]:
-            if job.state is JobState.WAITING:
+            if job.state is WAITING:
                 yield job
         if len(copied) < most:
             return
@@ -54,43 +54,34 @@ def _still_waiting(jobs: OrderedDict[int, Job]) -> Iterator[Job]:
 
 
 class _BySize:
-    """Jobs of each size in ascending order of a key.
+    """Jobs of each size in ascending order of a key, for a search.
 
-    The latest jobs are only looked through: most are gone before they are too many for that.
+    The ``fresh`` ones, the queue's latest, are only looked through: most are gone before they are
+    too many for that.
     """
 
     __slots__ = ("_buckets", "_fresh", "_key", "_sizes")
 
-    def __init__(self, key: Key) -> None:
-        self._key = key
+    def __init__(self, key: Key, fresh: dict[int, Job]) -> None:
+        self._key, self._fresh = key, fresh
         self._sizes: list[int] = []
         self._buckets: list[SortedJobs] = []
-        self._fresh: dict[int, Job] = {}
 
     def add(self, job: Job) -> None:
-        self._fresh[job.number] = job
+        at = bisect_left(self._sizes, job.size)
+        if at == len(self._sizes) or self._sizes[at] != job.size:
+            self._sizes.insert(at, job.size)
+            self._buckets.insert(at, SortedJobs())
+        self._buckets[at].add(self._key(job), job)
 
     def remove(self, job: Job) -> None:
-        if self._fresh.pop(job.number, None) is not None:
-            return
         at = bisect_left(self._sizes, job.size)
         bucket = self._buckets[at]
         bucket.remove(self._key(job))
         if not bucket:
             del self._sizes[at], self._buckets[at]
 
-    def _settle(self) -> None:
-        for job in self._fresh.values():
-            at = bisect_left(self._sizes, job.size)
-            if at == len(self._sizes) or self._sizes[at] != job.size:
-                self._sizes.insert(at, job.size)
-                self._buckets.insert(at, SortedJobs())
-            self._buckets[at].add(self._key(job), job)
-        self._fresh.clear()
-
     def first(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
-        if len(self._fresh) > MOST_FRESH:
-            self._settle()
         best_key, best = None, None
         at = 0
         buckets = self._buckets
@@ -116,8 +107,11 @@ class _BySize:
         return best
 
     def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
-        self._settle()
-        firsts = []
+        firsts = [
+            (self._key(job), job)
+            for job in self._fresh.values()
+            if job.size <= free and now + job.estimate <= latest_end(job.size)
+        ]
         for size, bucket in zip(self._sizes, self._buckets, strict=True):
             if size > free:
                 break
@@ -134,13 +128,14 @@ class Ranking:
     size that fits, never at each job.
     """
 
-    __slots__ = ("_by_size", "_key", "_whole")
+    __slots__ = ("_by_size", "_key", "_queue", "_whole")
 
-    def __init__(self, key: Key, jobs: Iterable[Job] = ()) -> None:
-        self._key: Key = key if key is by_submission else lambda job: (key(job), job.number)
+    def __init__(self, key: Key, queue: WaitingQueue) -> None:
+        self._key: Key = lambda job: (key(job), job.number)
+        self._queue = queue
         self._whole = SortedJobs()
-        self._by_size = _BySize(self._key)
-        for job in jobs:
+        self._by_size: _BySize | None = None
+        for job in queue:
             self.add(job)
 
     def __iter__(self) -> Iterator[Job]:
@@ -155,12 +150,10 @@ class Ranking:
     def add(self, job: Job) -> None:
         """Add a job; only the queue does this."""
         self._whole.add(self._key(job), job)
-        self._by_size.add(job)
 
     def remove(self, job: Job) -> None:
         """Take a job out; only the queue does this."""
         self._whole.remove(self._key(job))
-        self._by_size.remove(job)
 
     def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
         """Return the first job that may start ``now`` without delaying a reservation.
@@ -168,6 +161,8 @@ class Ranking:
         That is a job which fits into ``free`` processors and either ends by ``horizon`` (seconds)
         or needs at most ``extra`` processors. None if there is none.
         """
+        if self._by_size is None:
+            self._by_size = self._queue.by_size(self._key)
         return self._by_size.first(now, free, horizon, extra)
 
     def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
@@ -177,43 +172,29 @@ class Ranking:
         That is a job of at most ``free`` processors which ends by ``latest_end`` of its size
         (seconds; inf: whenever, -inf: it cannot start). None if there is none.
         """
+        if self._by_size is None:
+            self._by_size = self._queue.by_size(self._key)
         return self._by_size.first_by(now, free, latest_end)
 
 
-class _SubmissionRanking(Ranking):
-    """The queue's own order, which the queue keeps already."""
-
-    __slots__ = ("_jobs",)
-
-    def __init__(self, jobs: OrderedDict[int, Job]) -> None:
-        self._jobs = jobs
-        super().__init__(by_submission, jobs.values())
-
-    def __iter__(self) -> Iterator[Job]:
-        return _still_waiting(self._jobs)
-
-    @property
-    def head(self) -> Job | None:
-        return next(iter(self._jobs.values()), None)
-
-    def add(self, job: Job) -> None:
-        self._by_size.add(job)
-
-    def remove(self, job: Job) -> None:
-        self._by_size.remove(job)
-
-
 class WaitingQueue:
-    """Jobs in the order in which their submissions arrived.
+    """Jobs in the order in which their submissions arrived, which is a ranking too.
 
     Only the decision process adds and removes; a policy looks: :attr:`head`, iteration, length,
     :meth:`ranked` for another order and :attr:`columns` for all jobs as arrays.
     """
 
-    __slots__ = ("_columns", "_jobs", "_rankings")
+    __slots__ = ("_by_size", "_columns", "_fresh", "_jobs", "_rankings", "_searched", "head")
 
     def __init__(self) -> None:
+        self.head: Job | None = None
+        """The job that waits longest, None if nobody waits."""
         self._jobs: OrderedDict[int, Job] = OrderedDict()
+        self._fresh: dict[int, Job] = {}
+        """The latest jobs, not sorted by size yet."""
+        self._searched: list[_BySize] = []
+        """The orders in which jobs are searched."""
+        self._by_size: _BySize | None = None
         self._rankings: dict[Key, Ranking] = {}
         self._columns: JobArrays | None = None
 
@@ -234,11 +215,6 @@ class WaitingQueue:
         return news[::-1]
 
     @property
-    def head(self) -> Job | None:
-        """The job that waits longest, None if nobody waits."""
-        return next(iter(self._jobs.values()), None)
-
-    @property
     def columns(self) -> JobArrays:
         """The waiting jobs as numpy arrays, kept up to date from the first use on."""
         if self._columns is None:
@@ -247,13 +223,15 @@ class WaitingQueue:
             self._columns = JobArrays(self)
         return self._columns
 
-    def ranked(self, key: Key = by_submission) -> Ranking:
+    def ranked(self, key: Key = by_submission) -> Ranking | WaitingQueue:
         """Return the jobs in ascending order of ``key``, kept up to date from the first use on.
 
         Equals stay in submission order. ``key`` is a function of a job whose value does not
         change while the job waits; give the same function object at each pass, not a new lambda.
         Raises :class:`InvariantError` for too many different keys.
         """
+        if key is by_submission:
+            return self
         ranking = self._rankings.get(key)
         if ranking is None:
             if len(self._rankings) >= MOST_RANKINGS:
@@ -261,14 +239,46 @@ class WaitingQueue:
                     f"the policy asked for more than {MOST_RANKINGS} orders of the queue: keep one "
                     "key function, rather than a new lambda at each pass"
                 )
-            already_sorted = key is by_submission
-            ranking = _SubmissionRanking(self._jobs) if already_sorted else Ranking(key, self)
-            self._rankings[key] = ranking
+            ranking = self._rankings[key] = Ranking(key, self)
         return ranking
+
+    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
+        """Return the first job that may start ``now``; see :meth:`Ranking.first_to_backfill`."""
+        if self._by_size is None:
+            self._by_size = self.by_size(by_submission)
+        return self._by_size.first(now, free, horizon, extra)
+
+    def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
+        """Return the first job that may start ``now``; see :meth:`Ranking.first_by`."""
+        if self._by_size is None:
+            self._by_size = self.by_size(by_submission)
+        return self._by_size.first_by(now, free, latest_end)
+
+    def by_size(self, key: Key) -> _BySize:
+        """Return the jobs as they are searched in ascending order of ``key``; its values differ.
+
+        Only rankings ask for it.
+        """
+        by_size = _BySize(key, self._fresh)
+        for job in self._jobs.values():
+            if job.number not in self._fresh:
+                by_size.add(job)
+        self._searched.append(by_size)
+        return by_size
+
+    def _sort_fresh(self) -> None:
+        for by_size in self._searched:
+            for job in self._fresh.values():
+                by_size.add(job)
+        self._fresh.clear()
 
     def append(self, job: Job) -> None:
         """Add the newest job (its submission number is the largest)."""
-        self._jobs[job.number] = job
+        if self.head is None:
+            self.head = job
+        self._jobs[job.number] = self._fresh[job.number] = job
+        if len(self._fresh) > MOST_FRESH:
+            self._sort_fresh()
         for ranking in self._rankings.values():
             ranking.add(job)
         if self._columns is not None:
@@ -276,8 +286,14 @@ class WaitingQueue:
 
     def remove(self, job: Job) -> None:
         """Take ``job`` out; raises :class:`ValueError` if it does not wait here."""
-        if self._jobs.pop(job.number, None) is None:
+        jobs = self._jobs
+        if jobs.pop(job.number, None) is None:
             raise ValueError(f"job {job.id} does not wait")
+        if job is self.head:
+            self.head = next(iter(jobs.values()), None)
+        if self._fresh.pop(job.number, None) is None:
+            for by_size in self._searched:
+                by_size.remove(job)
         for ranking in self._rankings.values():
             ranking.remove(job)
         if self._columns is not None:

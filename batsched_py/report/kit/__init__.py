@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from batsched_py.report.kit.selection import SEED, Quantity, Runs, log_name, rows, slug
     from batsched_py.report.kit.tables import columns, sections, table, where_known
     from batsched_py.report.kit.texts import Texts
-    from batsched_py.support.plugins import study_module
+    from batsched_py.support.plugin_files import study_module
     from batsched_py.support.statistics import (
         Beside,
         Interval,
@@ -81,7 +81,7 @@ if not TYPE_CHECKING:
             "batsched_py.report.kit.selection": "SEED Quantity Runs log_name rows slug",
             "batsched_py.report.kit.tables": "columns sections table where_known",
             "batsched_py.report.kit.texts": "Texts",
-            "batsched_py.support.plugins": "study_module",
+            "batsched_py.support.plugin_files": "study_module",
             "batsched_py.support.statistics": "Beside Interval beside bootstrap paired_difference "
             "paired_ratio quantiles trimmed_mean",
         },

@@ -4,86 +4,65 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 from math import fsum, inf
 
-import numpy as np
-
-from batsched_py.protocol.batsim_jobs_columns import (
-    JOBS_COLUMNS,
-    LEAST_EXECUTION_TIME,
-    REJECTED,
-    SUCCESS,
-)
+from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS, SUCCESS
+from batsched_py.protocol.messages import JobDescription
+from batsched_py.simulator.ended_jobs import EndedJobs, columns_of
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machine_states import LastTimes, MachineState, TracedMachines
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.power_states import PowerManagement
-from batsched_py.support.atomic_files import write_lines
-from batsched_py.support.csv_fields import field
+from batsched_py.support.atomic_files import parts_of, write_parts
+from batsched_py.support.csv_fields import csv_lines, fields, six_decimals
 from batsched_py.support.processor_sets import to_text
-
-_LEAST = np.longdouble(str(LEAST_EXECUTION_TIME))
-
-
-def times(job: SimulatedJob) -> tuple[float, float]:
-    """Return execution and finish time (seconds) of a job that ran, as Batsim writes them."""
-    execution = job.finish_time - job.start_time
-    if execution > 0:
-        return execution, job.finish_time
-    return LEAST_EXECUTION_TIME, job.finish_time + LEAST_EXECUTION_TIME
-
-
-def _stretch(job: SimulatedJob) -> float:
-    """Return turnaround / run time of a job that ran, as Batsim writes it.
-
-    Batsim computes with 80 bits. That shows if a job took no time: beside a date of some weeks,
-    64 bits keep too little of the 1e-5 s that it counts with.
-    """
-    start, finish, submit = job.start_time, job.finish_time, job.description.submit_time
-    if finish > start:
-        return (finish - submit) / (finish - start)
-    return float((np.longdouble(start) + _LEAST - submit) / _LEAST)
 
 
 def jobs_lines(
     jobs: Iterable[SimulatedJob],
     columns: Sequence[str] = (),
-    further: Callable[[SimulatedJob], Sequence[str]] | None = None,
+    further: Callable[[Sequence[JobDescription]], Sequence[list[str]]] | None = None,
 ) -> Iterator[str]:
     """Yield the lines of ``_jobs.csv``: one per job in order of completion, Batsim's columns.
 
-    ``columns`` come after them, with the texts that ``further`` returns for a job.
+    ``columns`` come after them, with the texts that ``further`` returns for some jobs: a list for
+    each column.
     """
     yield ",".join((JOBS_COLUMNS, *columns)) + "\n"
-    for job in jobs:
-        fields = () if further is None else further(job)
-        yield ",".join((_row(job), *map(field, fields))) + "\n"
+    for some in columns_of(jobs):
+        texts = [] if further is None else list(map(fields, further(some.descriptions)))
+        yield from csv_lines(*_fields(some), *texts)
 
 
-def _row(job: SimulatedJob) -> str:
-    description = job.description
-    workload, _, name = description.id.partition("!")
-    walltime = -1.0 if description.walltime is None else description.walltime
-    submit = description.submit_time
-    head = (
-        f"{field(name)},{field(workload)},{field(description.profile)},{submit:.6f},"
-        f"{description.size},{walltime:.6f}"
-    )
-    if job.final_state == REJECTED:
-        return f'{head},0,{REJECTED},,,,,,,,,"{job.metadata}"'
-    execution, finish = times(job)
-    success = int(job.final_state == SUCCESS)
-    return (
-        f"{head},{success},{job.final_state},{job.start_time:.6f},{execution:.6f},{finish:.6f},"
-        f"{job.start_time - submit:.6f},{finish - submit:.6f},{_stretch(job):.6f},"
-        f'{to_text(job.alloc)},{job.consumed_energy:.6f},"{job.metadata}"'
-    )
+def _fields(some: EndedJobs) -> Iterator[list[str]]:
+    """Yield Batsim's columns of some jobs, those after the final state empty if it was rejected."""
+    jobs, descriptions = some.jobs, some.descriptions
+    ids = [job.id.partition("!") for job in descriptions]
+    yield fields([name for _, _, name in ids])
+    yield fields([workload for workload, _, _ in ids])
+    yield fields([job.profile for job in descriptions])
+    yield six_decimals(some.submit)
+    yield [str(job.size) for job in descriptions]
+    yield six_decimals(some.walltime)
+    yield ["1" if job.final_state == SUCCESS else "0" for job in jobs]
+    yield [job.final_state for job in jobs]
+    yield six_decimals(some.start)
+    yield six_decimals(some.execution)
+    yield six_decimals(some.finish)
+    yield six_decimals(some.start - some.submit)
+    yield six_decimals(some.finish - some.submit)
+    yield six_decimals(some.stretch)
+    yield [to_text(job.alloc) for job in jobs]
+    yield six_decimals(some.energy)
+    yield [f'"{job.metadata}"' for job in jobs]
 
 
-class _Summary:
-    """What Batsim sums up of the jobs that ran, from one pass over them: 32 bytes per job."""
+class Summary:
+    """What Batsim sums up of all jobs, some after the others: 32 bytes per job."""
 
     def __init__(self) -> None:
+        self.nb_jobs = 0
         self.waits, self.turnarounds, self.slowdowns = array("d"), array("d"), array("d")
         self.areas = array("d")
         """Processor-seconds."""
@@ -92,17 +71,20 @@ class _Summary:
         self._last = LastTimes()
         """When jobs finished on the processors."""
 
-    def add(self, job: SimulatedJob) -> None:
-        """Add a job that ran."""
-        submit = job.description.submit_time
-        _, finish = times(job)
-        self.waits.append(job.start_time - submit)
-        self.turnarounds.append(finish - submit)
-        self.slowdowns.append(_stretch(job))
-        self.areas.append((job.finish_time - job.start_time) * job.alloc.bit_count())
-        self.makespan = max(self.makespan, finish)
-        self.success += job.final_state == SUCCESS
-        self._last.note(job.finish_time, job.alloc)
+    def add(self, some: EndedJobs) -> None:
+        """Add the next jobs."""
+        ran = some.ran
+        self.nb_jobs += len(some.jobs)
+        waits, turnarounds = some.start - some.submit, some.finish - some.submit
+        areas = (some.end - some.start) * some.size
+        self.waits.frombytes(waits[ran].tobytes())
+        self.turnarounds.frombytes(turnarounds[ran].tobytes())
+        self.slowdowns.frombytes(some.stretch[ran].tobytes())
+        self.areas.frombytes(areas[ran].tobytes())
+        self.makespan = max(self.makespan, *some.finish[ran].tolist())
+        self.success += sum(job.final_state == SUCCESS for job in some.jobs)
+        for job in compress(some.jobs, ran.tolist()):
+            self._last.note(job.finish_time, job.alloc)
 
     def until(self) -> float:
         """Return the sum of the times at which each processor was last in use.
@@ -113,19 +95,18 @@ class _Summary:
         return sum(alloc.bit_count() * finish for finish, alloc in self._last.all())
 
 
-def schedule_csv(outcome: Outcome) -> str:
-    """Return ``_schedule.csv``: Batsim's summary of the run, one row.
+def schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
+    """Return ``_schedule.csv``: Batsim's summary of the run, one row; ``sums`` are of its jobs.
 
     Means and the success rate divide by all jobs, rejected ones included, as in Batsim; its
     makespan is the absolute last end. The two wall-clock columns are nan, so that the same run
     gives the same bytes; the measured times are in ``_run.json``.
     """
-    nb_jobs = len(outcome.jobs)
-    sums = _Summary()
-    for job in outcome.jobs:
-        if job.final_state != REJECTED:
-            sums.add(job)
-    nb_ran = len(sums.waits)
+    if sums is None:
+        sums = Summary()
+        for some in columns_of(outcome.jobs):
+            sums.add(some)
+    nb_jobs, nb_ran = sums.nb_jobs, len(sums.waits)
     states, power = _machine_times(outcome, sums), outcome.power
     values: dict[str, str] = {
         "batsim_version": "v4.2.0",
@@ -156,7 +137,7 @@ def schedule_csv(outcome: Outcome) -> str:
 _BY_NAME = sorted(MachineState, key=lambda state: state.value)
 
 
-def _machine_times(outcome: Outcome, sums: _Summary) -> dict[MachineState, float]:
+def _machine_times(outcome: Outcome, sums: Summary) -> dict[MachineState, float]:
     """Return the machine-seconds in each state, counted as Batsim does."""
     if outcome.machines is not None:
         return outcome.machines.times()
@@ -214,7 +195,7 @@ def write_outputs(outcome: Outcome, prefix: str, *, exact: bool = False) -> list
     paths = []
     for name, lines in files.items():
         paths.append(f"{prefix}_{name}.csv")
-        write_lines(paths[-1], lines)
+        write_parts(paths[-1], parts_of(lines))
     return paths
 
 

@@ -1,0 +1,105 @@
+"""What is in a log or a workload, as names and values: header, size, load, what is unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from batsched_py.errors import InputError
+from batsched_py.units import DAY
+from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.clock import clock_of, moment
+from batsched_py.workload.load import is_batsim_json
+from batsched_py.workload.swf import SwfLog, read_swf
+
+
+def log_summary(path: Path, *, skip_bad_lines: bool = False) -> list[tuple[str, str]]:
+    """Return the summary of a file as names and values; raises :class:`InputError`."""
+    if is_batsim_json(path):
+        return _of_workload(path)
+    return _of_log(read_swf(path, skip_bad_lines=skip_bad_lines))
+
+
+def _of_log(log: SwfLog) -> list[tuple[str, str]]:
+    """Return the summary of an SWF log as names and values."""
+    submit, run = log.column("submit_time"), log.column("run_time")
+    requested = log.column("requested_processors")
+    size = np.where(requested > 0, requested, log.column("allocated_processors"))
+    user = log.column("user")
+    span = float(np.ptp(submit))
+    work = float((np.maximum(size, 0) * np.maximum(run, 0)).sum())
+    load = f"{work / (span * log.max_processors):.3f}" if span else "-"
+    wait = log.column("wait_time")
+    start, zone, clock = clock_of(log)
+    lines = [("file", str(log.path))]
+    for key in ("Computer", "Installation", "Acknowledge", "Version", "StartTime", "EndTime"):
+        if value := log.header_field(key):
+            lines.append((key, value))
+    lines += [
+        ("clock", clock),
+        ("second 0 is", _second_0(start, zone)),
+        ("jobs", f"{len(log)}"),
+        ("users", f"{len(set(user[user >= 0].tolist()))}"),
+        ("processors", f"{log.max_processors}"),
+        ("submissions over", f"{span / DAY:.2f} days"),
+        ("offered load", f"{load} (processors x run time / (machine x span))"),
+        ("jobs without size", f"{_share(size <= 0)}"),
+        ("jobs wider than the machine", f"{_share(size > log.max_processors)}"),
+        ("run time of 0", f"{_share(run == 0)}"),
+    ]
+    for field in ("run_time", "wait_time", "requested_processors", "requested_time", "user"):
+        lines.append((f"unknown {field.replace('_', ' ')}", _share(log.column(field) < 0)))
+    lines.append(("processors by job", _quantiles(size[size > 0])))
+    lines.append(("run time by job [s]", _quantiles(run[run >= 0])))
+    lines.append(("recorded wait by job [s]", _quantiles(wait[wait >= 0])))
+    return lines + [("note", note) for note in log.notes]
+
+
+def _of_workload(path: Path) -> list[tuple[str, str]]:
+    """Return the summary of a Batsim workload as names and values."""
+    workload = read_workload(path)
+    submit = np.array([job.submit_time for job in workload.jobs])
+    size = np.array([job.size for job in workload.jobs])
+    users = {job.user for job in workload.jobs} - {None}
+    kinds = sorted({str(profile["type"]) for profile in workload.profiles.values()})
+    span = float(np.ptp(submit)) if len(submit) else 0.0
+    lines = [
+        ("file", str(path)),
+        ("jobs", f"{len(workload.jobs)}"),
+        ("users", f"{len(users)}"),
+        ("processors", f"{workload.nb_res}"),
+        ("submissions over", f"{span / DAY:.2f} days"),
+        ("profiles", f"{len(workload.profiles)} ({', '.join(kinds)})"),
+        (
+            "jobs without walltime",
+            _share(np.array([job.walltime is None for job in workload.jobs])),
+        ),
+        ("processors by job", _quantiles(size)),
+    ]
+    return lines + [("note", note) for note in workload.notes]
+
+
+def _share(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
+    count = int(mask.sum())
+    return f"{count} ({100 * count / len(mask):.1f} %)" if len(mask) else "0"
+
+
+def _quantiles(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
+    if not len(values):
+        return "-"
+    parts = zip(
+        ("min", "25 %", "median", "75 %", "95 %", "max"), (0, 25, 50, 75, 95, 100), strict=True
+    )
+    quantiles = ", ".join(f"{name} {np.percentile(values, at):g}" for name, at in parts)
+    return f"{quantiles}; mean {values.mean():.6g}"
+
+
+def _second_0(start: float | None, zone: str) -> str:
+    """Return what the clock showed at second 0 of a log, ``-`` if unknown."""
+    if start is None:
+        return "-"
+    try:
+        return f"{moment(0, start, zone):%A, %Y-%m-%d %H:%M:%S}"
+    except InputError:
+        return f"- (beyond the calendar: {start:g} s since 1970)"

@@ -1,0 +1,82 @@
+"""The floors of the benchmarks give the schedule of EASY, else they would be no floors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from floor import Columns, Scanned, easy, read
+from floor_queue import Blocks
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import load_workload, simulate
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.log_archive import find_log
+from helpers.logs import swf_text
+
+KINDS = [Scanned, Blocks]
+# job, submission, run time, processors, requested time
+HAND_DRAWN = [
+    (1, 0, 10, 3, 12),
+    (2, 1, 10, 4, 10),  # the head: shadow time 20, no extra nodes
+    (3, 2, 30, 1, 30),  # too long
+    (4, 3, 5, 1, 6),  # backfilled
+    (5, 4, 0, 1, 1),  # no run time: ends when it starts, at 8
+]
+
+
+def log_of(folder: Path, jobs: Sequence[tuple[int, int, int, int, int]]) -> Path:
+    """Write a log for a machine of four processors."""
+    rest = "-1 1 3 1 -1 1 -1 -1 -1"
+    lines = [
+        f"{job} {submit} 0 {run} {size} -1 -1 {size} {asked} {rest}"
+        for job, submit, run, size, asked in jobs
+    ]
+    path = folder / "log.swf"
+    path.write_text(swf_text(*lines))
+    return path
+
+
+def ours(path: Path, gaps: float = 1.0) -> dict[str, float]:
+    load = load_workload(path, Rules())
+    for job in load.jobs:
+        job.submit_time *= gaps
+    jobs = simulate(load).jobs
+    return dict(zip(jobs["job_id"].astype(str), jobs["starting_time"], strict=True))
+
+
+def floors(jobs: Columns, kind: type[Scanned] | type[Blocks]) -> dict[str, float]:
+    return dict(zip(jobs.names, easy(jobs, kind(jobs)), strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_by_hand(tmp_path: Path, kind: type[Scanned] | type[Blocks]) -> None:
+    path = log_of(tmp_path, HAND_DRAWN)
+    expected = {"1": 0, "2": 10, "3": 20, "4": 3, "5": 8}
+    assert floors(read(path), kind) == expected == ours(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gaps", [1.0, 0.25])
+def test_the_sample_log(kind: type[Scanned] | type[Blocks], gaps: float) -> None:
+    path = find_log("sample")
+    jobs = read(path)
+    jobs = jobs._replace(submit=tuple(gaps * submit for submit in jobs.submit))
+    assert floors(jobs, kind) == ours(path, gaps)
+
+
+times, sizes = st.integers(0, 40), st.integers(1, 4)
+
+
+@given(st.lists(st.tuples(times, times, sizes, st.integers(-1, 60)), min_size=1, max_size=80))
+def test_logs_that_nobody_drew(
+    tmp_path_factory: pytest.TempPathFactory, jobs: list[tuple[int, int, int, int]]
+) -> None:
+    jobs.sort(key=lambda job: job[0])
+    numbered = [(number, *job) for number, job in enumerate(jobs, 1)]
+    path = log_of(tmp_path_factory.mktemp("log"), numbered)
+    expected = ours(path)
+    for kind in KINDS:
+        assert floors(read(path), kind) == expected
