@@ -224,7 +224,7 @@ class DecisionProcess:
         self.machine.end(job)
         self.nb_running -= 1
         self._must_schedule = True
-        if job.id in self._of_users:
+        if self._of_users:
             self._tell_users(job, event.job_state)
 
     # Users -----------------------------------------------------------------------------------
@@ -247,24 +247,12 @@ class DecisionProcess:
         if not self._registered.add(name):
             raise InvariantError(f"users submitted job {job.id} twice")
         profile = job.profile
-        new = True
-        if self._reuses_profiles:
-            new = profile not in self._profiles
-            self._profiles.add(profile)
-        else:  # Batsim forgets a profile with its first job
+        if not self._reuses_profiles:  # Batsim forgets a profile with its first job
             profile = f"{profile}#{_without_mark(job.id)}"
-        content = users.profiles.get(job.profile) if new or self._dilated is not None else None
-        if new:
-            if content is None:
-                raise InvariantError(
-                    f"{type(users).__name__} submitted job {job.id} with the profile "
-                    f"{job.profile!r}, which is not in its profiles"
-                )
-            self._reply.append(
-                m.RegisterProfile(
-                    timestamp=now, workload_name=DYNAMIC, profile_name=profile, profile=content
-                )
-            )
+            self._register_profile(profile, job, users)
+        elif profile not in self._profiles:
+            self._profiles.add(profile)
+            self._register_profile(profile, job, users)
         extra = job.extra
         original = job.original_submission_time
         if original is not None and ORIGINAL_SUBMISSION not in extra:
@@ -274,7 +262,22 @@ class DecisionProcess:
         )
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
-        self._enqueue(description, content)
+        self._enqueue(
+            description, None if self._dilated is None else users.profiles.get(job.profile)
+        )
+
+    def _register_profile(self, name: str, job: WorkloadJob, users: UserModel) -> None:
+        content = users.profiles.get(job.profile)
+        if content is None:
+            raise InvariantError(
+                f"{type(users).__name__} submitted job {job.id} with the profile "
+                f"{job.profile!r}, which is not in its profiles"
+            )
+        self._reply.append(
+            m.RegisterProfile(
+                timestamp=self.now, workload_name=DYNAMIC, profile_name=name, profile=content
+            )
+        )
 
     def _tell_users(self, job: Job, state: str) -> None:
         submitted = self._of_users.pop(job.id, None)
@@ -303,7 +306,7 @@ class DecisionProcess:
         return self._dilated is not None and (self._more_static_jobs or bool(len(self.queue)))
 
     def _call_at(self, time: float) -> None:
-        if not isinstance(time, float | int) or not isfinite(time):
+        if not isinstance(time, (float, int)) or not isfinite(time):
             raise InvariantError(f"a call at {time!r} was asked for: expected seconds")
         if self._six_decimals:
             time = six_decimals_up(time)
