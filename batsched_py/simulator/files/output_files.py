@@ -88,7 +88,7 @@ class Summary:
         self.turnarounds.frombytes(turnarounds[ran].tobytes())
         self.slowdowns.frombytes(some.stretch[ran].tobytes())
         self.areas.frombytes(areas[ran].tobytes())
-        self.makespan = max(self.makespan, *some.finish[ran].tolist())
+        self.makespan = max([self.makespan, *some.finish[ran].tolist()])
         self.success += some.final_state.count(SUCCESS)
         for finish, alloc in compress(zip(some.finish_time, some.alloc, strict=True), ran.tolist()):
             self._last.note(finish, alloc)
