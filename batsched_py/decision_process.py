@@ -83,6 +83,9 @@ class DecisionProcess:
         self._submissions = SubmissionWatch(budgets, nb_recorded)
         self._most_decisions = budgets.decisions
         self._of_users: dict[str, WorkloadJob] = {}
+        self._users_due = inf
+        """When the users submit next, unless they were told something since they said so."""
+        self._users_told = users is not None
         self._registered = UsedNames()
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._call_times: set[float] = set()
@@ -116,7 +119,7 @@ class DecisionProcess:
             while self._must_schedule:
                 self._must_schedule = False
                 self._schedule()
-                if self.users is not None:
+                if self._users_told and self.users is not None:  # it rejected a job of theirs
                     self._ask_users(self.users)
             if not self._ended:
                 self._conclude(message)
@@ -229,12 +232,15 @@ class DecisionProcess:
 
     def _ask_users(self, users: UserModel) -> None:
         now = self.now
-        while next_due(users) <= now:
+        if self._users_told:
+            self._users_told, self._users_due = False, next_due(users)
+        while self._users_due <= now:
             jobs = self._submissions.jobs_due(users, now)
             if self._random is not None:
                 self._random.shuffle(jobs)
             for job in jobs:
                 self._register(job, users)
+            self._users_told, self._users_due = False, next_due(users)
 
     def _register(self, job: WorkloadJob, users: UserModel) -> None:
         now = self.now
@@ -277,6 +283,7 @@ class DecisionProcess:
             start = job.start_time if job.start_time < inf else None
             ended = EndedJob(submitted, job.submit_time, start, self.now)
             self.users.job_ended(self.now, ended, state)
+            self._users_told = True
 
     def _conclude(self, message: m.Message) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
@@ -284,7 +291,7 @@ class DecisionProcess:
             self._nb_jobs_before = self._nb_jobs
         elif not message.events or type(message.events[-1]) is not m.JobCompleted:
             self._may_have_changed_nothing(message)
-        due = inf if self.users is None else next_due(self.users)
+        due = self._users_due
         if due < inf:
             if not self._calls or due < self._calls[0]:
                 self._call_at(due)

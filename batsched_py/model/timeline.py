@@ -8,11 +8,55 @@ are compared exactly.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf, nextafter
+from typing import Any
 
 from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.job import Job
+
+NB_CLASSES = 16
+"""Into how many classes sizes and durations are divided to bound starts from below."""
+BOUNDS_PAY = 200
+"""So many jobs are placed with such bounds, as fewer are placed faster without."""
+
+
+class LatestStarts:
+    """A lower bound of the start of each further job, while jobs are placed one after another.
+
+    Free processors only become fewer then, so a job at least as wide and as long as an earlier
+    one cannot start before it. Sizes and durations are in classes, each named by its least.
+    """
+
+    def __init__(self, sizes: Sequence[int], durations: Sequence[float]) -> None:
+        self._sizes = _quantiles(sizes)
+        self._durations = _quantiles(durations)
+        self._starts = [[-inf] * len(self._durations) for _ in self._sizes]
+
+    def of(self, size: int, duration: float) -> float:
+        """Return a time before which no such job can start, seconds."""
+        row = bisect_right(self._sizes, size) - 1
+        return self._starts[row][bisect_right(self._durations, duration) - 1]
+
+    def placed(self, size: int, duration: float, start: float) -> None:
+        """Take a job into account that was placed at its earliest start."""
+        shortest = bisect_left(self._durations, duration)
+        for row in self._starts[bisect_left(self._sizes, size) :]:
+            longer = shortest
+            for known in row[shortest:]:
+                if known >= start:
+                    break
+                row[longer] = start
+                longer += 1
+            if longer == shortest:
+                break
+
+
+def _quantiles(values: Sequence[float]) -> list[Any]:
+    """Return up to :data:`NB_CLASSES` different values, the least among them, ascending."""
+    ascending = sorted(values)
+    nb = min(NB_CLASSES, len(ascending))
+    return sorted({ascending[number * len(ascending) // nb] for number in range(nb)})
 
 
 class Timeline:
@@ -105,6 +149,43 @@ class Timeline:
         if start < inf and duration > 0:
             self._take(start, at, start + duration, behind, size)
         return start
+
+    def place_all(
+        self, sizes: Sequence[int], durations: Sequence[float], *, now_only: bool = False
+    ) -> list[float]:
+        """Place jobs one after another, and return their starts as :meth:`place` does.
+
+        ``now_only``: end when no further job can start at the beginning, and return the starts
+        until then.
+        """
+        starts: list[float] = []
+        bounds = LatestStarts(sizes, durations) if len(sizes) >= BOUNDS_PAY else None
+        last = len(sizes) - 1
+        for job, (size, duration) in enumerate(zip(sizes, durations, strict=True)):
+            while now_only and not self._fits_first(sizes[last], durations[last]):
+                last -= 1
+                if last < job:
+                    return starts
+            if bounds is None:
+                start = self.place(size, duration)
+            else:
+                start = self.place(size, duration, bounds.of(size, duration))
+                bounds.placed(size, duration, start)
+            starts.append(start)
+            if job == last:
+                break
+        return starts
+
+    def _fits_first(self, size: int, duration: float) -> bool:
+        """Tell whether the earliest start is the beginning."""
+        begin = self.times[0]
+        end = begin + duration
+        waits = True
+        for time, free in zip(self.times, self.free, strict=True):
+            if time > begin if waits else time >= end:
+                break
+            waits = free < size  # a step of no length, below the last digit of its time, may follow
+        return not waits
 
     def _take(self, start: float, at: int, end: float, behind: int, size: int) -> None:
         """Subtract ``size`` in ``[start, end)``; ``at`` and ``behind`` are where these lie."""

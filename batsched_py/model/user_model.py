@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from math import isnan
 from typing import Any, Protocol
 
@@ -81,7 +82,10 @@ class UserModel(Protocol):
         """Batsim profiles by name, those of every job the model submits."""
 
     def next_submission(self) -> float:
-        """Return when the next job is due (seconds), inf if none is before another job ends."""
+        """Return when the next job is due (seconds), inf if none is before another job ends.
+
+        It holds until jobs are submitted or have ended; only then it is asked for again.
+        """
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Return the jobs that are submitted at ``now``; called when ``now`` is due."""
@@ -104,24 +108,36 @@ def next_due(users: UserModel) -> float:
     )
 
 
-def jobs_due(users: UserModel, now: float, before: int) -> Iterator[WorkloadJob]:
-    """Yield the jobs that are submitted at ``now``, after ``before`` others at that instant.
+def jobs_due(users: UserModel, now: float, before: int, most: int) -> list[WorkloadJob]:
+    """Return the first ``most`` jobs that are submitted at ``now``.
 
-    Of the latter there may be no end. Raises :class:`InvariantError` if there is none.
+    There may be no end of them; ``before`` others were submitted at that instant. Raises
+    :class:`InvariantError` if there is none, and for what is no job.
     """
-    job = None
-    for job in given(users.jobs_to_submit(now), users, "jobs_to_submit"):
+    jobs = []
+    for job in islice(given(users.jobs_to_submit(now), users, "jobs_to_submit"), most):
         if not isinstance(job, WorkloadJob):
-            raise InvariantError(
-                f"{type(users).__name__} submitted {job!r} at {now}: expected a WorkloadJob, such "
-                "as one of workload.jobs"
-            )
-        yield job
-    if job is None:
-        raise InvariantError(
-            f"{type(users).__name__} is still due at {now} after it submitted {before} jobs at "
-            "that instant: next_submission must move on"
-        )
+            raise no_job(users, job, now)
+        jobs.append(job)
+    if not jobs:
+        raise not_moved_on(users, now, before)
+    return jobs
+
+
+def no_job(users: UserModel, submitted: object, now: float) -> InvariantError:
+    """Return what is to be raised for something else that was submitted."""
+    return InvariantError(
+        f"{type(users).__name__} submitted {submitted!r} at {now}: expected a WorkloadJob, such "
+        "as one of workload.jobs"
+    )
+
+
+def not_moved_on(users: UserModel, now: float, before: int) -> InvariantError:
+    """Return what is to be raised for users who are due and submit nothing."""
+    return InvariantError(
+        f"{type(users).__name__} is still due at {now} after it submitted {before} jobs at "
+        "that instant: next_submission must move on"
+    )
 
 
 def given(items: Any, plugin: object, method: str) -> Iterator[Any]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 import platform
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -231,7 +230,9 @@ def make_folder_of(path: str | Path) -> None:
 def temporary_place() -> str:
     """Return the folder for temporary files; raises :class:`OutputError` if there is none."""
     try:
-        return tempfile.gettempdir()
+        from tempfile import gettempdir
+
+        return gettempdir()
     except FileNotFoundError as error:  # none of a list of folders
         reason = f" ({os.strerror(errno.EROFS)})" if _is_read_only(Path("/tmp")) else ""
         raise OutputError(

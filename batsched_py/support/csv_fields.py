@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-_MUST_QUOTE = re.compile('[,"\n\r]').search
+_MARKS = ',"\n\r'
+_MUST_QUOTE = re.compile(f"[{_MARKS}]").search
 
 
 def field(text: str) -> str:
@@ -21,7 +22,8 @@ def field(text: str) -> str:
 
 def fields(texts: list[str]) -> list[str]:
     """Quote those of many fields that need it."""
-    return list(map(field, texts)) if _MUST_QUOTE("".join(texts)) else texts
+    together = "".join(texts)
+    return list(map(field, texts)) if any(mark in together for mark in _MARKS) else texts
 
 
 def csv_line(texts: Iterable[str]) -> str:

@@ -9,25 +9,25 @@ that those who use it need not ask again: levels of nesting, digits of a number,
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 import stat
-import tomllib
 import zlib
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
-from gzip import GzipFile
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, TypeVar, overload
+from typing import IO, TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
 from batsched_py.errors import BatschedError, InputError, UsageError, unreadable
 from batsched_py.support.json_values import shown
+
+if TYPE_CHECKING:
+    from gzip import GzipFile
 
 MOST_BYTES = 4 << 30
 """Of a file, and of what a gzip file becomes."""
@@ -122,6 +122,8 @@ def unpacked(content: bytes, where: object, kind: Kind = InputError) -> bytes:
     """
     if not content.startswith(_GZIP):
         return content
+    from gzip import GzipFile
+
     most = min(MOST_BYTES, max(_ANYWAY, _MOST_TIMES_PACKED * len(content)))
     try:
         with GzipFile(fileobj=BytesIO(content)) as file:
@@ -271,13 +273,15 @@ def _double_name(raw: bytes | str, value: Any) -> str | None:
         b"\\" not in content or not _COLON.search(content)
     ):
         return None
+    from json import loads
+
     twice: list[str] = []
 
     def note(members: list[tuple[str, Any]]) -> None:
         names = Counter(name for name, _ in members)
         twice.extend(name for name, count in names.items() if count > 1)
 
-    json.loads(content, object_pairs_hook=note)
+    loads(content, object_pairs_hook=note)
     return f"the name {shown(twice[0])} comes twice in one object" if twice else None
 
 
@@ -306,6 +310,8 @@ def _place(raw: bytes | str, error: Exception | str) -> str:
 def parse_toml(text: str, where: object, kind: Kind = InputError) -> dict[str, Any]:
     """Return the content of a TOML file, with no more levels and digits than :func:`parse_json`
     allows; raises ``kind``, with line and column as far as they are known."""
+    import tomllib
+
     try:
         content = tomllib.loads(text)
         _check_values(content, MOST_LEVELS)

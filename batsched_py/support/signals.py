@@ -32,7 +32,7 @@ def _interrupt(number: int, frame: object) -> None:
 
 @contextmanager
 def stop_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt on a request to end, but not amid :func:`held_signals`.
+    """Raise KeyboardInterrupt on a request to end, but not amid :class:`HeldSignals`.
 
     It is :class:`Terminated` unless somebody pressed Ctrl-C. What runs on its behalf (children, a
     simulator that waits for a reply) can then be told. Does nothing outside the main thread, where
@@ -65,18 +65,19 @@ def ignore_stop_signals() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
-@contextmanager
-def held_signals() -> Iterator[None]:
-    """Let a request to end wait until the block is over, then raise KeyboardInterrupt.
+class HeldSignals:
+    """A block in which a request to end waits; then KeyboardInterrupt is raised.
+
     It is for blocks of the main thread that no exception may tear apart; other threads see none.
     """
-    if current_thread() is not main_thread():
-        yield
-        return
-    _Request.held = True
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        if current_thread() is main_thread():
+            _Request.held = True
+
+    def __exit__(self, *error: object) -> None:
+        if current_thread() is not main_thread():
+            return
         _Request.held = False
         kind, _Request.waits = _Request.waits, None
         if kind is not None:

@@ -169,11 +169,11 @@ def _next(
     deadline: float,
 ) -> SocketRequest:
     """Return the next request of the simulator, or the first of anybody."""
-    where = f"at {conversation.now:f} s of simulated time, before SIMULATION_ENDS"
     while True:
         try:
             request = socket.receive(deadline - monotonic(), simulator)
         except SimulationError as error:
+            where = _where(conversation)
             reason = conversation.stuck() or (
                 "Batsim was stopped, crashed, or ended in a deadlock (jobs wait and nothing can "
                 "happen; it exits with 0 then); its log says which"
@@ -187,12 +187,16 @@ def _next(
             )
         if request is None:
             raise SimulationError(
-                f"Batsim said nothing for {limits.silence:g} s {where}; "
+                f"Batsim said nothing for {limits.silence:g} s {_where(conversation)}; "
                 f"{parameter('silence_timeout')} allows more"
             )
         if simulator is None or request.sender == simulator.sender:
             return request
         _refuse(socket, request, "a simulation is going on here, and one process serves one")
+
+
+def _where(conversation: Conversation) -> str:
+    return f"at {conversation.now:f} s of simulated time, before SIMULATION_ENDS"
 
 
 def _refuse(socket: SchedulerSocket, request: SocketRequest, reason: str) -> None:

@@ -20,14 +20,14 @@ from zmq.utils.monitor import recv_monitor_message
 
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.protocol.message_json import MOST_BYTES
-from batsched_py.support.signals import held_signals
+from batsched_py.support.signals import HeldSignals
 from batsched_py.transport.closing import Closing
 
 DEFAULT = "tcp://127.0.0.1:28000"
 """Where Batsim connects unless told otherwise; nobody outside the machine can."""
 _ADDRESS = re.compile(r"tcp://[^:]+:([0-9]{1,5}|\*)|tcp://\[.+\]:[0-9]{1,5}|ipc://.+")
 _TICK = 0.2
-"""Seconds after which a wait looks whether the peer is still there."""
+"""Seconds after which a wait looks whether the peer is still there, or somebody asked to end."""
 _GONE = 0
 """Number of a connection that was closed before it was seen."""
 _FLUSH = 2.0
@@ -57,6 +57,7 @@ class SchedulerSocket(Closing):
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, round(_FLUSH * 1000))
         self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
+        self._socket.setsockopt(zmq.RCVTIMEO, round(_TICK * 1000))
         self._monitor = self._socket.get_monitor_socket(zmq.Event.ACCEPTED | zmq.Event.DISCONNECTED)
         self._connections: dict[int, int] = {}
         """Numbers of the open connections by their file descriptors, which are used again."""
@@ -81,7 +82,7 @@ class SchedulerSocket(Closing):
 
     def close(self) -> None:
         """Send what is still to be sent, and close."""
-        with held_signals():
+        with HeldSignals():
             self._socket.disable_monitor()
             self._monitor.close(linger=0)
             self._socket.close()
@@ -91,8 +92,10 @@ class SchedulerSocket(Closing):
 
     def reply(self, request: SocketRequest, raw: bytes) -> None:
         """Answer a request; nothing happens if who asked is gone."""
-        with held_signals():
-            self._socket.send_multipart([request.sender, b"", raw])
+        with HeldSignals():
+            self._socket.send(request.sender, zmq.SNDMORE)
+            self._socket.send(b"", zmq.SNDMORE)
+            self._socket.send(raw)
             self.unanswered = None
 
     def receive(
@@ -105,16 +108,27 @@ class SchedulerSocket(Closing):
         """
         deadline = monotonic() + timeout
         while True:
-            if not self._socket.poll(round(_TICK * 1000)):  # a request to end comes through at once
-                if simulator is not None and self._is_lost(simulator):
-                    raise SimulationError("the connection was closed by the other side")
-                if monotonic() >= deadline:
-                    return None
-                continue
-            with held_signals():
-                self.unanswered = self._request(self._socket.recv_multipart(copy=False))
+            with HeldSignals():  # a request to end waits for a tick, and loses no message
+                frames = self._frames()
+                self.unanswered = self._request(frames)
             if self.unanswered is not None:
                 return self.unanswered
+            if frames:
+                continue
+            if simulator is not None and self._is_lost(simulator):
+                raise SimulationError("the connection was closed by the other side")
+            if monotonic() >= deadline:
+                return None
+
+    def _frames(self) -> list[zmq.Frame]:
+        """Wait a tick for a message; no frames if none comes."""
+        try:
+            frames = [self._socket.recv(copy=False)]
+        except zmq.Again:
+            return []
+        while frames[-1].more:
+            frames.append(self._socket.recv(copy=False))
+        return frames
 
     def _is_lost(self, request: SocketRequest) -> bool:
         self._look_around()

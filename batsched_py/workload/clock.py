@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta, timezone, tzinfo
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.units import DAY, HOUR, MINUTE
-from batsched_py.workload.swf import SwfLog
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from batsched_py.workload.swf import SwfLog
 
 LATEST = 9e9
 """Unix time of the last second 0 of a log, in the year 2255: calendars of tables end in 2262."""
@@ -80,6 +83,8 @@ def local_seconds(times: ArrayLike, unix_start_time: float, time_zone: str) -> N
     ``times`` are seconds of the log, shape (n,). Offsets are looked up once an hour, so changes
     to and from summer time fall into their place. Raises :class:`InputError`.
     """
+    import numpy as np
+
     unix = np.asarray(times, dtype=float) + unix_start_time
     zone = parse_time_zone(time_zone)
     hours, inverse = np.unique(np.floor(unix / HOUR).astype(np.int64), return_inverse=True)

@@ -8,10 +8,8 @@ J. Parallel Distrib. Comput. 74(10), 2014, and acknowledge the provider named in
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
@@ -103,9 +101,11 @@ def _copy_of_pipe(path: Path, inode: int) -> Path:
 
     It is removed when the process ends.
     """
+    from tempfile import mkdtemp
+
     packed = read_bytes(path)
     is_json = unpacked(packed, path).lstrip().startswith(b"{")
-    folder = tempfile.mkdtemp(prefix="batsched_py-", dir=temporary_place())
+    folder = mkdtemp(prefix="batsched_py-", dir=temporary_place())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     copy = Path(folder) / f"{path.name}{'.json' if is_json else '.swf'}"
     write_whole(copy, packed)
@@ -174,7 +174,9 @@ def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
         content = unpacked(packed, path)
     if content is packed:
         raise LogError(f"{url} is not a whole gzip file: try again; {_BY_HAND}")
-    sha256 = hashlib.sha256(content).hexdigest()
+    from hashlib import sha256 as digest_of
+
+    sha256 = digest_of(content).hexdigest()
     if entry.sha256 is not None and sha256 != entry.sha256:
         raise LogError(
             f"{url} is not the log known by that name: its SHA-256 is {sha256}, "

@@ -112,6 +112,8 @@ class _Columns:
         finish = submit + np.maximum(log.column("wait_time"), 0) + self.recorded
         scale = speed_factor if rules.profile == "parallel_homogeneous" else 1.0
         jobs = []
+        name_of: dict[float, str] = {}
+        user_of: dict[float, str] = {}  # each text once, of however many jobs
         columns = (log.column("job_number"), submit, self.size, self.run, finish)
         values = zip(
             *(column[rows].tolist() for column in columns),
@@ -120,9 +122,12 @@ class _Columns:
             strict=True,
         )
         for number, submitted, size, run, finished, walltime, user in values:
-            name = f"r{whole(run)}"
-            if name not in profiles:
+            name = name_of.get(run)
+            if name is None:
+                name = name_of[run] = f"r{whole(run)}"
                 profiles[name] = run_time_profile(rules.profile, run)
+            if user >= 0 and user not in user_of:
+                user_of[user] = str(int(user))
             job_id = str(int(number)) if number == int(number) else repr(number)
             jobs.append(
                 WorkloadJob(
@@ -132,7 +137,7 @@ class _Columns:
                     profile=name,
                     walltime=walltime,
                     estimate=run / scale if rules.walltime == "exact" else None,
-                    user=str(int(user)) if user >= 0 else self._unknown_user(job_id),
+                    user=user_of[user] if user >= 0 else self._unknown_user(job_id),
                     finish_time=finished,
                 )
             )

@@ -40,7 +40,7 @@ def _of_log(log: SwfLog) -> list[tuple[str, str]]:
         ("clock", clock),
         ("second 0 is", _second_0(start, zone)),
         ("jobs", f"{len(log)}"),
-        ("users", f"{len(np.unique(user[user >= 0]))}"),
+        ("users", f"{len(set(user[user >= 0].tolist()))}"),
         ("processors", f"{log.max_processors}"),
         ("submissions over", f"{span / DAY:.2f} days"),
         ("offered load", f"{load} (processors x run time / (machine x span))"),

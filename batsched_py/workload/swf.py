@@ -273,10 +273,12 @@ def _parse_all(content: bytes, start: int) -> Column | None:
 
 
 def _any_bad(data: Column) -> bool:
+    job_numbers = data[:, 0]
+    differ = (np.diff(job_numbers) > 0).all() or len(np.unique(job_numbers)) == len(data)
     return bool(
         not np.isfinite(data).all()
         or (data[:, 1] < 0).any()
-        or len(np.unique(data[:, 0])) != len(data)
+        or not differ
         or not all(_all_whole(data[:, i]) for i in range(len(FIELDS)) if i not in _FRACTIONAL)
     )
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 import typer
 
-from batsched_py.cli import COMMANDS, GROUPS
+from batsched_py.cli import COMMANDS, GROUPS, PLACES
 from batsched_py.run.settings import SETTINGS
 from batsched_py.support import plugins
+from batsched_py.support.entry_points import entry_points_of
 from batsched_py.support.plugin_descriptions import description, description_of_object
 from helpers.calling import command
 
-HEAVY = {"numpy", "pandas", "rich", "altair", "jinja2", "batsched_py.simulator"}
+LIBRARIES = {"altair", "asyncio", "jinja2", "numpy", "pandas", "rich", "zmq"}
+WORK = {"batsched_py.campaign", "batsched_py.decision_process", "batsched_py.simulator.engine"}
+OURS = [EntryPoint(name, place, COMMANDS) for name, place in PLACES.items()]
 
 
 def test_the_commands_stand_in_groups_and_are_not_cut() -> None:
@@ -25,7 +28,8 @@ def test_the_commands_stand_in_groups_and_are_not_cut() -> None:
         section = shown.partition(f"{heading}:\n")[2].partition("\n\n")[0]
         told = {line.split()[0] for line in section.splitlines() if not line.startswith(" " * 4)}
         assert told == set(names)
-    assert sorted(sum(GROUPS.values(), ())) == sorted(e.name for e in entry_points(group=COMMANDS))
+    named = sorted(sum(GROUPS.values(), ()))
+    assert named == sorted({*PLACES, *entry_points_of(COMMANDS)})
     assert "..." not in shown.partition("Start here")[2]
 
 
@@ -45,7 +49,14 @@ def test_every_setting_of_a_simulation_is_under_its_heading() -> None:
 
 @pytest.mark.parametrize(
     "entry",
-    [e for g in (COMMANDS, plugins.SCHEDULERS, plugins.USERS) for e in entry_points(group=g)],
+    [
+        *OURS,
+        *(
+            entry
+            for group in (COMMANDS, plugins.SCHEDULERS, plugins.USERS)
+            for entry in entry_points_of(group).values()
+        ),
+    ],
     ids=lambda entry: entry.name,
 )
 def test_what_is_read_from_the_source_is_what_the_object_says(entry: EntryPoint) -> None:
@@ -66,19 +77,60 @@ def test_what_cannot_be_read_is_imported(tmp_path: Path, monkeypatch: pytest.Mon
         description(EntryPoint("mine", "nowhere.at_all:Mine", "group"))
 
 
-@pytest.mark.process
-@pytest.mark.parametrize("line", ["--help", "list", "simulate --help"])
-def test_help_imports_late(line: str) -> None:
-    code = f"""
-import atexit, sys
-from batsched_py.cli import main
-atexit.register(lambda: print("loaded", *{HEAVY} & sys.modules.keys()))
-main()
-"""
+def loaded_by(code: str, *arguments: str) -> set[str]:
+    """Return the modules that a process has imported at its end."""
+    program = f"import atexit, sys\natexit.register(lambda: print(*sys.modules))\n{code}"
     done = subprocess.run(
-        [sys.executable, "-c", code, *line.split()], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines()[-1] == "loaded"
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("line", "work"),
+    [
+        ("--help", LIBRARIES | WORK | {"batsched_py.run"}),
+        ("--version", LIBRARIES | WORK | {"batsched_py.run"}),
+        ("list", LIBRARIES | WORK | {"batsched_py.run"}),
+        ("logs list", LIBRARIES | WORK | {"importlib.metadata"}),
+        ("info sample", LIBRARIES - {"numpy"} | WORK | {"importlib.metadata"}),
+    ],
+)
+def test_small_commands_import_little(line: str, work: set[str]) -> None:
+    loaded = loaded_by("from batsched_py.__main__ import main\nmain()", *line.split())
+    assert "typer" in loaded
+    assert not work & loaded
+
+
+@pytest.mark.process
+def test_commands_import_what_does_their_work_when_they_are_called() -> None:
+    """So that neither the help of one waits for it, nor a mistake in its options."""
+    modules = {entry.module for entry in [*OURS, *entry_points_of(COMMANDS).values()]}
+    loaded = loaded_by(f"import {', '.join(sorted(modules))}")
+    assert modules <= loaded
+    assert not (LIBRARIES | WORK | {"importlib.metadata"}) & loaded
+
+
+@pytest.mark.process
+def test_the_package_imports_its_names_when_they_are_asked_for() -> None:
+    assert "msgspec" not in loaded_by("import batsched_py")
+    asked = loaded_by("from batsched_py import Machine, Start, Timeline, WaitingQueue")
+    assert "batsched_py.model.queue" in asked
+    assert not (LIBRARIES | WORK | {"typer"}) & asked
+
+
+@pytest.mark.process
+def test_the_end_is_told_in_a_line_while_the_command_line_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    done = subprocess.run(
+        [sys.executable, "-m", "batsched_py", "list"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 130
+    assert done.stderr == "batsched-py: error: interrupted\n"
 
 
 def test_list_shows_the_options_of_one(tmp_path: Path) -> None:

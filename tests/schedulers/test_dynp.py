@@ -20,6 +20,7 @@ from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackne
 from batsched_py.schedulers.dynp.dynp_policy import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_metric
+from batsched_py.schedulers.planning.plan import Plan
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
@@ -435,7 +436,7 @@ def job(number: int, size: int, estimate: float, submit: float) -> Job:
 
 
 # At 100, with responses of 110, 80 and 220 seconds.
-PLAN = [(job(0, 2, 50, 40), 100.0), (job(1, 4, 20, 90), 150.0), (job(2, 1, 200, 100), 120.0)]
+PLAN = Plan([job(0, 2, 50, 40), job(1, 4, 20, 90), job(2, 1, 200, 100)], [100.0, 150.0, 120.0])
 
 
 def test_metrics_of_a_plan() -> None:
@@ -451,7 +452,7 @@ def test_metrics_of_a_plan() -> None:
         "makespan": 320 - 100,
         "UTIL": pytest.approx(-(100 + 80 + 200) / (320 - 100)),
     }
-    empty = {name: metric([], 100) for name, metric in PLAN_METRICS.items()}
+    empty = {name: metric(Plan([], []), 100) for name, metric in PLAN_METRICS.items()}
     assert set(empty.values()) == {0}
 
 
@@ -466,9 +467,11 @@ def test_values_do_not_depend_on_the_order_of_the_plan(
     rows: list[tuple[int, float, float, float]], random: Any
 ) -> None:
     """Equal starts have exactly equal values, also where times are no whole numbers."""
-    plan = [(job(at, *row[:3]), row[3]) for at, row in enumerate(rows)]
-    other = plan[:]
-    random.shuffle(other)
+    jobs, starts = [job(at, *row[:3]) for at, row in enumerate(rows)], [row[3] for row in rows]
+    places = list(range(len(rows)))
+    random.shuffle(places)
+    plan = Plan(jobs, starts)
+    other = Plan([jobs[place] for place in places], [starts[place] for place in places])
     for metric in PLAN_METRICS.values():
         assert metric(plan, 50) == metric(other, 50)
 
@@ -482,7 +485,7 @@ def test_what_counts() -> None:
     assert plan_metric("SLDwA", within=0.01)(PLAN, 100) == (2 * 110 + 220) / 300
     assert plan_metric("makespan", within=0.01)(PLAN, 100) == 220
     assert plan_metric("ART", 1, 0.01)(PLAN, 100) == 110
-    assert plan_metric("ART", within=0)(PLAN[1:], 100) == inf
+    assert plan_metric("ART", within=0)(Plan([job(1, 4, 20, 90)], [150.0]), 100) == inf
 
 
 def test_first_jobs_in_a_step() -> None:

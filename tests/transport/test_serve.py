@@ -229,10 +229,10 @@ class _CtrlC:
 @pytest.mark.parametrize(
     ("method", "number", "replies"),
     [
-        ("recv_multipart", 1, 0),
-        ("send_multipart", 1, 1),
-        ("recv_multipart", 2, 1),
-        ("send_multipart", 2, 2),
+        *[("recv", frame, 0) for frame in (1, 2, 3)],
+        *[("send", frame, 1) for frame in (1, 2, 3)],
+        *[("recv", frame, 1) for frame in (4, 5, 6)],
+        *[("send", frame, 2) for frame in (4, 5, 6)],
     ],
 )
 def test_an_interruption_loses_no_question(

@@ -16,10 +16,7 @@ from typer.core import TyperCommand
 from batsched_py.commands.protocol.decision_process_options import ArgumentsFromFiles, text_of_file
 from batsched_py.commands.shared_options import seconds_to_wait, with_fields
 from batsched_py.errors import BatschedError, UsageError
-from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
-from batsched_py.simulator.files.output_files import write_outputs
-from batsched_py.simulator.platform.hosts import MASTER_HOST
+from batsched_py.simulator.options import Options
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.setting_fields import setting_fields
 from batsched_py.support.signals import stop_signals
@@ -27,6 +24,7 @@ from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
     from batsched_py.protocol import messages as m
+    from batsched_py.simulator.engine import Outcome, Simulator
     from batsched_py.transport import Partner
 
 REFUSED = {
@@ -112,7 +110,7 @@ def simulator(
     ] = "out",
     master_host: Annotated[
         str, typer.Option("-m", "--master-host", help="The host that does not compute.")
-    ] = MASTER_HOST,
+    ] = "master_host",
     roles: Annotated[
         list[str] | None,
         typer.Option(
@@ -170,6 +168,9 @@ def simulator(
     does not do (storage jobs, SMPI, workflows, ...) is refused. Exits with 1 where Batsim stops,
     and on a deadlock, where Batsim exits with 0.
     """
+    from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
+    from batsched_py.simulator.files.output_files import write_outputs
+
     if quiet:
         verbosity = BatsimVerbosity.quiet
     if dump:

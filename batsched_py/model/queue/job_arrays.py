@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,49 @@ GONE = 1 << 62
 _LEAST_ROWS = 64
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Key = Callable[[Job], Any]
+
+
+class JobRows:
+    """Some waiting jobs in an order, such as rows of :class:`JobArrays`, as they are now.
+
+    Arrays of shape (n,): ``size``, and ``estimate`` and ``submit_time`` in seconds.
+    """
+
+    __slots__ = ("_jobs", "_rows", "estimate", "size", "submit_time")
+
+    def __init__(
+        self,
+        jobs: list[Job],
+        rows: Rows,
+        size: NDArray[np.int64],
+        estimate: Floats,
+        submit_time: Floats,
+    ) -> None:
+        self._jobs, self._rows = jobs, rows
+        self.size, self.estimate, self.submit_time = size, estimate, submit_time
+
+    @classmethod
+    def of(cls, jobs: list[Job]) -> JobRows:
+        """Return these jobs."""
+        size = np.array([job.size for job in jobs], np.int64)
+        estimate = np.array([job.estimate for job in jobs], np.float64)
+        submit_time = np.array([job.submit_time for job in jobs], np.float64)
+        return cls(jobs, np.arange(len(jobs)), size, estimate, submit_time)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def jobs(self) -> list[Job]:
+        """Return the job of each row."""
+        jobs = self._jobs
+        return [jobs[row] for row in self._rows.tolist()]
+
+    def only(self, places: Rows | list[int]) -> JobRows:
+        """Return the rows at these places."""
+        columns = self._rows, self.size, self.estimate, self.submit_time
+        return JobRows(self._jobs, *(column[places] for column in columns))  # type: ignore[arg-type]
 
 
 class JobArrays:
@@ -24,13 +67,23 @@ class JobArrays:
     that the next submission makes stale, so take them anew at each pass.
     """
 
-    __slots__ = ("_codes", "_estimate", "_rows", "_size", "_submit_time", "_user", "jobs")
+    __slots__ = (
+        "_codes",
+        "_estimate",
+        "_orders",
+        "_rows",
+        "_size",
+        "_submit_time",
+        "_user",
+        "jobs",
+    )
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self.jobs: list[Job] = []
         """The job of each row."""
         self._rows: dict[int, int] = {}
         self._codes: dict[str, int] = {}
+        self._orders: dict[Key, tuple[Floats, Rows, int]] = {}  # (keys, rows, rows looked at)
         self._allocate(_LEAST_ROWS)
         for job in jobs:
             self.add(job)
@@ -74,6 +127,27 @@ class JobArrays:
         """The users by their numbers."""
         return list(self._codes)
 
+    def in_order(self, key: Key) -> JobRows:
+        """Return the waiting jobs in ascending order of ``key``, equals in submission order.
+
+        The value of ``key`` is a number that does not change while the job waits. What left or
+        came since the last call is taken out of the order of then, or inserted.
+        """
+        keys, rows, seen = self._orders.get(key, (np.empty(0), np.empty(0, np.intp), 0))
+        stay = self._size[rows] != GONE
+        keys, rows = keys[stay], rows[stay]
+        if seen < len(self.jobs):
+            new_rows = seen + np.flatnonzero(self.waiting[seen:])
+            new_keys = np.array([key(self.jobs[row]) for row in new_rows.tolist()], float)
+            ascending = new_keys.argsort(kind="stable")
+            new_keys, new_rows = new_keys[ascending], new_rows[ascending]
+            places = keys.searchsorted(new_keys, side="right")
+            keys, rows = np.insert(keys, places, new_keys), np.insert(rows, places, new_rows)
+        self._orders[key] = keys, rows, len(self.jobs)
+        return JobRows(
+            self.jobs, rows, self.size[rows], self.estimate[rows], self.submit_time[rows]
+        )
+
     def add(self, job: Job) -> None:
         """Append a row; only the queue does this."""
         row = len(self.jobs)
@@ -105,5 +179,6 @@ class JobArrays:
         new: tuple[NDArray[Any], ...] = (self._size, self._estimate, self._submit_time, self._user)
         for target, source in zip(new, old, strict=True):
             target[: len(keep)] = source[keep]
+        self._orders.clear()
         self.jobs = [self.jobs[row] for row in keep.tolist()]
         self._rows = {job.number: row for row, job in enumerate(self.jobs)}

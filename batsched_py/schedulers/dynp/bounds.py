@@ -39,13 +39,13 @@ class DynpBounds(OrderSwitching):
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Choose the order, plan, and start what is planned for now."""
         planner = self.planner
-        yield from planner.arrivals(now, queue, machine, queue.ranked(KEYS[self.active]))
+        yield from planner.arrivals(now, queue, machine, KEYS[self.active])
         if waiting := planner.movable(queue):
             old = self.active
             self.active = self._choose(sum(job.estimate for job in waiting) / len(waiting))
             self.counts.step(None, old, self.active)
-        order = queue.ranked(KEYS[self.active])
-        plan = planner.planned(planner.base(now, queue, machine), order)
+        order = planner.in_order(queue, KEYS[self.active])
+        plan = planner.planned(planner.base(now, queue, machine), order, now_only=True)
         yield from self.carry_out(now, queue, machine, plan)
 
     def _choose(self, average_estimate: float) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from batsched_py.model.decisions import Decision
-from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.timeline import Timeline
@@ -16,7 +15,8 @@ from batsched_py.schedulers.dynp.deciders import DECIDERS, Decider, case_of, wit
 from batsched_py.schedulers.dynp.job_lists import LegacyList, OrderedLists
 from batsched_py.schedulers.dynp.order_switching import KEYS, POLICIES, OrderSwitching
 from batsched_py.schedulers.dynp.self_tuning_metrics import plan_metric
-from batsched_py.schedulers.planning.planner import Plan, Planner
+from batsched_py.schedulers.planning.plan import Plan
+from batsched_py.schedulers.planning.planner import Planner
 from batsched_py.support.option_values import boolean, number, one_of
 
 
@@ -78,30 +78,28 @@ class Dynp(OrderSwitching):
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Plan, with a self-tuning step if one is due, and start what is planned for now."""
         planner = self.planner
-        active = queue.ranked(KEYS[self.active])
-        yield from planner.arrivals(now, queue, machine, active)
-        waiting, news = planner.movable(queue), planner.movable(queue.since(self._seen))
+        yield from planner.arrivals(now, queue, machine, KEYS[self.active])
+        nb_waiting, news = planner.nb_movable(queue), planner.movable(queue.since(self._seen))
         ended = self._full and machine.nb_ended > self._ended
         self._seen = news[-1].number + 1 if news else self._seen
         self._ended = machine.nb_ended
         base = planner.base(now, queue, machine)
         plan = None
-        for jobs in self._lists.steps(waiting, len(news), ended):
-            plan = self._self_tuning_step(now, queue, base, jobs)
+        for nb_planned in self._lists.steps(nb_waiting, len(news), ended):
+            plan = self._self_tuning_step(now, queue, base, nb_planned)
         if plan is None or self._lists.plans_anew:
-            plan = self._plan(self.active, queue, base, waiting)
+            jobs = self._lists.in_order(self.active, planner, queue, nb_waiting)
+            plan = planner.planned(base, jobs, now_only=True)
         yield from self.carry_out(now, queue, machine, plan)
 
-    def _plan(self, policy: str, queue: WaitingQueue, base: Timeline, waiting: list[Job]) -> Plan:
-        return self.planner.planned(base.copy(), self._lists.sorted(policy, queue, waiting))
-
     def _self_tuning_step(
-        self, now: float, queue: WaitingQueue, base: Timeline, waiting: list[Job]
+        self, now: float, queue: WaitingQueue, base: Timeline, nb_planned: int
     ) -> Plan:
         old = self.active
+        planner, lists = self.planner, self._lists
         plans = {
-            policy: self._plan(policy, queue, base, waiting)
-            for policy in self._lists.evaluation_order(old)
+            policy: planner.planned(base, lists.in_order(policy, planner, queue, nb_planned))
+            for policy in lists.evaluation_order(old)
         }
         values = {policy: self._value(plans[policy], now) for policy in POLICIES}
         compared = with_slackness(values, old, self._slackness)

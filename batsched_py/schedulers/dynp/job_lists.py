@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.dynp.order_switching import KEYS, POLICIES
+from batsched_py.schedulers.planning.planner import Planner
+
+if TYPE_CHECKING:
+    from batsched_py.model.queue.job_arrays import JobRows
 
 
 class OrderedLists:
@@ -15,20 +19,22 @@ class OrderedLists:
     plans_anew = False
     """Whether the plan that is carried out is made once more after the decision."""
 
-    def steps(self, waiting: list[Job], nb_new: int, ended: bool) -> list[list[Job]]:
-        """Return the jobs that each self-tuning step of this instant plans: one step, if any.
+    def steps(self, nb_waiting: int, nb_new: int, ended: bool) -> list[int]:
+        """Return how many jobs each self-tuning step of this instant plans: one step, if any.
 
-        The last ``nb_new`` of ``waiting`` were submitted now; ``ended`` says that jobs ended.
+        The last ``nb_new`` jobs were submitted now; ``ended`` says that jobs ended.
         """
-        return [waiting] if waiting and (nb_new or ended) else []
+        return [nb_waiting] if nb_waiting and (nb_new or ended) else []
 
     def evaluation_order(self, old: str) -> tuple[str, ...]:
         """Return in which order the policies plan; it does not matter here."""
         return POLICIES
 
-    def sorted(self, policy: str, queue: WaitingQueue, waiting: list[Job]) -> Iterator[Job]:
-        """Return the jobs in the order of ``policy``."""
-        return iter(queue.ranked(KEYS[policy]))
+    def in_order(
+        self, policy: str, planner: Planner, queue: WaitingQueue, nb_planned: int
+    ) -> list[Job] | JobRows:
+        """Return the first ``nb_planned`` jobs that wait in the order of ``policy``."""
+        return planner.in_order(queue, KEYS[policy])
 
 
 class LegacyList(OrderedLists):
@@ -44,11 +50,11 @@ class LegacyList(OrderedLists):
     def __init__(self) -> None:
         self._list: list[Job] = []
 
-    def steps(self, waiting: list[Job], nb_new: int, ended: bool) -> list[list[Job]]:
-        """Return what waits after the ends of this instant, and after each submission."""
-        nb_old = len(waiting) - nb_new
-        lengths = [*([nb_old] if ended else []), *range(nb_old + 1, len(waiting) + 1)]
-        return [waiting[:length] for length in lengths if length > 1]
+    def steps(self, nb_waiting: int, nb_new: int, ended: bool) -> list[int]:
+        """Return how many wait after the ends of this instant, and after each submission."""
+        nb_old = nb_waiting - nb_new
+        lengths = [*([nb_old] if ended else []), *range(nb_old + 1, nb_waiting + 1)]
+        return [length for length in lengths if length > 1]
 
     def evaluation_order(self, old: str) -> tuple[str, ...]:
         """Return the old policy first: what it leaves is what the others begin with."""
@@ -56,12 +62,15 @@ class LegacyList(OrderedLists):
             return ("ljf", "sjf", "fcfs")
         return (old, *(policy for policy in POLICIES if policy != old))
 
-    def sorted(self, policy: str, queue: WaitingQueue, waiting: list[Job]) -> Iterator[Job]:
+    def in_order(
+        self, policy: str, planner: Planner, queue: WaitingQueue, nb_planned: int
+    ) -> list[Job] | JobRows:
         """Return the one list, sorted for ``policy`` unless that is FCFS."""
+        waiting = planner.movable(queue)[:nb_planned]
         waiting_numbers = {job.number for job in waiting}
         listed = {job.number for job in self._list}
         self._list = [job for job in self._list if job.number in waiting_numbers]
         self._list += [job for job in waiting if job.number not in listed]
         if policy != "fcfs":  # Python's sort is stable, also in reverse
             self._list.sort(key=lambda job: job.estimate, reverse=policy == "ljf")
-        return iter(self._list[:])
+        return self._list[:]

@@ -13,7 +13,8 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import fixed_key
 from batsched_py.model.waiting_reason import WaitingReason
-from batsched_py.schedulers.planning.planner import Plan, Planner
+from batsched_py.schedulers.planning.plan import Plan
+from batsched_py.schedulers.planning.planner import Planner
 
 POLICIES = ("fcfs", "sjf", "ljf")
 """The orders that dynP switches between; ties prefer the first."""

@@ -10,90 +10,94 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import fsum, inf
+from typing import Any
 
 from batsched_py.errors import UsageError
-from batsched_py.model.job import Job
-from batsched_py.schedulers.planning.planner import Plan
+from batsched_py.schedulers.planning.plan import Plan, Term
 from batsched_py.support.option_values import number, one_of
 from batsched_py.units import HOUR
 
 PlanMetric = Callable[[Plan, float], float]
+"""(plan, now) -> value."""
 
 
-def art(plan: Plan, now: float) -> float:
-    """ART: sum of response times, seconds."""
-    return fsum(start + job.estimate - job.submit_time for job, start in plan)
+def _response(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
+    return start + estimate - submit_time
 
 
-def artww(plan: Plan, now: float) -> float:
-    """ARTwW: sum of width x response time (eq. 3.3)."""
-    return fsum(job.size * (start + job.estimate - job.submit_time) for job, start in plan)
+def _slowdown(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
+    """Return response time / run time; a job of no length counts as one of 1e-9 s."""
+    return (start + estimate - submit_time) / _at_least(estimate, 1e-9)
 
 
-def artwa(plan: Plan, now: float) -> float:
-    """ARTwA: sum of area x response time."""
-    return fsum(
-        job.size * job.estimate * (start + job.estimate - job.submit_time) for job, start in plan
-    )
+def _per_processor_slowdown(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
+    response = start + estimate - submit_time
+    return _at_least(response / (size * _at_least(estimate, 60.0)), 1.0)
+
+
+def _at_least(value: Any, least: float) -> Any:
+    """Return the larger one: of numbers, or of each number in an array."""
+    return value.clip(least) if hasattr(value, "clip") else max(value, least)
+
+
+def _area(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
+    return size * estimate
+
+
+def _end(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
+    return start + estimate
+
+
+def _sum(term: Term) -> PlanMetric:
+    return lambda plan, now: fsum(plan.each(term))
 
 
 def makespan(plan: Plan, now: float) -> float:
     """Time until the latest planned end, seconds (eq. 3.5)."""
-    return max((start + job.estimate for job, start in plan), default=now) - now
-
-
-def sld(plan: Plan, now: float) -> float:
-    """SLD: sum of slowdowns."""
-    return fsum(_slowdown(job, start) for job, start in plan)
-
-
-def sldww(plan: Plan, now: float) -> float:
-    """SLDwW: sum of width x slowdown."""
-    return fsum(job.size * _slowdown(job, start) for job, start in plan)
-
-
-def ppsld_60(plan: Plan, now: float) -> float:
-    """ppSLD_60: sum of per-processor slowdowns, run times below 60 s counting as 60 s."""
-    return fsum(
-        max((start + job.estimate - job.submit_time) / (job.size * max(job.estimate, 60.0)), 1.0)
-        for job, start in plan
-    )
+    return max(plan.each(_end), default=now) - now
 
 
 def util(plan: Plan, now: float) -> float:
     """UTIL of the plan from now to its end, negated as larger is better (eq. 3.6)."""
-    area = fsum(job.size * job.estimate for job, _ in plan)
     length = makespan(plan, now)
-    return -area / length if 0 < length < inf else 0.0
+    return -fsum(plan.each(_area)) / length if 0 < length < inf else 0.0
 
 
-def _slowdown(job: Job, start: float) -> float:
-    """Return response time / run time; a job of no length counts as one of 1e-9 s."""
-    return (start + job.estimate - job.submit_time) / max(job.estimate, 1e-9)
-
+_artww = _sum(lambda size, *times: size * _response(size, *times))
 
 PLAN_METRICS: dict[str, PlanMetric] = {
-    "ART": art,
-    "ARTwW": artww,
-    "ARTwA": artwa,
-    "SLDwA": artww,  # the same but for a factor that all plans of a step share (eq. 3.8)
-    "SLD": sld,
-    "SLDwW": sldww,
-    "ppSLD_60": ppsld_60,
+    "ART": _sum(_response),
+    "ARTwW": _artww,  # eq. 3.3
+    "ARTwA": _sum(
+        lambda size, estimate, *times: size * estimate * _response(size, estimate, *times)
+    ),
+    "SLDwA": _artww,  # the same but for a factor that all plans of a step share (eq. 3.8)
+    "SLD": _sum(_slowdown),
+    "SLDwW": _sum(lambda size, *times: size * _slowdown(size, *times)),
+    "ppSLD_60": _sum(_per_processor_slowdown),
     "makespan": makespan,
     "UTIL": util,
 }
-"""Self-tuning metrics by the names of the thesis."""
+"""Self-tuning metrics by the names of the thesis: sums of response times (seconds), of these times
+width or area, of slowdowns, of these times width, and of per-processor slowdowns, run times below
+60 s counting as 60 s; :func:`makespan` and :func:`util`."""
 
 
-_WEIGHTS: dict[str, Callable[[Job], float]] = {
-    "ART": lambda job: 1,
-    "ARTwW": lambda job: job.size,
-    "ARTwA": lambda job: job.size * job.estimate,
-    "SLDwA": lambda job: job.size * job.estimate,
-    "SLD": lambda job: 1,
-    "SLDwW": lambda job: job.size,
-    "ppSLD_60": lambda job: 1,
+def _number_of_jobs(plan: Plan, now: float) -> float:
+    return len(plan)
+
+
+_all_widths = _sum(lambda size, *times: size)
+_all_areas = _sum(_area)
+
+_WEIGHTS: dict[str, PlanMetric] = {
+    "ART": _number_of_jobs,
+    "ARTwW": _all_widths,
+    "ARTwA": _all_areas,
+    "SLDwA": _all_areas,
+    "SLD": _number_of_jobs,
+    "SLDwW": _all_widths,
+    "ppSLD_60": _number_of_jobs,
 }
 """What the sums are divided by where plans count different jobs."""
 
@@ -114,14 +118,14 @@ def plan_metric(
     horizon = inf if within is None else HOUR * number("within", within, 0)
     metric = PLAN_METRICS[one_of("metric", name, PLAN_METRICS)]
     if first_jobs is None and horizon == inf:
-        return lambda plan, now: metric([entry for entry in plan if entry[1] < inf], now)
+        return lambda plan, now: metric(plan.until(inf), now)
     weight = _WEIGHTS.get(name)
 
     def restricted(plan: Plan, now: float) -> float:
-        some = [entry for entry in plan if inf > entry[1] <= now + horizon][:first_jobs]
+        some = plan.until(now + horizon, first_jobs)
         if not some:
             return inf
-        total = 1 if weight is None else fsum(weight(job) for job, _ in some)
+        total = 1 if weight is None else weight(some, now)
         return metric(some, now) / total if total else 0.0
 
     return restricted

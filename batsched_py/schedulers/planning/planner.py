@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from math import inf, nextafter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
-from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue import Key, WaitingQueue
 from batsched_py.model.timeline import Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.schedulers.planning.advance_reservations import (
     AdvanceReservations,
     requested_start,
 )
+from batsched_py.schedulers.planning.plan import Plan, PlanOfRows
 from batsched_py.schedulers.planning.start_limits import Limits
 from batsched_py.support.option_values import boolean, one_of
 
-Plan = list[tuple[Job, float]]
-"""Waiting jobs with their planned starts (seconds, inf = never), in the order of placement."""
+if TYPE_CHECKING:
+    from batsched_py.model.queue.job_arrays import JobRows
+
+MANY = 48
+"""So many waiting jobs are planned as arrays."""
 
 
 class Planner:
@@ -45,22 +50,23 @@ class Planner:
         self._limits = None if limits is None else rules
         one_of("admission", admission, ("against_full_plan", "against_running_and_reserved"))
         self._full_admission = admission == "against_full_plan"
+        self._all_alike = self._backfilling and self._limits is None
+        """Whether each job is placed as early as it fits, by no other rule."""
         self._reservations = AdvanceReservations()
-        self.movable = self._reservations.movable
         self._seen = 0  # jobs below this number were looked at
         self._nb_processors = 0
-        self.plan: Plan = []  # which is carried out
+        self.plan = Plan([], [])  # which is carried out
 
     def arrivals(
-        self, now: float, queue: WaitingQueue, machine: Machine, order: Iterable[Job]
+        self, now: float, queue: WaitingQueue, machine: Machine, key: Key
     ) -> Iterator[Decision]:
-        """Admit or reject the reservations among the new jobs; ``order`` is the active one."""
+        """Admit or reject the reservations among the new jobs; ``key`` is of the active order."""
         for job in queue.since(self._seen):
             self._seen = job.number + 1
             check_estimate(job, "planning needs")
             start = requested_start(job)
             if start is not None:
-                if self._admits(job, start, self.base(now, queue, machine), order):
+                if self._admits(job, start, self.base(now, queue, machine), queue.ranked(key)):
                     self._reservations.starts[job.number] = start
                 else:
                     yield Reject(job)
@@ -72,7 +78,8 @@ class Planner:
         if self._limits and self._limits.next_allowed(job, start, nb_processors) > start:
             return False
         if self._full_admission:
-            self._place(line, self.movable(other for other in order if other.number < job.number))
+            before = self.movable(other for other in order if other.number < job.number)
+            self._place_one_by_one(line, before)
         return line.least_free(max(start, begin), start + job.estimate) >= job.size
 
     def base(self, now: float, queue: WaitingQueue, machine: Machine) -> Timeline:
@@ -82,16 +89,59 @@ class Planner:
         self._reservations.occupy(line, queue, now)
         return line
 
-    def planned(self, line: Timeline, order: Iterable[Job]) -> Plan:
-        """Return the plan of the jobs in ``order`` that are no reservations, in ``line``."""
-        jobs = self.movable(order)
-        return list(zip(jobs, self._place(line, jobs), strict=True))
+    def movable(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return the jobs that have no reservation."""
+        return self._reservations.movable(jobs)
 
-    def _place(self, line: Timeline, jobs: list[Job]) -> list[float]:
+    def nb_movable(self, queue: WaitingQueue) -> int:
+        """Return how many waiting jobs have no reservation."""
+        return len(self.movable(queue)) if self._reservations.starts else len(queue)
+
+    def in_order(self, queue: WaitingQueue, key: Key) -> list[Job] | JobRows:
+        """Return the jobs without a reservation by ascending ``key``: as arrays if many wait."""
+        if len(queue) < MANY or not self._all_alike:
+            return self.movable(queue.ranked(key))
+        rows = queue.columns.in_order(key)
+        reserved = self._reservations.starts
+        if not reserved:
+            return rows
+        return rows.only([at for at, job in enumerate(rows.jobs()) if job.number not in reserved])
+
+    def planned(self, line: Timeline, jobs: list[Job] | JobRows, *, now_only: bool = False) -> Plan:
+        """Return the plan of the jobs in their order; ``line``, a :meth:`base`, stays as it is.
+
+        ``now_only``: the rest of the plan is made only if somebody asks for it.
+        """
+        if isinstance(jobs, list) and len(jobs) >= MANY and self._all_alike:
+            from batsched_py.model.queue.job_arrays import JobRows
+
+            jobs = JobRows.of(jobs)
+        if not isinstance(jobs, list):
+            from batsched_py.model.placement import place_all
+
+            now_only = now_only and self._decides_now_only(line, jobs.estimate.sum())
+            place = partial(place_all, line, jobs.size, jobs.estimate)
+            return PlanOfRows(jobs, place(now_only=now_only), place if now_only else None)
+        if not self._all_alike:
+            return Plan(jobs, self._place_one_by_one(line.copy(), jobs))
+        sizes, estimates = [job.size for job in jobs], [job.estimate for job in jobs]
+        if now_only and self._decides_now_only(line, sum(estimates)):
+            starts = line.copy().place_all(sizes, estimates, now_only=True)
+            return Plan(jobs, starts, lambda: line.copy().place_all(sizes, estimates))
+        return Plan(jobs, line.copy().place_all(sizes, estimates))
+
+    def _decides_now_only(self, line: Timeline, total_estimate: float) -> bool:
+        """Tell whether only jobs that start now make decisions: no wake-up, and no job that may
+        never start."""
+        return (
+            self._all_alike
+            and not self._reservations.starts
+            and line.free[-1] == self._nb_processors
+            and line.times[-1] + total_estimate < inf
+        )
+
+    def _place_one_by_one(self, line: Timeline, jobs: list[Job]) -> list[float]:
         """Place the jobs in order into ``line`` and return their starts."""
-        if self._limits is None and self._backfilling:
-            place = line.place
-            return [place(job.size, job.estimate) for job in jobs]
         starts = []
         after = -inf
         for job in jobs:
@@ -117,7 +167,7 @@ class Planner:
             if job.size <= machine.free:
                 del self._reservations.starts[job.number]
                 yield Start(job)
-        for job, start in plan:
+        for job, start in plan.now_or_never(now):
             if start == now:
                 if job.size <= machine.free:  # else it waits for the end of a job of no length
                     yield Start(job)
@@ -129,9 +179,8 @@ class Planner:
     def _wake_ups(self, now: float, machine: Machine, plan: Plan) -> Iterator[Decision]:
         """Reservations and limits begin and end without an event of the simulator."""
         soon = nextafter(now, inf)  # behind jobs that outlive their estimates: they have ends
-        starts = [start for _, start in plan if soon < start < inf]
-        starts += [start for start in self._reservations.starts.values() if start > now]
-        due = min(starts, default=inf)
+        begins = [start for start in self._reservations.starts.values() if start > now]
+        due = min(plan.next_start(soon), min(begins, default=inf))
         if due < inf and all(job.expected_end != due for job in machine.releases()):
             yield CallMeLater(due)
 

@@ -45,10 +45,10 @@ class Planning:
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Plan, and start what is planned for now."""
         planner = self.planner
-        ranked = queue.ranked(self._key)
-        yield from planner.arrivals(now, queue, machine, ranked)
+        yield from planner.arrivals(now, queue, machine, self._key)
         self._replans += 1
-        plan = planner.planned(planner.base(now, queue, machine), ranked)
+        waiting = planner.in_order(queue, self._key)
+        plan = planner.planned(planner.base(now, queue, machine), waiting, now_only=True)
         yield from planner.carry_out(now, queue, machine, plan)
 
     def statistics(self) -> dict[str, Any]:

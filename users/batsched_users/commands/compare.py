@@ -11,8 +11,6 @@ from batsched_py.support.text_table import print_table
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_archive import find_log
 from batsched_users.commands.output import load_one_of, stem
-from batsched_users.measures.job_columns import columns_of_workload
-from batsched_users.measures.workload_comparison import compare as measures_of
 
 
 @o.with_rules(walltime="requested", size="allocated")  # what users asked for, and got
@@ -33,6 +31,9 @@ def compare(
 
     For the workload of a simulation, write it by `simulate --walltime requested --swf FILE`.
     """
+    from batsched_users.measures.job_columns import columns_of_workload
+    from batsched_users.measures.workload_comparison import compare as measures_of
+
     paths = [find_log(source, log_dir or []) for source in sources]
     workloads = (load_one_of(path, rules, skip_bad_lines) for path in paths)
     measures = measures_of([columns_of_workload(workload) for workload in workloads])

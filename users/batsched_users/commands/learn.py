@@ -13,9 +13,7 @@ from batsched_py.support.atomic_files import keep_inputs, make_folder_of
 from batsched_py.support.terminal_text import say
 from batsched_py.support.text_table import print_table
 from batsched_py.workload.conversion_rules import Rules, make_rules
-from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.swf import read_swf
 from batsched_users.commands.output import stem
 
 learn = typer.Typer(
@@ -51,6 +49,7 @@ def site(
 
     Also says how far the facts hold by which the paper's authors describe their logs.
     """
+    from batsched_py.workload.load import load_workload
     from batsched_users.learning.learn_site import learn_site, site_facts
 
     rules = make_rules(walltime="requested")
@@ -89,6 +88,7 @@ def weekly(
     log_dir: o.LogDirs = None,
 ) -> None:
     """Write the parameters of users of the model `weekly`."""
+    from batsched_py.workload.load import load_workload
     from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
 
     make_folder_of(output)
@@ -110,6 +110,7 @@ def think_times(
 
     A line is the option `think` of the model `weekly`: --users weekly -U think=linear:M:B.
     """
+    from batsched_py.workload.swf import read_swf
     from batsched_users.behaviour.think_times import PUBLISHED
     from batsched_users.learning.learn_think_times import fits, think_time_pairs
     from batsched_users.measures.job_columns import columns_of_log

@@ -7,7 +7,6 @@ from pathlib import Path
 from batsched_py.support.terminal_text import say
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.load import load_workload
 
 
 def say_notes(workload: Workload, *, named: bool = False) -> None:
@@ -18,6 +17,8 @@ def say_notes(workload: Workload, *, named: bool = False) -> None:
 
 def load_one_of(path: Path, rules: Rules, skip_bad_lines: bool) -> Workload:
     """Return one of several workloads; what reading it found is said with its name."""
+    from batsched_py.workload.load import load_workload
+
     workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
     say_notes(workload, named=True)
     return workload

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-import numpy as np
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.model.endless_work import SubmissionWatch
-from batsched_py.model.user_model import UserModel
 from batsched_py.support import plugins
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of
 from batsched_py.support.budgets import parse_budgets
@@ -19,13 +16,12 @@ from batsched_py.support.option_values import parse_options
 from batsched_py.support.signals import stop_signals
 from batsched_py.support.terminal_text import say
 from batsched_py.workload.conversion_rules import Rules, describe
-from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.swf import UNKNOWN, fields_in_order, write_swf
-from batsched_py.workload.swf_header import header_lines
-from batsched_users.behaviour.job_profiles import run_time_of
 from batsched_users.commands.output import say_notes
-from batsched_users.learning.ideal_machine import play
+
+if TYPE_CHECKING:
+    from batsched_py.model.endless_work import SubmissionWatch
+    from batsched_py.model.user_model import UserModel
 
 _COMPLETED = 1
 
@@ -56,6 +52,13 @@ def sample(
     Other programs can then use the workload. Of models that react this is what they submit to a
     system without waiting; `simulate --swf FILE` writes what they submit to a simulated one.
     """
+    from numpy.random import SeedSequence
+
+    from batsched_py.model.endless_work import SubmissionWatch
+    from batsched_py.workload.load import load_workload
+    from batsched_py.workload.swf import write_swf
+    from batsched_py.workload.swf_header import header_lines
+
     make_folder_of(output)
     options = parse_options(user_option or [], "-U")
     path = find_log(source, log_dir or [])
@@ -65,7 +68,7 @@ def sample(
         workload = msgspec.structs.replace(workload, nb_res=nodes)
     watch = SubmissionWatch(parse_budgets(budgets), len(workload.jobs))
     kind = plugins.load(plugins.USERS, users)
-    chance = np.random.SeedSequence(seed).spawn(1)[0]  # as in a simulation with this seed
+    chance = SeedSequence(seed).spawn(1)[0]  # as in a simulation with this seed
     with stop_signals():
         rows = _rows(plugins.make_users(kind, users, workload, options, chance), watch)
     notes = [
@@ -88,6 +91,10 @@ def sample(
 
 def _rows(model: UserModel, watch: SubmissionWatch) -> list[list[float]]:
     """Return the 18 fields of each job; users are numbered by their first job."""
+    from batsched_py.workload.swf import UNKNOWN, fields_in_order
+    from batsched_users.behaviour.job_profiles import run_time_of
+    from batsched_users.learning.ideal_machine import play
+
     rows: list[list[float]] = []
     numbers: dict[str, int] = {}
     run_times: dict[str, float] = {}

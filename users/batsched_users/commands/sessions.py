@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,13 +14,12 @@ from batsched_py.support.terminal_text import say
 from batsched_py.support.text_table import print_table
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 from batsched_users.commands.output import say_notes
-from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.sessions.graph_summary import Summary, summary, table
-from batsched_users.sessions.sabjson import write_folder
-from batsched_users.sessions.session_graph import build_graph
+
+if TYPE_CHECKING:
+    from batsched_users.sessions.delimitation import Delimitation
+    from batsched_users.sessions.graph_summary import Summary
 
 
 @o.with_rules
@@ -81,6 +80,12 @@ def sessions(
 
     Exactly one of -a, -l and -m says how sessions are delimited, for example -a 60.
     """
+    from batsched_py.workload.load import load_workload
+    from batsched_users.sessions.delimitation import partition
+    from batsched_users.sessions.graph_summary import summary, table
+    from batsched_users.sessions.sabjson import write_folder
+    from batsched_users.sessions.session_graph import build_graph
+
     delimitation = _delimitation({"arrival": arrival, "last": last, "max": latest}, boundary)
     path = find_log(source, log_dir or [])
     if summary_file is not None:
@@ -105,6 +110,8 @@ def _delimitation(thresholds: dict[str, float | None], boundary: str) -> Delimit
             f"expected exactly one of -a/--arrival, -l/--last, -m/--max, got {flags}; "
             "for example -a 60"
         )
+    from batsched_users.sessions.delimitation import Delimitation
+
     ((method, threshold),) = given.items()
     return Delimitation(method, threshold, boundary)
 
@@ -113,7 +120,7 @@ def _show(numbers: Summary, title: str) -> None:
     print(title)
     rows = [
         (name.replace("_", " "), *_readable(name, getattr(numbers, name)))
-        for name in Summary.__struct_fields__
+        for name in numbers.__struct_fields__
     ]
     print_table(("", "value", "unit"), rows, numeric=("value",))
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_files import format_of, write_chart
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.terminal_text import say
@@ -19,21 +18,11 @@ from batsched_py.support.text_table import print_table
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_archive import find_log
 from batsched_users.commands.output import load_one_of, stem
-from batsched_users.measures.job_columns import (
-    JobColumns,
-    columns_of_jobs_file,
-    columns_of_workload,
-)
-from batsched_users.sessions.delimitation import Delimitation
-from batsched_users.studies.portrait import Portrait, portrait_figure
-from batsched_users.studies.portrait import portrait as portrait_of
-from batsched_users.studies.threshold_figures import (
-    curves_csv,
-    inter_arrival_figure,
-    session_length_figure,
-    think_time_figure,
-)
-from batsched_users.studies.thresholds import USUAL, ThresholdStudy, Values, distance, study
+
+if TYPE_CHECKING:
+    from batsched_users.measures.job_columns import JobColumns
+    from batsched_users.studies.portrait import Portrait
+    from batsched_users.studies.thresholds import ThresholdStudy, Values
 
 _COUNTS = {
     "batches": ("batches", "d"),
@@ -85,6 +74,10 @@ def thresholds(
     Prints jobs, batches, sessions and their lengths by delimitation, and how far the think times
     that follow batches found by one of Last and Max only are from those that both agree on.
     """
+    from batsched_py.figures.chart_files import format_of
+    from batsched_users.sessions.delimitation import Delimitation
+    from batsched_users.studies.thresholds import USUAL, study
+
     tried = [Delimitation.parse(text) for text in dict.fromkeys(sessions or map(str, USUAL))]
     format_of(Path(f"figure.{form}"))
     paths = [find_log(source, log_dir or []) for source in sources]
@@ -127,6 +120,11 @@ def portrait(
 
     Several inputs are laid over each other, for example a log and the simulation of a model.
     """
+    from batsched_py.figures.chart_files import format_of, write_chart
+    from batsched_users.measures.job_columns import columns_of_workload
+    from batsched_users.studies.portrait import portrait as portrait_of
+    from batsched_users.studies.portrait import portrait_figure
+
     names = _labels(labels, sources)
     format_of(output)
     make_folder_of(output)
@@ -149,6 +147,8 @@ def portrait(
 
 
 def _simulated(path: Path) -> JobColumns:
+    from batsched_users.measures.job_columns import columns_of_jobs_file
+
     if not path.is_file():
         raise UsageError(f"no file {path}; expected the PREFIX{SUFFIX} of a simulation")
     return columns_of_jobs_file(path)
@@ -185,20 +185,27 @@ def _show(study_of_log: ThresholdStudy) -> None:
 
 
 def _far(unique: Values, common: Values) -> str:
+    from batsched_users.studies.thresholds import distance
+
     return f"{distance(unique, common):.3f}" if len(unique) and len(common) else "-"
 
 
 def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -> None:
-    figures = {f"inter_arrival_times.{form}": inter_arrival_figure(studies)}
+    from batsched_py.figures.chart_files import write_chart
+    from batsched_users.studies import threshold_figures as drawn
+
+    figures = {f"inter_arrival_times.{form}": drawn.inter_arrival_figure(studies)}
     for study_of_log in studies:
-        figures[f"{study_of_log.name}_think_times.{form}"] = think_time_figure(study_of_log)
-        figures[f"{study_of_log.name}_session_lengths.{form}"] = session_length_figure(study_of_log)
+        figures[f"{study_of_log.name}_think_times.{form}"] = drawn.think_time_figure(study_of_log)
+        figures[f"{study_of_log.name}_session_lengths.{form}"] = drawn.session_length_figure(
+            study_of_log
+        )
     for name, figure in figures.items():
         write_chart(figure, folder / name)
         say(f"wrote {folder / name}")
     for study_of_log in studies:
         path = folder / f"{study_of_log.name}_curves.csv"
-        write_whole(path, curves_csv(study_of_log))
+        write_whole(path, drawn.curves_csv(study_of_log))
         say(f"wrote {path}")
 
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import InputError, InvariantError, UsageError
-from batsched_py.model.user_model import EndedJob, UserModel, jobs_due, next_due
+from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, no_job, not_moved_on
 from batsched_py.support import option_values as options
 from batsched_py.support import plugins
 from batsched_py.support.file_readers import is_file
@@ -40,8 +40,14 @@ class _Group(msgspec.Struct, eq=False):
             raise InvariantError(f"{self.label}: {error}") from None
 
     def jobs(self, now: float) -> Iterator[WorkloadJob]:
+        job = None
         try:
-            yield from jobs_due(self.model, now, 0)
+            for job in given(self.model.jobs_to_submit(now), self.model, "jobs_to_submit"):
+                if not isinstance(job, WorkloadJob):
+                    raise no_job(self.model, job, now)
+                yield job
+            if job is None:
+                raise not_moved_on(self.model, now, before=0)
         except InvariantError as error:
             raise InvariantError(f"{self.label}: {error}") from None
 

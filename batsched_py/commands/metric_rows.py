@@ -1,0 +1,122 @@
+"""What ``metrics`` shows: a row for each metric, user or site."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from batsched_py.errors import UsageError
+from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall
+from batsched_py.results.jobs_file import read_jobs
+from batsched_py.results.run_files import machine_size, unknown_whole
+from batsched_py.run.stored_run import jobs_file
+from batsched_py.support.file_readers import is_folder
+from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.terminal_text import say
+
+Rows = list[dict[str, Any]]
+
+
+def jobs_file_of(file: Path) -> Path:
+    """Return PREFIX_jobs.csv if PREFIX is given."""
+    return jobs_file(file) if is_folder(file) or not os.path.exists(file) else file
+
+
+def table_of(file: Path, nodes: int | None) -> JobTable:
+    """Read the jobs and say on stderr what is missing for some metrics."""
+    if nodes is not None and nodes < 1:
+        raise UsageError(f"--nodes {nodes}: expected a number of processors, at least 1")
+    table = read_jobs(file, machine_size(file) if nodes is None else nodes)
+    if note := unknown_whole(file):
+        say(f"note: {note}")
+    widest = int(table.size.max(initial=0))
+    if table.nb_processors is not None and widest > table.nb_processors:
+        raise UsageError(
+            f"{file} has a job on {widest} processors, more than the {table.nb_processors} of the "
+            "machine; give the right number by --nodes"
+        )
+    if left_out := int((~table.measured).sum()):
+        ends = "" if table.rare[~table.measured].all() else ", of the warm-up or of the cool-down"
+        say(
+            f"note: {left_out} of {len(table.submit)} jobs are of rare behaviour{ends}; they load "
+            "the machine and are not measured"
+        )
+    if not len(table.submit):
+        say(f"note: {file} has no jobs")
+    elif table.nb_processors is None:
+        say(
+            "note: the machine's size is unknown, so there is no utilisation and the like; give "
+            f"--nodes (nothing beside {file.name} tells it)"
+        )
+    return table
+
+
+def metric_names(only: Sequence[str]) -> list[str]:
+    """Return the names of the metrics asked for, also by the papers' short names."""
+    names = [name.strip() for text in only for name in text.split(",")]
+    return list(dict.fromkeys(_resolved(name) for name in names if name))
+
+
+def _resolved(asked: str) -> str:
+    if asked in METRICS or asked in COUNTS:
+        return asked
+    shorts = {name: metric.short for name, metric in METRICS.items()}
+    meant = [
+        name
+        for name, short in shorts.items()
+        if asked.casefold() in (text.casefold() for text in short)
+    ]
+    if len(meant) > 1:
+        raise UsageError(f"{asked} is the name of {len(meant)} metrics; say {', '.join(meant)}")
+    if not meant:
+        every = [*METRICS, *COUNTS, *(text for short in shorts.values() for text in short)]
+        raise UsageError(f"unknown metric {asked!r}{did_you_mean(asked, every)}; see --list")
+    return meant[0]
+
+
+def rows_of_all(table: JobTable, names: list[str]) -> Rows:
+    """Return a row for each metric of all jobs."""
+    values = overall(table)
+    return [
+        {
+            "name": name,
+            "value": values.get(name),
+            "unit": METRICS[name].unit if name in METRICS else "jobs",
+            "over": METRICS[name].denominator if name in METRICS else "",
+            "source": METRICS[name].source if name in METRICS else "",
+        }
+        for name in names or values
+    ]
+
+
+def rows_of_parts(
+    kind: str, metrics_of: Callable[..., Mapping[str, Any]], table: JobTable, names: list[str]
+) -> Rows:
+    """Return a row for each user or site."""
+    chosen = [name for name in names if name in METRICS]
+    values_of = metrics_of(table, chosen) if names else metrics_of(table)
+    return [{kind: name} | values for name, values in values_of.items()]
+
+
+def rows_of_registry(names: list[str]) -> Rows:
+    """Return what is known of metrics, all if none is named."""
+    return [
+        {
+            "name": name,
+            "unit": metric.unit,
+            "over": metric.denominator,
+            "needs": _needed(metric),
+            "formula": metric.formula,
+            "source": metric.source,
+        }
+        for name, metric in METRICS.items()
+        if not names or name in names
+    ]
+
+
+def _needed(metric: Metric) -> str:
+    if metric.needs_sites:
+        return "sites"
+    return "machine size" if metric.needs_machine else ""

@@ -1,0 +1,147 @@
+"""The timeline compiled by numba: a whole plan in one call.
+
+The twin of :meth:`~batsched_py.model.timeline.Timeline.place_all` on arrays, with the same
+operations on floats in the same order, so that the starts are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.model.timeline import NB_CLASSES
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _compiled(function: _F) -> _F:
+    """Compile at the first call, and keep what was compiled where a folder can be written."""
+    compiled: Any
+    try:
+        compiled = numba.njit(cache=True)(function)
+    except RuntimeError:  # there is no such folder
+        compiled = numba.njit(function)
+    return cast(_F, compiled)
+
+
+@_compiled
+def _fit(
+    times: Floats, free: Integers, nb: int, at: int, size: int, duration: float
+) -> tuple[int, int]:
+    """Return where the earliest start from segment ``at`` on is, and behind which segment its
+    end; ``nb`` if there is none."""
+    while True:
+        while at < nb and free[at] < size:
+            at += 1
+        if at == nb:
+            return nb, nb
+        end = times[at] + duration
+        behind = at + 1
+        while behind < nb and times[behind] < end and free[behind] >= size:
+            behind += 1
+        if behind == nb or times[behind] >= end:
+            return at, behind
+        at = behind
+
+
+@_compiled
+def _fits_first(times: Floats, free: Integers, nb: int, size: int, duration: float) -> bool:
+    """Tell whether the earliest start is the beginning."""
+    begin = times[0]
+    end = begin + duration
+    waits = True
+    for segment in range(nb):
+        if (waits and times[segment] > begin) or (not waits and times[segment] >= end):
+            break
+        waits = free[segment] < size
+    return not waits
+
+
+@_compiled
+def _take(
+    times: Floats, free: Integers, nb: int, at: int, behind: int, end: float, size: int
+) -> int:
+    """Subtract ``size`` from segment ``at`` until ``end``, and return the number of segments."""
+    if end < inf and (behind == nb or times[behind] > end):
+        for segment in range(nb, behind, -1):
+            times[segment] = times[segment - 1]
+            free[segment] = free[segment - 1]
+        times[behind], free[behind] = end, free[behind - 1]
+        nb += 1
+    for segment in range(at, behind):
+        free[segment] -= size
+    return nb
+
+
+@_compiled
+def _classes(values: NDArray[Any]) -> NDArray[Any]:
+    """Return some of the values, ascending, the least first."""
+    ascending = np.sort(values)
+    chosen = ascending[:NB_CLASSES].copy()
+    nb = 0
+    for number in range(len(chosen)):
+        value = ascending[number * len(ascending) // len(chosen)]
+        if nb == 0 or value > chosen[nb - 1]:
+            chosen[nb] = value
+            nb += 1
+    return chosen[:nb]
+
+
+@_compiled
+def _raise_bounds(bounds: Floats, row: int, column: int, start: float) -> None:
+    """Let nothing of these classes, or of larger ones, start before ``start``."""
+    for wider in range(row, bounds.shape[0]):
+        if column < bounds.shape[1] and bounds[wider, column] >= start:
+            break
+        for longer in range(column, bounds.shape[1]):
+            if bounds[wider, longer] >= start:
+                break
+            bounds[wider, longer] = start
+
+
+@_compiled
+def place_all(
+    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, now_only: bool
+) -> Floats:
+    """Return the starts of jobs placed one after another; see ``Timeline.place_all``.
+
+    ``beginnings`` and ``numbers`` are a timeline's ``times`` (seconds) and ``free`` as arrays of
+    float64 and int64, ``sizes`` and ``durations`` (seconds) arrays of these types, shape (n,).
+    """
+    nb, nb_jobs = len(beginnings), len(sizes)
+    times, free = np.empty(nb + nb_jobs + 1), np.empty(nb + nb_jobs + 1, np.int64)
+    times[:nb], free[:nb] = beginnings, numbers
+    starts = np.empty(nb_jobs)
+    widths, lengths = _classes(sizes), _classes(durations)
+    bounds = np.full((len(widths), len(lengths)), -inf)
+    last = nb_jobs - 1
+    for job in range(nb_jobs):
+        if now_only:
+            while last >= job and not _fits_first(times, free, nb, sizes[last], durations[last]):
+                last -= 1
+            if last < job:
+                return starts[:job]
+        size, duration = sizes[job], durations[job]
+        row = np.searchsorted(widths, size, side="right") - 1
+        column = np.searchsorted(lengths, duration, side="right") - 1
+        bound = bounds[row, column]
+        at = np.searchsorted(times[:nb], bound, side="right") - 1 if bound > times[0] else 0
+        at, behind = _fit(times, free, nb, at, size, duration)
+        start = times[at] if at < nb else inf
+        starts[job] = start
+        _raise_bounds(
+            bounds,
+            row if widths[row] == size else row + 1,
+            column if lengths[column] == duration else column + 1,
+            start,
+        )
+        if start < inf and duration > 0:
+            nb = _take(times, free, nb, at, behind, start + duration, size)
+    return starts

@@ -1,0 +1,116 @@
+"""Plans: which waiting job starts when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from batsched_py.model.job import Job
+
+if TYPE_CHECKING:
+    from batsched_py.model.queue.job_arrays import Floats, JobRows
+
+Term = Callable[[Any, Any, Any, Any], Any]
+"""Of size, estimate, submission time and planned start (seconds): numbers, or arrays of them."""
+
+
+class Plan(Sequence[tuple[Job, float]]):
+    """Waiting jobs with their planned starts (seconds, inf = never), in the order of placement.
+
+    A plan may end behind the last job that starts now: ``whole`` makes the rest if it is asked
+    for.
+    """
+
+    def __init__(
+        self, jobs: list[Job], starts: list[float], whole: Callable[[], list[float]] | None = None
+    ) -> None:
+        self._jobs = jobs
+        self._starts = starts
+        self._whole = whole
+
+    @property
+    def starts(self) -> list[float]:
+        """The planned start of each job."""
+        if self._whole is not None:
+            self._starts, self._whole = self._whole(), None
+        return self._starts
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[tuple[Job, float]]:
+        return zip(self._jobs, self.starts, strict=True)
+
+    def __getitem__(self, place: Any) -> Any:
+        return list(self)[place]
+
+    def now_or_never(self, now: float) -> list[tuple[Job, float]]:
+        """Return the jobs that start ``now`` or cannot start, with their planned starts."""
+        entries = zip(self._jobs, self._starts, strict=self._whole is None)
+        return [entry for entry in entries if entry[1] == now or entry[1] == inf]
+
+    def next_start(self, after: float) -> float:
+        """Return the first start behind ``after``; inf if there is none."""
+        return min((start for start in self.starts if start > after), default=inf)
+
+    def until(self, latest: float, most: int | None = None) -> Plan:
+        """Return the first ``most`` jobs (None: all) of those that start at all, by ``latest``."""
+        if latest == inf and most is None and inf not in self.starts:
+            return self
+        some = [entry for entry in self if inf > entry[1] <= latest][:most]
+        return Plan([job for job, _ in some], [start for _, start in some])
+
+    def each(self, term: Term) -> list[float]:
+        """Return the ``term`` of each job."""
+        return [term(job.size, job.estimate, job.submit_time, start) for job, start in self]
+
+
+class PlanOfRows(Plan):
+    """A plan of many jobs, with arrays in place of lists: nothing is made for each job."""
+
+    def __init__(
+        self, rows: JobRows, starts: Floats, whole: Callable[[], Floats] | None = None
+    ) -> None:
+        self._rows = rows
+        self._array = starts
+        self._whole_array = whole
+
+    @property
+    def array(self) -> Floats:
+        """The planned starts, shape (n,)."""
+        if self._whole_array is not None:
+            self._array, self._whole_array = self._whole_array(), None
+        return self._array
+
+    @property
+    def starts(self) -> list[float]:
+        """The planned start of each job."""
+        starts: list[float] = self.array.tolist()
+        return starts
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[tuple[Job, float]]:
+        return zip(self._rows.jobs(), self.starts, strict=True)
+
+    def now_or_never(self, now: float) -> list[tuple[Job, float]]:
+        """Return the jobs that start ``now`` or cannot start, with their planned starts."""
+        starts = self._array
+        chosen = ((starts == now) | (starts == inf)).nonzero()[0]
+        return list(zip(self._rows.only(chosen).jobs(), starts[chosen].tolist(), strict=True))
+
+    def until(self, latest: float, most: int | None = None) -> Plan:
+        """Return the first ``most`` jobs (None: all) of those that start at all, by ``latest``."""
+        starts = self.array
+        chosen = ((starts < inf) & (starts <= latest)).nonzero()[0][:most]
+        if len(chosen) == len(self):
+            return self
+        return PlanOfRows(self._rows.only(chosen), starts[chosen])
+
+    def each(self, term: Term) -> list[float]:
+        """Return the ``term`` of each job."""
+        rows = self._rows
+        values: list[float] = term(rows.size, rows.estimate, rows.submit_time, self.array).tolist()
+        return values
