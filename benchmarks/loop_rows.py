@@ -63,7 +63,9 @@ def per_job(load: Workload) -> Callable[[float, float], str]:
 def _(bench: Bench) -> Measured:
     load, jobs = bench.workload(), bench.columns
     return bench.paired(
-        lambda: cpu(lambda: floor.easy(jobs, floor.Scanned(jobs))), lambda: loop(load), per_job(load)
+        lambda: cpu(lambda: floor.easy(jobs, floor.Scanned(jobs))),
+        lambda: loop(load),
+        per_job(load),
     )
 
 
@@ -107,9 +109,7 @@ for _name, _policy in PLANNERS.items():
 @row("feedback", "EASY with feedback against rigid, per job", wanted=1.4)
 def _(bench: Bench) -> Measured:
     load = bench.workload()
-    return bench.paired(
-        lambda: loop(load), lambda: loop(load, sessions="arrival:0"), per_job(load)
-    )
+    return bench.paired(lambda: loop(load), lambda: loop(load, sessions="arrival:0"), per_job(load))
 
 
 def calls(load: Workload, **how: Any) -> Measured:
@@ -183,9 +183,7 @@ for _name in USER_OPTIONS:
 @row("traced", "machine states followed, against not")
 def _(bench: Bench) -> Measured:
     load = bench.workload()
-    return bench.paired(
-        lambda: loop(load), lambda: loop(load, trace_machines=True), per_job(load)
-    )
+    return bench.paired(lambda: loop(load), lambda: loop(load, trace_machines=True), per_job(load))
 
 
 @row("shared", "hosts that may be shared, against not")
