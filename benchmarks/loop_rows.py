@@ -95,11 +95,12 @@ PLANNERS: dict[str, Callable[[], Scheduler]] = {
     "planning": Planning,
     "dynp": Dynp,
 }
-for _name, _policy in {
+QUEUEING: dict[str, Callable[[], Scheduler]] = {
     "fcfs": Fcfs,
     "sjbf": lambda: Easy(backfill_order="sjf"),
     "creasy": Creasy,
-}.items():
+}
+for _name, _policy in QUEUEING.items():
     row(f"overload-{_name}", f"{_name}, gaps x {OVERLOAD}, against EASY")(against_easy(_policy))
 for _name, _policy in PLANNERS.items():
     _what = f"{_name}, gaps x {OVERLOAD}, against EASY"

@@ -87,7 +87,6 @@ def campaign(
     A run is named by all that determines it: a second call continues where the first stopped.
     """
     from batsched_py.campaign.campaign_file import find_campaign, read_campaign
-    from batsched_py.campaign.campaign_folder import check_folder, store
     from batsched_py.campaign.preparation import PreparedRun, nb_other_folders, prepare
 
     _check_options(jobs, out, cluster, retry_failed=retry_failed, only_missing=only_missing)
@@ -116,6 +115,8 @@ def campaign(
     if dry_run:
         _show(runs, states, missing, at_a_time, cluster, folder)
         return
+    from batsched_py.campaign.campaign_folder import check_folder, store
+
     check_folder(spec, folder)
     make_folder_of(folder / "results.csv")
     with locked(folder):

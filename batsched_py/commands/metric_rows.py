@@ -24,7 +24,7 @@ def jobs_file_of(file: Path) -> Path:
     return jobs_file(file) if is_folder(file) or not os.path.exists(file) else file
 
 
-def read_table(file: Path, nodes: int | None) -> JobTable:
+def table_of(file: Path, nodes: int | None) -> JobTable:
     """Read the jobs and say on stderr what is missing for some metrics."""
     if nodes is not None and nodes < 1:
         raise UsageError(f"--nodes {nodes}: expected a number of processors, at least 1")

@@ -61,7 +61,7 @@ def metrics(
         raise UsageError("which FILE? Give a PREFIX_jobs.csv, or --list")
     else:
         file = metric_rows.jobs_file_of(file)
-        table = metric_rows.read_table(file, nodes)
+        table = metric_rows.table_of(file, nodes)
         if by_user:
             rows = metric_rows.rows_of_parts("user", per_user, table, names)
         elif by_site:

@@ -69,7 +69,6 @@ def simulate(
     The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. Another process as back
     end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
     """
-    from batsched_py.results.swf_export import write_result_log
     from batsched_py.run.simulate import check
     from batsched_py.support.trusted_code import remember
     from batsched_py.workload.load import size_of_machine
@@ -103,6 +102,8 @@ def simulate(
         result = _execute(path, run, prefix, folder, exchange, headed=headed)
         print(f"for a page with figures: batsched-py report {shlex.quote(prefix)}")
         if swf is not None:
+            from batsched_py.results.swf_export import write_result_log
+
             write_result_log(result.table_as_written(), result.settings, swf)
             print(f"wrote {swf}, a log of the simulated jobs")
         if other is not None:

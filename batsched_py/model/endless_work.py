@@ -21,13 +21,13 @@ class ProgressWatch:
     def __init__(self, budgets: Budgets, scheduler: Scheduler) -> None:
         self._budgets = budgets
         self._policy = type(scheduler).__name__
-        self._state: tuple[int, ...] = ()
+        self._state: tuple[object, ...] = ()
         self._nb_idle = 0
         self._idle_since = 0.0
         self.policy_called = False
         """Whether the policy has asked for a call since anything changed."""
 
-    def idle_message(self, now: float, tag: str, state: tuple[int, ...]) -> None:
+    def idle_message(self, now: float, tag: str, state: tuple[object, ...]) -> None:
         """Count a message that has changed nothing if ``state`` is what it was.
 
         The latter ends with the numbers of jobs that wait and run. ``tag`` is what came: the last

@@ -23,6 +23,7 @@ from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.budgets import exceeded, parse_budgets
+from batsched_py.support.processor_sets import NO_PROCESSORS
 from batsched_py.workload.workload import Workload
 
 __all__ = ["Options", "Outcome", "Simulator"]
@@ -76,7 +77,7 @@ class Simulator:
         platform, options, agenda = self.platform, self.options, self.agenda
         storing = platform.storages
         energy = self._energy = Energy([*platform.hosts, *storing]) if options.energy else None
-        self._asleep = 0 if energy is None else energy.asleep()
+        self._asleep = NO_PROCESSORS if energy is None else energy.asleep()
         """The machines that sleep in the beginning."""
         varying = options.energy or options.compute_sharing
         self._states: TracedMachines | None = None

@@ -25,7 +25,7 @@ from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import Composed, Profile
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.support.processor_sets import numbers, to_text
+from batsched_py.support.processor_sets import ProcessorSet, to_text
 
 
 class Execution:
@@ -52,7 +52,7 @@ class Execution:
         self._energy = energy
         self._varying = varying
         self._speed = platform.uniform_speed
-        self._speeds = _by_speed(platform)
+        self._speeds = [] if self._speed is not None else _by_speed(platform)
         self._ends: dict[str, Timer] = {}
         """By the ids of the jobs whose end is known."""
         self.any_started = False
@@ -60,7 +60,7 @@ class Execution:
     @property
     def nb_free(self) -> int:
         """Number of machines on which a job may start now."""
-        return self._machines.free.bit_count()
+        return self._machines.nb_free
 
     def start(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         """Run a job as decided; its ``finish_time`` is when it will end, inf if not known.
@@ -69,9 +69,14 @@ class Execution:
         """
         alloc, now = decision.alloc, self._agenda.now
         self._check(job, decision)
+        if not self._machines.occupy(alloc, now):
+            wrong = self._machines.not_free(alloc)
+            raise ProtocolError(
+                f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}: "
+                f"{self._machines.why_not(wrong)}"
+            )
         if self._energy is not None:
             self._energy.job_starts(job.description.id, alloc, now)
-        self._machines.occupy(alloc, now)
         job.alloc = alloc
         job.state = RUNNING
         job.start_time = now
@@ -113,7 +118,7 @@ class Execution:
             return True
         # an executor on each machine, in whatever order
         places = len(set(map(int, mapping.values())))
-        return places == len(mapping) == decision.alloc.bit_count()
+        return places == len(mapping) == len(decision.alloc)
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
@@ -197,7 +202,7 @@ class Execution:
         speed = self._speed
         if speed is None:  # the slowest processor decides
             speed = next(speed for speed, processors in self._speeds if processors & job.alloc)
-        return job.profile.duration(speed, job.alloc.bit_count())
+        return job.profile.duration(speed, job.alloc.size)
 
     def _check(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         alloc = decision.alloc
@@ -206,20 +211,14 @@ class Execution:
             raise ProtocolError(f"EXECUTE_JOB: job {decision.job_id} is {job.state.value}")
         if decision.mapping is not None:
             check_mapping(decision, size)
-        elif alloc.bit_count() != size and not job.profile.total:
+        elif alloc.size != size and not job.profile.total:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given "
-                f"{alloc.bit_count()} processors ({to_text(alloc)!r})"
+                f"{alloc.size} processors ({to_text(alloc)!r})"
             )
         if not alloc:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given no processors"
-            )
-        wrong = alloc & ~self._machines.free
-        if wrong:
-            raise ProtocolError(
-                f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}: "
-                f"{self._machines.why_not(wrong)}"
             )
         body = job.profile.body
         if type(body) is Composed and not body.parts:
@@ -237,16 +236,15 @@ class Execution:
 
 def _hosts(job: SimulatedJob, decision: m.ExecuteJob) -> list[int]:
     """Return the host of each executor of a job."""
-    hosts = list(numbers(decision.alloc))
+    hosts = list(decision.alloc)
     if decision.mapping is None:
         return hosts
     return [hosts[place] for place in check_mapping(decision, job.description.size)]
 
 
-def _by_speed(platform: Platform) -> list[tuple[float, int]]:
-    """Return the processors of each speed as bitmasks, slowest first."""
-    masks: dict[float, int] = {}
+def _by_speed(platform: Platform) -> list[tuple[float, ProcessorSet]]:
+    """Return the processors of each speed, slowest first."""
+    numbers: dict[float, list[int]] = {}
     for number, host in enumerate(platform.hosts):
-        speed = host.speed
-        masks[speed] = masks.get(speed, 0) | 1 << number
-    return sorted(masks.items())
+        numbers.setdefault(host.speed, []).append(number)
+    return sorted((speed, ProcessorSet.of(of_it)) for speed, of_it in numbers.items())

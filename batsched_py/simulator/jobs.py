@@ -21,6 +21,7 @@ from batsched_py.simulator.profiles import (
     parse_registered,
 )
 from batsched_py.support.name_set import UsedNames
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 
@@ -48,7 +49,7 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     state: State = STATIC
     start_time: float = 0.0
     finish_time: float = 0.0
-    alloc: int = 0
+    alloc: ProcessorSet = NO_PROCESSORS
     final_state: str = ""
     return_code: int = 0
     metadata: str = ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from batsched_py.commands import explain
+from batsched_py.commands import recorded_run
 from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
 from batsched_py.explain.replayed_exchange import read_turns
 from batsched_py.figures.chart_files import drawn_as
@@ -82,11 +82,11 @@ def test_the_budget_of_decisions_is_that_of_the_run(
     def made(settings: ProcessSettings, *_: object, **__: object) -> None:
         budgets.append(settings.budgets.decisions)
 
-    monkeypatch.setattr(explain, "make_process", made)
+    monkeypatch.setattr(recorded_run, "make_process", made)
     for given in ("decisions=inf", "decisions=7,jobs=5", None):
-        run = explain._Settings(scheduler="easy", budgets=given)
+        run = recorded_run._Settings(scheduler="easy", budgets=given)
         settings = ProcessSettings(scheduler="easy")
-        explain._make(exchange, turns, settings, explain._Described(run=run), BY_NAME)
+        recorded_run.make(exchange, turns, settings, recorded_run.Described(run=run), BY_NAME)
     assert budgets == [inf, 7, Budgets().decisions]
 
 
