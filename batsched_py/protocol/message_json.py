@@ -224,7 +224,7 @@ def _usual(
     raw: bytes | str, form: type[_UsualEvents | _UsualDecisions], nb_resources: int
 ) -> m.Message | None:
     """Read a message that has the form, None if it has not or anything is wrong with it."""
-    message = parse_exactly(raw, form)
+    message: _UsualEvents | _UsualDecisions | None = parse_exactly(raw, form)
     if message is None or len(message.events) > MOST_EVENTS:
         return None
     try:

@@ -205,11 +205,11 @@ def parse_json(
     raise kind(f"{where}: {problem}{'' if expected is None else f'; expected {expected}'}")
 
 
-def parse_exactly(raw: bytes | str, type: type[T]) -> T | None:
+def parse_exactly(raw: bytes | str, type: Any) -> Any:
     """Return what :func:`parse_json` would, with unique names, but None if it would have to look
     twice, or fail.
 
-    The ``type`` must have no defaults, so that all that is written of it was read.
+    The ``type`` is a struct without defaults, so that all that is written of it was read.
     """
     try:
         value = _decoder(type).decode(raw)
