@@ -65,6 +65,8 @@ class Simulator:
             assert self._states is not None
             schedule_events(events, agenda, self._states)
         self._pending: list[m.Event] = []
+        self._in_parts = options.each_event or options.shake is not None
+        """Whether the events of an instant may come in several messages."""
         self._nb_messages = 0
         self._most_steps = parse_budgets(options.budgets).messages
         self._random = (
@@ -129,7 +131,8 @@ class Simulator:
             if self.options.each_event:
                 self._pending.sort(key=_submissions_first)
             while self._pending and not decisions.busy:
-                self._exchange(scheduler, self._next_part())
+                events, self._pending = self._pending, []
+                self._exchange(scheduler, self._first_part(events) if self._in_parts else events)
         self.outcome = self._outcome()
         self._check_all_done()
         self._say_goodbye(scheduler)
@@ -172,9 +175,8 @@ class Simulator:
                 f"{', '.join(late)} in the reply to SIMULATION_ENDS: decisions come too late there"
             )
 
-    def _next_part(self) -> list[m.Event]:
-        """Take the next message's events from the pending ones: all of them, unless shaken."""
-        events, self._pending = self._pending, []
+    def _first_part(self, events: list[m.Event]) -> list[m.Event]:
+        """Return the next message's events; what comes in later ones is pending."""
         if self.options.each_event:
             self._pending = events[1:]
             return events[:1]

@@ -81,7 +81,7 @@ class Summary:
         self.turnarounds.frombytes(turnarounds[ran].tobytes())
         self.slowdowns.frombytes(some.stretch[ran].tobytes())
         self.areas.frombytes(areas[ran].tobytes())
-        self.makespan = max(self.makespan, *some.finish[ran].tolist())
+        self.makespan = max([self.makespan, *some.finish[ran].tolist()])
         self.success += sum(job.final_state == SUCCESS for job in some.jobs)
         for job in compress(some.jobs, ran.tolist()):
             self._last.note(job.finish_time, job.alloc)
