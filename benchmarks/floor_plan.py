@@ -1,4 +1,4 @@
-"""The reference of planners: a plan in plain Python, one job after the other, as early as it fits."""
+"""The reference of planners: plans in plain Python, each job as early as it fits."""
 
 from __future__ import annotations
 

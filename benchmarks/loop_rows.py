@@ -63,7 +63,9 @@ def per_job(load: Workload) -> Callable[[float, float], str]:
 def _(bench: Bench) -> Measured:
     load, jobs = bench.workload(), bench.columns
     return bench.paired(
-        lambda: cpu(lambda: floor.easy(jobs, floor.Scanned(jobs))), lambda: loop(load), per_job(load)
+        lambda: cpu(lambda: floor.easy(jobs, floor.Scanned(jobs))),
+        lambda: loop(load),
+        per_job(load),
     )
 
 
@@ -93,11 +95,12 @@ PLANNERS: dict[str, Callable[[], Scheduler]] = {
     "planning": Planning,
     "dynp": Dynp,
 }
-for _name, _policy in {
+QUEUEING: dict[str, Callable[[], Scheduler]] = {
     "fcfs": Fcfs,
     "sjbf": lambda: Easy(backfill_order="sjf"),
     "creasy": Creasy,
-}.items():
+}
+for _name, _policy in QUEUEING.items():
     row(f"overload-{_name}", f"{_name}, gaps x {OVERLOAD}, against EASY")(against_easy(_policy))
 for _name, _policy in PLANNERS.items():
     _what = f"{_name}, gaps x {OVERLOAD}, against EASY"
@@ -107,9 +110,7 @@ for _name, _policy in PLANNERS.items():
 @row("feedback", "EASY with feedback against rigid, per job", wanted=1.4)
 def _(bench: Bench) -> Measured:
     load = bench.workload()
-    return bench.paired(
-        lambda: loop(load), lambda: loop(load, sessions="arrival:0"), per_job(load)
-    )
+    return bench.paired(lambda: loop(load), lambda: loop(load, sessions="arrival:0"), per_job(load))
 
 
 def calls(load: Workload, **how: Any) -> Measured:
@@ -183,9 +184,7 @@ for _name in USER_OPTIONS:
 @row("traced", "machine states followed, against not")
 def _(bench: Bench) -> Measured:
     load = bench.workload()
-    return bench.paired(
-        lambda: loop(load), lambda: loop(load, trace_machines=True), per_job(load)
-    )
+    return bench.paired(lambda: loop(load), lambda: loop(load, trace_machines=True), per_job(load))
 
 
 @row("shared", "hosts that may be shared, against not")

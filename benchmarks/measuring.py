@@ -102,7 +102,7 @@ class Bench:
         The ratio is that of the best; ``note`` says something of both.
         """
         rounds = rounds or self.rounds
-        if rounds > 2:
+        if rounds > 1:
             standard(), measured()  # the first time, something is imported or compiled
         columns = list(zip(*[(standard(), measured()) for _ in range(rounds)], strict=True))
         of_standard, best = map(min, columns)

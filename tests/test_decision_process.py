@@ -27,6 +27,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
 from batsched_py.workload import WorkloadJob
 from batsched_users.models.feedback import ThinkTimeFeedback
+from helpers.processors import processors
 
 
 class Policy:
@@ -150,7 +151,9 @@ WRONG: dict[str, Callable[[float, WaitingQueue, Machine], Iterable[Any]]] = {
     "rejected while running": lambda now, queue, _: [Start(queue.head), Reject(queue.head)],
     "needs 3 processors, 1 are free": lambda now, queue, _: map(Start, list(queue)),
     "started while running": lambda now, queue, _: [Start(queue.head)] * 2,
-    "cannot start on processors '0-2'": lambda now, queue, _: [Start(j, 7) for j in list(queue)],
+    "cannot start on processors '0-2'": lambda now, queue, _: [
+        Start(j, range(3)) for j in list(queue)
+    ],
     "yielded 'start': expected Start": lambda now, queue, _: ["start"],
     "must be later": lambda now, queue, _: [CallMeLater(now)],
 }
@@ -190,7 +193,7 @@ IN_A_GENERATOR: dict[Callable[[float, WaitingQueue, Machine], Iterator[Any]], st
     no_job: r"Start\('w0!0000'\): expected a job of the queue",
     a_job: r"Policy yielded job w0!0000 itself: expected Start\(job\)",
     too_many: "job w0!0001 needs 3 processors, 1 are free",
-    of_another_machine: r"started on \['a'\]: expected a ProcSet, numbers",
+    of_another_machine: r"started on \['a'\]: expected a ProcessorSet, a ProcSet, or",
     new_lambdas: "a new lambda at each pass",
 }
 
@@ -238,10 +241,10 @@ def test_jobs_are_started_on_a_walk_along_the_queue_and_on_numbered_processors()
 
     outcome = run(workload([J(0, 1, 5), J(0, 2, 5), J(0, 4, 5), J(0, 1, 5)], 4), Policy(walks))
     assert {job.description.id: (job.start_time, job.alloc) for job in outcome.jobs} == {
-        "w0!0000": (0, 0b1000),
-        "w0!0001": (0, 0b0110),
-        "w0!0002": (5, 0b1111),
-        "w0!0003": (0, 0b0001),
+        "w0!0000": (0, processors("3")),
+        "w0!0001": (0, processors("1-2")),
+        "w0!0002": (5, processors("0-3")),
+        "w0!0003": (0, processors("0")),
     }
 
 
@@ -253,7 +256,7 @@ def test_processors_may_be_numbers_of_numpy() -> None:
             yield Start(job, np.array([70, 2, 65]))
 
     (job,) = run(workload([J(0, 3, 5)], 100), Policy(spreads)).jobs
-    assert job.alloc == 1 << 70 | 1 << 65 | 1 << 2
+    assert job.alloc == processors("2 65 70")
 
 
 def test_a_mistake_of_users_is_not_told_as_one_of_the_policy() -> None:
@@ -329,13 +332,13 @@ def test_policies_read_users_and_estimates(
     assert process.queue.columns.users == [user]
 
 
-def completed(name: str, alloc: int, now: float) -> m.JobCompleted:
+def completed(name: str, alloc: str, now: float) -> m.JobCompleted:
     return m.JobCompleted(
         timestamp=now,
         job_id=f"w0!{name}",
         job_state="COMPLETED_SUCCESSFULLY",
         return_code=0,
-        alloc=alloc,
+        alloc=processors(alloc),
     )
 
 
@@ -363,13 +366,13 @@ def test_processors_that_fail_are_not_used_until_they_come_back(policy: type) ->
     process = DecisionProcess(policy())
     process.answer(m.Message(0.0, [begins()]))
     (start,) = process.answer(m.Message(0.0, [submitted("a", 1, 0)])).events
-    assert start.alloc == 0b0001
+    assert start.alloc == processors("0")
     assert process.answer(m.Message(1.0, [notice("unavailable", 1)])).events == []
     assert process.answer(m.Message(2.0, [submitted("b", 3, 2)])).events == []
-    assert process.answer(m.Message(3.0, [completed("a", 1, 3)])).events == []
-    assert process.machine.free_processors == 0b1100
+    assert process.answer(m.Message(3.0, [completed("a", "0", 3)])).events == []
+    assert process.machine.free_processors == processors("2-3")
     (start,) = process.answer(m.Message(9.0, [notice("available", 9)])).events
-    assert (start.job_id, start.alloc) == ("w0!b", 0b0111)
+    assert (start.job_id, start.alloc) == ("w0!b", processors("0-2"))
 
 
 def test_a_reservation_counts_no_processors_that_failed() -> None:
@@ -377,12 +380,12 @@ def test_a_reservation_counts_no_processors_that_failed() -> None:
     machine = Machine(4)
     job = Job("a", 0, 4, 10, 10, 0, {})
     machine.start(job, 0)
-    machine.set_available(0b0011, False)
+    machine.set_available(processors("0-1"), False)
     for size, expected in ((2, (10, 0)), (3, (inf, 0))):
         waiting = Job("b", 1, size, 5, 5, 0, {})
         assert shadow_time_and_extra_nodes(waiting, machine) == expected
     machine.end(job)
-    assert (machine.free, machine.free_processors) == (2, 0b1100)
+    assert (machine.free, machine.free_processors) == (2, processors("2-3"))
 
 
 def test_a_call_that_comes_too_early_is_asked_for_again() -> None:

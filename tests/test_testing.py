@@ -14,7 +14,6 @@ from batsched_py.errors import UsageError
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.planning.planning_policy import Planning
-from batsched_py.support.processor_sets import lowest
 from batsched_py.testing import (
     DrawnJob,
     assert_drawing,
@@ -56,7 +55,7 @@ class Abroad:
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         site = machine.sites[-1]
         while (job := queue.head) and job.size <= site.free:
-            yield Start(job, lowest(site.free_processors, job.size), 1.5)
+            yield Start(job, site.free_processors.lowest(job.size), 1.5)
 
 
 def test_a_machine_of_sites() -> None:

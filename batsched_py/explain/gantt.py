@@ -16,7 +16,6 @@ from batsched_py.explain.wording import lasting
 from batsched_py.figures.chart_files import write_chart
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support import palette
-from batsched_py.support.processor_sets import intervals
 from batsched_py.units import UNITS, unit_of
 
 Role = Literal["other", "overtook", "reserved", "explained"]
@@ -87,7 +86,7 @@ def picture(watch: Watch, margin: float) -> Picture:
         stop = end if job.end is None else job.end
         if job.start is not None and job.start < end and stop > begin:
             shown = (roles.get(job.id, "other"), max(job.start, begin), min(stop, end))
-            bars += [Bar(job.id, *shown, *ends) for ends in intervals(job.processors)]
+            bars += [Bar(job.id, *shown, *ends) for ends in job.processors.intervals()]
     return Picture(life.id, life.submit_time, left, begin, end, watch.history.nb_processors, bars)
 
 

@@ -13,6 +13,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import is_placed, original_id
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 
 
 class Life(msgspec.Struct):
@@ -28,8 +29,8 @@ class Life(msgspec.Struct):
     extra: dict[str, Any]
     start: float | None = None
     end: float | None = None
-    processors: int = 0
-    """Allocated processors as a bitmask."""
+    processors: ProcessorSet = NO_PROCESSORS
+    """Allocated processors."""
     state: str = "WAITING"
     """``WAITING``, ``RUNNING``, ``REJECTED``, or Batsim's final state."""
     dilation: float = 1.0
@@ -45,7 +46,7 @@ class Life(msgspec.Struct):
     @property
     def nb_processors(self) -> int:
         """Number of processors on which it runs or ran, which may differ from its size."""
-        return self.processors.bit_count()
+        return len(self.processors)
 
 
 class History:

@@ -157,7 +157,7 @@ class Watch:
             still_waiting=[other.id for other in self._queue if other.number < job.number],
             behind=head.id if head is not None and backfilled else None,
             reservation=until if backfilled else inf,
-            sites={name: share.bit_count() for name, share in shares.items() if name and share},
+            sites={name: len(share) for name, share in shares.items() if name and share},
         )
 
     def _reservation(self) -> tuple[Job | None, float]:

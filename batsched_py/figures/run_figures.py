@@ -25,7 +25,7 @@ from batsched_py.figures.step_functions import Array, Intervals
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
 from batsched_py.support import palette
-from batsched_py.support.processor_sets import from_text, intervals
+from batsched_py.support.processor_sets import from_text
 from batsched_py.units import DAY, HOUR, WEEK
 
 WIDTH, HEIGHT = 640, 300
@@ -202,7 +202,7 @@ def _times(ran: pd.DataFrame) -> tuple[Array, Array, Array]:
 
 def _sizes(ran: pd.DataFrame) -> Array:
     """Return how many processors each job got."""
-    sizes = {text: from_text(text).bit_count() for text in set(ran["allocated_resources"])}
+    sizes = {text: len(from_text(text)) for text in set(ran["allocated_resources"])}
     return ran["allocated_resources"].map(sizes).to_numpy(float)
 
 
@@ -252,7 +252,7 @@ def _rectangles(shown: pd.DataFrame, axis: TimeAxis) -> pd.DataFrame:
         waited=(start - submit) / HOUR,
         ran=(finish - start) / HOUR,
     )
-    runs = [list(intervals(from_text(text))) for text in shown["allocated_resources"]]
+    runs = [list(from_text(text).intervals()) for text in shown["allocated_resources"]]
     frame = frame.loc[frame.index.repeat([len(of) for of in runs])].reset_index(drop=True)
     ends = np.array([ends for of in runs for ends in of], dtype=int).reshape(-1, 2)
     frame["first_processor"], frame["last_processor"] = ends.T

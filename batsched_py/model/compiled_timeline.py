@@ -8,26 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from batsched_py.model.timeline import NB_CLASSES
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _compiled(function: _F) -> _F:
     """Compile at the first call, and keep what was compiled where a folder can be written."""
+    compiled: Any
     try:
-        return numba.njit(cache=True)(function)  # type: ignore[no-any-return]
+        compiled = numba.njit(cache=True)(function)
     except RuntimeError:  # there is no such folder
-        return numba.njit(function)  # type: ignore[no-any-return]
+        compiled = numba.njit(function)
+    return cast(_F, compiled)
 
 
 @_compiled
-def _fit(times, free, nb, at, size, duration):  # type: ignore[no-untyped-def]
+def _fit(
+    times: Floats, free: Integers, nb: int, at: int, size: int, duration: float
+) -> tuple[int, int]:
     """Return where the earliest start from segment ``at`` on is, and behind which segment its
     end; ``nb`` if there is none."""
     while True:
@@ -45,19 +52,22 @@ def _fit(times, free, nb, at, size, duration):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _fits_first(times, free, nb, size, duration):  # type: ignore[no-untyped-def]
+def _fits_first(times: Floats, free: Integers, nb: int, size: int, duration: float) -> bool:
     """Tell whether the earliest start is the beginning."""
-    end = times[0] + duration
-    segment = 0
-    while segment < nb and (times[segment] < end or segment == 0):
-        if free[segment] < size:
-            return False
-        segment += 1
-    return True
+    begin = times[0]
+    end = begin + duration
+    waits = True
+    for segment in range(nb):
+        if (waits and times[segment] > begin) or (not waits and times[segment] >= end):
+            break
+        waits = free[segment] < size
+    return not waits
 
 
 @_compiled
-def _take(times, free, nb, at, behind, end, size):  # type: ignore[no-untyped-def]
+def _take(
+    times: Floats, free: Integers, nb: int, at: int, behind: int, end: float, size: int
+) -> int:
     """Subtract ``size`` from segment ``at`` until ``end``, and return the number of segments."""
     if end < inf and (behind == nb or times[behind] > end):
         for segment in range(nb, behind, -1):
@@ -71,13 +81,13 @@ def _take(times, free, nb, at, behind, end, size):  # type: ignore[no-untyped-de
 
 
 @_compiled
-def _classes(values):  # type: ignore[no-untyped-def]
+def _classes(values: NDArray[Any]) -> NDArray[Any]:
     """Return some of the values, ascending, the least first."""
     ascending = np.sort(values)
     chosen = ascending[:NB_CLASSES].copy()
     nb = 0
-    for number in range(NB_CLASSES):
-        value = ascending[number * len(ascending) // NB_CLASSES]
+    for number in range(len(chosen)):
+        value = ascending[number * len(ascending) // len(chosen)]
         if nb == 0 or value > chosen[nb - 1]:
             chosen[nb] = value
             nb += 1
@@ -85,9 +95,11 @@ def _classes(values):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _raise_bounds(bounds, row, column, start):  # type: ignore[no-untyped-def]
+def _raise_bounds(bounds: Floats, row: int, column: int, start: float) -> None:
     """Let nothing of these classes, or of larger ones, start before ``start``."""
     for wider in range(row, bounds.shape[0]):
+        if column < bounds.shape[1] and bounds[wider, column] >= start:
+            break
         for longer in range(column, bounds.shape[1]):
             if bounds[wider, longer] >= start:
                 break
@@ -95,7 +107,9 @@ def _raise_bounds(bounds, row, column, start):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def place_all(beginnings, numbers, sizes, durations, now_only):  # type: ignore[no-untyped-def]
+def place_all(
+    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, now_only: bool
+) -> Floats:
     """Return the starts of jobs placed one after another; see ``Timeline.place_all``.
 
     ``beginnings`` and ``numbers`` are a timeline's ``times`` (seconds) and ``free`` as arrays of

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
     from procset import ProcSet
 
+    from batsched_py.support.processor_sets import ProcessorSet
+
 
 class Start(msgspec.Struct, gc=False, eq=False):
     """Run ``job`` now, on ``processors``.
 
-    These are a :class:`procset.ProcSet`, numbers such as ``[0, 1]``, a bitmask, or None for the
-    lowest free ones; there are as many as the size of the job.
+    These are a :class:`~batsched_py.support.processor_sets.ProcessorSet`, a
+    :class:`procset.ProcSet`, numbers such as ``[0, 1]``, or None for the lowest free ones; there
+    are as many as the size of the job.
 
     Where the run time depends on the placement, the decision says so: the job runs ``dilation``
     times as long as recorded, and ``transfer`` seconds more (its data must be there first). So do
@@ -28,7 +31,7 @@ class Start(msgspec.Struct, gc=False, eq=False):
     """
 
     job: Job
-    processors: int | ProcSet | Iterable[int] | None = None
+    processors: ProcessorSet | ProcSet | Iterable[int] | None = None
     dilation: float = 1.0
     transfer: float = 0.0
 

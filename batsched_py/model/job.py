@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
+
 
 class JobState(Enum):
     """Where a job is in its life."""
@@ -47,8 +49,8 @@ class Job(msgspec.Struct, eq=False, gc=False):
     start_time: float = inf
     expected_end: float = inf
     """``start_time + estimate`` once it runs, dilated as it was decided."""
-    processors: int = 0
-    """Allocated processors as a bitmask, see :mod:`batsched_py.support.processor_sets`."""
+    processors: ProcessorSet = NO_PROCESSORS
+    """Allocated processors."""
     home: int = 0
     """Number of the site whose user submitted it."""
     dilation: float = 1.0

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
     from batsched_py.model.queue.job_arrays import Floats
 
-IMPORT_PAYS = 10_000_000
-"""numba is imported when so many pairs of jobs were planned together."""
+IMPORT_PAYS = 100_000
+"""So many jobs are placed before numba is imported: by Python, some microseconds each."""
 
 
 class Placement:
     """The way in which many jobs are placed: by Python, and from some work on compiled."""
 
     def __init__(self) -> None:
-        self._pairs = 0
+        self._placed = 0
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(
@@ -42,16 +42,16 @@ class Placement:
         if self._compiled is None:
             lists = sizes.tolist(), durations.tolist()
             placed = line.copy().place_all(*lists, now_only=now_only)
-            self._count(len(placed) * len(sizes))
+            self._count(len(placed))
             return np.array(placed, np.float64)
         times, free = np.array(line.times, np.float64), np.array(line.free, np.int64)
         starts: Floats = self._compiled(times, free, sizes, durations, now_only)
         return starts
 
-    def _count(self, pairs: int) -> None:
-        if self._pairs <= IMPORT_PAYS:
-            self._pairs += pairs
-            if self._pairs > IMPORT_PAYS:
+    def _count(self, nb: int) -> None:
+        if self._placed <= IMPORT_PAYS:
+            self._placed += nb
+            if self._placed > IMPORT_PAYS:
                 self._compiled = _compiled_kernel()
 
 

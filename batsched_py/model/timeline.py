@@ -15,10 +15,10 @@ from typing import Any
 from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.job import Job
 
-NB_CLASSES = 24
+NB_CLASSES = 16
 """Into how many classes sizes and durations are divided to bound starts from below."""
-BOUNDS_PAY = 100
-"""So many jobs are placed with such bounds."""
+BOUNDS_PAY = 200
+"""So many jobs are placed with such bounds, as fewer are placed faster without."""
 
 
 class LatestStarts:
@@ -42,17 +42,21 @@ class LatestStarts:
         """Take a job into account that was placed at its earliest start."""
         shortest = bisect_left(self._durations, duration)
         for row in self._starts[bisect_left(self._sizes, size) :]:
-            for longer in range(shortest, len(row)):
-                if row[longer] >= start:
+            longer = shortest
+            for known in row[shortest:]:
+                if known >= start:
                     break
                 row[longer] = start
+                longer += 1
+            if longer == shortest:
+                break
 
 
 def _quantiles(values: Sequence[float]) -> list[Any]:
     """Return up to :data:`NB_CLASSES` different values, the least among them, ascending."""
     ascending = sorted(values)
-    step = len(ascending) / NB_CLASSES
-    return sorted({ascending[int(number * step)] for number in range(NB_CLASSES)})
+    nb = min(NB_CLASSES, len(ascending))
+    return sorted({ascending[number * len(ascending) // nb] for number in range(nb)})
 
 
 class Timeline:
@@ -151,8 +155,8 @@ class Timeline:
     ) -> list[float]:
         """Place jobs one after another, and return their starts as :meth:`place` does.
 
-        ``now_only``: end behind the last job that can start at the beginning, and return the
-        starts up to it.
+        ``now_only``: end when no further job can start at the beginning, and return the starts
+        until then.
         """
         starts: list[float] = []
         bounds = LatestStarts(sizes, durations) if len(sizes) >= BOUNDS_PAY else None
@@ -174,10 +178,14 @@ class Timeline:
 
     def _fits_first(self, size: int, duration: float) -> bool:
         """Tell whether the earliest start is the beginning."""
-        times, free = self.times, self.free
-        if free[0] < size:
-            return False
-        return min(free[: max(1, bisect_left(times, times[0] + duration))]) >= size
+        begin = self.times[0]
+        end = begin + duration
+        waits = True
+        for time, free in zip(self.times, self.free, strict=True):
+            if time > begin if waits else time >= end:
+                break
+            waits = free < size  # a step of no length, below the last digit of its time, may follow
+        return not waits
 
     def _take(self, start: float, at: int, end: float, behind: int, size: int) -> None:
         """Subtract ``size`` in ``[start, end)``; ``at`` and ``behind`` are where these lie."""

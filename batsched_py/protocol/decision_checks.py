@@ -111,12 +111,11 @@ class DecisionChecks:
             )
         if decision.mapping is not None:
             check_mapping(decision, size)
-        elif not alloc or (alloc.bit_count() != size and not self._shares_work(decision, job)):
+        elif not alloc or (len(alloc) != size and not self._shares_work(decision, job)):
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given "
-                f"{alloc.bit_count()} processors ({to_text(alloc)!r})"
+                f"{len(alloc)} processors ({to_text(alloc)!r})"
             )
-        self._check_free(decision)
         for label, storage in (decision.storage_mapping or {}).items():
             if storage not in self._state.storages:
                 raise ProtocolError(
@@ -129,19 +128,25 @@ class DecisionChecks:
                 f"EXECUTE_JOB: job {decision.job_id} has the composed profile {job.profile!r}, "
                 "which was registered dynamically: Batsim 4.2.0 crashes on it"
             )
+        self._occupy(decision)
         job.running, job.alloc, job.held = True, alloc, alloc
-        self._state.used |= alloc
 
-    def _check_free(self, decision: m.ExecuteJob) -> None:
+    def _occupy(self, decision: m.ExecuteJob) -> None:
+        """Give a job its machines; raises :class:`ProtocolError` unless it may have them."""
         state, alloc = self._state, decision.alloc
-        in_use = 0 if state.sharing else state.used
-        if alloc & in_use and state.now > state.heard:
+        if state.now > state.heard and not state.sharing:
             # Later than the last message: what ran may have ended, and we shall hear of it.
+            in_use = (alloc & state.machines) - state.idle.common(alloc)
             for job in state.jobs.values():
-                job.held &= ~alloc
-            in_use = 0
-        unfit = alloc & (~state.machines | state.unavailable | in_use)
-        if unfit:
+                job.held -= in_use
+            state.idle.give_back(in_use)
+        if (
+            (state.unavailable.size and alloc & state.unavailable)
+            or (state.sharing and alloc - state.machines)
+            or not (state.sharing or state.idle.take(alloc))
+        ):
+            there = alloc & state.machines if state.sharing else state.idle.common(alloc)
+            unfit = alloc - (there - state.unavailable)
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} was given {to_text(unfit)!r}, which is in "
                 "use, not available, or does not exist"
@@ -302,7 +307,7 @@ def check_mapping(decision: m.ExecuteJob, size: int) -> list[int]:
     if len(mapping) == size and {int, str}.issuperset(map(type, mapping.values())):
         with suppress(ValueError):
             places = {int(executor): int(place) for executor, place in mapping.items()}
-    width = decision.alloc.bit_count()
+    width = len(decision.alloc)
     if sorted(places) != list(range(size)) or not all(0 <= p < width for p in places.values()):
         raise ProtocolError(
             f"EXECUTE_JOB: the mapping of job {decision.job_id} must name the executors 0 to "

@@ -44,8 +44,11 @@ class Registration:
 
         Static ones stay when they are released: jobs with them may be yet to come.
         """
-        static = self._static.get(workload, {}).get(profile)
-        return static or self._registered.get(workload, {}).get(profile)
+        static = self._static.get(workload)
+        if static and (found := static.get(profile)):
+            return found
+        registered = self._registered.get(workload)
+        return registered.get(profile) if registered else None
 
     def message_begins(self) -> None:
         """Reopen registration if an earlier message asked for it."""
@@ -76,8 +79,8 @@ class Registration:
             )
         self._registered.setdefault(workload, {})[name] = decision.profile
 
-    def check_job(self, decision: m.RegisterJob) -> None:
-        """Check REGISTER_JOB, but for whether the id is taken."""
+    def check_job(self, decision: m.RegisterJob) -> str:
+        """Check REGISTER_JOB, but for whether the id is taken; return the job's workload."""
         self._check_open("REGISTER_JOB")
         job_id, job = decision.job_id, decision.job
         workload, name = split_id(job_id, "REGISTER_JOB")
@@ -99,6 +102,7 @@ class Registration:
                 f"REGISTER_JOB: job {job_id!r} has res {job.size} and walltime "
                 f"{job.walltime}, expected both above 0 (walltime -1: none)"
             )
+        return workload
 
     @property
     def releases(self) -> bool:
@@ -114,15 +118,16 @@ class Registration:
         self._released.setdefault(workload, UsedNames()).add(profile)
 
     def _is_released(self, workload: str, profile: str) -> bool:
-        return profile in self._released.get(workload, ())
+        released = self._released.get(workload)
+        return released is not None and profile in released
 
     def _check_enabled(self, doing: str) -> None:
         if not self.dynamic:
             raise ProtocolError(f"{doing}: dynamic jobs are not enabled (--enable-dynamic-jobs)")
 
     def _check_open(self, doing: str) -> None:
-        self._check_enabled(doing)
         if not self._open:
+            self._check_enabled(doing)
             raise ProtocolError(
                 f"{doing}: registration was declared finished; send continue_registration in an "
                 "earlier message"

@@ -20,7 +20,8 @@ from batsched_py.protocol.dynamic_registration import Registration, split_id
 from batsched_py.protocol.message_json import job_to_json
 from batsched_py.protocol.referee_state import RefereeState
 from batsched_py.support.json_values import is_number, shown
-from batsched_py.support.processor_sets import from_text, to_text
+from batsched_py.support.processor_pool import ProcessorPool
+from batsched_py.support.processor_sets import ProcessorSet, from_text, to_text
 
 _ROUNDING = 1e-5
 """Seconds by which something may seem to come too early: six decimals, and SimGrid's precision."""
@@ -84,7 +85,8 @@ class EventChecks:
             raise ProtocolError("SIMULATION_BEGINS came twice")
         state.begun = True
         state.nb_resources = event.nb_resources
-        state.machines = (1 << event.nb_compute_resources) - 1
+        state.machines = ProcessorSet.interval(0, event.nb_compute_resources)
+        state.idle = ProcessorPool(state.machines)
         state.storages = {storage["id"] for storage in event.storage_resources}
         state.sharing = event.allow_compute_sharing
         state.exact = bool(event.config.get("exact-times"))
@@ -156,7 +158,8 @@ class EventChecks:
             self._check_failure(event)
         del state.jobs[job_id]
         state.past.add(job_id)
-        state.used &= ~job.held
+        if not state.sharing:
+            state.idle.give_back(job.held)
         state.release(job_id, job.profile)
 
     def _check_failure(self, event: m.JobCompleted) -> None:
@@ -244,13 +247,13 @@ class EventChecks:
             machines = from_text(event.details.get("resources", ""), state.nb_resources)
         except ProtocolError as error:
             raise ProtocolError(f"NOTIFY: {event.type}: {error}") from None
-        changed = ~state.unavailable if event.type.endswith("unavailable") else state.unavailable
-        if machines & ~changed:
+        goes = event.type.endswith("unavailable")
+        told = machines & state.unavailable if goes else machines - state.unavailable
+        if told:
             raise ProtocolError(
-                f"NOTIFY: {event.type} of {to_text(machines & ~changed)!r}, of which that was told "
-                "already"
+                f"NOTIFY: {event.type} of {to_text(told)!r}, of which that was told already"
             )
-        state.unavailable ^= machines
+        state.unavailable = state.unavailable | machines if goes else state.unavailable - machines
 
 
 def _out_of_place(event: m.Event, time: float, now: float, *, ended: bool) -> str:

@@ -14,7 +14,12 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.support.file_readers import parse_json
 from batsched_py.support.json_values import is_integer, shown, whole
-from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text, to_text
+from batsched_py.support.processor_sets import (
+    MOST_PROCESSORS,
+    ProcessorSet,
+    from_text,
+    to_text,
+)
 
 MOST_BYTES = 2**29
 """Size of the largest message that is taken: of 3 million jobs submitted at one instant."""
@@ -232,7 +237,7 @@ def _fields(
     return data
 
 
-def _machines(value: Any, what: str, nb_resources: int) -> int:
+def _machines(value: Any, what: str, nb_resources: int) -> ProcessorSet:
     try:
         return from_text(value, nb_resources)
     except ProtocolError as error:
@@ -310,6 +315,8 @@ def _data(event: m.Event) -> Any:
     for name in ("alloc", "resources"):
         if name in data:
             data[name] = to_text(data[name])
+    if "compute_resources" in data:
+        data["compute_resources"] = list(data["compute_resources"])
     if "job" in data:
         data["job"] = job_to_json(data["job"])
     return data | event.further if event.further else data

@@ -2,20 +2,20 @@
 
 A message carries the time and a list: events from Batsim to the scheduler, decisions back. Each
 struct is flat: the members of ``data`` on the wire are fields here, beside ``timestamp``
-(seconds). Sets of processors are bitmasks (:mod:`batsched_py.support.processor_sets`); only JSON
-has text.
+(seconds). Sets of processors are of :mod:`batsched_py.support.processor_sets`; only JSON has text.
 
 Source: the protocol as observed from Batsim 4.2.0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from batsched_py.support.processor_sets import MOST_PROCESSORS
+from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet
 
 MOST_SECONDS = 2**53
 """Times are at most this: beyond, a float does not tell a second from the next.
@@ -97,7 +97,7 @@ class SimulationBegins(Event, kw_only=True):
     allow_compute_sharing: bool = False
     allow_storage_sharing: bool = True
     config: dict[str, Any]
-    compute_resources: list[dict[str, Any]]
+    compute_resources: Sequence[dict[str, Any]]
     storage_resources: list[dict[str, Any]] = []
     workloads: dict[str, str] = {}
     profiles: dict[str, dict[str, dict[str, Any]]] = {}
@@ -125,7 +125,7 @@ class JobCompleted(Event, kw_only=True, eq=False, gc=False):
     job_id: str
     job_state: str
     return_code: int
-    alloc: int
+    alloc: ProcessorSet
 
 
 class JobKilled(Event, kw_only=True):
@@ -146,7 +146,7 @@ class ResourceStateChanged(Event, kw_only=True):
     """All machines of one SET_RESOURCE_STATE have reached the pstate ``state``."""
 
     tag = "RESOURCE_STATE_CHANGED"
-    resources: int
+    resources: ProcessorSet
     state: str
     """Number of the pstate, as text."""
 
@@ -204,7 +204,7 @@ class ExecuteJob(Event, kw_only=True, eq=False, gc=False):
 
     tag = "EXECUTE_JOB"
     job_id: str
-    alloc: int
+    alloc: ProcessorSet
     mapping: dict[str, Any] | None = None
     storage_mapping: dict[str, int] | None = None
     additional_io_job: dict[str, Any] | None = None
@@ -260,7 +260,7 @@ class SetResourceState(Event, kw_only=True):
     """Switch machines to the pstate ``state``; needs ``--energy``."""
 
     tag = "SET_RESOURCE_STATE"
-    resources: int
+    resources: ProcessorSet
     state: str
     """Number of the pstate, as text."""
 

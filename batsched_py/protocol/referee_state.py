@@ -11,6 +11,8 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dynamic_registration import Registration, split_id
 from batsched_py.support.name_set import UsedNames
+from batsched_py.support.processor_pool import ProcessorPool
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 
 
 class LiveJob(msgspec.Struct, gc=False):
@@ -21,14 +23,14 @@ class LiveJob(msgspec.Struct, gc=False):
     content: dict[str, Any]
     """The profile as written, which the job keeps when it is released."""
     running: bool = False
-    alloc: int = 0
+    alloc: ProcessorSet = NO_PROCESSORS
     """Processors that it was given."""
-    held: int = 0
+    held: ProcessorSet = NO_PROCESSORS
     """Those of them that nobody has been given since."""
 
 
 class RefereeState:
-    """A simulation as its messages tell it; sets of machines are bitmasks, times are seconds."""
+    """A simulation as its messages tell it; times are seconds."""
 
     def __init__(self) -> None:
         self.begun = False
@@ -57,12 +59,13 @@ class RefereeState:
         """Whether Batsim repeats what is registered, as JOB_SUBMITTED."""
 
         self.nb_resources = 0
-        self.machines = 0
+        self.machines = NO_PROCESSORS
         """Those that compute."""
         self.storages: set[int] = set()
         self.sharing = False
-        self.used = 0
-        self.unavailable = 0
+        self.idle = ProcessorPool()
+        """Machines that nobody was given, if they are not shared; available or not."""
+        self.unavailable = NO_PROCESSORS
         self.more_external_events = True
 
         # What the scheduler has asked for, and was not told of yet.
@@ -70,7 +73,7 @@ class RefereeState:
         self.calls: list[float] = []
         """A heap."""
         self.kills: set[str] = set()
-        self.switches: list[tuple[int, str]] = []
+        self.switches: list[tuple[ProcessorSet, str]] = []
         """Machines and the pstate they are to reach."""
         self.nb_queries = 0
 

@@ -17,7 +17,7 @@ from batsched_py.figures.step_functions import Intervals
 from batsched_py.metrics import BOUND
 from batsched_py.report.packed_columns import rounded
 from batsched_py.report.runs_table import ShownRuns
-from batsched_py.support.processor_sets import from_text, intervals
+from batsched_py.support.processor_sets import from_text
 from batsched_py.workload.clock import local_seconds
 
 MOST_RUNS = 12
@@ -187,7 +187,7 @@ def _rectangles(window: pd.DataFrame) -> list[list[int]]:
     return [
         [number, first, last]
         for number, text in enumerate(window["allocated_resources"])
-        for first, last in intervals(from_text(str(text).strip()))
+        for first, last in from_text(str(text).strip()).intervals()
     ]
 
 

@@ -62,7 +62,8 @@ class EmbeddedOutput:
     @cached_property
     def _pass(self) -> tuple[_GrowingColumns, Summary]:
         """What one pass over the jobs gives: columns of each once, and sums of all."""
-        columns, sums = _GrowingColumns(self._sites), Summary()
+        columns = _GrowingColumns(self._sites)
+        sums = Summary(self.outcome.nb_processors)
         for some in columns_of(self.outcome.jobs):
             sums.add(some)
             columns.add(some.each_once())

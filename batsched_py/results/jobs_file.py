@@ -19,7 +19,7 @@ from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTa
 from batsched_py.results.run_files import SUFFIX, beside, sites_of
 from batsched_py.results.site_columns import SiteColumns
 from batsched_py.support.file_readers import csv_rows, numbered_csv_rows, read_text
-from batsched_py.support.processor_sets import from_text
+from batsched_py.support.processor_sets import NO_PROCESSORS, from_text
 from batsched_py.workload.sites import HOME, Sites
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
@@ -119,7 +119,7 @@ def _table(
     size = none
     if "allocated_resources" in texts:
         places = np.where(ran, np.array(texts["allocated_resources"], object), "").tolist()
-        sizes = {place: from_text(place).bit_count() for place in set(places) - {""}} | {"": 0}
+        sizes = {place: len(from_text(place)) for place in set(places) - {""}} | {"": 0}
         size = np.array([sizes[place] for place in places], dtype=np.float64)
     else:
         sites = ()  # it is not known where jobs ran
@@ -145,7 +145,7 @@ def _with_sites(table: JobTable, sites: Sites) -> JobTable:
     columns = SiteColumns(sites)
     places, ran = table.texts["allocated_resources"], table.ran.tolist()
     for home, place, did_run in zip(table.text_column(HOME), places, ran, strict=True):
-        columns.add(home, from_text(place) if did_run and place else 0)
+        columns.add(home, from_text(place) if did_run and place else NO_PROCESSORS)
     return columns.added_to(table)
 
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.results.job_table import NO_HOME, JobTable
+from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.workload.sites import Sites
 
 _SHORT = 1 << 16
@@ -25,10 +26,10 @@ class SiteColumns:
         self._home = array("h")
         self._on_site = array("H" if all(site.size < _SHORT for site in sites) else "I")
 
-    def add(self, home: str | None, processors: int) -> None:
-        """Append a job: the name of its home, and where it ran (a bitmask, 0 if it did not)."""
+    def add(self, home: str | None, processors: ProcessorSet) -> None:
+        """Append a job: the name of its home, and where it ran (no processors if it did not)."""
         self._home.append(NO_HOME if home is None else self._number_of.get(home, NO_HOME))
-        self._on_site.extend((processors & site.processors).bit_count() for site in self.sites)
+        self._on_site.extend(len(processors & site.processors) for site in self.sites)
 
     def added_to(self, table: JobTable) -> JobTable:
         """Return the table of the jobs with these columns; nothing may be added any more."""

@@ -12,6 +12,7 @@ from batsched_py.model.machine import Site
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import Order, RankedJobs, place_in
 from batsched_py.model.waiting_reason import WaitingReason, Why
+from batsched_py.support.processor_sets import NO_PROCESSORS
 
 Reservation = Callable[[Job, Site], tuple[float, int]]
 """(head, machine) -> shadow time (seconds: by when later jobs must end) and extra nodes (how many
@@ -28,7 +29,7 @@ class Backfilling:
         self._reservation = reservation
         self.head: Job | None = None  # it has the reservation since the last pass
         self.shadow_time, self.extra_nodes = inf, 0
-        self._unavailable = 0
+        self._unavailable = NO_PROCESSORS
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
         """Start the head while it fits, then backfill behind it."""

@@ -114,4 +114,4 @@ def _breaks_promises(now: float, machine: Machine) -> bool:
     """Tell whether processors are out of order, or a job has outlived its estimate."""
     releases = machine.expected_releases()
     late = bool(releases) and releases[0][0] < now - LATE
-    return late or machine.unavailable != 0
+    return late or bool(machine.unavailable)

@@ -9,6 +9,7 @@ from batsched_py.model.machine import Site
 from batsched_py.model.queue.orders import two_orders
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
+from batsched_py.support.processor_sets import NO_PROCESSORS
 
 
 class EasyFixed(Backfilling):
@@ -28,7 +29,7 @@ class FixedShadowTime:
     def __init__(self) -> None:
         self._head: Job | None = None
         self._shadow_time = inf
-        self._unavailable = 0
+        self._unavailable = NO_PROCESSORS
 
     def __call__(self, head: Job, machine: Site) -> tuple[float, int]:
         """Return the shadow time (seconds), and no extra nodes."""

@@ -37,7 +37,6 @@ class Decisions:
         """Whether the scheduler takes its time: something was decided for later."""
         self._agenda, self._registry, self._execution = agenda, registry, execution
         self._stepwise, self._power = stepwise, power
-        self._acknowledge = options.acknowledge_dynamic_jobs
         self._handlers: dict[type, Callable[[Any], None]] = {
             m.ExecuteJob: self._execute,
             m.RejectJob: self._reject,
@@ -45,7 +44,7 @@ class Decisions:
             m.CallMeLater: self._call_later,
             m.SetJobMetadata: self._set_metadata,
             m.RegisterProfile: registry.add_profile,
-            m.RegisterJob: self._register_job,
+            m.RegisterJob: registry.add_job,
             m.Notify: registry.registration.notified,
             m.ToJobMsg: self._tell_job,
             m.ChangeJobState: self._change_job_state,
@@ -53,14 +52,15 @@ class Decisions:
             m.Query: self._query,
             m.Answer: lambda decision: None,  # as in Batsim
         }
+        if options.acknowledge_dynamic_jobs:
+            self._handlers[m.RegisterJob] = self._register_acknowledged
 
     def carry_out(self, reply: m.Message, first: int = 0) -> None:
         """Carry out the decisions from number ``first`` on, pausing at those in the future."""
         decisions, now = reply.events, self._agenda.now
         at = first
         try:
-            for at in range(first, len(decisions)):
-                decision = decisions[at]
+            for decision in decisions[first:] if first else decisions:
                 if decision.timestamp > reply.now:
                     raise ProtocolError(
                         f"{decision.tag} at {decision.timestamp} is later than the reply's now, "
@@ -73,6 +73,7 @@ class Decisions:
                 if handler is None:
                     raise ProtocolError(f"{decision.tag} is no decision of a scheduler")
                 handler(decision)
+                at += 1
         except ProtocolError as error:
             raise ProtocolError(
                 f"{error} (event {at + 1} of {len(decisions)} in the reply, carried out at "
@@ -132,10 +133,10 @@ class Decisions:
         check_metadata(decision)
         self._registry.known(decision.job_id, "SET_JOB_METADATA").metadata = decision.metadata
 
-    def _register_job(self, decision: m.RegisterJob) -> None:
+    def _register_acknowledged(self, decision: m.RegisterJob) -> None:
+        """Add a job and tell the scheduler that it was submitted."""
         job = self._registry.add_job(decision)
-        if self._acknowledge:
-            self._agenda.send(self._registry.submission(job, self._agenda.now))
+        self._agenda.send(self._registry.submission(job, self._agenda.now))
 
     def _tell_job(self, decision: m.ToJobMsg) -> None:
         job = self._registry.known(decision.job_id, "TO_JOB_MSG")

@@ -104,7 +104,7 @@ class EndedJobs:
     @cached_property
     def size(self) -> Column:
         """Processors that the job got; 0 if it was rejected."""
-        return np.array([job.alloc.bit_count() for job in self.jobs], dtype=np.float64)
+        return np.array([job.alloc.size for job in self.jobs], dtype=np.float64)
 
     @cached_property
     def energy(self) -> Column:

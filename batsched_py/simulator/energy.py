@@ -11,7 +11,7 @@ import numpy as np
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import Host
-from batsched_py.support.processor_sets import numbers
+from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.support.temporary_rows import SpooledList
 
 _ALL = slice(None)
@@ -142,12 +142,10 @@ class Energy:
         """Return the pstate of a host."""
         return self._pstates[host]
 
-    def asleep(self) -> int:
+    def asleep(self) -> ProcessorSet:
         """Return the hosts that are in a sleep pstate."""
-        asleep = 0
-        for host, (states, pstate) in enumerate(zip(self.states, self._pstates, strict=True)):
-            asleep |= (pstate in states.sleep) << host
-        return asleep
+        pstates = enumerate(zip(self.states, self._pstates, strict=True))
+        return ProcessorSet.of(host for host, (of, pstate) in pstates if pstate in of.sleep)
 
     def set_load(self, host: int, load: float) -> None:
         """Set what part of its speed a host uses from now on, and since it was accounted for."""
@@ -169,9 +167,9 @@ class Energy:
         self._joules[hosts] += self._power[hosts] * (now - self._since[hosts])
         self._since[hosts] = now
 
-    def consumed(self, hosts: int, now: float) -> np.longdouble:
+    def consumed(self, hosts: ProcessorSet, now: float) -> np.longdouble:
         """Return the joules that a set of hosts has consumed until now."""
-        at = list(numbers(hosts))
+        at = list(hosts)
         self.account(at, now)
         return np.longdouble(self._joules[at].sum(dtype=np.longdouble))
 
@@ -180,12 +178,12 @@ class Energy:
         self.account(_ALL, now)
         return np.longdouble(self._joules.sum(dtype=np.longdouble))
 
-    def job_starts(self, job: str, hosts: int, now: float) -> None:
+    def job_starts(self, job: str, hosts: ProcessorSet, now: float) -> None:
         """Note what the hosts of a job have consumed before it, and the event."""
         self._at_start[job] = self.consumed(hosts, now)
         self.note("s", now)
 
-    def job_ends(self, job: str, hosts: int, now: float) -> float:
+    def job_ends(self, job: str, hosts: ProcessorSet, now: float) -> float:
         """Return the joules that its hosts consumed while a job ran, and note the event.
 
         Without a start (it was only said to run) it has no hosts.

@@ -23,6 +23,7 @@ from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.budgets import exceeded, parse_budgets
+from batsched_py.support.processor_sets import NO_PROCESSORS
 from batsched_py.workload.workload import Workload
 
 __all__ = ["Options", "Outcome", "Simulator"]
@@ -64,6 +65,8 @@ class Simulator:
             assert self._states is not None
             schedule_events(events, agenda, self._states)
         self._pending: list[m.Event] = []
+        self._in_parts = options.each_event or options.shake is not None
+        """Whether the events of an instant may come in several messages."""
         self._nb_messages = 0
         self._most_steps = parse_budgets(options.budgets).messages
         self._random = (
@@ -76,7 +79,7 @@ class Simulator:
         platform, options, agenda = self.platform, self.options, self.agenda
         storing = platform.storages
         energy = self._energy = Energy([*platform.hosts, *storing]) if options.energy else None
-        self._asleep = 0 if energy is None else energy.asleep()
+        self._asleep = NO_PROCESSORS if energy is None else energy.asleep()
         """The machines that sleep in the beginning."""
         varying = options.energy or options.compute_sharing
         self._states: TracedMachines | None = None
@@ -128,7 +131,8 @@ class Simulator:
             if self.options.each_event:
                 self._pending.sort(key=_submissions_first)
             while self._pending and not decisions.busy:
-                self._exchange(scheduler, self._next_part())
+                events, self._pending = self._pending, []
+                self._exchange(scheduler, self._first_part(events) if self._in_parts else events)
         self.outcome = self._outcome()
         self._check_all_done()
         self._say_goodbye(scheduler)
@@ -171,9 +175,8 @@ class Simulator:
                 f"{', '.join(late)} in the reply to SIMULATION_ENDS: decisions come too late there"
             )
 
-    def _next_part(self) -> list[m.Event]:
-        """Take the next message's events from the pending ones: all of them, unless shaken."""
-        events, self._pending = self._pending, []
+    def _first_part(self, events: list[m.Event]) -> list[m.Event]:
+        """Return the next message's events; what comes in later ones is pending."""
         if self.options.each_event:
             self._pending = events[1:]
             return events[:1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -23,9 +22,9 @@ from batsched_py.simulator.jobs import (
 )
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.profiles import Composed, Profile
+from batsched_py.simulator.profiles import Composed
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.support.processor_sets import numbers, to_text
+from batsched_py.support.processor_sets import ProcessorSet, to_text
 
 
 class Execution:
@@ -52,7 +51,7 @@ class Execution:
         self._energy = energy
         self._varying = varying
         self._speed = platform.uniform_speed
-        self._speeds = _by_speed(platform)
+        self._speeds = [] if self._speed is not None else _by_speed(platform)
         self._ends: dict[str, Timer] = {}
         """By the ids of the jobs whose end is known."""
         self.any_started = False
@@ -60,7 +59,7 @@ class Execution:
     @property
     def nb_free(self) -> int:
         """Number of machines on which a job may start now."""
-        return self._machines.free.bit_count()
+        return self._machines.nb_free
 
     def start(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         """Run a job as decided; its ``finish_time`` is when it will end, inf if not known.
@@ -69,27 +68,33 @@ class Execution:
         """
         alloc, now = decision.alloc, self._agenda.now
         self._check(job, decision)
+        if not self._machines.occupy(alloc, now):
+            wrong = self._machines.not_free(alloc)
+            raise ProtocolError(
+                f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}: "
+                f"{self._machines.why_not(wrong)}"
+            )
         if self._energy is not None:
             self._energy.job_starts(job.description.id, alloc, now)
-        self._machines.occupy(alloc, now)
         job.alloc = alloc
         job.state = RUNNING
         job.start_time = now
         self.any_started = True
-        if self._is_simple(job.profile, decision):
-            self._set_end(job)
+        duration = self._known_duration(job, decision)
+        if duration is not None:
+            self._set_end(job, duration)
         else:
             job.finish_time = inf
             self._stepwise.begin(job, _hosts(job, decision))
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
         if job.finish_time < inf:
-            end = self._agenda.at(job.finish_time, partial(self.complete, job))
+            end = self._agenda.at(job.finish_time, lambda: self.complete(job))
             self._ends[job.description.id] = end
 
-    def _set_end(self, job: SimulatedJob) -> None:
-        """Find out when and how a job ends whose duration is known."""
+    def _set_end(self, job: SimulatedJob, duration: float) -> None:
+        """Set when and how a job ends that runs for ``duration`` (seconds) if it may."""
         profile, walltime = job.profile, job.description.walltime
-        duration, return_code = self._duration(job), profile.return_code
+        return_code = profile.return_code
         # A delay as long as the walltime counts as too long, a computation does not: so does
         # Batsim (of 13,096 such computations on KTH, 13,045 succeeded).
         if walltime is not None and (
@@ -97,37 +102,37 @@ class Execution:
         ):
             duration, return_code = walltime, -1
         job.finish_time = job.start_time + duration
-        job.return_code = return_code
-        job.final_state = final_state(return_code) if return_code else SUCCESS
+        job.final_state = SUCCESS
+        if return_code:
+            job.return_code, job.final_state = return_code, final_state(return_code)
 
-    def _is_simple(self, profile: Profile, decision: m.ExecuteJob) -> bool:
-        """Tell whether a job's duration is known when it starts."""
-        if profile.body is not None:
-            return False
-        if profile.delay is not None:
-            return True
+    def _known_duration(self, job: SimulatedJob, decision: m.ExecuteJob) -> float | None:
+        """Return how long a job would run (seconds), None where that is not known beforehand."""
+        profile, mapping = job.profile, decision.mapping
+        if profile.body is not None or profile.delay is not None:
+            return profile.delay
         if self._varying:
-            return False
-        mapping = decision.mapping
-        if mapping is None:
-            return True
-        # an executor on each machine, in whatever order
-        places = len(set(map(int, mapping.values())))
-        return places == len(mapping) == decision.alloc.bit_count()
+            return None
+        if mapping is not None:
+            # an executor on each machine, in whatever order
+            places = len(set(map(int, mapping.values())))
+            if not places == len(mapping) == len(decision.alloc):
+                return None
+        return self._duration(job)
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
-        self._ends.pop(job.description.id, None)
+        job_id, now = job.description.id, job.finish_time
+        self._ends.pop(job_id, None)
         job.state = ENDED
-        now = job.finish_time
         self._machines.release(job.alloc, now)
         if self._energy is not None:
-            job.consumed_energy = self._energy.job_ends(job.description.id, job.alloc, now)
+            job.consumed_energy = self._energy.job_ends(job_id, job.alloc, now)
         self.finished.append(job)
         return [
             m.JobCompleted(
                 timestamp=now,
-                job_id=job.description.id,
+                job_id=job_id,
                 job_state=job.final_state,
                 return_code=job.return_code,
                 alloc=job.alloc,
@@ -197,7 +202,7 @@ class Execution:
         speed = self._speed
         if speed is None:  # the slowest processor decides
             speed = next(speed for speed, processors in self._speeds if processors & job.alloc)
-        return job.profile.duration(speed, job.alloc.bit_count())
+        return job.profile.duration(speed, job.alloc.size)
 
     def _check(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         alloc = decision.alloc
@@ -206,20 +211,14 @@ class Execution:
             raise ProtocolError(f"EXECUTE_JOB: job {decision.job_id} is {job.state.value}")
         if decision.mapping is not None:
             check_mapping(decision, size)
-        elif alloc.bit_count() != size and not job.profile.total:
+        elif alloc.size != size and not job.profile.total:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given "
-                f"{alloc.bit_count()} processors ({to_text(alloc)!r})"
+                f"{alloc.size} processors ({to_text(alloc)!r})"
             )
         if not alloc:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given no processors"
-            )
-        wrong = alloc & ~self._machines.free
-        if wrong:
-            raise ProtocolError(
-                f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}: "
-                f"{self._machines.why_not(wrong)}"
             )
         body = job.profile.body
         if type(body) is Composed and not body.parts:
@@ -237,16 +236,15 @@ class Execution:
 
 def _hosts(job: SimulatedJob, decision: m.ExecuteJob) -> list[int]:
     """Return the host of each executor of a job."""
-    hosts = list(numbers(decision.alloc))
+    hosts = list(decision.alloc)
     if decision.mapping is None:
         return hosts
     return [hosts[place] for place in check_mapping(decision, job.description.size)]
 
 
-def _by_speed(platform: Platform) -> list[tuple[float, int]]:
-    """Return the processors of each speed as bitmasks, slowest first."""
-    masks: dict[float, int] = {}
+def _by_speed(platform: Platform) -> list[tuple[float, ProcessorSet]]:
+    """Return the processors of each speed, slowest first."""
+    numbers: dict[float, list[int]] = {}
     for number, host in enumerate(platform.hosts):
-        speed = host.speed
-        masks[speed] = masks.get(speed, 0) | 1 << number
-    return sorted(masks.items())
+        numbers.setdefault(host.speed, []).append(number)
+    return sorted((speed, ProcessorSet.of(of_it)) for speed, of_it in numbers.items())

@@ -19,7 +19,7 @@ from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.support.file_readers import parse_json, read_bytes
 from batsched_py.support.json_values import is_number
-from batsched_py.support.processor_sets import from_text, to_text
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text, to_text
 
 _AVAILABLE = {"machine_available": True, "machine_unavailable": False}
 
@@ -32,7 +32,7 @@ class ExternalEvent(msgspec.Struct, frozen=True):
 
     time: float
     where: str
-    machines: int = 0
+    machines: ProcessorSet = NO_PROCESSORS
     available: bool | None = None
     """None for an event that is only handed on."""
     content: dict[str, Any] = {}
@@ -113,15 +113,16 @@ def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
 
 
 def _check_machines(events: list[ExternalEvent], nb_machines: int) -> None:
-    unavailable = 0
+    all_machines, unavailable = ProcessorSet.interval(0, nb_machines), NO_PROCESSORS
     for event in events:
-        if event.machines >> nb_machines:
+        if event.machines - all_machines:
             raise InputError(
                 f"{event.where}: resources {to_text(event.machines)!r}, expected machines from 0 "
                 f"to {nb_machines - 1}"
             )
-        wrong = event.machines & (~unavailable if event.available else unavailable)
+        comes = event.available
+        wrong = event.machines - unavailable if comes else event.machines & unavailable
         if event.available is not None and wrong:
             state = "available" if event.available else "unavailable"
             raise InputError(f"{event.where}: {to_text(wrong)!r} is {state} already")
-        unavailable ^= event.machines
+        unavailable = unavailable - event.machines if comes else unavailable | event.machines

@@ -21,6 +21,7 @@ from batsched_py.simulator.profiles import (
     parse_registered,
 )
 from batsched_py.support.name_set import UsedNames
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 
@@ -48,7 +49,7 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     state: State = STATIC
     start_time: float = 0.0
     finish_time: float = 0.0
-    alloc: int = 0
+    alloc: ProcessorSet = NO_PROCESSORS
     final_state: str = ""
     return_code: int = 0
     metadata: str = ""
@@ -164,7 +165,8 @@ class JobRegistry:
                 job_id = event.job_id
                 job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
                 job.state = FORGOTTEN
-                job.messages = None
+                if job.messages is not None:
+                    job.messages = None
                 if self._releases:
                     self._release(job_id, job)
         if self._dynamic:
@@ -194,11 +196,11 @@ class JobRegistry:
     def add_job(self, decision: m.RegisterJob) -> SimulatedJob:
         """Carry out REGISTER_JOB; raises :class:`ProtocolError`."""
         job_id, description = decision.job_id, decision.job
-        self.registration.check_job(decision)
+        workload = self.registration.check_job(decision)
         if not self._names.add(job_id):
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
         description.id = job_id
-        profile = self._parsed[job_id.partition("!")[0], description.profile]
+        profile = self._parsed[workload, description.profile]
         job = SimulatedJob(description, profile, SUBMITTED)
         self.jobs[job_id] = job
         return job

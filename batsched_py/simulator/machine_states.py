@@ -7,7 +7,8 @@ from enum import Enum
 from operator import itemgetter
 
 from batsched_py.simulator.machines import Machines
-from batsched_py.support.processor_sets import numbers
+from batsched_py.support.processor_pool import ProcessorPool
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.support.temporary_rows import SpooledList
 
 
@@ -28,25 +29,28 @@ _STATES = (*_OFF, MachineState.IDLE, MachineState.COMPUTING, MachineState.UNAVAI
 
 
 class LastTimes:
-    """The time (seconds) at which something last happened to each machine."""
+    """The time (seconds) at which something last happened to each of ``machines``."""
 
-    def __init__(self) -> None:
-        self._noted: list[tuple[float, int]] = []
+    def __init__(self, machines: ProcessorSet) -> None:
+        self._all = machines
+        self._noted: list[tuple[float, ProcessorSet]] = []
         self._most = _AT_ONCE
 
-    def note(self, time: float, machines: int) -> None:
-        """Let it happen to machines."""
+    def note(self, time: float, machines: ProcessorSet) -> None:
+        """Let it happen to some of them."""
         self._noted.append((time, machines))
         if len(self._noted) > self._most:
             self._most = 2 * len(self.all()) + _AT_ONCE
 
-    def all(self) -> list[tuple[float, int]]:
+    def all(self) -> list[tuple[float, ProcessorSet]]:
         """Return the times with the machines for which they are the last, latest first."""
-        seen, last = 0, []
+        unseen, last = ProcessorPool(self._all), []
         for time, machines in sorted(self._noted, key=itemgetter(0), reverse=True):
-            if unseen := machines & ~seen:
-                last.append((time, unseen))
-                seen |= unseen
+            if new := unseen.common(machines):
+                last.append((time, new))
+                unseen.take(new)
+                if not unseen:
+                    break
         self._noted = last
         return last
 
@@ -60,90 +64,112 @@ class TracedMachines(Machines):
     """
 
     def __init__(
-        self, nb_machines: int, *, sharing: bool = False, asleep: int = 0, traced: bool = True
+        self,
+        nb_machines: int,
+        *,
+        sharing: bool = False,
+        asleep: ProcessorSet = NO_PROCESSORS,
+        traced: bool = True,
     ) -> None:
         super().__init__(nb_machines)
         self.traced = traced
         self._sharing = sharing
         self._nb_jobs: dict[int, int] | None = {} if sharing else None
-        self._busy = 0
-        self._unavailable = 0
-        self._off = dict.fromkeys(_OFF, 0) | {MachineState.SLEEPING: asleep}
-        self._sets = [0] * len(_STATES)
-        """The machines in each state, in the order of ``_STATES``, and how many they are."""
-        self._counts = [0] * len(_STATES)
-        self._times = [0.0] * len(_STATES)
+        self._busy = ProcessorPool()
+        self._unavailable = ProcessorPool()
+        self._off = {state: ProcessorPool() for state in _OFF}
+        self._in = {state: ProcessorPool() for state in _STATES}
+        """The machines in each state."""
+        self._in[MachineState.IDLE] = self._idle
+        self._computing = self._in[MachineState.COMPUTING]
+        self._times = dict.fromkeys(_STATES, 0.0)
         self._last = 0.0
         """When the times were last counted."""
-        self._changes = LastTimes()
+        self._changes = LastTimes(self._all)
         """When machines changed their states."""
         self._changes.note(0.0, self._all)
         self._rows: SpooledList[tuple[float, ...]] = SpooledList()
-        self._update(0.0)
+        self.switch(asleep, MachineState.SLEEPING, 0.0)
 
-    def occupy(self, alloc: int, now: float) -> None:
-        """Let a job start on ``alloc``."""
+    @property
+    def nb_free(self) -> int:
+        """Number of machines that may start a job."""
+        return len(self._idle) + (len(self._computing) if self._sharing else 0)
+
+    def occupy(self, alloc: ProcessorSet, now: float) -> bool:
+        """Let a job start on ``alloc`` if all of it may start one; tell whether."""
+        if self.not_free(alloc):
+            return False
         if self._nb_jobs is not None:
-            for machine in numbers(alloc):
+            for machine in alloc:
                 self._nb_jobs[machine] = self._nb_jobs.get(machine, 0) + 1
-        self._busy |= alloc
-        self._update(now)
+        idle = self._idle.common(alloc)
+        self._busy.give_back(idle)
+        self._count_times(now)
+        self._move(idle, self._idle, self._computing)
+        self._note_change(idle, now)
         self.trace(now)
+        return True
 
-    def release(self, alloc: int, now: float) -> None:
+    def release(self, alloc: ProcessorSet, now: float) -> None:
         """Let a job on ``alloc`` end."""
         if self._nb_jobs is not None:
-            for machine in numbers(alloc):
+            for machine in alloc:
                 self._nb_jobs[machine] -= 1
-                if self._nb_jobs[machine]:  # another job runs there
-                    alloc &= ~(1 << machine)
-        self._busy &= ~alloc
-        self._update(now)
+            alloc = ProcessorSet.of(machine for machine in alloc if not self._nb_jobs[machine])
+        self._busy.take(alloc)
+        computed = self._computing.common(alloc)
+        self._count_times(now)
+        self._move(computed, self._computing, self._idle)
+        self._note_change(computed, now)
         self.trace(now)
 
-    def withdraw(self, machines: int, now: float) -> None:
+    def withdraw(self, machines: ProcessorSet, now: float) -> None:
         """Make machines unavailable: their jobs go on, but none can be started."""
-        self._unavailable |= machines
-        self._update(now)
+        self._unavailable.give_back(machines - self._unavailable.common(machines))
+        self._update(machines, now)
 
-    def give_back(self, machines: int, now: float) -> None:
+    def give_back(self, machines: ProcessorSet, now: float) -> None:
         """Make machines available again."""
-        self._unavailable &= ~machines
-        self._update(now)
+        self._unavailable.take(self._unavailable.common(machines))
+        self._update(machines, now)
 
-    def switch(self, machines: int, state: MachineState | None, now: float) -> None:
+    def switch(self, machines: ProcessorSet, state: MachineState | None, now: float) -> None:
         """Let machines sleep, or be switched on or off; None: they are on."""
-        for other in _OFF:
-            self._off[other] &= ~machines
+        for off in self._off.values():
+            off.take(off.common(machines))
         if state is not None:
-            self._off[state] |= machines
-        self._update(now)
+            self._off[state].give_back(machines)
+        self._update(machines, now)
 
-    def busy(self, machines: int) -> int:
+    def busy(self, machines: ProcessorSet) -> ProcessorSet:
         """Return those of ``machines`` that run jobs."""
-        return machines & self._busy
+        return self._busy.common(machines)
 
-    def off(self, machines: int, *states: MachineState) -> int:
+    def off(self, machines: ProcessorSet, *states: MachineState) -> ProcessorSet:
         """Return those of ``machines`` that sleep or are being switched, as ``states`` say."""
-        off = 0
+        off = NO_PROCESSORS
         for state in states:
-            off |= self._off[state]
-        return machines & off
+            off |= self._off[state].common(machines)
+        return off
+
+    def not_free(self, machines: ProcessorSet) -> ProcessorSet:
+        """Return those of ``machines`` that may start no job."""
+        others = super().not_free(machines)
+        return others - self._computing.common(others) if self._sharing else others
 
     def _state(self, machine: int) -> str:
-        for state, machines in zip(_STATES, self._sets, strict=True):
-            if machine & machines:
-                return state.value
-        raise AssertionError(machine)
+        of_one = ProcessorSet.interval(machine, 1)
+        return next(state.value for state, pool in self._in.items() if pool.common(of_one))
 
     def _wanted(self) -> str:
         others = " or computing" if self._sharing else ""
-        return f"expected idle{others} ones, from 0 to {self._all.bit_length() - 1}"
+        return f"expected idle{others} ones, from 0 to {len(self._all) - 1}"
 
     def trace(self, now: float) -> None:
         """Note how many machines are in each state."""
-        if self.traced:
-            self._rows.append((now, *self._counts[:-1]))  # all but the unavailable
+        if self.traced:  # all states but the unavailable
+            self._rows.append((now, *(len(self._in[state]) for state in _STATES[:-1])))
 
     def rows(self) -> Iterator[tuple[float, ...]]:
         """Yield the trace: time, and how many sleep, switch on, switch off, idle, compute."""
@@ -157,30 +183,44 @@ class TracedMachines(Machines):
         """
         changes = self._changes.all()
         times = {}
-        for state, counted, machines in zip(_STATES, self._times, self._sets, strict=True):
+        for state, counted in self._times.items():
             for time, changed in changes:
-                counted -= (self._last - time) * (machines & changed).bit_count()
+                counted -= (self._last - time) * len(self._in[state].common(changed))
             times[state] = max(0.0, counted)  # no -0.000000
         return times
 
-    def _update(self, now: float) -> None:
-        """Count the times until now, and set the states anew."""
+    def _update(self, machines: ProcessorSet, now: float) -> None:
+        """Find the states of ``machines`` anew: the first of these that it is in counts."""
+        self._count_times(now)
+        changed = NO_PROCESSORS
+        left = machines
+        for state, members in (
+            (MachineState.UNAVAILABLE, self._unavailable),
+            *self._off.items(),
+            (MachineState.COMPUTING, self._busy),
+            (MachineState.IDLE, ProcessorPool(machines)),
+        ):
+            to, come = self._in[state], members.common(left)
+            left -= come
+            for before in self._in.values():
+                if before is not to:
+                    moved = before.common(come)
+                    self._move(moved, before, to)
+                    changed |= moved
+        self._note_change(changed, now)
+
+    def _move(self, machines: ProcessorSet, before: ProcessorPool, after: ProcessorPool) -> None:
+        before.take(machines)
+        after.give_back(machines)
+
+    def _count_times(self, now: float) -> None:
+        """Count the times until now, before any state changes."""
         if now > self._last:
             past, self._last = now - self._last, now
-            for at, count in enumerate(self._counts):
-                if count:
-                    self._times[at] += past * count
-        off = [machines & ~self._unavailable for machines in self._off.values()]
-        on = self._all & ~self._unavailable
-        for machines in off:
-            on &= ~machines
-        idle = on & ~self._busy
-        sets = [*off, idle, on & self._busy, self._unavailable]
-        self.free = idle if self._nb_jobs is None else on
-        changed = 0
-        for before, machines in zip(self._sets, sets, strict=True):
-            changed |= before ^ machines
-        if changed:
-            self._sets = sets
-            self._counts = [machines.bit_count() for machines in sets]
-            self._changes.note(now, changed)
+            for state, pool in self._in.items():
+                if len(pool):
+                    self._times[state] += past * len(pool)
+
+    def _note_change(self, machines: ProcessorSet, now: float) -> None:
+        if machines:
+            self._changes.note(now, machines)

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+from batsched_py.support.processor_pool import ProcessorPool
+from batsched_py.support.processor_sets import ProcessorSet
+
 
 class Machines:
     """Which machines may start a job: all that a simulation of computations needs to know.
 
-    Sets of machines are bitmasks; times are in seconds.
+    Times are in seconds.
     """
 
     def __init__(self, nb_machines: int) -> None:
-        self.free = self._all = (1 << nb_machines) - 1
+        self._all = ProcessorSet.interval(0, nb_machines)
+        self._idle = ProcessorPool(self._all)
 
-    def occupy(self, alloc: int, now: float) -> None:
-        """Let a job start on ``alloc``."""
-        self.free &= ~alloc
+    @property
+    def nb_free(self) -> int:
+        """Number of machines that may start a job."""
+        return len(self._idle)
 
-    def release(self, alloc: int, now: float) -> None:
+    def occupy(self, alloc: ProcessorSet, now: float) -> bool:
+        """Let a job start on ``alloc`` if all of it may start one; tell whether."""
+        return self._idle.take(alloc)
+
+    def release(self, alloc: ProcessorSet, now: float) -> None:
         """Let a job on ``alloc`` end."""
-        self.free |= alloc
+        self._idle.give_back(alloc)
 
-    def why_not(self, machines: int) -> str:
+    def not_free(self, machines: ProcessorSet) -> ProcessorSet:
+        """Return those of ``machines`` that may start no job."""
+        return machines - self._idle.common(machines)
+
+    def why_not(self, machines: ProcessorSet) -> str:
         """Say in words what keeps the first of ``machines`` from starting a job."""
-        first = machines & -machines
-        state = self._state(first) if first & self._all else "not on this platform"
-        return f"machine {first.bit_length() - 1} is {state}; {self._wanted()}"
+        first = next(iter(machines))
+        state = self._state(first) if first in self._all else "not on this platform"
+        return f"machine {first} is {state}; {self._wanted()}"
 
     def _state(self, machine: int) -> str:
         return "in use"
 
     def _wanted(self) -> str:
-        return f"expected idle ones, from 0 to {self._all.bit_length() - 1}"
+        return f"expected idle ones, from 0 to {len(self._all) - 1}"

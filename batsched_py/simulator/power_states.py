@@ -13,7 +13,7 @@ from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.machine_states import MachineState, TracedMachines
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks
-from batsched_py.support.processor_sets import numbers, to_text
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_text
 from batsched_py.support.temporary_rows import SpooledList
 
 _TO_COMPUTATION, _TO_SLEEP = -1, -2
@@ -38,11 +38,11 @@ class PowerManagement:
         self.nb_switches = 0
         """Machines that were switched, over all requests."""
         self._changes: SpooledList[tuple[float, str, int]] = SpooledList()
-        first: dict[int, int] = {}
+        first: dict[int, list[int]] = {}
         for number, host in enumerate([*platform.hosts, *platform.storages]):
-            first[host.pstate] = first.get(host.pstate, 0) | 1 << number
+            first.setdefault(host.pstate, []).append(number)
         for pstate in sorted(first):
-            self._changes.append((0.0, to_text(first[pstate]), pstate))
+            self._changes.append((0.0, to_text(ProcessorSet.of(first[pstate])), pstate))
 
     def changes(self) -> Iterator[tuple[float, str, int]]:
         """Yield time, machines, and the pstate that they are switched to (-1, -2: switching)."""
@@ -60,15 +60,15 @@ class PowerManagement:
         """
         machines, pstate, now = decision.resources, self._pstate(decision), self._agenda.now
         sleeping = self._check(decision, machines, pstate)
-        to_sleep = self._sleeps(next(numbers(machines)), pstate)
+        to_sleep = self._sleeps(next(iter(machines)), pstate)
         self.nb_requests += 1
-        self.nb_switches += machines.bit_count()
+        self.nb_switches += len(machines)
         self.energy.note("p", now)
         self._trace(now, machines, _TO_SLEEP if to_sleep else _TO_COMPUTATION)
-        times: dict[float, int] = {}
-        for host in numbers(machines):
-            lasts = self._begin(host, pstate, to_sleep, bool(sleeping >> host & 1), now)
-            times[lasts] = times.get(lasts, 0) | 1 << host
+        times: dict[float, list[int]] = {}
+        for host in machines:
+            lasts = self._begin(host, pstate, to_sleep, host in sleeping, now)
+            times.setdefault(lasts, []).append(host)
         if to_sleep:
             self._machines.switch(machines, MachineState.SWITCHING_OFF, now)
         self._machines.switch(sleeping, MachineState.SWITCHING_ON, now)
@@ -79,20 +79,23 @@ class PowerManagement:
         times.pop(0.0, None)  # these are there, and may be switched again before the others are
         longest = max(times)
         for lasts, hosts in sorted(times.items()):
-            done = machines if lasts == longest else 0
-            self._agenda.at(now + lasts, partial(self._reached, hosts, pstate, to_sleep, done))
+            done = machines if lasts == longest else NO_PROCESSORS
+            reached = partial(self._reached, ProcessorSet.of(hosts), pstate, to_sleep, done)
+            self._agenda.at(now + lasts, reached)
 
-    def _reached(self, hosts: int, pstate: int, to_sleep: bool, done: int) -> None:
+    def _reached(
+        self, hosts: ProcessorSet, pstate: int, to_sleep: bool, done: ProcessorSet
+    ) -> None:
         """Let some machines be in their new pstate: the last ones of ``done``, if there are any."""
         now = self._agenda.now
-        for host in numbers(hosts):
+        for host in hosts:
             self.energy.set_pstate(host, pstate, now, load=0.0)
             self._tasks.set_speed(host, self._hosts[host].speeds[pstate], now)
         self._machines.switch(hosts, MachineState.SLEEPING if to_sleep else None, now)
         if done:  # it is told when all that are there at this instant are
             self._agenda.at(now, partial(self._all_reached, done, pstate))
 
-    def _all_reached(self, machines: int, pstate: int) -> None:
+    def _all_reached(self, machines: ProcessorSet, pstate: int) -> None:
         self._machines.trace(self._agenda.now)
         self._done(machines, pstate, self._agenda.now)
 
@@ -110,27 +113,29 @@ class PowerManagement:
         self.energy.set_pstate(host, passed, now, load=1.0)
         return 1 / self._hosts[host].speeds[passed]
 
-    def _done(self, machines: int, pstate: int, now: float) -> None:
+    def _done(self, machines: ProcessorSet, pstate: int, now: float) -> None:
         self.energy.note("p", now)
         self._trace(now, machines, pstate)
         changed = m.ResourceStateChanged(timestamp=now, resources=machines, state=str(pstate))
         self._agenda.send(changed)
 
-    def _trace(self, now: float, machines: int, pstate: int) -> None:
+    def _trace(self, now: float, machines: ProcessorSet, pstate: int) -> None:
         self._changes.append((now, to_text(machines), pstate))
 
     # Checks --------------------------------------------------------------------------------------
 
     def _pstate(self, decision: m.SetResourceState) -> int:
         machines, state = decision.resources, decision.state
-        if not machines or machines >> len(self._hosts) or not _NUMBER.fullmatch(state):
+        if not machines or machines.bounds[-1] > len(self._hosts) or not _NUMBER.fullmatch(state):
             raise ProtocolError(
                 f"SET_RESOURCE_STATE: {to_text(machines)!r} to {state!r}, expected machines from "
                 f"0 to {len(self._hosts) - 1} and the number of a pstate as text"
             )
         return int(state)
 
-    def _check(self, decision: m.SetResourceState, machines: int, pstate: int) -> int:
+    def _check(
+        self, decision: m.SetResourceState, machines: ProcessorSet, pstate: int
+    ) -> ProcessorSet:
         """Raise :class:`ProtocolError` unless all can be switched; return those that sleep."""
         doing = f"SET_RESOURCE_STATE of {to_text(machines)!r} to {pstate}"
         switched = self._machines.off(
@@ -138,8 +143,8 @@ class PowerManagement:
         )
         if switched:
             raise ProtocolError(f"{doing}: {to_text(switched)!r} is being switched")
-        to_sleep = self._sleeps(next(numbers(machines)), pstate)
-        for host in numbers(machines):
+        to_sleep = self._sleeps(next(iter(machines)), pstate)
+        for host in machines:
             states = self.energy.states[host]
             if pstate >= len(states.watts) or pstate in states.passing:
                 stays = [at for at in range(len(states.watts)) if at not in states.passing]

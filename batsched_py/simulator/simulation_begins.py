@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
 
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.workload.workload import Workload
 
 
@@ -15,7 +16,7 @@ def simulation_begins(
     platform: Platform,
     options: Options,
     workloads: Mapping[str, Workload],
-    asleep: int,
+    asleep: ProcessorSet,
 ) -> m.SimulationBegins:
     """Return SIMULATION_BEGINS; ``asleep`` are the machines that sleep in the beginning."""
     nb_hosts = len(platform.hosts)
@@ -39,10 +40,7 @@ def simulation_begins(
             "forward-unknown-events": options.forward_unknown_events,
             **({"exact-times": True} if options.exact_times else {}),
         },
-        compute_resources=[
-            _described(number, host, "sleeping" if asleep >> number & 1 else "idle", "")
-            for number, host in enumerate(platform.hosts)
-        ],
+        compute_resources=_Described(platform.hosts, asleep),
         storage_resources=[
             _described(number, host, "idle", "storage")
             for number, host in enumerate(platform.storages, start=nb_hosts)
@@ -50,6 +48,29 @@ def simulation_begins(
         workloads={name: workload.name for name, workload in workloads.items()},
         profiles={name: dict(workload.profiles) for name, workload in workloads.items()},
     )
+
+
+class _Described(Sequence[dict[str, Any]]):
+    """The compute resources, each described when it is asked for: of many, nobody reads most."""
+
+    def __init__(self, hosts: Sequence[Host], asleep: ProcessorSet) -> None:
+        self._hosts, self._asleep = hosts, asleep
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        numbers = range(len(self))[at]
+        if isinstance(numbers, range):
+            return [self[number] for number in numbers]
+        state = "sleeping" if numbers in self._asleep else "idle"
+        return _described(numbers, self._hosts[numbers], state, "")
 
 
 def _described(number: int, host: Host, state: str, role: str) -> dict[str, Any]:

@@ -1,15 +1,21 @@
-"""Sets of processors as integer bitmasks: bit ``i`` is set when processor ``i`` is in the set.
+"""Sets of processors as sorted, disjoint intervals: what they cost depends on their gaps alone.
 
-Inside the loop a set operation on an integer costs well below a microsecond at thousands of
-processors; :class:`procset.ProcSet` objects, which are pleasant to read and write, are for the
-edges. Text is Batsim's: ``"0-3 7"`` for the processors 0, 1, 2, 3 and 7.
+Jobs are mostly on a few intervals, however many processors the machine has. What changes all the
+time, such as the free processors, is a :class:`~batsched_py.support.processor_pool.ProcessorPool`;
+:class:`procset.ProcSet` objects are for the edges. Text is Batsim's: ``"0-3 7"`` for the
+processors 0, 1, 2, 3 and 7.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from operator import index
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.support.json_values import shown
@@ -20,54 +26,181 @@ if TYPE_CHECKING:
 _TEXT = re.compile(r"[0-9]+(-[0-9]+)?( +[0-9]+(-[0-9]+)?)*")
 _LONGEST = 40
 """Characters of an interval, more than numbers of so many processors can have."""
-_FEW = 200
-"""Intervals that are added to a set one by one."""
 MOST_PROCESSORS = 10_000_000
-"""More are taken for a mistake: a set of them would take all the memory."""
+"""More are taken for a mistake."""
+
+Bounds = Sequence[int]
+"""Where a set begins and ends, in turn and ascending: 0, 4, 7, 8 are the processors 0 to 3 and 7.
+
+No interval touches the next. So a number is in the set if an odd number of bounds is at most it.
+"""
 
 
-def lowest(processors: int, count: int) -> int:
-    """Return the ``count`` lowest members of ``processors``, which has at least that many."""
-    run = (processors & -processors) * ((1 << count) - 1)
-    if run & processors == run:  # the usual case: the lowest members are neighbours
-        return run
-    low, high = count, processors.bit_length()
-    while low < high:
-        middle = (low + high) // 2
-        if (processors & ((1 << middle) - 1)).bit_count() < count:
-            low = middle + 1
-        else:
-            high = middle
-    return processors & ((1 << low) - 1)
+class ProcessorSet(msgspec.Struct, frozen=True, gc=False):
+    """An immutable set of processors: iterates over its members, ascending; ``&``, ``|``, ``-``."""
+
+    bounds: tuple[int, ...] = ()
+    size: int = 0
+    """Number of its processors."""
+
+    @staticmethod
+    def of(numbers: Iterable[int]) -> ProcessorSet:
+        """Return the set of some numbers, in any order.
+
+        Raises :class:`TypeError` for what is no integer, :class:`ValueError` for one below 0.
+        """
+        bounds: list[int] = []
+        for number in sorted(map(index, set(numbers))):
+            if bounds and bounds[-1] == number:
+                bounds[-1] = number + 1
+            else:
+                bounds += number, number + 1
+        if bounds and bounds[0] < 0:
+            raise ValueError(f"processor {bounds[0]}: expected numbers from 0 on")
+        return with_bounds(bounds)
+
+    @staticmethod
+    def interval(first: int, count: int) -> ProcessorSet:
+        """Return the ``count`` processors from ``first`` on."""
+        return ProcessorSet((first, first + count), count) if count else NO_PROCESSORS
+
+    def __len__(self) -> int:
+        """Return the number of processors."""
+        return self.size
+
+    def __iter__(self) -> Iterator[int]:
+        """Give the processors, ascending."""
+        bounds = self.bounds
+        return chain.from_iterable(map(range, bounds[::2], bounds[1::2]))
+
+    def __contains__(self, number: int) -> bool:
+        """Tell whether a processor is in the set."""
+        return bisect_right(self.bounds, number) % 2 == 1
+
+    def __and__(self, other: ProcessorSet) -> ProcessorSet:
+        """Return the processors that are in both."""
+        few, many = sorted((self.bounds, other.bounds), key=len)
+        return with_bounds(within(few, many))
+
+    def __or__(self, other: ProcessorSet) -> ProcessorSet:
+        """Return the processors that are in any of the two."""
+        few, many = sorted((self.bounds, other.bounds), key=len)
+        return with_bounds(joined(many, few))
+
+    def __sub__(self, other: ProcessorSet) -> ProcessorSet:
+        """Return the processors that are not in ``other``."""
+        few, many = self.bounds, other.bounds
+        if not few or not many:
+            return self
+        return with_bounds(
+            outside(few, many) if len(few) <= len(many) else without(few, many),
+        )
+
+    def intervals(self) -> Iterator[tuple[int, int]]:
+        """Give the maximal closed intervals ``(first, last)``, ascending."""
+        bounds = self.bounds
+        return ((first, end - 1) for first, end in zip(bounds[::2], bounds[1::2], strict=True))
+
+    def lowest(self, count: int) -> ProcessorSet:
+        """Return the ``count`` lowest processors, of which there must be so many."""
+        return ProcessorSet(lowest(self.bounds, count), count) if count else NO_PROCESSORS
 
 
-def intervals(processors: int) -> Iterator[tuple[int, int]]:
-    """Give the maximal closed intervals ``(first, last)`` of a set, in ascending order."""
-    start = 0
-    while processors:
-        gap = (processors & -processors).bit_length() - 1
-        processors >>= gap
-        length = (~processors & (processors + 1)).bit_length() - 1
-        start += gap
-        yield start, start + length - 1
-        processors >>= length
-        start += length
+NO_PROCESSORS = ProcessorSet()
 
 
-def numbers(processors: int) -> Iterator[int]:
-    """Give the members of a set, ascending."""
-    for first, last in intervals(processors):
-        yield from range(first, last + 1)
+# On bounds: each takes time for every interval of the first or of `few`, and copies the rest ----
 
 
-def to_text(processors: int) -> str:
+def with_bounds(bounds: Bounds) -> ProcessorSet:
+    """Return the set with these bounds."""
+    if not bounds:
+        return NO_PROCESSORS
+    return ProcessorSet(tuple(bounds), nb_members(bounds))
+
+
+def nb_members(bounds: Bounds) -> int:
+    """Return how many members the set with these bounds has."""
+    if len(bounds) == 2:  # mostly
+        return bounds[1] - bounds[0]
+    return sum(bounds[1::2]) - sum(bounds[::2])
+
+
+def lowest(bounds: Bounds, count: int) -> tuple[int, ...]:
+    """Return the bounds of the ``count`` lowest members, which are 1 at least and exist."""
+    for at in range(0, len(bounds), 2):
+        first, end = bounds[at], bounds[at + 1]
+        if first + count <= end:
+            return (*bounds[:at], first, first + count)
+        count -= end - first
+    raise ValueError(f"{count} processors too many were asked for")
+
+
+def within(few: Bounds, many: Bounds) -> list[int]:
+    """Return the bounds of what is in both."""
+    return _pieces(few, many, 1)
+
+
+def outside(few: Bounds, many: Bounds) -> list[int]:
+    """Return the bounds of what is in ``few`` and not in ``many``."""
+    return _pieces(few, many, 0)
+
+
+def joined(many: Bounds, few: Bounds) -> list[int]:
+    """Return the bounds of what is in any of the two."""
+    return _replaced(many, few, 0)
+
+
+def without(many: Bounds, few: Bounds) -> list[int]:
+    """Return the bounds of what is in ``many`` and not in ``few``."""
+    return _replaced(many, few, 1)
+
+
+def _pieces(few: Bounds, many: Bounds, odd: int) -> list[int]:
+    """Cut the intervals of ``few`` at ``many``; keep what is inside (``odd`` 1) or outside (0)."""
+    pieces: list[int] = []
+    for at in range(0, len(few), 2):
+        first, end = few[at], few[at + 1]
+        low, high = bisect_right(many, first), bisect_left(many, end)
+        if low % 2 == odd:
+            pieces.append(first)
+        pieces += many[low:high]
+        if high % 2 == odd:
+            pieces.append(end)
+    return pieces
+
+
+def _replaced(many: Bounds, few: Bounds, odd: int) -> list[int]:
+    """Return ``many`` with the intervals of ``few`` put into it (``odd`` 0) or cut out (1)."""
+    bounds: list[int] = []
+    done = 0
+    for at in range(0, len(few), 2):
+        first, end = few[at], few[at + 1]
+        low, high = bisect_left(many, first, done), bisect_right(many, end, done)
+        bounds += many[done:low]
+        if low % 2 == odd:
+            bounds.append(first)
+        if high % 2 == odd:
+            bounds.append(end)
+        done = high
+    bounds += many[done:]
+    return bounds
+
+
+# Text and ProcSet --------------------------------------------------------------------------------
+
+
+def to_text(processors: ProcessorSet) -> str:
     """Write a set in Batsim's canonical form: ascending, disjoint, merged."""
-    return " ".join(
-        str(first) if first == last else f"{first}-{last}" for first, last in intervals(processors)
-    )
+    bounds = processors.bounds
+    texts = []
+    for at in range(0, len(bounds), 2):
+        first, last = bounds[at], bounds[at + 1] - 1
+        texts.append(f"{first}-{last}" if first < last else str(first))
+    return " ".join(texts)
 
 
-def from_text(text: str, most: int = MOST_PROCESSORS) -> int:
+def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
     """Read Batsim's form; order, overlaps and repeated inner spaces do not matter.
 
     Raises :class:`ProtocolError` for anything else, and for processors that are not below ``most``.
@@ -79,14 +212,7 @@ def from_text(text: str, most: int = MOST_PROCESSORS) -> int:
             f"{shown(text)} is not a set of processors: expected intervals separated by spaces, "
             "such as '0-3 7'"
         )
-    parts = text.split()
-    if len(parts) > _FEW:
-        return _from_many([_interval(part, most) for part in parts])
-    processors = 0
-    for part in parts:
-        low, high = _interval(part, most)
-        processors |= ((1 << (high - low + 1)) - 1) << low
-    return processors
+    return _of_intervals([_interval(part, most) for part in text.split()])
 
 
 def _interval(part: str, most: int) -> tuple[int, int]:
@@ -101,29 +227,24 @@ def _interval(part: str, most: int) -> tuple[int, int]:
     return low, high
 
 
-def _from_many(intervals: list[tuple[int, int]]) -> int:
-    """Put many intervals together: adding each to the set would take the size of the set each."""
-    size = max(high for _, high in intervals) + 1
-    digits = bytearray(b"0") * size  # of the highest processor first
-    done = 0
+def _of_intervals(intervals: list[tuple[int, int]]) -> ProcessorSet:
+    """Put closed intervals together, in any order and overlapping."""
+    bounds: list[int] = []
     for low, high in sorted(intervals):
-        low = max(low, done)
-        if low <= high:
-            digits[size - 1 - high : size - low] = b"1" * (high - low + 1)
-            done = high + 1
-    return int(digits, 2)
+        if not bounds or low > bounds[-1]:
+            bounds += low, high + 1
+        elif high >= bounds[-1]:
+            bounds[-1] = high + 1
+    return with_bounds(bounds)
 
 
-def to_procset(processors: int) -> ProcSet:
+def to_procset(processors: ProcessorSet) -> ProcSet:
     """Give a set as a :class:`procset.ProcSet`."""
     from procset import ProcSet
 
-    return ProcSet(*intervals(processors))
+    return ProcSet(*processors.intervals())
 
 
-def from_procset(processors: ProcSet) -> int:
-    """Give a :class:`procset.ProcSet` as a bitmask."""
-    mask = 0
-    for interval in processors.intervals():
-        mask |= ((1 << (interval.sup - interval.inf + 1)) - 1) << interval.inf
-    return mask
+def from_procset(processors: ProcSet) -> ProcessorSet:
+    """Read a :class:`procset.ProcSet`."""
+    return _of_intervals([(part.inf, part.sup) for part in processors.intervals()])

@@ -27,7 +27,7 @@ DEFAULT = "tcp://127.0.0.1:28000"
 """Where Batsim connects unless told otherwise; nobody outside the machine can."""
 _ADDRESS = re.compile(r"tcp://[^:]+:([0-9]{1,5}|\*)|tcp://\[.+\]:[0-9]{1,5}|ipc://.+")
 _TICK = 0.2
-"""Seconds after which a wait looks whether the peer is still there."""
+"""Seconds after which a wait looks whether the peer is still there, or somebody asked to end."""
 _GONE = 0
 """Number of a connection that was closed before it was seen."""
 _FLUSH = 2.0
@@ -57,8 +57,8 @@ class SchedulerSocket(Closing):
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, round(_FLUSH * 1000))
         self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
+        self._socket.setsockopt(zmq.RCVTIMEO, round(_TICK * 1000))
         self._monitor = self._socket.get_monitor_socket(zmq.Event.ACCEPTED | zmq.Event.DISCONNECTED)
-        self._polled = [(self._socket, zmq.POLLIN)]
         self._connections: dict[int, int] = {}
         """Numbers of the open connections by their file descriptors, which are used again."""
         self._nb_accepted = 0
@@ -108,20 +108,27 @@ class SchedulerSocket(Closing):
         """
         deadline = monotonic() + timeout
         while True:
-            # a request to end comes through at once
-            if not zmq.zmq_poll(self._polled, round(_TICK * 1000)):
-                if simulator is not None and self._is_lost(simulator):
-                    raise SimulationError("the connection was closed by the other side")
-                if monotonic() >= deadline:
-                    return None
-                continue
-            with HeldSignals():
-                frames = [self._socket.recv(copy=False)]
-                while frames[-1].more:
-                    frames.append(self._socket.recv(copy=False))
+            with HeldSignals():  # a request to end waits for a tick, and loses no message
+                frames = self._frames()
                 self.unanswered = self._request(frames)
             if self.unanswered is not None:
                 return self.unanswered
+            if frames:
+                continue
+            if simulator is not None and self._is_lost(simulator):
+                raise SimulationError("the connection was closed by the other side")
+            if monotonic() >= deadline:
+                return None
+
+    def _frames(self) -> list[zmq.Frame]:
+        """Wait a tick for a message; no frames if none comes."""
+        try:
+            frames = [self._socket.recv(copy=False)]
+        except zmq.Again:
+            return []
+        while frames[-1].more:
+            frames.append(self._socket.recv(copy=False))
+        return frames
 
     def _is_lost(self, request: SocketRequest) -> bool:
         self._look_around()

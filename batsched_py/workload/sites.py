@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.support.processor_sets import ProcessorSet
 
 HOME = "home"
 """The field of a job, in a workload and in the results, that names its home."""
@@ -31,7 +32,7 @@ TABLE_7_1 = {
 """The grids of 512 processors of A. Streit's thesis, 2003, table 7.1."""
 MOST_SITES = 1000
 MOST_AT_SITES = 1_000_000
-"""Processors of all sites: each site has a mask of so many bits."""
+"""Processors of all sites."""
 MOST_TIMES = 1e9
 """By how much speed and size may be another machine's."""
 _PART = re.compile(r"(?:([^\s:,@]+):)?(?:([0-9]{1,6})x)?([0-9]{1,9})(?:@([0-9.eE+-]{1,20}))?")
@@ -41,15 +42,14 @@ class SiteDescription(msgspec.Struct, frozen=True):
     """A site as it is described."""
 
     name: str
-    processors: int
-    """As a bitmask."""
+    processors: ProcessorSet
     speed: float = 1.0
     """Of its processors, as a multiple of those that run times and estimates are for."""
 
     @property
     def size(self) -> int:
         """Number of its processors."""
-        return self.processors.bit_count()
+        return len(self.processors)
 
 
 Sites = tuple[SiteDescription, ...]
@@ -113,7 +113,7 @@ def numbered_through(parts: Sequence[tuple[str, int, float]], given: str) -> Sit
             raise UsageError(f"{given}: {name} has no processor, expected at least 1")
         if any(site.name == name for site in sites):
             raise UsageError(f"{given}: two sites are called {name!r}")
-        sites.append(SiteDescription(name, ((1 << size) - 1) << first, speed))
+        sites.append(SiteDescription(name, ProcessorSet.interval(first, size), speed))
         first += size
     return tuple(sites)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from batsched_py.protocol import messages as m
+from batsched_py.support.processor_sets import ProcessorSet
 from batsched_studies.conformance import page, published_schedules, recorded_runs
 from batsched_studies.real_batsim import page as real_page
 from batsched_studies.user_models import page as user_models_page
@@ -79,7 +80,7 @@ def end(number: int) -> m.JobCompleted:
         job_id=f"w0!{number}",
         job_state="COMPLETED_SUCCESSFULLY",
         return_code=0,
-        alloc=1,
+        alloc=ProcessorSet.of([0]),
     )
 
 
@@ -100,7 +101,7 @@ def test_passes_of_predictsim(events: list[m.Event], parts: list[list[str]]) -> 
     def answer(message: m.Message) -> m.Message:
         seen.append([event.job_id for event in message.events])
         started = [
-            m.ExecuteJob(timestamp=message.now, job_id=event.job_id, alloc=1)
+            m.ExecuteJob(timestamp=message.now, job_id=event.job_id, alloc=ProcessorSet.of([0]))
             for event in message.events
             if type(event) is m.JobSubmitted and message.now == 0
         ]

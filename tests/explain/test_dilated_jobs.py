@@ -34,7 +34,7 @@ class Spread:
 
     def on_one(self, job, machine):
         site = next(site for site in machine.sites if job.size <= site.free)
-        return sum(1 << number for number in list(site.free_procset())[: job.size])
+        return site.free_processors.lowest(job.size)
 
     def held(self, job, now, queue, machine):
         if job is not queue.head:
@@ -48,7 +48,7 @@ class Molded(Spread):
     def schedule(self, now, queue, machine):
         while (job := queue.head) and job.size <= machine.free + 1:
             processors = machine.sites[0].free_processors
-            size = processors.bit_count()
+            size = len(processors)
             yield Start(job, processors, job.size / size)
 """
 # On 4 + 2 processors: 5 are spread and run 60 instead of 30 s up to 65; 6 wait until then.

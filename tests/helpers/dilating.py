@@ -15,7 +15,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous, with_sites
-from batsched_py.support.processor_sets import lowest
+from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.workload import Workload
 from batsched_py.workload.sites import Sites, parse_sites
 
@@ -26,7 +26,7 @@ class Placed(NamedTuple):
     dilation: float = 1.0
     transfer: float = 0.0
     size: int | None = None
-    processors: int | None = None
+    processors: ProcessorSet | None = None
 
 
 class Dilating:
@@ -47,8 +47,8 @@ class Dilating:
                 size = placed.size or head.size
                 if size > machine.free:
                     return
-                processors = lowest(machine.free_processors, size)
-            elif processors & ~machine.free_processors:
+                processors = machine.free_processors.lowest(size)
+            elif processors - machine.free_processors:
                 return
             yield Start(head, processors, placed.dilation, placed.transfer)
 

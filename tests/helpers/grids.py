@@ -125,7 +125,7 @@ def _ran(table: JobTable, row: int, sites: str) -> Ran | None:
     if not table.ran[row]:
         return None
     processors = from_text(table.texts["allocated_resources"][row])
-    parts = [(processors & site.processors).bit_count() for site in parse_sites(sites)]
+    parts = [len(processors & site.processors) for site in parse_sites(sites)]
     fragments = tuple((site, number) for site, number in enumerate(parts) if number)
     return Ran(float(table.start[row]), float(table.finish[row]), fragments)
 

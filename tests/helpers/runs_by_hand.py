@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
 from batsched_py.results.job_table import ADDED_COLUMNS
-from batsched_py.support.processor_sets import to_text
+from batsched_py.support.processor_sets import ProcessorSet, to_text
 from helpers.sealed_runs import seal
 
 _HEADER = ",".join(BATSIM_COLUMNS)
@@ -68,7 +68,7 @@ def _line(row: Row, ours: bool) -> str:
         text = f'{head},0,REJECTED,,,,,,,,,""'
     else:
         end, wait = row.start + row.run, row.start - row.submit
-        processors = to_text(((1 << row.size) - 1) << row.first)
+        processors = to_text(ProcessorSet.interval(row.first, row.size))
         text = (
             f"{head},1,COMPLETED_SUCCESSFULLY,{row.start:.6f},{row.run:.6f},{end:.6f},{wait:.6f},"
             f'{end - row.submit:.6f},{(end - row.submit) / row.run:.6f},{processors},-1.0,""'

@@ -10,6 +10,7 @@ from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Platform, homogeneous
 from batsched_py.workload import Workload, WorkloadJob
+from helpers.processors import processors
 
 Make = Callable[[float], m.Event]
 """Makes a decision, given the time."""
@@ -67,8 +68,8 @@ def say(kind: type[m.Event], **fields: Any) -> Make:
     return lambda now: kind(timestamp=now, **fields)
 
 
-def execute(job_id: str, alloc: int, **fields: Any) -> Make:
-    return say(m.ExecuteJob, job_id=job_id, alloc=alloc, **fields)
+def execute(job_id: str, alloc: str, **fields: Any) -> Make:
+    return say(m.ExecuteJob, job_id=job_id, alloc=processors(alloc), **fields)
 
 
 def kill(*job_ids: str) -> Make:
@@ -79,8 +80,8 @@ def tell(job_id: str, text: str) -> Make:
     return say(m.ToJobMsg, job_id=job_id, msg=text)
 
 
-def switch(machines: int, state: str) -> Make:
-    return say(m.SetResourceState, resources=machines, state=state)
+def switch(machines: str, state: str) -> Make:
+    return say(m.SetResourceState, resources=processors(machines), state=state)
 
 
 def register_profile(name: str, profile: dict[str, Any]) -> Make:

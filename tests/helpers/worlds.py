@@ -16,7 +16,7 @@ from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.support.processor_sets import from_text, numbers
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.workload import Workload, WorkloadJob
 
 Profiles = dict[str, dict[str, Any]]
@@ -258,17 +258,17 @@ class World:
 def happenings(draw: st.DrawFn, nb_hosts: int, *, unknown: bool) -> list[ExternalEvent]:
     """Machines that go and come back, in order of time."""
     events = []
-    lost = 0
+    lost = NO_PROCESSORS
     for time in sorted(draw(st.lists(_TIMES, max_size=5))):
-        some = draw(st.integers(0, (1 << nb_hosts) - 1))
+        some = ProcessorSet.of(draw(st.sets(st.integers(0, nb_hosts - 1))))
         if unknown and draw(st.booleans()):
             events.append(ExternalEvent(time, "", content={"type": "alert", "level": 2}))
         elif draw(st.booleans()):
-            events.append(ExternalEvent(time, "", some & ~lost, False))
+            events.append(ExternalEvent(time, "", some - lost, False))
             lost |= some
         else:
             events.append(ExternalEvent(time, "", some & lost, True))
-            lost &= ~some
+            lost -= some
     events.append(ExternalEvent(9.0, "", lost, True))
     return events
 
@@ -325,14 +325,14 @@ class Scheduler:
     def __init__(self, world: World) -> None:
         self.world = world
         self.random = Random(world.seed)
-        self.all = (1 << world.machine.nb_hosts) - 1
+        self.all = ProcessorSet.interval(0, world.machine.nb_hosts)
         self.waiting: dict[str, m.JobDescription] = {}
-        self.running: dict[str, int] = {}
+        self.running: dict[str, ProcessorSet] = {}
         self.rejected: set[str] = set()
         self.killed: set[str] = set()
         self.told: list[str] = []
         self.completed: list[m.JobCompleted] = []
-        self.asleep = self.switching = self.unavailable = 0
+        self.asleep = self.switching = self.unavailable = NO_PROCESSORS
         self.patience = 25
         """Calls that it still asks for."""
         self.to_register = list(world.registered) if world.options.dynamic_jobs else []
@@ -343,7 +343,7 @@ class Scheduler:
         """The names of registered profiles, by workload and content."""
         self.executors: dict[str, int] = {}
         """How many each started job has."""
-        self.switches: list[tuple[float, int, str]] = []
+        self.switches: list[tuple[float, ProcessorSet, str]] = []
         """When each request is carried out, its machines and its pstate."""
         self.abandoned: set[str] = set()
         """Jobs that it never starts."""
@@ -377,8 +377,9 @@ class Scheduler:
 
     def _hear(self, event: m.Event) -> None:
         if isinstance(event, m.SimulationBegins):
-            for host in event.compute_resources:
-                self.asleep |= (host["state"] == "sleeping") << host["id"]
+            self.asleep = ProcessorSet.of(
+                host["id"] for host in event.compute_resources if host["state"] == "sleeping"
+            )
         elif isinstance(event, m.JobSubmitted):
             self.told.append(event.job_id)
             if event.job_id not in self.registered:
@@ -394,8 +395,8 @@ class Scheduler:
             self.ended = True
 
     def _switched(self, event: m.ResourceStateChanged) -> None:
-        self.switching &= ~event.resources
-        self.asleep &= ~event.resources
+        self.switching -= event.resources
+        self.asleep -= event.resources
         if int(event.state) == SLEEP:
             self.asleep |= event.resources
 
@@ -403,7 +404,7 @@ class Scheduler:
         if event.type == "event_machine_unavailable":
             self.unavailable |= from_text(event.details["resources"])
         elif event.type == "event_machine_available":
-            self.unavailable &= ~from_text(event.details["resources"])
+            self.unavailable -= from_text(event.details["resources"])
 
     # What it does --------------------------------------------------------------------------------
 
@@ -442,78 +443,82 @@ class Scheduler:
     def _switch(self) -> None:
         if not self.world.options.energy:
             return
-        awake = self.all & ~self.asleep & ~self.switching
+        awake = self.all - self.asleep - self.switching
         if self._feels("switch") and self.random.random() < 0.4:
-            busy = 0
+            busy = NO_PROCESSORS
             for alloc in self.running.values():
                 busy |= alloc
             pstate = self.random.choice([0, 1, SLEEP])
-            fit = awake & ~busy if pstate == SLEEP else self.all & ~self.switching
-            self._set_state(fit & self.random.randrange(1, self.all + 1), pstate)
-        elif self.asleep & ~self.switching and self.waiting:
-            self._set_state(self.asleep & ~self.switching, 0)
+            fit = awake - busy if pstate == SLEEP else self.all - self.switching
+            self._set_state(fit & self._some_machines(), pstate)
+        elif self.asleep - self.switching and self.waiting:
+            self._set_state(self.asleep - self.switching, 0)
 
-    def _set_state(self, some: int, pstate: int) -> None:
+    def _some_machines(self) -> ProcessorSet:
+        chosen = self.random.randrange(1, 1 << len(self.all))
+        return ProcessorSet.of(host for host in self.all if chosen >> host & 1)
+
+    def _set_state(self, some: ProcessorSet, pstate: int) -> None:
         if some:
             self._say(m.SetResourceState, resources=some, state=str(pstate))
             self.switching |= some
-            lasts = max(self._time_to_switch(host, pstate) for host in numbers(some))
+            lasts = max(self._time_to_switch(host, pstate) for host in some)
             self.switches.append((self.now + lasts, some, str(pstate)))
 
     def _time_to_switch(self, host: int, pstate: int) -> float:
         if pstate == SLEEP:
             return 1 / self.world.machine.speeds(host)[SLEEP + 1]
-        return 1 / self.world.machine.speeds(host)[SLEEP + 2] if self.asleep >> host & 1 else 0.0
+        return 1 / self.world.machine.speeds(host)[SLEEP + 2] if host in self.asleep else 0.0
 
-    def _lost(self) -> int:
+    def _lost(self) -> ProcessorSet:
         """Return the machines that it was told to have lost, or is to lose until its reply's time.
 
         An instant may be told in several messages, so that what it was told is not what is.
         """
-        lost = 0
+        lost = NO_PROCESSORS
         for event in self.world.events or ():
             if event.available is False and event.time <= self.until:
                 lost |= event.machines
             elif event.available and event.time <= self.asked:
-                lost &= ~event.machines
+                lost -= event.machines
         return lost | self.unavailable
 
     def _start(self) -> None:
-        free = self.all & ~self._lost() & ~self.asleep & ~self.switching
+        free = self.all - self._lost() - self.asleep - self.switching
         if not self.world.options.compute_sharing:
             for alloc in self.running.values():
-                free &= ~alloc
+                free -= alloc
         for job_id, job in list(self.waiting.items()):
             if self._feels("label") and self.random.random() < 0.3:
                 self._say(m.SetJobMetadata, job_id=job_id, metadata=f"seen, at {self.now}")
             if self._feels("hesitate") and self.patience and self.random.random() < 0.5:
                 continue
-            too_wide = job.size > self.all.bit_count() and not self._feels("map")
+            too_wide = job.size > len(self.all) and not self._feels("map")
             if too_wide or (self._feels("reject") and self.random.random() < 0.2):
                 self._reject(job_id)
             elif job_id not in self.abandoned:
-                free &= ~self._execute(job_id, job, free)
+                free -= self._execute(job_id, job, free)
 
     def _reject(self, job_id: str) -> None:
         self._say(m.RejectJob, job_id=job_id)
         self.rejected.add(job_id)
         del self.waiting[job_id]
 
-    def _execute(self, job_id: str, job: m.JobDescription, free: int) -> int:
+    def _execute(self, job_id: str, job: m.JobDescription, free: ProcessorSet) -> ProcessorSet:
         """Start a job if it fits; return the machines that others cannot have now."""
         size, mapping = job.size, None
-        if self._feels("map") and free and (self.random.random() < 0.5 or size > free.bit_count()):
-            size = self.random.randint(1, free.bit_count())
+        if self._feels("map") and free and (self.random.random() < 0.5 or size > len(free)):
+            size = self.random.randint(1, len(free))
             mapping = {str(at): str(self.random.randrange(size)) for at in range(job.size)}
-        if size > free.bit_count():
-            return 0
-        some = self.random.sample(list(numbers(free)), size)
-        alloc = sum(1 << machine for machine in some)
+        if size > len(free):
+            return NO_PROCESSORS
+        some = self.random.sample(list(free), size)
+        alloc = ProcessorSet.of(some)
         self._say(m.ExecuteJob, job_id=job_id, alloc=alloc, mapping=mapping)
         self.running[job_id] = alloc
         self.executors[job_id] = job.size if mapping else size
         del self.waiting[job_id]
-        return 0 if self.world.options.compute_sharing else alloc
+        return NO_PROCESSORS if self.world.options.compute_sharing else alloc
 
     def _kill(self) -> None:
         if self._feels("kill") and self.running and self.random.random() < 0.3:

@@ -24,16 +24,18 @@ from batsched_py import (
 from batsched_py.errors import InvariantError
 from batsched_py.model.machine import Site
 from batsched_py.support import plugins
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
 from batsched_py.workload.sites import parse_sites
+from helpers.processors import processors
 
 PLUGINS = list(plugins.names(plugins.SCHEDULERS))
 
 
 FORMS: dict[str, Callable[[list[int]], Any]] = {
     "procset": lambda numbers: ProcSet(*numbers),
-    "bitmask": lambda numbers: sum(1 << number for number in numbers),
+    "processor set": ProcessorSet.of,
     "numbers": lambda numbers: numbers,
     "set": set,
 }
@@ -60,23 +62,23 @@ def test_a_policy_may_choose_processors(kind: str) -> None:
     assert starts(outcome) == [0, 0, 5]
     check_machine(outcome)
     chosen = {job.description.id[-1]: job.alloc for job in outcome.jobs}
-    assert chosen == {"0": 0b1100, "1": 0b0010, "2": 0b1100}
+    assert chosen == {"0": processors("2-3"), "1": processors("1"), "2": processors("2-3")}
 
 
 @pytest.mark.parametrize(
-    "processors", [ProcSet(0), ProcSet((0, 2)), ProcSet(3, 4), 0b0001, [0, 0], [0, -1], "0-1", 0.5]
+    "chosen", [ProcSet(0), ProcSet((0, 2)), ProcSet(3, 4), 0b0011, [0, 0], [0, -1], "0-1", 0.5]
 )
-def test_what_is_refused(processors: Any) -> None:
+def test_what_is_refused(chosen: Any) -> None:
     """Too few, too many, not there, and what is no set of processors."""
     machine = Machine(4)
     with pytest.raises(InvariantError, match="job w0!1"):
-        machine.start(Job("w0!1", 0, 2, 5.0, 5.0, 0.0, {}), 0.0, processors)
+        machine.start(Job("w0!1", 0, 2, 5.0, 5.0, 0.0, {}), 0.0, chosen)
     assert machine.free == 4
 
 
 def test_processors_out_of_order_are_not_free() -> None:
     machine = Machine(4)
-    machine.set_available(0b0010, available=False)
+    machine.set_available(processors("1"), available=False)
     assert machine.free_procset() == ProcSet(0, 2, 3)
 
 
@@ -101,7 +103,7 @@ def grid() -> Machine:
 def test_a_machine_without_sites_is_its_own() -> None:
     machine = Machine(4)
     assert machine.sites == (machine,)
-    assert machine.share(0b1111) == 0b1111
+    assert machine.share(processors("0-3")) == processors("0-3")
 
 
 def test_a_job_on_several_sites_is_a_part_of_each() -> None:
@@ -112,17 +114,17 @@ def test_a_job_on_several_sites_is_a_part_of_each() -> None:
         ("east", 2, 2, 2),
     ]
     spread, at_home = waiting(0, 3), waiting(1, 2, 7.0)
-    machine.start(spread, 5.0, 0b111000)
-    machine.start(at_home, 5.0, 0b000011)
+    machine.start(spread, 5.0, processors("3-5"))
+    machine.start(at_home, 5.0, processors("0-1"))
     assert (machine.free, west.free, east.free) == (1, 1, 0)
-    assert (west.free_processors, east.free_processors) == (0b100, 0)
+    assert (west.free_processors, east.free_processors) == (processors("2"), processors(""))
     assert machine.expected_releases() == [(12, 2, 1, at_home), (15, 3, 0, spread)]
     assert west.expected_releases() == [(12, 2, 1, at_home), (15, 1, 0, spread)]
     assert east.expected_releases() == [(15, 2, 0, spread)]
     assert [west.free_at(time) for time in (5, 12, 15)] == [1, 3, 4]
     assert west.timeline(5.0).earliest(4, 1.0) == 15
     machine.end(spread)
-    assert (west.free_processors, east.free_processors) == (0b1100, 0b110000)
+    assert (west.free_processors, east.free_processors) == (processors("2-3"), processors("4-5"))
     assert list(east.releases()) == []
     assert list(west.releases()) == [at_home]
 
@@ -132,13 +134,13 @@ def test_processors_of_a_site_fail() -> None:
     machine = grid()
     west, east = machine.sites
     spread = waiting(0, 4)
-    machine.start(spread, 0.0, 0b011011)
-    machine.set_available(0b010101, available=False)
+    machine.start(spread, 0.0, processors("0-1 3-4"))
+    machine.set_available(processors("0 2 4"), available=False)
     assert (machine.free, west.free, east.free) == (1, 0, 1)
     assert (west.nb_available, east.nb_available) == (2, 1)
     machine.end(spread)
-    assert (west.free_processors, east.free_processors) == (0b1010, 0b100000)
-    machine.set_available(0b000101, available=True)
+    assert (west.free_processors, east.free_processors) == (processors("1 3"), processors("5"))
+    machine.set_available(processors("0 2"), available=True)
     assert (machine.free, west.free, east.free) == (5, 4, 1)
 
 
@@ -147,17 +149,17 @@ def test_processors_of_a_site_fail() -> None:
 )
 def test_a_dilation_that_cannot_be(dilation: float, transfer: float) -> None:
     with pytest.raises(InvariantError, match="job w0!0 was started with the dilation"):
-        Machine(4).start(waiting(0, 2), 0.0, 0b11, dilation, transfer)
+        Machine(4).start(waiting(0, 2), 0.0, processors("0-1"), dilation, transfer)
 
 
 def test_a_dilated_job_is_expected_to_run_longer_and_may_change_its_size() -> None:
     machine = Machine(4)
     job = waiting(0, 2)
     assert job.lasts(1.5, 3) == 18
-    machine.start(job, 100.0, 0b111, 1.5, 3)
+    machine.start(job, 100.0, processors("0-2"), 1.5, 3)
     assert (job.size, job.dilation, job.transfer, job.expected_end) == (3, 1.5, 3, 118)
     with pytest.raises(InvariantError, match="of size 2 cannot start on"):
-        machine.start(waiting(1, 2), 100.0, 0b1000)
+        machine.start(waiting(1, 2), 100.0, processors("3"))
     machine.end(job)
     assert machine.free == 4
 
@@ -169,42 +171,44 @@ def test_sites_agree_with_what_runs(data: st.DataObject) -> None:
     sites = parse_sites(",".join(map(str, sizes)))
     machine = Machine(sum(sizes), sites)
     running: list[Job] = []
-    failed = 0
+    failed = NO_PROCESSORS
     for step in range(data.draw(st.integers(1, 25))):
         action = data.draw(st.sampled_from(["start", "start", "end", "fail", "repair"]))
-        mask = data.draw(st.integers(0, (1 << sum(sizes)) - 1))
-        if action == "start" and (mask := mask & machine.free_processors):
-            job = waiting(step, mask.bit_count(), float(data.draw(st.integers(1, 5))))
+        some = ProcessorSet.of(data.draw(st.sets(st.integers(0, sum(sizes) - 1))))
+        if action == "start" and (some := some & machine.free_processors):
+            job = waiting(step, len(some), float(data.draw(st.integers(1, 5))))
             dilation = data.draw(st.sampled_from([1.0, 1.0, 1.5]))
-            assert machine.start(job, 0.0, mask, dilation) == mask
+            assert machine.start(job, 0.0, some, dilation) == some
             running.append(job)
         elif action == "end" and running:
             machine.end(running.pop(data.draw(st.integers(0, len(running) - 1))))
         elif action == "fail":
-            machine.set_available(mask, available=False)
-            failed |= mask
+            machine.set_available(some, available=False)
+            failed |= some
         elif action == "repair":
-            machine.set_available(mask, available=True)
-            failed &= ~mask
-        whole = (machine, (1 << sum(sizes)) - 1)
+            machine.set_available(some, available=True)
+            failed -= some
+        whole = (machine, ProcessorSet.interval(0, sum(sizes)))
         parts = zip(machine.sites, (site.processors for site in sites), strict=True)
-        for site, processors in (whole, *parts):
-            check_site(site, processors & ~failed, processors, running)
+        for site, here in (whole, *parts):
+            check_site(site, here - failed, here, running)
 
 
-def check_site(site: Site, usable: int, processors: int, running: list[Job]) -> None:
-    """Assert that ``site``, whose ``processors`` are known, agrees with the running jobs."""
-    here = [job for job in running if job.processors & processors]
+def check_site(
+    site: Site, usable: ProcessorSet, all_here: ProcessorSet, running: list[Job]
+) -> None:
+    """Assert that ``site``, whose processors are known, agrees with the running jobs."""
+    here = [job for job in running if job.processors & all_here]
     free = usable
     for job in here:
-        free &= ~job.processors
-    assert (site.free_processors, site.free) == (free, free.bit_count())
-    assert site.nb_available == usable.bit_count()
+        free -= job.processors
+    assert (site.free_processors, site.free) == (free, len(free))
+    assert site.nb_available == len(usable)
 
-    def size(job: Job, mask: int) -> int:
-        return (job.processors & mask).bit_count()
+    def size(job: Job, part: ProcessorSet) -> int:
+        return len(job.processors & part)
 
-    order = sorted(here, key=lambda job: (job.expected_end, size(job, processors), job.number))
+    order = sorted(here, key=lambda job: (job.expected_end, size(job, all_here), job.number))
     assert list(site.releases()) == order
     assert site.expected_releases() == [
         (job.expected_end, size(job, usable), job.number, job) for job in order

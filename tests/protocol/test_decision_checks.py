@@ -10,6 +10,7 @@ import pytest
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee import Referee
+from helpers.processors import processors
 
 
 def begun(*, strict: bool = True, profiles: Any = None, **config: bool) -> Referee:
@@ -19,7 +20,7 @@ def begun(*, strict: bool = True, profiles: Any = None, **config: bool) -> Refer
         timestamp=0.0,
         nb_resources=5,
         nb_compute_resources=4,
-        nb_storage_resources=1,
+        nb_storage_resources=processors("0"),
         config={name.replace("_", "-"): value for name, value in config.items()},
         compute_resources=[],
         storage_resources=[{"id": 4}],
@@ -33,13 +34,15 @@ def begun(*, strict: bool = True, profiles: Any = None, **config: bool) -> Refer
         for name, size in (("a", 2), ("b", 1))
     ]
     referee.heard(m.Message(0.0, [start, *submitted]))
-    referee.check(m.Message(0.0, [m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=3)]))
+    referee.check(
+        m.Message(0.0, [m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=processors("0-1"))])
+    )
     referee.heard(m.Message(1.0, []))
     return referee
 
 
 def execute(**fields: Any) -> m.ExecuteJob:
-    return m.ExecuteJob(**{"timestamp": 1.0, "job_id": "w0!b", "alloc": 4, **fields})
+    return m.ExecuteJob(**{"timestamp": 1.0, "job_id": "w0!b", "alloc": processors("2"), **fields})
 
 
 def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
@@ -50,8 +53,8 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (execute(alloc=1), "in use"),
-        (execute(alloc=16), "does not exist"),
+        (execute(alloc=processors("0")), "in use"),
+        (execute(alloc=processors("4")), "does not exist"),
         (execute(mapping={"0": 1}), "mapping"),
         (execute(mapping={"0": 0.0}), "mapping"),
         (execute(mapping={"0": inf}), "mapping"),
@@ -68,7 +71,10 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
         (m.KillJob(timestamp=1.0, job_ids=["w0!b"]), "does not run"),
         (m.RejectJob(timestamp=1.0, job_id="w0!a"), "runs already"),
         (m.SetJobMetadata(timestamp=1.0, job_id="w0!a", metadata='"'), "must not contain"),
-        (m.SetResourceState(timestamp=1.0, resources=1, state="on"), "number of a pstate"),
+        (
+            m.SetResourceState(timestamp=1.0, resources=processors("0"), state="on"),
+            "number of a pstate",
+        ),
         (register("delay", delay=0), "above 5e-07"),
         (register("delay", delay=4e-7), "above 5e-07"),
         (register(None), "expected a type"),
@@ -132,17 +138,21 @@ TOTAL = {"type": "parallel_homogeneous_total", "cpu": 1, "com": 0}
     ],
 )
 def test_shared_work_takes_any_number_of_processors(profiles: dict[str, Any]) -> None:
-    begun(profiles={"w0": profiles}).check(m.Message(1.0, [execute(alloc=0b1100)]))
+    begun(profiles={"w0": profiles}).check(m.Message(1.0, [execute(alloc=processors("2-3"))]))
 
 
 def test_a_released_profile_is_still_known() -> None:
     """Job a ends; job b has the same profile, which is only closed to new registrations."""
     referee = begun(profiles={"w0": {"p": TOTAL}}, dynamic_jobs_enabled=True)
     end = m.JobCompleted(
-        timestamp=2.0, job_id="w0!a", job_state="COMPLETED_SUCCESSFULLY", return_code=0, alloc=3
+        timestamp=2.0,
+        job_id="w0!a",
+        job_state="COMPLETED_SUCCESSFULLY",
+        return_code=0,
+        alloc=processors("0-1"),
     )
     referee.heard(m.Message(2.0, [end]))
-    referee.check(m.Message(2.0, [execute(timestamp=2.0, alloc=0b11)]))
+    referee.check(m.Message(2.0, [execute(timestamp=2.0, alloc=processors("0-1"))]))
 
 
 def test_a_registered_profile_is_still_known_to_its_jobs() -> None:
@@ -152,12 +162,16 @@ def test_a_registered_profile_is_still_known_to_its_jobs() -> None:
     decisions = [m.RegisterJob(timestamp=1.0, job_id=job.id, job=job) for job in jobs]
     total = register("parallel_homogeneous_total", cpu=1, com=0)
     referee.check(m.Message(1.0, [total, *decisions]))
-    referee.check(m.Message(1.0, [execute(job_id="d!c", alloc=0b100)]))
+    referee.check(m.Message(1.0, [execute(job_id="d!c", alloc=processors("2"))]))
     end = m.JobCompleted(
-        timestamp=2.0, job_id="d!c", job_state="COMPLETED_SUCCESSFULLY", return_code=0, alloc=4
+        timestamp=2.0,
+        job_id="d!c",
+        job_state="COMPLETED_SUCCESSFULLY",
+        return_code=0,
+        alloc=processors("2"),
     )
     referee.heard(m.Message(2.0, [end]))
-    referee.check(m.Message(2.0, [execute(timestamp=2.0, job_id="d!d", alloc=0b1100)]))
+    referee.check(m.Message(2.0, [execute(timestamp=2.0, job_id="d!d", alloc=processors("2-3"))]))
     for again, message in ((total, "registered before"), (decisions[0], "was released")):
         again.timestamp = 2.0
         with pytest.raises(ProtocolError, match=message):

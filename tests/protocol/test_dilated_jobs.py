@@ -27,6 +27,7 @@ from batsched_py.testing import starts, workload
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.sites import parse_sites
 from helpers.dilating import Dilating, Exchange, Placed
+from helpers.processors import processors
 
 G = 10**9
 
@@ -90,7 +91,7 @@ def test_a_job_is_refused_and_another_form_of_it_runs() -> None:
     assert (form.id, form.submit_time, form.size, form.walltime) == ("placed!w0:a", 5, 2, 34)
     assert {"user": "u", "batch": 3, "dilation": 1.5, "transfer": 4}.items() <= form.extra.items()
     assert form.extra["home"] in ("site1", "site2")
-    assert (execute.job_id, execute.alloc) == ("placed!w0:a", 0b11)
+    assert (execute.job_id, execute.alloc) == ("placed!w0:a", processors("0-1"))
     assert notice.type == "registration_finished"
 
 
@@ -161,13 +162,13 @@ PROFILES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", PROFILES)
 @pytest.mark.parametrize("speed", [1.0, 2.0])
 @pytest.mark.parametrize(
-    ("sites", "processors"), [(None, 0b11), ("4@0.5,4", 0b11), ("4@0.5,4", 0b110000)]
+    ("sites", "chosen"), [(None, "0-1"), ("4@0.5,4", "0-1"), ("4@0.5,4", "4-5")]
 )
 def test_a_job_runs_as_long_as_was_decided(
-    kind: str, speed: float, sites: str | None, processors: int
+    kind: str, speed: float, sites: str | None, chosen: str
 ) -> None:
     """On slow and fast processors, of a machine that is twice as fast as that of the log."""
-    policy = Dilating(Placed(1.5, 4.0, processors=processors))
+    policy = Dilating(Placed(1.5, 4.0, processors=processors(chosen)))
     exchange = Exchange(one(PROFILES[kind]), policy, sites=sites, speed=speed)
     recorded = 10 if kind == "delay" else 10 / speed
     assert duration(exchange) == pytest.approx(recorded * 1.5 + 4)
@@ -182,7 +183,7 @@ def test_without_a_dilation_slow_processors_compute_slowly() -> None:
 
 
 def test_the_slowest_site_counts() -> None:
-    policy = Dilating(Placed(3.0, processors=0b11000))
+    policy = Dilating(Placed(3.0, processors=processors("3-4")))
     exchange = Exchange(one(PROFILES["homogeneous"]), policy, sites="4@0.5,4@2")
     assert duration(exchange) == pytest.approx(30)
 
@@ -194,7 +195,7 @@ def test_a_moldable_job_gets_another_size(kind: str) -> None:
     (job,) = ran(exchange).values()
     assert (job.description.size, job.alloc, job.description.walltime) == (
         4,
-        0b1111,
+        processors("0-3"),
         pytest.approx(5.5),
     )
     assert duration(exchange) == pytest.approx(5)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
+from batsched_py.support.processor_sets import ProcessorSet
 
 TEXT = st.text(max_size=8)
 TIME = st.integers(0, 10**15).map(lambda micros: micros / 1e6)
@@ -21,7 +22,7 @@ JSON = st.recursive(
 )
 OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
 FURTHER = st.none() | st.dictionaries(st.just("x_further"), JSON, min_size=1)
-SET = st.integers(1, 2**70 - 1)
+SET = st.sets(st.integers(0, 69), min_size=1).map(ProcessorSet.of)
 FREE = st.dictionaries(
     TEXT.map(lambda name: f"free_{name}") | st.sampled_from(["user", "estimate"]), JSON, max_size=3
 )

@@ -38,6 +38,7 @@ from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.simulator.profiles import Profile
 from batsched_py.support.name_set import UsedNames
+from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.batsim_workload import read_workload
@@ -369,7 +370,7 @@ class OneByOne:
             ),
             m.RegisterJob(timestamp=now, job_id=name, job=job),
             m.ToJobMsg(timestamp=now, job_id=name, msg="a message"),
-            m.ExecuteJob(timestamp=now, job_id=name, alloc=1 if number else 2),
+            m.ExecuteJob(timestamp=now, job_id=name, alloc=ProcessorSet.of([0 if number else 1])),
         ]
 
 

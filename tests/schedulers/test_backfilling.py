@@ -26,6 +26,7 @@ from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
+from helpers.processors import processors
 
 HOUR = 3600
 
@@ -295,7 +296,7 @@ def test_a_deadline_is_not_renewed_at_the_deadline() -> None:
 @pytest.mark.parametrize("policy", [Easy, EasyFixed, Slack, Creasy, Ups])
 def test_a_head_that_waits_for_a_repair_holds_nobody(policy: Callable[[], Any]) -> None:
     machine, queue = Machine(8), WaitingQueue()
-    machine.set_available(1, available=False)
+    machine.set_available(processors("0"), available=False)
     wide = Job("w0!0", 0, 8, 10.0, 10.0, 0.0, {})
     narrow = Job("w0!1", 1, 1, 10.0, 10.0, 0.0, {})
     for job in (wide, narrow):

@@ -21,6 +21,7 @@ from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.planning.start_limits import DAYS, Limits
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
+from helpers.processors import processors
 from helpers.streit_schedules import load_of, random_jobs, run_watched, with_fields
 
 HOUR, DAY = 3600, 86_400
@@ -118,7 +119,7 @@ def test_shares_are_not_rounded_away() -> None:
 
 def test_shares_are_of_the_whole_machine() -> None:
     machine, queue = Machine(8), WaitingQueue()
-    machine.set_available(0b11, available=False)
+    machine.set_available(processors("0-1"), available=False)
     waiting = Job("w0!0", 0, 4, 60.0, 60.0, 0.0, {})
     queue.append(waiting)
     decisions = list(Planning(limits=[{"max_share": 0.5}]).schedule(0.0, queue, machine))

@@ -301,7 +301,7 @@ def test_reservation_behind_a_job_that_outlives_its_estimate() -> None:
 def test_processors_that_fail_for_a_while(make: Any) -> None:
     """Processor 3 is away from 1 to 20. A job of size 4 waits for it and is not rejected."""
     jobs = [J(0, 2, 10), J(1, 4, 5), J(2, 1, 4), J(3, 3, 2), J(20, 1, 1)]
-    outcome = run(workload(jobs, 4), Failing(make(), [(1, 8, False), (20, 8, True)]))
+    outcome = run(workload(jobs, 4), Failing(make(), [(1, "3", False), (20, "3", True)]))
     assert starts(outcome)[1] in (20, 21)
     assert starts(outcome)[2] == 2
     assert starts(outcome)[3] == 10

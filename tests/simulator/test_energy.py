@@ -17,6 +17,7 @@ from batsched_py.simulator.energy import (
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.files.output_files import schedule_csv
 from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.support.processor_sets import ProcessorSet
 from helpers.scripted_schedulers import (
     GIGA,
     QUERY,
@@ -53,10 +54,10 @@ def test_one_host_as_simgrid(ref_cluster: Platform) -> None:
         job("c", "one", size=2),
     )
     plan: dict[float, list[Make]] = {
-        10: [QUERY, execute("w0!a", 1)],
-        15: [QUERY, switch(1, "1")],
-        25: [QUERY, execute("w0!b", 1)],
-        27: [QUERY, execute("w0!c", 3)],
+        10: [QUERY, execute("w0!a", "0")],
+        15: [QUERY, switch("0", "1")],
+        25: [QUERY, execute("w0!b", "0")],
+        27: [QUERY, execute("w0!c", "0-1")],
         29: [QUERY],
     }
     scheduler = Timetable(plan)
@@ -71,10 +72,10 @@ def test_one_host_as_simgrid(ref_cluster: Platform) -> None:
 def test_idle_then_a_task_of_two_hosts(ref_cluster: Platform) -> None:
     """100 s idle, then 10 s: 12,000 J for each of them, 2,000 of those for the job."""
     load = workload({"ten": compute(10)}, job("j", "ten", size=2))
-    outcome = simulate(Timetable({100: [execute("w0!j", 3)]}), load, ENERGY, ref_cluster)
+    outcome = simulate(Timetable({100: [execute("w0!j", "0-1")]}), load, ENERGY, ref_cluster)
     assert outcome.power is not None
     energy = outcome.power.energy
-    assert [energy.consumed(1 << host, 110) for host in range(3)] == pytest.approx(
+    assert [energy.consumed(ProcessorSet.of([host]), 110) for host in range(3)] == pytest.approx(
         [12_000, 12_000, 11_000]
     )
     assert outcome.jobs[0].consumed_energy == pytest.approx(4000)
@@ -88,7 +89,7 @@ def test_latency_is_charged_at_full_load(ref_cluster: Platform) -> None:
     """0.6 ms until the first byte is there, then 1 s at full load: 400.24 J in Batsim 4.2.0."""
     profile = {"type": "parallel_homogeneous", "cpu": GIGA, "com": 1}
     load = workload({"p": profile}, job("j", "p", size=2))
-    outcome = simulate(Timetable({0: [execute("w0!j", 3)]}), load, ENERGY, ref_cluster)
+    outcome = simulate(Timetable({0: [execute("w0!j", "0-1")]}), load, ENERGY, ref_cluster)
     assert outcome.jobs[0].finish_time == pytest.approx(1.0006)
     assert outcome.jobs[0].consumed_energy == pytest.approx(2 * 1.0006 * 200)
 
@@ -144,7 +145,7 @@ def test_composed_jobs(
     of_all: float,
 ) -> None:
     load = workload(PARTS, job("j", profile, walltime, size))
-    scheduler = Timetable({0: [execute("w0!j", (1 << size) - 1)], **plan})
+    scheduler = Timetable({0: [execute("w0!j", f"0-{size - 1}")], **plan})
     outcome = simulate(scheduler, load, ENERGY, FOUR_HOSTS)
     assert outcome.power is not None
     assert outcome.jobs[0].consumed_energy == pytest.approx(joules)
@@ -153,7 +154,7 @@ def test_composed_jobs(
 
 def test_an_answer_in_the_delay_sees_the_hosts_idle() -> None:
     """What was asked for is accounted for: the rest of the delay is not idle any more."""
-    scheduler = Timetable({0: [execute("w0!j", 3)], 15: [QUERY], 25: [QUERY]})
+    scheduler = Timetable({0: [execute("w0!j", "0-1")], 15: [QUERY], 25: [QUERY]})
     simulate(scheduler, workload(PARTS, job("j", "dc", size=2)), ENERGY, FOUR_HOSTS)
     idle = 4 * 95 * 15
     assert answers(scheduler) == pytest.approx(
@@ -164,9 +165,9 @@ def test_an_answer_in_the_delay_sees_the_hosts_idle() -> None:
 @pytest.mark.parametrize(
     ("submitted", "plan", "joules"),
     [
-        (0, {0: [execute("w0!j", 3)]}, 5_700),
-        (50, {50: [execute("w0!j", 3)]}, 5_700),
-        (50, {70: [execute("w0!j", 3)], 200: [QUERY]}, 13_300),
+        (0, {0: [execute("w0!j", "0-1")]}, 5_700),
+        (50, {50: [execute("w0!j", "0-1")]}, 5_700),
+        (50, {70: [execute("w0!j", "0-1")], 200: [QUERY]}, 13_300),
         (50, {50: [say(m.RejectJob, job_id="w0!j")]}, -19_001),
     ],
 )
@@ -185,7 +186,7 @@ def test_storages_consume_too() -> None:
     storage = FOUR_HOSTS.hosts[3]
     platform = Platform(FOUR_HOSTS.hosts[:2], [storage])
     load = workload(PARTS, job("j", "c", size=2))
-    outcome = simulate(Timetable({5: [execute("w0!j", 3)]}), load, ENERGY, platform)
+    outcome = simulate(Timetable({5: [execute("w0!j", "0-1")]}), load, ENERGY, platform)
     assert outcome.power is not None
     assert outcome.power.energy.summed_up == 285 * 5 + 475 * 10
     assert list(outcome.power.changes()) == [(0.0, "0-2", 0)]

@@ -13,6 +13,7 @@ from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import Workload
+from helpers.processors import processors
 from helpers.scripted_schedulers import (
     CONTINUE,
     FINISHED,
@@ -45,7 +46,9 @@ def simulate(script: Script, load: Workload | None = None, options: Options | No
 def test_one_message_per_instant() -> None:
     """An end and two submissions of one instant come together."""
     load = workload([J(0, 4, 5), J(5, 1, 1), J(5, 1, 1)], 4)
-    script = Script([], [execute("w0!0000", 15)], [execute("w0!0001", 1), execute("w0!0002", 2)])
+    script = Script(
+        [], [execute("w0!0000", "0-3")], [execute("w0!0001", "0"), execute("w0!0002", "1")]
+    )
     simulate(script, load)
     assert [message.now for message in script.seen] == [0, 0, 5, 6, 6]
     kinds = sorted(type(event).__name__ for event in script.seen[2].events)
@@ -55,7 +58,7 @@ def test_one_message_per_instant() -> None:
 def test_each_event_in_a_message_of_its_own() -> None:
     """Submissions of an instant come first, whatever happened before them."""
     load = workload([J(0, 1, 5), J(1, 1, 1), J(5, 1, 1)], 4)
-    starts = [[execute(f"w0!{number:04d}", 1 << number)] for number in range(3)]
+    starts = [[execute(f"w0!{number:04d}", str(number))] for number in range(3)]
     script = Script([], *starts[:2], [], starts[2])
     simulate(script, load, Options(each_event=True))
     told = [message.events for message in script.seen]
@@ -68,7 +71,7 @@ def test_killed_parallel_and_delay() -> None:
     """Return codes and progress as Batsim reports them; killing twice is one kill."""
     load = workload([J(0, 1, 10)], 4)
     twice = kill("w0!0000", "w0!0000")
-    script = Script([], [execute("w0!0000", 1), say(m.CallMeLater, time=4.0)], [twice, twice], [])
+    script = Script([], [execute("w0!0000", "0"), say(m.CallMeLater, time=4.0)], [twice, twice], [])
     (done,) = simulate(script, load).jobs
     assert (done.final_state, done.return_code, done.finish_time) == ("COMPLETED_KILLED", -2, 4)
     completed, killed = script.seen[3].events
@@ -80,7 +83,7 @@ def test_killed_parallel_and_delay() -> None:
 def test_kill_at_the_instant_of_the_end() -> None:
     """Its end is told in the message to which this is the reply: the job is forgotten."""
     call = say(m.CallMeLater, time=4.0)
-    script = Script([], [call, execute("w0!0000", 1)], [kill("w0!0000")])
+    script = Script([], [call, execute("w0!0000", "0")], [kill("w0!0000")])
     with pytest.raises(ProtocolError, match="completed"):
         simulate(script, workload([J(0, 1, 4)], 4))
 
@@ -97,8 +100,8 @@ def test_scheduler_that_takes_time() -> None:
             return m.Message(
                 4.0,
                 [
-                    m.ExecuteJob(timestamp=3.0, job_id="w0!0000", alloc=1),
-                    m.ExecuteJob(timestamp=4.0, job_id="w0!0001", alloc=2),
+                    m.ExecuteJob(timestamp=3.0, job_id="w0!0000", alloc=processors("0")),
+                    m.ExecuteJob(timestamp=4.0, job_id="w0!0001", alloc=processors("1")),
                 ],
             )
         return m.Message(message.now, [])
@@ -112,7 +115,7 @@ def test_scheduler_that_takes_time() -> None:
 
 def test_dynamic_jobs_in_one_message() -> None:
     """Registered and started in the same reply, without acknowledgement."""
-    script = Script([profile(), job("a"), execute("dyn!a", 1), FINISHED])
+    script = Script([profile(), job("a"), execute("dyn!a", "0"), FINISHED])
     (done,) = simulate(script, options=DYNAMIC).jobs
     assert done.finish_time == 5
     assert [type(e).__name__ for message in script.seen for e in message.events] == [
@@ -122,7 +125,7 @@ def test_dynamic_jobs_in_one_message() -> None:
     ]
 
 
-START_A = [profile(), job("a"), execute("dyn!a", 1)]
+START_A = [profile(), job("a"), execute("dyn!a", "0")]
 REJECT_A = [say(m.RejectJob, job_id="dyn!a"), say(m.CallMeLater, time=9.0)]
 WRONG: dict[str, tuple[list[Make], str]] = {
     "dynamic jobs after the end of registration": ([FINISHED, profile()], "finished"),
@@ -130,18 +133,18 @@ WRONG: dict[str, tuple[list[Make], str]] = {
     "profile twice": ([profile(), profile()], "registered before"),
     "profile that does not exist": ([job("a")], "does not exist"),
     "job twice": ([profile(), job("a"), job("a")], "exists already"),
-    "unknown job": ([execute("dyn!x", 1)], "no job 'dyn!x'"),
+    "unknown job": ([execute("dyn!x", "0")], "no job 'dyn!x'"),
     "processors that do not exist": (
-        [profile(), job("a"), execute("dyn!a", 16)],
+        [profile(), job("a"), execute("dyn!a", "4")],
         "machine 4 is not on this platform; expected idle ones, from 0 to 3",
     ),
-    "too many processors": ([profile(), job("a"), execute("dyn!a", 3)], "of size 1"),
-    "no processors": ([profile(), job("a"), execute("dyn!a", 0)], "of size 1"),
-    "processors in use": ([*START_A, job("b"), execute("dyn!b", 1)], "machine 0 is in use"),
-    "started twice": ([*START_A, execute("dyn!a", 2)], "running"),
+    "too many processors": ([profile(), job("a"), execute("dyn!a", "0-1")], "of size 1"),
+    "no processors": ([profile(), job("a"), execute("dyn!a", "")], "of size 1"),
+    "processors in use": ([*START_A, job("b"), execute("dyn!b", "0")], "machine 0 is in use"),
+    "started twice": ([*START_A, execute("dyn!a", "1")], "running"),
     "rejected while running": ([*START_A, say(m.RejectJob, job_id="dyn!a")], "a is running"),
     "on a storage": (
-        [profile(), job("a"), execute("dyn!a", 1, storage_mapping={"s": 4})],
+        [profile(), job("a"), execute("dyn!a", "0", storage_mapping={"s": 4})],
         "uses storage",
     ),
     "no decision": ([say(m.RequestedCall)], "REQUESTED_CALL is no decision"),
@@ -180,7 +183,7 @@ def test_refuses_in_a_later_message(first: list[Make], second: list[Make], messa
 def test_registration_continues_in_the_next_message() -> None:
     call = say(m.CallMeLater, time=3.0)
     script = Script(
-        [FINISHED, CONTINUE, call], [profile(), job("a"), execute("dyn!a", 1), FINISHED]
+        [FINISHED, CONTINUE, call], [profile(), job("a"), execute("dyn!a", "0"), FINISHED]
     )
     (done,) = simulate(script, options=DYNAMIC).jobs
     assert done.start_time == 3
@@ -207,7 +210,7 @@ def test_deadlock_of_registration_never_finished() -> None:
 )
 def test_a_deadlock_says_what_the_first_job_could_have_had(started: bool, said: str) -> None:
     load = workload([J(0, 3, 5)] * 12, 4)
-    script = Script([], [execute("w0!0000", 7)] if started else [])
+    script = Script([], [execute("w0!0000", "0-2")] if started else [])
     with pytest.raises(DeadlockError, match=f"nothing can happen any more, but {said}"):
         simulate(script, load)
 
@@ -253,7 +256,7 @@ def test_profiles_are_told_after_their_release() -> None:
         each_event=True,  # the echo of b waits while the end of a is told
     )
     script = Script([profile(), job("a"), say(m.CallMeLater, time=5.0)])
-    places = {"dyn!a": 1, "w0!0000": 2, "dyn!b": 4, "w0!0001": 8}
+    places = {"dyn!a": "0", "w0!0000": "1", "dyn!b": "2", "w0!0001": "3"}
 
     def reply(message: m.Message) -> m.Message:
         told, answer = message.events[0], script(message)

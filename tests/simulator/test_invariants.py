@@ -27,7 +27,7 @@ from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.output_files import REJECTED, write_outputs
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
-from batsched_py.support.processor_sets import from_text, numbers
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.transport import Partner
 from batsched_py.transport.simulator_socket import SimulatorSocket
 from helpers.examples import few_examples
@@ -318,7 +318,7 @@ def check_work_is_conserved(done: Run) -> None:
             continue
         did = computed.get(job.description.id, 0.0)
         if job.profile.body is None and wanted and not did:  # its slowest machine decides
-            speed = min(world.platform.hosts[host].speed for host in numbers(job.alloc))
+            speed = min(world.platform.hosts[host].speed for host in job.alloc)
             did = (job.finish_time - job.start_time) * speed * nb_executors
         assert did <= wanted * (1 + 1e-6) + 1.0
         if job.final_state == "COMPLETED_SUCCESSFULLY":
@@ -334,11 +334,11 @@ def check_machines_are_counted(done: Run) -> None:
     if machines is None or done.world.events or done.waiting:
         return
     for time, counts in {time: counts for time, *counts in machines.rows()}.items():
-        computing = 0
+        computing = NO_PROCESSORS
         for job in done.ran:
             if job.start_time <= time < job.finish_time:
                 computing |= job.alloc
-        assert (sum(counts), counts[-1]) == (done.world.machine.nb_hosts, computing.bit_count())
+        assert (sum(counts), counts[-1]) == (done.world.machine.nb_hosts, len(computing))
 
 
 @given(worlds(energy=False))
@@ -384,7 +384,7 @@ def check_energy(done: Run) -> None:
     for job in done.ran:
         of_machines = sum(
             watch.joules(host, job.finish_time) - watch.joules(host, job.start_time)
-            for host in numbers(job.alloc)
+            for host in job.alloc
         )
         assert job.consumed_energy == pytest.approx(of_machines, rel=1e-9, abs=1e-6)
     if not world.options.compute_sharing:
@@ -400,13 +400,22 @@ def check_energy(done: Run) -> None:
         last = (time, joules)
 
 
+def _by_bounds(switch: tuple[float, ProcessorSet, str]) -> tuple[float, tuple[int, ...], str]:
+    time, machines, state = switch
+    return time, machines.bounds, state
+
+
 def check_switches_are_answered(done: Run) -> None:
     """Once each, when all machines had the time that they need; the table has all of them."""
     assert done.outcome.power is not None
-    wanted = sorted(done.scheduler.switches)
+    wanted = sorted(done.scheduler.switches, key=_by_bounds)
     answers = done.told(m.ResourceStateChanged)
     assert (
-        sorted((answer.timestamp, answer.resources, answer.state) for answer in answers) == wanted
+        sorted(
+            ((answer.timestamp, answer.resources, answer.state) for answer in answers),
+            key=_by_bounds,
+        )
+        == wanted
     )
     assert done.outcome.power.nb_requests == len(wanted)
     reached = [row for row in done.outcome.power.changes() if row[2] >= 0]
@@ -414,7 +423,7 @@ def check_switches_are_answered(done: Run) -> None:
     assert begun
     traced = [(time, from_text(machines), str(pstate)) for time, machines, pstate in reached]
     assert not Counter(wanted) - Counter(traced)
-    assert not any(machines >> done.world.machine.nb_hosts for _, machines, _ in traced)
+    assert not any(machines.bounds[-1] > done.world.machine.nb_hosts for _, machines, _ in traced)
 
 
 @given(worlds())

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from batsched_py.simulator.machine_states import MachineState, TracedMachines
 from batsched_py.simulator.machines import Machines
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
+from helpers.processors import processors
 
 IDLE, COMPUTING, SLEEPING = MachineState.IDLE, MachineState.COMPUTING, MachineState.SLEEPING
 ON, OFF = MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF
@@ -46,14 +48,16 @@ class Machine:
 class Twin:
     """All machines, one by one."""
 
-    def __init__(self, nb: int, sharing: bool, asleep: int) -> None:
-        self.machines = [Machine(bool(asleep >> at & 1)) for at in range(nb)]
+    def __init__(self, nb: int, sharing: bool, asleep: ProcessorSet) -> None:
+        self.machines = [Machine(at in asleep) for at in range(nb)]
         self.sharing = sharing
         self.rows: list[tuple[float, ...]] = []
 
-    def do(self, what: str, machines: int, now: float, state: MachineState | None = None) -> None:
+    def do(
+        self, what: str, machines: ProcessorSet, now: float, state: MachineState | None = None
+    ) -> None:
         for at, machine in enumerate(self.machines):
-            if machines >> at & 1:
+            if at in machines:
                 if what in ("occupy", "release"):
                     machine.nb_jobs += 1 if what == "occupy" else -1
                 elif what == "switch":
@@ -68,10 +72,10 @@ class Twin:
         states = [machine.state() for machine in self.machines]
         self.rows.append((now, *(states.count(state) for state in TRACED)))
 
-    def free(self) -> int:
+    def free(self) -> ProcessorSet:
         allowed = (IDLE, COMPUTING) if self.sharing else (IDLE,)
-        return sum(
-            1 << at for at, machine in enumerate(self.machines) if machine.state() in allowed
+        return ProcessorSet.of(
+            at for at, machine in enumerate(self.machines) if machine.state() in allowed
         )
 
     def times(self) -> dict[MachineState, float]:
@@ -80,12 +84,13 @@ class Twin:
 
 
 NB = 5
-MASKS = st.integers(0, (1 << NB) - 1)
+ALL = ProcessorSet.interval(0, NB)
+SETS = st.sets(st.integers(0, NB - 1)).map(ProcessorSet.of)
 OFF_STATES = st.sampled_from([None, SLEEPING, ON, OFF])
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["occupy", "occupy", "release", "withdraw", "give_back", "switch"]),
-        MASKS,
+        SETS,
         OFF_STATES,
         st.integers(0, 3),
     ),
@@ -93,17 +98,17 @@ STEPS = st.lists(
 )
 
 
-@given(steps=STEPS, sharing=st.booleans(), asleep=MASKS, often=st.booleans())
+@given(steps=STEPS, sharing=st.booleans(), asleep=SETS, often=st.booleans())
 def test_as_one_by_one(
-    steps: list[tuple[str, int, MachineState | None, int]],
+    steps: list[tuple[str, ProcessorSet, MachineState | None, int]],
     sharing: bool,
-    asleep: int,
+    asleep: ProcessorSet,
     often: bool,
 ) -> None:
     """Free machines, times and rows, asked for at the end or after each step."""
     fast = TracedMachines(NB, sharing=sharing, asleep=asleep)
     slow = Twin(NB, sharing, asleep)
-    running: list[int] = []
+    running: list[ProcessorSet] = []
     now = 0.0
     for what, machines, state, later in steps:
         now += later
@@ -113,48 +118,49 @@ def test_as_one_by_one(
         elif what == "release":
             if not running:
                 continue
-            machines = running.pop(machines % len(running))
+            machines = running.pop(len(machines) % len(running))
         if what == "switch":
             fast.switch(machines, state, now)
         else:
             getattr(fast, what)(machines, now)
         slow.do(what, machines, now, state)
-        assert fast.free == slow.free()
+        assert ALL - fast.not_free(ALL) == slow.free()
+        assert fast.nb_free == len(slow.free())
         if often:
             assert fast.times() == slow.times()
     assert fast.times() == slow.times()
     assert list(fast.rows()) == slow.rows
-    assert fast.busy(-1) == sum(
-        1 << at for at, machine in enumerate(slow.machines) if machine.nb_jobs
+    assert fast.busy(ALL) == ProcessorSet.of(
+        at for at, machine in enumerate(slow.machines) if machine.nb_jobs
     )
     for off in (SLEEPING, ON, OFF):
-        assert fast.off(-1, off) == sum(
-            1 << at for at, machine in enumerate(slow.machines) if machine.off is off
+        assert fast.off(ALL, off) == ProcessorSet.of(
+            at for at, machine in enumerate(slow.machines) if machine.off is off
         )
 
 
 def test_many_changes_are_forgotten_but_the_last_of_each() -> None:
     """Ten thousand changes of one machine leave the others' times as they are."""
-    fast, slow = TracedMachines(NB, traced=False), Twin(NB, False, 0)
+    fast, slow = TracedMachines(NB, traced=False), Twin(NB, False, NO_PROCESSORS)
     for at in range(10_000):
         what = "release" if at % 2 else "occupy"
-        getattr(fast, what)(1 if at else 3, float(at))
-        slow.do(what, 1 if at else 3, float(at))
+        getattr(fast, what)(processors("0" if at else "0-1"), float(at))
+        slow.do(what, processors("0" if at else "0-1"), float(at))
         if at == 1:
-            fast.release(2, 1.0)
-            slow.do("release", 2, 1.0)
+            fast.release(processors("1"), 1.0)
+            slow.do("release", processors("1"), 1.0)
     assert fast.times() == slow.times()
     assert list(fast.rows()) == []
 
 
-WORDS: dict[str, tuple[int, str]] = {
-    "a machine that computes": (1, "machine 0 is computing"),
-    "one that sleeps": (2, "machine 1 is sleeping"),
-    "one that is switched on": (4, "machine 2 is switching_on"),
-    "one that is switched off": (8, "machine 3 is switching_off"),
-    "one that is gone, whatever else": (16, "machine 4 is unavailable"),
-    "one that never was": (32, "machine 5 is not on this platform"),
-    "of several the first": (2 | 4 | 32, "machine 1 is sleeping"),
+WORDS: dict[str, tuple[str, str]] = {
+    "a machine that computes": ("0", "machine 0 is computing"),
+    "one that sleeps": ("1", "machine 1 is sleeping"),
+    "one that is switched on": ("2", "machine 2 is switching_on"),
+    "one that is switched off": ("3", "machine 3 is switching_off"),
+    "one that is gone, whatever else": ("4", "machine 4 is unavailable"),
+    "one that never was": ("5", "machine 5 is not on this platform"),
+    "of several the first": ("1-2 5", "machine 1 is sleeping"),
 }
 
 
@@ -162,20 +168,25 @@ WORDS: dict[str, tuple[int, str]] = {
 @pytest.mark.parametrize("sentence", WORDS)
 def test_why_not(sentence: str, sharing: bool, wanted: str) -> None:
     machines, reason = WORDS[sentence]
-    traced = TracedMachines(5, sharing=sharing, asleep=2 | 16)
-    traced.occupy(1, 0.0)
-    traced.switch(4, ON, 0.0)
-    traced.switch(8, OFF, 0.0)
-    traced.withdraw(16, 0.0)
-    assert traced.why_not(machines) == f"{reason}; expected {wanted} ones, from 0 to 4"
+    traced = TracedMachines(5, sharing=sharing, asleep=processors("1 4"))
+    assert traced.occupy(processors("0"), 0.0)
+    traced.switch(processors("2"), ON, 0.0)
+    traced.switch(processors("3"), OFF, 0.0)
+    traced.withdraw(processors("4"), 0.0)
+    assert traced.why_not(processors(machines)) == f"{reason}; expected {wanted} ones, from 0 to 4"
 
 
 def test_machines_that_only_compute() -> None:
     """Without states: what is free, and nothing more."""
     machines = Machines(3)
-    machines.occupy(0b011, 1.0)
-    assert machines.free == 0b100
-    machines.release(0b001, 2.0)
-    assert machines.free == 0b101
-    assert machines.why_not(0b010) == "machine 1 is in use; expected idle ones, from 0 to 2"
-    assert machines.why_not(0b11000).startswith("machine 3 is not on this platform")
+    everything = processors("0-2")
+    assert machines.occupy(processors("0-1"), 1.0)
+    assert machines.not_free(everything) == processors("0-1")
+    machines.release(processors("0"), 2.0)
+    assert machines.not_free(everything) == processors("1")
+    assert not machines.occupy(everything, 2.0)
+    assert machines.nb_free == 2
+    assert (
+        machines.why_not(processors("1")) == "machine 1 is in use; expected idle ones, from 0 to 2"
+    )
+    assert machines.why_not(processors("3-4")).startswith("machine 3 is not on this platform")

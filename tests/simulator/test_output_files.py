@@ -19,13 +19,14 @@ from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.profiles import Profile
 from batsched_py.support.csv_fields import field
 from batsched_py.support.processor_sets import to_text
+from helpers.processors import processors
 from helpers.scripted_schedulers import Timetable, compute, execute, job, simulate, workload
 
 
 def waited(submitted: float, waits: float) -> Outcome:
     """A job that takes no time."""
     load = workload({"p": compute(0)}, structs.replace(job("j", "p"), submit_time=submitted))
-    return simulate(Timetable({submitted + waits: [execute("w0!j", 1)]}), load)
+    return simulate(Timetable({submitted + waits: [execute("w0!j", "0")]}), load)
 
 
 @pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no numbers of 80 bits here")
@@ -105,7 +106,7 @@ def ended_jobs(draw: st.DrawFn) -> SimulatedJob:
     return job
 
 
-ALLOCS = (0b1011, 0b1)
+ALLOCS = (processors("0-1 3"), processors("0"))
 
 
 @given(st.lists(ended_jobs(), max_size=9))

@@ -9,6 +9,8 @@ from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Host, Platform
+from batsched_py.support.processor_sets import to_text
+from helpers.processors import processors
 from helpers.scripted_schedulers import (
     Make,
     Timetable,
@@ -46,33 +48,33 @@ def run(scheduler: Timetable, *names: str, platform: Platform = HOSTS) -> Outcom
     return simulate(scheduler, load, ENERGY, platform)
 
 
-def changes_told(scheduler: Timetable) -> list[tuple[float, int, str]]:
+def changes_told(scheduler: Timetable) -> list[tuple[float, str, str]]:
     changes = scheduler.events(m.ResourceStateChanged)
-    return [(event.timestamp, event.resources, event.state) for event in changes]
+    return [(event.timestamp, to_text(event.resources), event.state) for event in changes]
 
 
 # Speeds -------------------------------------------------------------------------------------------
 
 SLOWED: dict[str, tuple[dict[float, list[Make]], dict[str, float]]] = {
     "a host that becomes half as fast while it computes": (
-        {0: [execute("w0!four", 1)], 2: [switch(1, "1")]},
+        {0: [execute("w0!four", "0")], 2: [switch("0", "1")]},
         {"four": 6},
     ),
     "and fast again; another host, and the pstate that it is in, do not matter": (
         {
-            0: [execute("w0!four", 1)],
-            1: [switch(2, "1"), switch(1, "0")],
-            2: [switch(1, "1")],
-            4: [switch(1, "0")],
+            0: [execute("w0!four", "0")],
+            1: [switch("1", "1"), switch("0", "0")],
+            2: [switch("0", "1")],
+            4: [switch("0", "0")],
         },
         {"four": 5},
     ),
     "slow from its start, beside one that is not": (
-        {1: [switch(1, "1"), execute("w0!four0", 1), execute("w0!four1", 2)]},
+        {1: [switch("0", "1"), execute("w0!four0", "0"), execute("w0!four1", "1")]},
         {"four0": 9, "four1": 5},
     ),
     "after the machine woke, at the speed of the pstate that was asked for": (
-        {0: [switch(1, "2")], 3: [switch(1, "1")], 7: [execute("w0!four", 1)]},
+        {0: [switch("0", "2")], 3: [switch("0", "1")], 7: [execute("w0!four", "0")]},
         {"four": 15},
     ),
 }
@@ -87,7 +89,7 @@ def test_slowed(sentence: str) -> None:
 
 def test_one_slow_host_slows_the_task_of_two() -> None:
     load = workload({"p": compute(4)}, job("j", "p", size=2))
-    plan = {0: [execute("w0!j", 3)], 2: [switch(2, "1")]}
+    plan = {0: [execute("w0!j", "0-1")], 2: [switch("1", "1")]}
     outcome = simulate(Timetable(plan), load, ENERGY, HOSTS)
     assert ends(outcome) == {"j": (SUCCESS, 6)}
     # h0 at full load, then at half of it; h1 at full load in both pstates
@@ -96,9 +98,9 @@ def test_one_slow_host_slows_the_task_of_two() -> None:
 
 def test_speeds_are_told_at_once() -> None:
     """In the message after the decision, at the same time; both hosts together."""
-    scheduler = Timetable({2: [switch(0b1011, "1")]})
+    scheduler = Timetable({2: [switch("0-1 3", "1")]})
     outcome = run(scheduler)
-    assert changes_told(scheduler) == [(2, 0b1011, "1")]
+    assert changes_told(scheduler) == [(2, "0-1 3", "1")]
     assert outcome.power is not None
     assert list(outcome.power.changes()) == [
         (0.0, "0-3", 0),
@@ -112,9 +114,9 @@ def test_speeds_are_told_at_once() -> None:
 
 def test_sleep_and_wake() -> None:
     """Each host takes its own time; the scheduler is told when the last one is there."""
-    scheduler = Timetable({1: [switch(0b101, "2")], 10: [switch(0b101, "1")]})
+    scheduler = Timetable({1: [switch("0 2", "2")], 10: [switch("0 2", "1")]})
     outcome = run(scheduler)
-    assert changes_told(scheduler) == [(6, 0b101, "2"), (18, 0b101, "1")]
+    assert changes_told(scheduler) == [(6, "0 2", "2"), (18, "0 2", "1")]
     power = outcome.power
     assert power is not None
     assert (power.nb_requests, power.nb_switches) == (2, 4)
@@ -128,8 +130,12 @@ def test_sleep_and_wake() -> None:
     # of all hosts at least if at work: two asleep until both are awake, those two slower
     assert [least for _, _, _, least, _ in power.energy.events()] == [460, 240, 240, 400]
     # idle, switched off, asleep, switched on, and idle in pstate 1
-    assert power.energy.consumed(1, 20) == pytest.approx(100 + 2 * 30 + 7 * 10 + 4 * 50 + 6 * 80)
-    assert power.energy.consumed(4, 20) == pytest.approx(100 + 5 * 30 + 4 * 10 + 8 * 50 + 2 * 80)
+    assert power.energy.consumed(processors("0"), 20) == pytest.approx(
+        100 + 2 * 30 + 7 * 10 + 4 * 50 + 6 * 80
+    )
+    assert power.energy.consumed(processors("2"), 20) == pytest.approx(
+        100 + 5 * 30 + 4 * 10 + 8 * 50 + 2 * 80
+    )
     assert outcome.machines is not None
     assert list(outcome.machines.rows()) == [
         (1.0, 0, 0, 2, 2, 0),  # sleeping, switching on, switching off, idle, computing
@@ -141,7 +147,7 @@ def test_sleep_and_wake() -> None:
 
 def test_a_computing_machine_in_a_request_with_one_that_wakes() -> None:
     """It is slowed at once and stays at full load, while the other one takes its time."""
-    scheduler = Timetable({0: [switch(2, "2"), execute("w0!four", 1)], 3: [switch(0b11, "1")]})
+    scheduler = Timetable({0: [switch("1", "2"), execute("w0!four", "0")], 3: [switch("0-1", "1")]})
     outcome = run(scheduler, "four")
     assert ends(outcome) == {"four": (SUCCESS, 5)}
     assert outcome.jobs[0].consumed_energy == pytest.approx(3 * 200 + 2 * 150)
@@ -150,17 +156,17 @@ def test_a_computing_machine_in_a_request_with_one_that_wakes() -> None:
 
 def test_two_requests_at_once_for_what_is_there_at_once() -> None:
     """The second one holds, though the first one is done later, when another machine is awake."""
-    at_3 = [switch(0b11, "1"), switch(1, "0"), execute("w0!four", 1)]
-    scheduler = Timetable({0: [switch(2, "2")], 3: at_3})
+    at_3 = [switch("0-1", "1"), switch("0", "0"), execute("w0!four", "0")]
+    scheduler = Timetable({0: [switch("1", "2")], 3: at_3})
     assert ends(run(scheduler, "four")) == {"four": (SUCCESS, 7)}
-    assert changes_told(scheduler) == [(2, 2, "2"), (3, 1, "0"), (7, 3, "1")]
+    assert changes_told(scheduler) == [(2, "1", "2"), (3, "0", "0"), (7, "0-1", "1")]
 
 
 def test_asleep_in_the_beginning() -> None:
     """A host whose pstate in the platform file is one to sleep in: no job may start there."""
     platform = Platform([host("a", pstate=2), host("b", pstate=1)])
     scheduler = Timetable(
-        {0: [execute("w0!four0", 2)], 1: [switch(1, "0")], 5: [execute("w0!four1", 1)]}
+        {0: [execute("w0!four0", "1")], 1: [switch("0", "0")], 5: [execute("w0!four1", "0")]}
     )
     outcome = run(scheduler, "four0", "four1", platform=platform)
     assert ends(outcome) == {"four0": (SUCCESS, 8), "four1": (SUCCESS, 9)}
@@ -168,60 +174,63 @@ def test_asleep_in_the_beginning() -> None:
     assert [resource["state"] for resource in begins.compute_resources] == ["sleeping", "idle"]
     assert outcome.power is not None
     assert list(outcome.power.changes())[:2] == [(0.0, "1", 1), (0.0, "0", 2)]
-    assert outcome.power.energy.consumed(1, 9) == pytest.approx(10 + 4 * 50 + 4 * 200)
+    assert outcome.power.energy.consumed(processors("0"), 9) == pytest.approx(10 + 4 * 50 + 4 * 200)
     with pytest.raises(ProtocolError, match="'0': machine 0 is sleeping"):
-        run(Timetable({0: [execute("w0!four", 1)]}), "four", platform=platform)
+        run(Timetable({0: [execute("w0!four", "0")]}), "four", platform=platform)
 
 
 # Refused ------------------------------------------------------------------------------------------
 
 # A killed job's machine is free only in the next message, when the scheduler knows of the end.
-KILLED_NOW = {0: [execute("w0!four", 1)], 2: [kill("w0!four"), switch(1, "2")]}
+KILLED_NOW = {0: [execute("w0!four", "0")], 2: [kill("w0!four"), switch("0", "2")]}
 REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {
-    "no machines": ({1: [switch(0, "1")]}, "'' to '1', expected machines from 0 to 3"),
-    "a machine that does not exist": ({1: [switch(16, "1")]}, "'4' to '1', expected machines"),
-    "a pstate that is no number": ({1: [switch(1, "slow")]}, "'0' to 'slow', expected"),
-    "a negative pstate": ({1: [switch(1, "-1")]}, "'0' to '-1', expected"),
-    "no pstate": ({1: [switch(1, "")]}, "'0' to '', expected"),
-    "a pstate with endless digits": ({1: [switch(1, "9" * 5000)]}, "'0' to '999"),
+    "no machines": ({1: [switch("", "1")]}, "'' to '1', expected machines from 0 to 3"),
+    "a machine that does not exist": ({1: [switch("4", "1")]}, "'4' to '1', expected machines"),
+    "a pstate that is no number": ({1: [switch("0", "slow")]}, "'0' to 'slow', expected"),
+    "a negative pstate": ({1: [switch("0", "-1")]}, "'0' to '-1', expected"),
+    "no pstate": ({1: [switch("0", "")]}, "'0' to '', expected"),
+    "a pstate with endless digits": ({1: [switch("0", "9" * 5000)]}, "'0' to '999"),
     "a pstate that there is not": (
-        {1: [switch(1, "5")]},
+        {1: [switch("0", "5")]},
         r"\(h0\) has no such pstate to be in, expected one of \[0, 1, 2\]; it passes \[3, 4\]",
     ),
     "one that this machine has not": (
-        {1: [switch(8, "2")]},
+        {1: [switch("3", "2")]},
         r"machine 3 \(h3\) has no such pstate to be in, expected one of \[0, 1\] \(",
     ),
-    "one that is passed while switching off": ({1: [switch(1, "3")]}, "no such pstate to be in"),
-    "one that is passed while switching on": ({1: [switch(1, "4")]}, "no such pstate to be in"),
+    "one that is passed while switching off": ({1: [switch("0", "3")]}, "no such pstate to be in"),
+    "one that is passed while switching on": ({1: [switch("0", "4")]}, "no such pstate to be in"),
     "to sleep while it runs a job": (
-        {0: [execute("w0!wait", 1)], 1: [switch(3, "2")]},
+        {0: [execute("w0!wait", "0")], 1: [switch("0-1", "2")]},
         "of '0-1' to 2: '0' runs jobs: only idle machines may sleep",
     ),
     "to sleep at the instant at which its job is killed": (KILLED_NOW, "runs jobs"),
     "to sleep while it sleeps": (
-        {0: [switch(1, "2")], 3: [switch(3, "2")]},
+        {0: [switch("0", "2")], 3: [switch("0-1", "2")]},
         "of '0-1' to 2: '0' sleeps already",
     ),
     "while it is switched off": (
-        {0: [switch(1, "2")], 1: [switch(3, "0")]},
+        {0: [switch("0", "2")], 1: [switch("0-1", "0")]},
         "of '0-1' to 0: '0' is being switched",
     ),
     "while it is switched on": (
-        {0: [switch(1, "2")], 3: [switch(1, "0")], 4: [switch(1, "1")]},
+        {0: [switch("0", "2")], 3: [switch("0", "0")], 4: [switch("0", "1")]},
         "of '0' to 1: '0' is being switched",
     ),
-    "in the reply that switches it": ({1: [switch(1, "2"), switch(1, "0")]}, "is being switched"),
+    "in the reply that switches it": (
+        {1: [switch("0", "2"), switch("0", "0")]},
+        "is being switched",
+    ),
     "a job on a machine that is switched off": (
-        {0: [switch(1, "2")], 1: [execute("w0!four", 1)]},
+        {0: [switch("0", "2")], 1: [execute("w0!four", "0")]},
         "EXECUTE_JOB: job w0!four was given '0': machine 0 is switching_off",
     ),
     "a job on one that sleeps, though others of the request are still switched off": (
-        {0: [switch(5, "2")], 3: [execute("w0!four", 1)]},
+        {0: [switch("0 2", "2")], 3: [execute("w0!four", "0")]},
         "was given '0': machine 0 is sleeping",
     ),
     "a job on one that is switched on": (
-        {0: [switch(1, "2")], 3: [switch(1, "0")], 4: [execute("w0!four", 1)]},
+        {0: [switch("0", "2")], 3: [switch("0", "0")], 4: [execute("w0!four", "0")]},
         "was given '0': machine 0 is switching_on",
     ),
 }
@@ -239,7 +248,7 @@ def test_some_would_sleep_and_others_not() -> None:
     fast = Host("x", (1e9, 5e8, 2e9), {"wattage_per_state": "1:2,1:2,1:2"})
     for hosts in ([host("h0"), fast], [fast, host("h0")]):
         with pytest.raises(ProtocolError, match="for some of them that is a sleep pstate"):
-            run(Timetable({1: [switch(3, "2")]}), platform=Platform(hosts))
+            run(Timetable({1: [switch("0-1", "2")]}), platform=Platform(hosts))
 
 
 def test_a_job_that_only_is_said_to_run_consumes_nothing() -> None:
@@ -252,8 +261,8 @@ def test_a_job_that_only_is_said_to_run_consumes_nothing() -> None:
 
 def test_unavailable_machines_run_nothing() -> None:
     """Neither does one that is unavailable while it sleeps, and then is awake."""
-    gone = [ExternalEvent(0.0, "", 1, False)]
-    for plan in ({1: [execute("w0!four", 1)]}, {1: [switch(1, "1"), execute("w0!four", 1)]}):
+    gone = [ExternalEvent(0.0, "", processors("0"), False)]
+    for plan in ({1: [execute("w0!four", "0")]}, {1: [switch("0", "1"), execute("w0!four", "0")]}):
         load = workload(PROFILES, job("four", "four"))
         with pytest.raises(ProtocolError, match="'0': machine 0 is unavailable"):
             simulate(Timetable(plan), load, ENERGY, HOSTS, gone)
@@ -261,4 +270,4 @@ def test_unavailable_machines_run_nothing() -> None:
 
 def test_without_energy_there_is_no_switching() -> None:
     with pytest.raises(ProtocolError, match="SET_RESOURCE_STATE: energy is not accounted for"):
-        simulate(Timetable({0: [switch(1, "1")]}), workload(PROFILES, job("four", "four")))
+        simulate(Timetable({0: [switch("0", "1")]}), workload(PROFILES, job("four", "four")))

@@ -138,7 +138,7 @@ def test_two_to_the_sixtieth_parts_are_read_and_released_at_once() -> None:
     }
     profiles |= {"a60": delay(1), "b60": delay(1), "r": {"type": "recv", "success": "a60"}}
     outcome = simulate(
-        Timetable({0: [execute("w0!j", 1)]}), workload(profiles, job("j", "a0", 1000.5))
+        Timetable({0: [execute("w0!j", "0")]}), workload(profiles, job("j", "a0", 1000.5))
     )
     assert ends(outcome) == {"j": ("WALLTIME_REACHED", 1000.5)}
 
@@ -153,7 +153,7 @@ def test_depth(deep: int, fits: bool, downwards: bool) -> None:
     profiles = {names[at]: composed(names[at + 1]) for at in range(deep)} | {names[-1]: delay(1)}
     load = workload(profiles, job("j", names[0]))
     if fits:
-        outcome = simulate(Timetable({0: [execute("w0!j", 1)]}), load)
+        outcome = simulate(Timetable({0: [execute("w0!j", "0")]}), load)
         assert ends(outcome) == {"j": ("SUCCESSFULLY", 1)}
         return
     with pytest.raises(WorkloadError, match="more than 100 deep"):

@@ -60,7 +60,7 @@ class Case(NamedTuple):
     walltime: float | None = None
     return_code: int | None = None
     size: int = 1
-    alloc: int = 1
+    alloc: str = "0"
     places: str | None = None
 
 
@@ -122,21 +122,21 @@ CASES: dict[str, Case] = {
     "unheard, it goes on with the profile for that": Case(LISTENS, (SUCCESS, 2)),
     "which fails with its own ret": Case(LISTENS | {"timeout": "bad"}, (FAILED, 2), None, 7),
     "or afterwards with that of recv": Case(LISTENS | {"ret": 3}, (FAILED, 2), None, 3),
-    "a total is shared by all machines": Case(TOTAL, (SUCCESS, 3), size=4, alloc=15),
-    "by fewer, too, than were asked for": Case(TOTAL, (SUCCESS, 6), size=4, alloc=3),
+    "a total is shared by all machines": Case(TOTAL, (SUCCESS, 3), size=4, alloc="0-3"),
+    "by fewer, too, than were asked for": Case(TOTAL, (SUCCESS, 6), size=4, alloc="0-1"),
     "as are all totals that a job is composed of": Case(
-        composed("total", repeat=2), (SUCCESS, 8), size=4, alloc=7
+        composed("total", repeat=2), (SUCCESS, 8), size=4, alloc="0-2"
     ),
-    "the slowest executor decides": Case(PARALLEL, (SUCCESS, 4), size=2, alloc=3),
+    "the slowest executor decides": Case(PARALLEL, (SUCCESS, 4), size=2, alloc="0-1"),
     "two executors on a machine share it": Case(compute(3), (SUCCESS, 6), size=2, places="00"),
     "which counts only where there are two": Case(
-        compute(3), (SUCCESS, 6), size=3, alloc=3, places="011"
+        compute(3), (SUCCESS, 6), size=3, alloc="0-1", places="011"
     ),
     "a total of executors, not of machines": Case(
-        TOTAL, (SUCCESS, 9), size=4, alloc=3, places="0001"
+        TOTAL, (SUCCESS, 9), size=4, alloc="0-1", places="0001"
     ),
     "delays do not share": Case(delay(3), (SUCCESS, 3), size=2, places="00"),
-    "a permutation changes nothing": Case(PARALLEL, (SUCCESS, 4), size=2, alloc=3, places="10"),
+    "a permutation changes nothing": Case(PARALLEL, (SUCCESS, 4), size=2, alloc="0-1", places="10"),
 }
 
 
@@ -160,19 +160,19 @@ SENDING = parallel([0, 0], [0, 1e9, 0, 0])
 RING = parallel([0] * 4, [1e8 if to == (of + 1) % 4 else 0 for of in range(4) for to in range(4)])
 ENOUGH = total(8 * GIGA, 4e7)
 TALKING: dict[str, Case] = {
-    "one sends, another receives": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc=3),
-    "whichever host is which": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc=3, places="10"),
+    "one sends, another receives": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc="0-1"),
+    "whichever host is which": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc="0-1", places="10"),
     # Batsim 4.2.0 with platforms/cluster_128.xml: one computes only, of two the bytes count
     "one executor sends nothing to itself": Case(parallel([GIGA], [1e9]), (SUCCESS, 1.0)),
     "one of two does": Case(
-        parallel([GIGA] * 2, [1e9, 0, 0, 0]), (SUCCESS, 8.0006), size=2, alloc=3
+        parallel([GIGA] * 2, [1e9, 0, 0, 0]), (SUCCESS, 8.0006), size=2, alloc="0-1"
     ),
-    "a ring": Case(RING, (SUCCESS, 1.6006), size=4, alloc=15),
-    "all to all, each the same": Case(each(0, 1e8), (SUCCESS, 0.8006), size=2, alloc=3),
-    "or a total that they share": Case(total(0, 2e8), (SUCCESS, 0.8006), size=2, alloc=3),
-    "a computation that decides": Case(ENOUGH, (SUCCESS, 2.0006), size=4, alloc=15),
+    "a ring": Case(RING, (SUCCESS, 1.6006), size=4, alloc="0-3"),
+    "all to all, each the same": Case(each(0, 1e8), (SUCCESS, 0.8006), size=2, alloc="0-1"),
+    "or a total that they share": Case(total(0, 2e8), (SUCCESS, 0.8006), size=2, alloc="0-1"),
+    "a computation that decides": Case(ENOUGH, (SUCCESS, 2.0006), size=4, alloc="0-3"),
     "latency is paid by each part": Case(
-        composed("talk", repeat=3), (SUCCESS, 3 * 0.8006), size=2, alloc=3
+        composed("talk", repeat=3), (SUCCESS, 3 * 0.8006), size=2, alloc="0-1"
     ),
 }
 
@@ -193,7 +193,7 @@ def test_nothing_has_the_least_execution_time_in_the_table() -> None:
 
 def test_one_machine_too_many_for_composed_jobs_that_are_not_all_totals() -> None:
     with pytest.raises(ProtocolError, match="of size 1 was given 2"):
-        run(Case(composed("total", "a"), (FAILED, 0), alloc=3))
+        run(Case(composed("total", "a"), (FAILED, 0), alloc="0-1"))
 
 
 def test_jobs_go_on_while_the_scheduler_takes_its_time() -> None:
@@ -202,7 +202,7 @@ def test_jobs_go_on_while_the_scheduler_takes_its_time() -> None:
     def slow(message: m.Message) -> m.Message:
         if not isinstance(message.events[0], m.JobSubmitted):
             return m.Message(message.now, [])
-        return m.Message(10.0, [execute("w0!j", 1)(0.0)])
+        return m.Message(10.0, [execute("w0!j", "0")(0.0)])
 
     load = workload({"main": composed("b", repeat=2), "b": compute(3)}, job("j", "main"))
     assert ends(simulate(slow, load)) == {"j": (SUCCESS, 6)}
@@ -211,8 +211,13 @@ def test_jobs_go_on_while_the_scheduler_takes_its_time() -> None:
 def test_executors_that_do_not_fit() -> None:
     """A profile for two executors, a job of three, or a registered one of one."""
     with pytest.raises(ProtocolError, match="'main' is for 2 executors, it has 3"):
-        run(Case(PARALLEL, (FAILED, 0), size=3, alloc=7))
-    plan = [register_profile("p", PARALLEL), register_job("j", "p"), execute("dyn!j", 1), FINISHED]
+        run(Case(PARALLEL, (FAILED, 0), size=3, alloc="0-2"))
+    plan = [
+        register_profile("p", PARALLEL),
+        register_job("j", "p"),
+        execute("dyn!j", "0"),
+        FINISHED,
+    ]
     with pytest.raises(ProtocolError, match="dyn!j: its profile 'p' is for 2 executors"):
         simulate(Timetable({0: plan}), options=Options(dynamic_jobs=True))
 
@@ -239,7 +244,7 @@ def test_jobs_that_share_a_host(sentence: str) -> None:
     load = workload(profiles, *(job(name, profile) for name, (profile, _) in jobs.items()))
     plan: dict[float, list[Make]] = {}
     for name, (_, start) in jobs.items():
-        plan.setdefault(start, []).append(execute(f"w0!{name}", 1))
+        plan.setdefault(start, []).append(execute(f"w0!{name}", "0"))
     outcome = simulate(Timetable(plan), load, SHARING)
     assert ends(outcome) == {name: (SUCCESS, end) for name, end in expected.items()}
 
@@ -247,7 +252,7 @@ def test_jobs_that_share_a_host(sentence: str) -> None:
 def test_the_walltime_of_a_job_that_is_slowed() -> None:
     """One second of work takes two beside another job, and is cut after 1.5."""
     load = workload({"p": compute(1)}, job("a", "p", 1.5), job("b", "p"))
-    outcome = simulate(Timetable({0: [execute("w0!a", 1), execute("w0!b", 1)]}), load, SHARING)
+    outcome = simulate(Timetable({0: [execute("w0!a", "0"), execute("w0!b", "0")]}), load, SHARING)
     assert ends(outcome) == {"a": (WALLTIME, 1.5), "b": (SUCCESS, 1.75)}
 
 
@@ -264,8 +269,8 @@ def test_a_profile_is_released_with_the_first_job_that_has_it(
     }
     jobs = [job("a", "x"), job("b", "has y"), job("c", "later"), job("d", "z")]
     plan: dict[float, list[Make]] = {
-        0: [execute("w0!a", 1), execute("w0!b", 2), execute("w0!c", 4)],
-        9: [execute("w0!d", 1)],
+        0: [execute("w0!a", "0"), execute("w0!b", "1"), execute("w0!c", "2")],
+        9: [execute("w0!d", "0")],
     }
     if released:
         with pytest.raises(ProtocolError, match=f"leads to '{leads_to}', which is not there at 2"):
@@ -312,7 +317,7 @@ KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
 
 def killed_at(time: float, profile: str, platform: Platform | None = None, nb: int = 1) -> Any:
     """Kill a job of ``nb`` hosts; return its return code, and how much of it was done."""
-    scheduler = Timetable({0: [execute("w0!j", (1 << nb) - 1)], time: [kill("w0!j")]})
+    scheduler = Timetable({0: [execute("w0!j", f"0-{nb - 1}")], time: [kill("w0!j")]})
     outcome = simulate(scheduler, workload(NESTED, job("j", profile, size=nb)), platform=platform)
     assert (ends(outcome), outcome.end) == ({"j": (KILLED, time)}, time)
     (killed,) = scheduler.events(m.JobKilled)
@@ -340,7 +345,7 @@ def test_killed_although_it_would_have_lasted_for_ever() -> None:
 def test_killed_jobs_leave_their_host_to_others() -> None:
     """What was shared is for the other job alone, and the timers of the killed one mean nothing."""
     load = workload({"p": compute(4)}, job("a", "p", 9), job("b", "p"))
-    plan = {0: [execute("w0!a", 1), execute("w0!b", 1)], 2: [kill("w0!a")]}
+    plan = {0: [execute("w0!a", "0"), execute("w0!b", "0")], 2: [kill("w0!a")]}
     outcome = simulate(Timetable(plan), load, SHARING)
     assert ends(outcome) == {"a": (KILLED, 2), "b": (SUCCESS, 5)}
 
@@ -405,7 +410,7 @@ def test_messages(sentence: str) -> None:
     plan: dict[float, list[Make]] = {
         time: [tell("w0!j", text) for text in texts] for time, texts in talk.messages.items()
     }
-    plan.setdefault(0, []).append(execute("w0!j", 1))
+    plan.setdefault(0, []).append(execute("w0!j", "0"))
     load = workload(
         TALKERS | {"r": {"type": "recv", **talk.fields}}, job("j", talk.main, talk.walltime)
     )
@@ -415,7 +420,7 @@ def test_messages(sentence: str) -> None:
 def test_a_message_in_the_reply_that_starts_the_job() -> None:
     """The job has looked for messages when it is said: it looks again two seconds later."""
     load = workload(TALKERS | {"r": {"type": "recv", **LISTEN}}, job("j", "r"))
-    plan = {0: [execute("w0!j", 1), tell("w0!j", "go")]}
+    plan = {0: [execute("w0!j", "0"), tell("w0!j", "go")]}
     assert ends(simulate(Timetable(plan), load)) == {"j": (SUCCESS, 12)}
 
 
@@ -423,7 +428,7 @@ def test_messages_for_others_change_nothing() -> None:
     """Neither a job that never listens, nor one that listens while another is spoken to."""
     load = workload(TALKERS | {"r": {"type": "recv", **LISTEN}}, job("a", "r", 9), job("b", "yes"))
     plan: dict[float, list[Make]] = {
-        0: [execute("w0!a", 1), execute("w0!b", 2)],
+        0: [execute("w0!a", "0"), execute("w0!b", "1")],
         1: [tell("w0!b", "go")],
     }
     assert ends(simulate(Timetable(plan), load)) == {"a": (WALLTIME, 9), "b": (SUCCESS, 10)}
@@ -435,7 +440,7 @@ def test_a_thousand_messages_at_once() -> None:
         {"main": composed("r", repeat=3000), "r": {"type": "recv"}}, job("j", "main", 10)
     )
     texts = [tell("w0!j", "x")] * 3000
-    outcome = simulate(Timetable({0: [*texts, execute("w0!j", 1)]}), load)
+    outcome = simulate(Timetable({0: [*texts, execute("w0!j", "0")]}), load)
     assert ends(outcome) == {"j": (SUCCESS, 0)}
 
 
@@ -469,9 +474,9 @@ def test_loops(sentence: str) -> None:
     profiles, early, end = LOOPS[sentence]
     load = workload(profiles, job("j", "main", 2000))
     words = [tell("w0!j", "x")] * early
-    plan: dict[float, list[Make]] = {0: [execute("w0!j", 1)], 1000.5: words}
+    plan: dict[float, list[Make]] = {0: [execute("w0!j", "0")], 1000.5: words}
     assert ends(simulate(Timetable(plan), load)) == {"j": end}
-    plan = {0: [execute("w0!j", 1)], 0.5: words[1:], 1000.25: [kill("w0!j")]}
+    plan = {0: [execute("w0!j", "0")], 0.5: words[1:], 1000.25: [kill("w0!j")]}
     scheduler = Timetable(plan)
     simulate(scheduler, load)
     (killed,) = scheduler.events(m.JobKilled)
@@ -490,7 +495,7 @@ def test_the_ret_of_what_leads_to_itself_stays() -> None:
     }
     words = [tell("w0!j", word) for word in ["go"] * 400 + ["stop"]]
     outcome = simulate(
-        Timetable({0: [*words, execute("w0!j", 1)]}), workload(profiles, job("j", "main"))
+        Timetable({0: [*words, execute("w0!j", "0")]}), workload(profiles, job("j", "main"))
     )
     assert (ends(outcome), outcome.jobs[0].return_code) == ({"j": (FAILED, 0)}, 9)
 
@@ -501,7 +506,7 @@ def test_what_jobs_say() -> None:
     load = workload(
         {"main": composed("a", "s", repeat=2), "a": delay(1), "s": send}, job("j", "main")
     )
-    scheduler = Timetable({0: [execute("w0!j", 1)]})
+    scheduler = Timetable({0: [execute("w0!j", "0")]})
     assert ends(simulate(scheduler, load)) == {"j": (SUCCESS, 6)}
     assert scheduler.times(m.FromJobMsg) == [1, 4]
     assert {(e.job_id, e.msg["n"]) for e in scheduler.events(m.FromJobMsg)} == {("w0!j", 1)}
@@ -509,7 +514,7 @@ def test_what_jobs_say() -> None:
 
 def test_deadlock_names_the_job_that_waits_for_a_message() -> None:
     load = workload({"r": {"type": "recv"}, "a": delay(3)}, job("deaf", "r"), job("done", "a"))
-    plan = {0: [execute("w0!deaf", 1), execute("w0!done", 2)]}
+    plan = {0: [execute("w0!deaf", "0"), execute("w0!done", "1")]}
     with pytest.raises(
         DeadlockError, match=r"at 3.*1 job waits .1 for a message, running..*w0!deaf"
     ) as seen:
@@ -536,7 +541,7 @@ def test_leads(sentence: str) -> None:
         "other": {"type": "recv", "timeout": "r"},
     }
     with pytest.raises(ProtocolError, match=message):
-        simulate(Timetable({0: [execute("w0!j", 1)]}), workload(profiles, job("j", "r")))
+        simulate(Timetable({0: [execute("w0!j", "0")]}), workload(profiles, job("j", "r")))
 
 
 def test_leads_to_a_composed_profile_that_was_registered() -> None:
@@ -546,7 +551,7 @@ def test_leads_to_a_composed_profile_that_was_registered() -> None:
         register_profile("c", composed("a")),
         register_profile("r", {"type": "recv", "timeout": "c"}),
         register_job("j", "r"),
-        execute("dyn!j", 1),
+        execute("dyn!j", "0"),
         FINISHED,
     ]
     with pytest.raises(ProtocolError, match="composed profile 'c', which was registered"):

@@ -104,4 +104,4 @@ def test_errors_name_the_extras_that_there_are() -> None:
     texts = [path.read_text() for path in sources]
     named = {name for text in texts for name in re.findall(r'\bextra\("(\w+)"\)', text)}
     quoted = {name for text in texts for name in re.findall(r"'batsched_py\[(\w+)\]'", text)}
-    assert named | quoted == set(EXTRAS) - {"all"}
+    assert named | quoted == set(EXTRAS) - {"all", "fast"}  # without which all works

@@ -67,10 +67,10 @@ def command(folder: Path, memory: str | None, *arguments: str) -> subprocess.Com
 @linux
 @pytest.mark.process
 def test_too_many_jobs_at_once_end_with_a_line(tmp_path: Path) -> None:
-    """Each job that runs takes a bit for each processor: 30,000 jobs on as many, 56 MB."""
-    jobs = [{"id": f"{i}", "subtime": 0, "res": 1, "profile": "p"} for i in range(30_000)]
+    """All 100,000 jobs arrive in one message and run."""
+    jobs = [{"id": f"{i}", "subtime": 0, "res": 1, "profile": "p"} for i in range(100_000)]
     profiles = {"p": {"type": "delay", "delay": 5}}
-    content = {"nb_res": 30_000, "jobs": jobs, "profiles": profiles}
+    content = {"nb_res": 100_000, "jobs": jobs, "profiles": profiles}
     (tmp_path / "many.json").write_text(json.dumps(content))
     refused = command(tmp_path, "180", "simulate", "many.json", "--scheduler", "fcfs", "-e", "out")
     assert refused.returncode == 1

@@ -1,42 +1,103 @@
-"""Sets of processors: text, intervals, lowest members."""
+"""Sets of processors, and pools of them, against Python's sets."""
 
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from procset import ProcSet
 
-from batsched_py.errors import ProtocolError
-from batsched_py.support import processor_sets as processors
+from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.support import processor_pool
+from batsched_py.support.processor_pool import ProcessorPool
+from batsched_py.support.processor_sets import (
+    ProcessorSet,
+    from_procset,
+    from_text,
+    to_procset,
+    to_text,
+)
 
-sets = st.sets(st.integers(0, 200))
-
-
-def mask(members: set[int]) -> int:
-    return sum(1 << member for member in members)
-
-
-@given(sets)
-def test_text_round_trip_and_canonical(members: set[int]) -> None:
-    if members:
-        text = processors.to_text(mask(members))
-        assert text == str(ProcSet(*members))
-        assert processors.from_text(text) == mask(members)
+sets = st.sets(st.integers(0, 40))
 
 
-@given(sets)
-def test_procset_round_trip(members: set[int]) -> None:
-    assert processors.to_procset(mask(members)) == ProcSet(*members)
-    assert processors.from_procset(ProcSet(*members)) == mask(members)
+@given(sets, sets)
+def test_as_pythons_sets(a: set[int], b: set[int]) -> None:
+    ours, others = ProcessorSet.of(a), ProcessorSet.of(b)
+    assert list(ours) == sorted(a)
+    assert (len(ours), bool(ours)) == (len(a), bool(a))
+    assert [number for number in range(42) if number in ours] == sorted(a)
+    assert ours & others == ProcessorSet.of(a & b)
+    assert ours | others == ProcessorSet.of(a | b)
+    assert ours - others == ProcessorSet.of(a - b)
+    assert (ours == others, hash(ours) == hash(others)) == (a == b, a == b)
+    assert [n for low, high in ours.intervals() for n in range(low, high + 1)] == sorted(a)
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_an_interval(first: int, count: int) -> None:
+    assert ProcessorSet.interval(first, count) == ProcessorSet.of(range(first, first + count))
+
+
+@pytest.mark.parametrize(("numbers", "error"), [([-1, 2], ValueError), ([0.5], TypeError)])
+def test_no_numbers_of_processors(numbers: list[Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        ProcessorSet.of(numbers)
 
 
 @given(sets, st.data())
 def test_lowest_takes_the_smallest(members: set[int], data: st.DataObject) -> None:
     count = data.draw(st.integers(0, len(members)))
-    assert processors.lowest(mask(members), count) == mask(set(sorted(members)[:count]))
+    lowest = ProcessorSet.of(members).lowest(count)
+    assert lowest == ProcessorSet.of(sorted(members)[:count])
+    with pytest.raises(ValueError, match="too many"):
+        ProcessorSet.of(members).lowest(len(members) + 1)
+
+
+@given(sets, st.lists(st.tuples(st.sampled_from(["take", "give back", "lowest"]), sets)))
+@pytest.mark.parametrize("few", [0, processor_pool._FEW])
+def test_a_pool_as_a_set(few: int, free: set[int], steps: list[tuple[str, set[int]]]) -> None:
+    """All of some processors go and come, or none; intervals one by one, or many at once."""
+    pool = ProcessorPool(ProcessorSet.of(free))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processor_pool, "_FEW", few)
+        for what, some in steps:
+            these, count = ProcessorSet.of(some), len(some)
+            if what == "take":
+                assert pool.take(these) == (some <= free)
+                free = free - some if some <= free else free
+            elif what == "give back" and free & some:
+                with pytest.raises(InvariantError, match="free already"):
+                    pool.give_back(these)
+            elif what == "give back":
+                pool.give_back(these)
+                free = free | some
+            elif 0 < count <= len(free):
+                assert pool.take_lowest(count) == ProcessorSet.of(sorted(free)[:count])
+                free = set(sorted(free)[count:])
+            else:
+                with pytest.raises(InvariantError, match="to be taken"):
+                    pool.take_lowest(count)
+            assert pool.snapshot() == ProcessorSet.of(free)
+            assert len(pool) == len(free)
+            assert pool.common(these) == ProcessorSet.of(free & some)
+
+
+@given(sets)
+def test_text_round_trip_and_canonical(members: set[int]) -> None:
+    text = to_text(ProcessorSet.of(members))
+    assert text == str(ProcSet(*members))
+    if members:
+        assert from_text(text) == ProcessorSet.of(members)
+
+
+@given(sets)
+def test_procset_round_trip(members: set[int]) -> None:
+    assert to_procset(ProcessorSet.of(members)) == ProcSet(*members)
+    assert from_procset(ProcSet(*members)) == ProcessorSet.of(members)
 
 
 @pytest.mark.parametrize(
@@ -49,28 +110,30 @@ def test_lowest_takes_the_smallest(members: set[int], data: st.DataObject) -> No
     ],
 )
 def test_reads_what_batsim_reads(text: str, members: set[int]) -> None:
-    assert processors.from_text(text) == mask(members)
+    assert from_text(text) == ProcessorSet.of(members)
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9)), min_size=1, max_size=30))
-def test_many_intervals_are_put_together_otherwise(pairs: list[tuple[int, int]]) -> None:
+def test_intervals_in_any_order(pairs: list[tuple[int, int]]) -> None:
     text = " ".join(f"{first}-{first + more}" for first, more in pairs)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processors, "_FEW", 0)
-        assert processors.from_text(text) == mask(
-            {at for first, more in pairs for at in range(first, first + more + 1)}
-        )
+    assert from_text(text) == ProcessorSet.of(
+        at for first, more in pairs for at in range(first, first + more + 1)
+    )
 
 
 def test_many_intervals_take_no_time() -> None:
-    """Each added to a set of ten million would take minutes."""
-    text = "0-9999999 " * 100_000 + "9999999"
+    """Nor do many gaps: once they took time by their number squared."""
     begin = perf_counter()
-    assert processors.from_text(text).bit_count() == 10_000_000
+    assert len(from_text("0-9999999 " * 100_000 + "9999999")) == 10_000_000
+    alternating = ProcessorSet.of(range(0, 400_000, 2))
+    assert from_text(to_text(alternating)) == alternating
+    pool = ProcessorPool(ProcessorSet.interval(0, 400_000))
+    assert pool.take(alternating)
+    assert pool.take_lowest(150_000).bounds[-1] == 300_000
     assert perf_counter() - begin < 10
 
 
 @pytest.mark.parametrize("text", ["", " 0", "0 ", "0,1", "3-1", "-1", "a", "0-", "[0]", "0.5"])
 def test_refuses_the_rest_and_quotes_it(text: str) -> None:
     with pytest.raises(ProtocolError, match=r"expected|reversed"):
-        processors.from_text(text)
+        from_text(text)

@@ -15,6 +15,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy
+from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
@@ -65,17 +66,17 @@ class Restless:
             self.waiting.append(event.job)
         elif isinstance(event, m.JobCompleted):
             alloc = self.running.pop(event.job_id)
-            self.free |= {at for at in range(4) if alloc >> at & 1}
+            self.free |= set(alloc)
         elif isinstance(event, m.Notify) and event.type == "event_machine_unavailable":
             self.trusts = False
 
     def start(self, now: float) -> None:
         for job in list(self.waiting):
-            chosen = sum(1 << at for at in sorted(self.free)[: job.size])
-            if chosen.bit_count() == job.size > 0:
+            chosen = ProcessorSet.of(sorted(self.free)[: job.size])
+            if len(chosen) == job.size > 0:
                 self.reply.append(m.ExecuteJob(timestamp=now, job_id=job.id, alloc=chosen))
                 self.running[job.id] = chosen
-                self.free -= {at for at in range(4) if chosen >> at & 1}
+                self.free -= set(chosen)
             elif not 0 < job.size <= 4:
                 self.reply.append(m.RejectJob(timestamp=now, job_id=job.id))
             else:
@@ -87,7 +88,9 @@ class Restless:
             self.reply.append(m.CallMeLater(timestamp=now, time=now + 2))
         elif self.turn % 4 == 2:
             self.reply.append(m.Query(timestamp=now, requests={"consumed_energy": {}}))
-            self.reply.append(m.SetResourceState(timestamp=now, resources=1, state="1"))
+            self.reply.append(
+                m.SetResourceState(timestamp=now, resources=ProcessorSet.of([0]), state="1")
+            )
         elif self.turn % 4 == 3 and self.running:
             self.reply.append(m.KillJob(timestamp=now, job_ids=[next(iter(self.running))]))
         elif self.dynamic and self.nb_registered < 2:

@@ -54,7 +54,7 @@ class JobRows:
         jobs = self._jobs
         return [jobs[row] for row in self._rows.tolist()]
 
-    def only(self, places: Rows) -> JobRows:
+    def only(self, places: Rows | list[int]) -> JobRows:
         """Return the rows at these places."""
         columns = self._rows, self.size, self.estimate, self.submit_time
         return JobRows(self._jobs, *(column[places] for column in columns))  # type: ignore[arg-type]

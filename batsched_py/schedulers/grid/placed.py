@@ -13,7 +13,7 @@ from batsched_py.model.machine import Site
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.site_selection import Selection
 from batsched_py.schedulers.grid.spreading import Fragments, Spreading
-from batsched_py.support.processor_sets import lowest
+from batsched_py.support.processor_sets import NO_PROCESSORS
 
 
 class GridRules(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class Placed(msgspec.Struct, frozen=True):
 
     def start(self) -> Start:
         """Return the decision."""
-        processors = 0
+        processors = NO_PROCESSORS
         for site, number in self.parts:
-            processors |= lowest(site.free_processors, number)
+            processors |= site.free_processors.lowest(number)
         return Start(self.job, processors, self.dilation, self.transfer)

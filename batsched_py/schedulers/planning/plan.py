@@ -86,7 +86,8 @@ class PlanOfRows(Plan):
     @property
     def starts(self) -> list[float]:
         """The planned start of each job."""
-        return self.array.tolist()
+        starts: list[float] = self.array.tolist()
+        return starts
 
     def __len__(self) -> int:
         return len(self._rows)

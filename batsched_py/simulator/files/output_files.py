@@ -16,7 +16,7 @@ from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.support.atomic_files import parts_of, write_parts
 from batsched_py.support.csv_fields import csv_lines, fields, six_decimals
-from batsched_py.support.processor_sets import to_text
+from batsched_py.support.processor_sets import ProcessorSet, to_text
 
 
 def jobs_lines(
@@ -61,14 +61,14 @@ def _fields(some: EndedJobs) -> Iterator[list[str]]:
 class Summary:
     """What Batsim sums up of all jobs, some after the others: 32 bytes per job."""
 
-    def __init__(self) -> None:
+    def __init__(self, nb_processors: int) -> None:
         self.nb_jobs = 0
         self.waits, self.turnarounds, self.slowdowns = array("d"), array("d"), array("d")
         self.areas = array("d")
         """Processor-seconds."""
         self.makespan = 0.0
         self.success = 0
-        self._last = LastTimes()
+        self._last = LastTimes(ProcessorSet.interval(0, nb_processors))
         """When jobs finished on the processors."""
 
     def add(self, some: EndedJobs) -> None:
@@ -92,7 +92,7 @@ class Summary:
         Batsim accounts for the time of a machine when its state changes: after its last job, and
         if it never has one, no idle time is counted.
         """
-        return sum(alloc.bit_count() * finish for finish, alloc in self._last.all())
+        return sum(alloc.size * finish for finish, alloc in self._last.all())
 
 
 def schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
@@ -103,7 +103,7 @@ def schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
     gives the same bytes; the measured times are in ``_run.json``.
     """
     if sums is None:
-        sums = Summary()
+        sums = Summary(outcome.nb_processors)
         for some in columns_of(outcome.jobs):
             sums.add(some)
     nb_jobs, nb_ran = sums.nb_jobs, len(sums.waits)

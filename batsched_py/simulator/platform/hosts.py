@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import overload
+
 import msgspec
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.network import Network
-from batsched_py.support.processor_sets import numbers
+from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.workload.sites import SiteDescription, Sites, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
@@ -33,32 +38,66 @@ class Host(msgspec.Struct, frozen=True):
         return self.speeds[self.pstate]
 
 
+class NumberedHosts(Sequence[Host]):
+    """Hosts that are equal but for their names, in a few kinds; each is made when asked for.
+
+    ``kinds`` are a host like them, and the number of the first one after them.
+    Names are zero-padded, so that name order is number order.
+    """
+
+    def __init__(self, kinds: Iterable[tuple[Host, int]]) -> None:
+        pairs = list(kinds)
+        self.kinds = [kind for kind, _ in pairs]
+        self._ends = [end for _, end in pairs]
+        self._width = len(str(len(self) - 1))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    @overload
+    def __getitem__(self, at: int) -> Host: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Host]: ...
+
+    def __getitem__(self, at: int | slice) -> Host | list[Host]:
+        numbers = range(len(self))[at]  # from the end too; raises IndexError
+        if isinstance(numbers, range):
+            return [self._host(number) for number in numbers]
+        return self._host(numbers)
+
+    def _host(self, number: int) -> Host:
+        kind = self.kinds[bisect_right(self._ends, number)]
+        return msgspec.structs.replace(kind, name=f"node{number:0{self._width}d}")
+
+
 class Platform(msgspec.Struct):
     """The hosts in the order of their resource ids: ``hosts``, which compute, then ``storages``.
 
     Batsim numbers hosts by lexicographic order of their names, which is not the numeric one.
     """
 
-    hosts: list[Host]
+    hosts: Sequence[Host]
     storages: list[Host] = []
     network: Network = msgspec.field(default_factory=Network)
 
     @property
     def uniform_speed(self) -> float | None:
         """The speed (flop/s, in the first pstate) of every compute host, None if they differ."""
-        speeds = {host.speed for host in self.hosts}
+        hosts = self.hosts.kinds if isinstance(self.hosts, NumberedHosts) else self.hosts
+        speeds = {host.speed for host in hosts}
         return speeds.pop() if len(speeds) == 1 else None
 
 
 def with_sites(sites: Sites, speed_factor: float = 1.0) -> Platform:
     """Return the hosts of :func:`homogeneous`, those of each site with its speed."""
-    platform = homogeneous(nb_processors(sites), speed_factor)
-    for site in sites:
-        for number in numbers(site.processors):
-            host = platform.hosts[number]
-            speeds = tuple(speed * site.speed for speed in host.speeds)
-            platform.hosts[number] = msgspec.structs.replace(host, speeds=speeds, cluster=site.name)
-    return platform
+    _check(nb_processors(sites), speed_factor)
+    kinds = [
+        (_kind(speed_factor, site.name, site.speed), last + 1)
+        for site in sites
+        for _, last in site.processors.intervals()
+    ]
+    return Platform(NumberedHosts(sorted(kinds, key=itemgetter(1))))
 
 
 def sites_of(platform: Platform) -> Sites:
@@ -69,17 +108,17 @@ def sites_of(platform: Platform) -> Sites:
     """
     if len({host.cluster for host in platform.hosts}) < 2:
         return ()
-    processors: dict[str, int] = {}
+    numbers: dict[str, list[int]] = {}
     speeds: dict[str, float] = {}
     for number, host in enumerate(platform.hosts):
-        processors[host.cluster] = processors.get(host.cluster, 0) | 1 << number
+        numbers.setdefault(host.cluster, []).append(number)
         if speeds.setdefault(host.cluster, host.speed) != host.speed:
             raise PlatformError(
                 f"the hosts of {host.cluster!r} differ in speed: expected sites of equal ones"
             )
     return tuple(
-        SiteDescription(name, mask, speeds[name] / REFERENCE_SPEED)
-        for name, mask in processors.items()
+        SiteDescription(name, ProcessorSet.of(of_it), speeds[name] / REFERENCE_SPEED)
+        for name, of_it in numbers.items()
     )
 
 
@@ -89,14 +128,19 @@ def homogeneous(nb_hosts: int, speed_factor: float = 1.0) -> Platform:
     The names are zero-padded, so that name order is number order. Raises :class:`PlatformError`
     for a number of hosts or a factor that no platform can have.
     """
+    _check(nb_hosts, speed_factor)
+    return Platform(NumberedHosts([(_kind(speed_factor, ZONE), nb_hosts)]))
+
+
+def _kind(speed_factor: float, cluster: str, speed: float = 1.0) -> Host:
+    return Host("", (REFERENCE_SPEED * speed_factor * speed,), cluster=cluster)
+
+
+def _check(nb_hosts: int, speed_factor: float) -> None:
     if not 0 < nb_hosts <= MAX_HOSTS:
         raise PlatformError(f"a platform of {nb_hosts} hosts: expected 1 to {MAX_HOSTS}")
     if not 0 < speed_factor < float("inf"):
         raise PlatformError(f"a speed factor of {speed_factor}: expected a positive number")
-    width = len(str(nb_hosts - 1))
-    speeds = (REFERENCE_SPEED * speed_factor,)
-    names = (f"node{number:0{width}d}" for number in range(nb_hosts))
-    return Platform([Host(name, speeds, cluster=ZONE) for name in names])
 
 
 def scaled(platform: Platform, speed_factor: float) -> Platform:

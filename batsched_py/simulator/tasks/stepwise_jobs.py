@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import floor, inf
 from typing import Any
 
@@ -23,7 +23,6 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import DEEPEST, Profile, Receive, Send
 from batsched_py.simulator.tasks.composed_profiles import ProfilePosition
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
-from batsched_py.support.processor_sets import numbers
 
 WALLTIME_REACHED = -1
 _MOST_LOOKS = 2.0**52
@@ -76,7 +75,7 @@ class StepwiseJobs:
         find: FindProfile,
         energy: Energy | None = None,
     ) -> None:
-        self.tasks = ParallelTasks(platform)
+        self._platform = platform
         self.ended: list[SimulatedJob] = []
         """At this instant; who takes them removes them."""
         self.in_use = False
@@ -90,6 +89,11 @@ class StepwiseJobs:
         """When the next parallel task goes on, seconds."""
         self._timer: Timer | None = None
         """For that."""
+
+    @cached_property
+    def tasks(self) -> ParallelTasks:
+        """The parallel tasks of the jobs."""
+        return ParallelTasks(self._platform)
 
     def begin(self, job: SimulatedJob, hosts: list[int]) -> None:
         """Let a job begin on the hosts of its executors."""
@@ -181,7 +185,7 @@ class StepwiseJobs:
                 self._finish(running, WALLTIME_REACHED)
             return
         if self._energy is not None:  # it slept in SimGrid, on the first of its hosts
-            self._energy.account([next(numbers(running.job.alloc))], self._agenda.now)
+            self._energy.account([next(iter(running.job.alloc))], self._agenda.now)
         if isinstance(running.profile.body, Receive):
             self._look(running)
         elif not running.has_time_for(running.length):

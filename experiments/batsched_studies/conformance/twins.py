@@ -12,13 +12,13 @@ from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.support.processor_sets import lowest
+from batsched_py.support.processor_sets import ProcessorSet
 
 
 class Reservation:
-    """Processors (a bitmask) that are taken from a start to an end (seconds)."""
+    """Processors that are taken from a start to an end (seconds)."""
 
-    def __init__(self, job: Job, start: float, end: float, processors: int) -> None:
+    def __init__(self, job: Job, start: float, end: float, processors: ProcessorSet) -> None:
         self.job = job
         self.start = start
         self.end = end
@@ -30,7 +30,7 @@ class BySets:
 
     def __init__(self, nb_processors: int, delay: float) -> None:
         self.delay = delay
-        self.everything = (1 << nb_processors) - 1
+        self.everything = ProcessorSet.interval(0, nb_processors)
         self.now = 0.0
         self.reserved: dict[int, Reservation] = {}
 
@@ -56,19 +56,19 @@ class BySets:
         duration = job.estimate + self.delay
         for start in sorted({self.now, *(other.end for other in others if other.end > self.now)}):
             free = self._free(start, start + duration)
-            if free.bit_count() >= job.size:
+            if len(free) >= job.size:
                 break
         else:
             start, free = inf, self.everything
-        reservation = Reservation(job, start, start + duration, lowest(free, job.size))
+        reservation = Reservation(job, start, start + duration, free.lowest(job.size))
         self.reserved[job.number] = reservation
         return reservation
 
-    def _free(self, start: float, end: float) -> int:
+    def _free(self, start: float, end: float) -> ProcessorSet:
         free = self.everything
         for other in self.reserved.values():
             if other.start < end and other.end > start:
-                free &= ~other.processors
+                free -= other.processors
         return free
 
 

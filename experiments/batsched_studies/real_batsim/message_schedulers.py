@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any
 
 from batsched_py.protocol import messages as m
-from batsched_py.support.processor_sets import lowest, numbers
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.units import HOUR, MINUTE
 
 
@@ -19,9 +19,9 @@ class FirstFit:
 
     def __init__(self) -> None:
         self.waiting: list[m.JobDescription] = []
-        self.running: dict[str, int] = {}
+        self.running: dict[str, ProcessorSet] = {}
         """Processors by job."""
-        self.free = 0
+        self.free = NO_PROCESSORS
         self.more_to_come = True
         self.now = 0.0
         self._decisions: list[m.Event] = []
@@ -42,7 +42,7 @@ class FirstFit:
     def hear(self, event: m.Event) -> None:
         """Take note of an event."""
         if isinstance(event, m.SimulationBegins):
-            self.free = (1 << event.nb_compute_resources) - 1
+            self.free = ProcessorSet.interval(0, event.nb_compute_resources)
         elif isinstance(event, m.JobSubmitted):
             self.waiting.append(event.job)
         elif isinstance(event, m.JobCompleted):
@@ -52,15 +52,15 @@ class FirstFit:
 
     def decide(self) -> None:
         """Start what fits."""
-        for job in [job for job in self.waiting if job.size <= self.free.bit_count()]:
-            if job.size <= self.free.bit_count():
-                self.start(job, lowest(self.free, job.size))
+        for job in [job for job in self.waiting if job.size <= len(self.free)]:
+            if job.size <= len(self.free):
+                self.start(job, self.free.lowest(job.size))
 
-    def start(self, job: m.JobDescription, alloc: int, **fields: Any) -> None:
+    def start(self, job: m.JobDescription, alloc: ProcessorSet, **fields: Any) -> None:
         """Start a job on ``alloc``."""
         self.waiting.remove(job)
         self.running[job.id] = alloc
-        self.free &= ~alloc
+        self.free -= alloc
         self.say(m.ExecuteJob, job_id=job.id, alloc=alloc, **fields)
 
     @property
@@ -77,7 +77,7 @@ class PowerSaver(FirstFit):
 
     def __init__(self) -> None:
         super().__init__()
-        self._asleep = self._woken = 0
+        self._asleep = self._woken = NO_PROCESSORS
         self._speed = 0
 
     def hear(self, event: m.Event) -> None:
@@ -93,23 +93,23 @@ class PowerSaver(FirstFit):
                 self._asleep |= event.resources
             else:
                 self.free |= event.resources
-                self._woken &= ~event.resources
+                self._woken -= event.resources
 
     def decide(self) -> None:
         """Start jobs; wake as many processors as they lack, or let all rest."""
         super().decide()
-        lacking = sum(job.size for job in self.waiting) - self.free.bit_count()
-        lacking = min(lacking - self._woken.bit_count(), self._asleep.bit_count())
+        lacking = sum(job.size for job in self.waiting) - len(self.free)
+        lacking = min(lacking - len(self._woken), len(self._asleep))
         if lacking > 0:
-            self._woken |= self._switch(lowest(self._asleep, lacking), self._speed)
+            self._woken |= self._switch(self._asleep.lowest(lacking), self._speed)
         elif not self.waiting:
             self._switch(self.free, 2)
 
-    def _switch(self, processors: int, state: int) -> int:
+    def _switch(self, processors: ProcessorSet, state: int) -> ProcessorSet:
         if processors:
             self.say(m.SetResourceState, resources=processors, state=str(state))
-            self.free &= ~processors
-            self._asleep &= ~processors
+            self.free -= processors
+            self._asleep -= processors
         return processors
 
 
@@ -120,7 +120,7 @@ class Killer(FirstFit):
         super().__init__()
         self._due: list[tuple[float, str]] = []
 
-    def start(self, job: m.JobDescription, alloc: int, **fields: Any) -> None:
+    def start(self, job: m.JobDescription, alloc: ProcessorSet, **fields: Any) -> None:
         """Ask to be called when the job is to be killed."""
         super().start(job, alloc, **fields)
         if int(job.id.partition("!")[2]) % 4 == 0:
@@ -146,17 +146,17 @@ class Sharing(FirstFit):
     def hear(self, event: m.Event) -> None:
         """A processor is free as long as it has less than two jobs."""
         if isinstance(event, m.JobCompleted):
-            self._load.subtract(numbers(self.running[event.job_id]))
+            self._load.subtract(self.running[event.job_id])
         super().hear(event)
 
-    def start(self, job: m.JobDescription, alloc: int, **fields: Any) -> None:
+    def start(self, job: m.JobDescription, alloc: ProcessorSet, **fields: Any) -> None:
         """Share."""
         if int(job.id.partition("!")[2]) % 5 == 0 and job.size % 2 == 0:
-            alloc = lowest(alloc, job.size // 2)
+            alloc = alloc.lowest(job.size // 2)
             fields["mapping"] = {str(rank): str(rank // 2) for rank in range(job.size)}
         super().start(job, alloc, **fields)
-        self._load.update(numbers(alloc))
-        self.free |= sum(1 << number for number in numbers(alloc) if self._load[number] < 2)
+        self._load.update(alloc)
+        self.free |= ProcessorSet.of(number for number in alloc if self._load[number] < 2)
 
 
 class Talker(FirstFit):

@@ -1,0 +1,83 @@
+"""Measure the rows of docs/performance.md: see benchmarks/README.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import history
+import loop_rows  # noqa: F401
+import planning_rows  # noqa: F401
+import process_rows  # noqa: F401
+import socket_rows  # noqa: F401
+from measuring import ROWS, Bench, Measured, Row, SkippedError
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("rows", nargs="*", help="names of rows, or how they begin (default: all)")
+    parser.add_argument("--quick", action="store_true", help="on the sample log, small sizes")
+    parser.add_argument("--rounds", type=int, help="how often each row is measured")
+    parser.add_argument("--list", action="store_true", help="say what the rows are")
+    parser.add_argument("--check", action="store_true", help="fail if a row became slower")
+    parser.add_argument("--keep", metavar="FILE", type=Path, help="add the run to this history")
+    parser.add_argument("--version", help="what the measured version is called (default: commit)")
+    parser.add_argument("--page", type=Path, help="put the table of the history into this page")
+    parser.add_argument("--figures", type=Path, help="draw how it grows, into this folder")
+    return parser.parse_args()
+
+
+def chosen(names: list[str]) -> list[Row]:
+    """Return the rows that are asked for."""
+    unknown = [name for name in names if not any(row.startswith(name) for row in ROWS)]
+    if unknown:
+        sys.exit(f"no row {unknown[0]}; rows are {', '.join(ROWS)}")
+    return [row for row in ROWS.values() if not names or row.name.startswith(tuple(names))]
+
+
+def measured(rows: list[Row], bench: Bench) -> dict[str, Measured]:
+    """Measure rows and print each."""
+    found = {}
+    for row in rows:
+        try:
+            one = found[row.name] = row.measure(bench)
+        except SkippedError as reason:
+            print(f"{row.name:22} skipped: {reason}", flush=True)
+        else:
+            aim = "" if row.wanted is None else f", wanted {row.wanted:.2f}"
+            print(
+                f"{row.name:22} {one.ratio:8.2f} +- {one.spread:.2f}{aim}  {one.note}", flush=True
+            )
+    return found
+
+
+def main() -> int:
+    asked = arguments()
+    if asked.list:
+        print("\n".join(f"{row.name:22} {row.what}" for row in ROWS.values()))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), asked.rounds or (2 if asked.quick else 5), quick=asked.quick)
+        if asked.figures:
+            import scaling
+
+            scaling.draw(bench, asked.figures)
+            return 0
+        print(f"on {bench.log.name}, {bench.yardstick:.2f} us a job in the floor's loop")
+        found = measured(chosen(asked.rows), bench)
+    runs = history.entries(asked.keep or history.FILE)
+    became_slower = history.slower(found, runs, bench.log.name)
+    print("\n".join(became_slower))
+    if asked.keep:
+        run = history.entry(bench, found, asked.version)
+        history.add(run, asked.keep)
+        runs.append(run)
+    if asked.page:
+        history.put_into(asked.page, history.table(runs, bench.log.name))
+    return 1 if asked.check and became_slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""The history of all rows, what became slower, and the table of docs/performance.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+import msgspec
+from measuring import ROWS, Bench, Measured, Row
+
+import batsched_py
+from batsched_py.support.file_readers import parse_json
+
+FILE = Path(__file__).with_name("history.jsonl")
+BEGIN, END = "<!-- the table of benchmarks -->\n", "<!-- end of the table -->\n"
+CERTAIN = 0.05
+"""Part of a ratio by which two runs differ anyway."""
+
+
+class Entry(msgspec.Struct, kw_only=True):
+    """One run."""
+
+    date: str
+    version: str
+    """Commit of the version that was measured, or what it is called."""
+    machine: str
+    python: str
+    log: str
+    rows: dict[str, Measured]
+
+
+def entry(bench: Bench, rows: dict[str, Measured], version: str | None) -> Entry:
+    """Return what this run is called in the history."""
+    return Entry(
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        version=version or commit(),
+        machine=f"{os.cpu_count()} x {processor()}",
+        python=platform.python_version(),
+        log=bench.log.name,
+        rows=rows,
+    )
+
+
+def commit() -> str:
+    """Return the commit of the version that is measured, else the number of its release."""
+    folder = Path(batsched_py.__file__).parent
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or version_of("batsched_py")
+
+
+def processor() -> str:
+    """Return the kind of processor of this machine."""
+    about = Path("/proc/cpuinfo")
+    named = re.search(r"model name\s*:\s*(.*)", about.read_text()) if about.exists() else None
+    return named[1] if named else platform.machine()
+
+
+def entries(path: Path = FILE) -> list[Entry]:
+    """Return all runs so far, the first one first."""
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    return [parse_json(line, Entry, path) for line in lines]
+
+
+def add(run: Entry, path: Path = FILE) -> None:
+    """Add a run to the history."""
+    with path.open("ab") as file:
+        file.write(msgspec.json.encode(run) + b"\n")
+
+
+def last(name: str, runs: Iterable[Entry], log: str) -> Measured | None:
+    """Return what a row came to the last time on this log, None if never."""
+    found = None
+    for run in runs:
+        if run.log == log and name in run.rows:
+            found = run.rows[name]
+    return found
+
+
+def slower(rows: Mapping[str, Measured], runs: list[Entry], log: str) -> list[str]:
+    """Return a sentence on each row that became slower, by more than both spreads."""
+    sentences = []
+    for name, now in rows.items():
+        before = last(name, runs, log)
+        if before is None:
+            continue
+        certain = max(before.spread, now.spread) + CERTAIN * before.ratio
+        if now.ratio > before.ratio + certain:
+            sentences.append(
+                f"{name} became slower: {now.ratio:.2f}, after {before.ratio:.2f} "
+                f"(more than {certain:.2f} apart)"
+            )
+    return sentences
+
+
+def wanted(row: Row, first: Measured | None) -> float | None:
+    """Return what a row may come to at most, None if nothing is said."""
+    if row.of_before is not None and first is not None:
+        return row.of_before * first.ratio
+    return row.wanted
+
+
+def table(runs: list[Entry], log: str) -> str:
+    """Return the rows of a history in Markdown: of the first version, the last, and the aim."""
+    oldest = [run for run in runs if run.version == runs[0].version]
+    lines = ["| row | what | before | now | wanted |", "|---|---|---:|---:|---:|"]
+    for row in ROWS.values():
+        first = last(row.name, oldest, log)
+        now = last(row.name, runs, log)
+        most = wanted(row, first)
+        cells = [first and f"{first.ratio:.2f}", now and shown(now), most and f"{most:.2f}"]
+        if now is not None or first is not None:
+            lines.append(f"| `{row.name}` | {row.what} | {' | '.join(c or '' for c in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def shown(measured: Measured) -> str:
+    """Return a ratio and its note as one cell."""
+    return f"{measured.ratio:.2f}" + (f" ({measured.note})" if measured.note else "")
+
+
+def put_into(page: Path, text: str) -> None:
+    """Put the table into a page, between its marks."""
+    before, begin, rest = page.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise SystemExit(f"{page}: expected {BEGIN.strip()} and {END.strip()}")
+    page.write_text(before + begin + text + end + after)

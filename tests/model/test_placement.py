@@ -1,0 +1,181 @@
+"""Many jobs placed at once: the plain timeline one by one, with bounds, and compiled by numba."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from math import inf
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.model import placement, timeline
+from batsched_py.model.placement import Placement
+from batsched_py.model.timeline import Timeline
+from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.dynp_policy import Dynp
+from batsched_py.schedulers.planning import planner
+from batsched_py.schedulers.planning.planning_policy import Planning
+from batsched_py.simulator.engine import Outcome
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, workload
+from batsched_py.workload import Workload
+
+COMPILED = "compiled"
+KINDS = ["by Python", COMPILED]
+
+times = st.one_of(
+    st.integers(0, 40).map(float), st.floats(0, 50), st.sampled_from([1e17, 1e300, 1.7e308])
+)
+bases = st.lists(st.tuples(times, st.integers(-4, 9)), min_size=1, max_size=12)
+jobs = st.lists(st.tuples(st.integers(1, 9), st.one_of(st.just(0.0), times)), max_size=60)
+
+
+def line_of(base: list[tuple[float, int]]) -> Timeline:
+    line = Timeline(0, 0.0)
+    steps = dict(base)
+    line.times, line.free = sorted(steps), [steps[time] for time in sorted(steps)]
+    return line
+
+
+def one_by_one(line: Timeline, sizes: list[int], durations: list[float]) -> list[float]:
+    line = line.copy()
+    return [line.place(size, time) for size, time in zip(sizes, durations, strict=True)]
+
+
+def way(kind: str) -> Placement:
+    """Return a new one that places as the parameter of a test says."""
+    place_all = Placement()
+    if kind == COMPILED:
+        pytest.importorskip("numba", reason="the extra fast is not installed")
+        place_all._compiled = placement._compiled_kernel()
+        assert place_all._compiled is not None
+    return place_all
+
+
+def check(kind: str, base: list[tuple[float, int]], jobs: list[tuple[int, float]]) -> None:
+    place_all = way(kind)
+    line = line_of(base)
+    before = line.copy()
+    sizes, durations = [size for size, _ in jobs], [duration for _, duration in jobs]
+    expected = one_by_one(line, sizes, durations)
+    arrays = np.array(sizes, np.int64), np.array(durations, np.float64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timeline, "BOUNDS_PAY", 0)
+        assert place_all(line, *arrays).tolist() == expected
+        starting = place_all(line, *arrays, now_only=True).tolist()
+    begin = line.times[0]
+    assert starting == expected[: len(starting)]
+    assert begin not in expected[len(starting) :]
+    assert (line.times, line.free) == (before.times, before.free)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(bases, jobs)
+def test_starts_are_those_of_one_by_one(
+    kind: str, base: list[tuple[float, int]], jobs: list[tuple[int, float]]
+) -> None:
+    check(kind, base, jobs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(st.integers(0, 1000))
+def test_many_jobs(kind: str, seed: int) -> None:
+    """More sizes and durations than classes, and many of each."""
+    random = np.random.default_rng(seed)
+    most = int(random.choice([3, 30, 128]))
+    durations = random.choice([random.exponential(3600, 400), random.integers(1, 9, 400) * 600.0])
+    sizes = np.minimum(random.geometric(1 / most, 400), 128)
+    base = [(300.0 * step, 4 * step) for step in range(33)]
+    check(kind, base, list(zip(sizes.tolist(), durations.tolist(), strict=True)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_may_end_at_the_last_job_that_starts_now(kind: str) -> None:
+    """Four of eight are free until 10. Job 0 is too wide, 1 starts, 2 is too long, 3 starts, 4 and
+    5 find the machine full."""
+    jobs = [(8, 5.0), (2, 10.0), (2, 11.0), (2, 5.0), (1, 1.0), (8, 1.0)]
+    line = line_of([(0.0, 4), (10.0, 8)])
+    sizes, durations = np.array([size for size, _ in jobs]), np.array([time for _, time in jobs])
+    place_all = way(kind)
+    assert place_all(line, sizes, durations).tolist() == [10, 0, 15, 0, 5, 26]
+    assert place_all(line, sizes, durations, now_only=True).tolist() == [10, 0, 15, 0]
+
+
+POLICIES: dict[str, Callable[[], Any]] = {
+    "fcfs": Planning,
+    "sjf": lambda: Planning(order="sjf"),
+    "largest area": lambda: Planning(order="largest_area"),
+    "dynp": Dynp,
+    "slowdowns": lambda: Dynp(metric="SLD", within=1.0, first_jobs=9),
+    "one list": lambda: Dynp(legacy_fcfs_list_order=True, when="half"),
+    "bounds": lambda: DynpBounds(lower=20, upper=25),
+    "limits": lambda: Dynp(limits=[{"max_size": 6, "to": "00:10"}]),
+    "no backfilling": lambda: Planning(backfilling=False),
+}
+
+
+def many_jobs(seed: int) -> Workload:
+    """Return jobs of which up to a hundred wait for eight processors, some of no length."""
+    random = Random(seed)
+    jobs = []
+    for number in range(120):
+        length = random.choice([0.0, 1.5, random.random() * 40, random.randint(1, 60)])
+        estimate = length * random.choice([1, 1, 3]) + random.choice([0.25, 1])
+        jobs.append(J(number // 3, random.choice([1, 1, 2, 3, 8]), length, estimate))
+    return workload(jobs, 8)
+
+
+@pytest.mark.parametrize("policy", list(POLICIES))
+@pytest.mark.parametrize("kind", KINDS)
+def test_simulations_are_the_same(policy: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = outputs(run(many_jobs(5), POLICIES[policy]()))
+    if kind == COMPILED:
+        pytest.importorskip("numba", reason="the extra fast is not installed")
+    monkeypatch.setattr(timeline, "BOUNDS_PAY", 0)
+    monkeypatch.setattr(planner, "MANY", 2)
+    monkeypatch.setattr(placement, "IMPORT_PAYS", 100 if kind == COMPILED else inf)
+    monkeypatch.setattr(placement, "place_all", way := Placement())
+    assert outputs(run(many_jobs(5), POLICIES[policy]())) == expected
+    assert (way._compiled is not None) == (
+        kind == COMPILED and policy not in ("limits", "no backfilling")
+    )
+
+
+def outputs(outcome: Outcome) -> list[Any]:
+    return [(job.description.id, job.start_time, job.finish_time) for job in outcome.jobs]
+
+
+@pytest.mark.parametrize("error", [ImportError, SystemError, RuntimeError])
+def test_without_a_numba_that_works_python_places(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A numba that is not there, does not go with this numpy, or cannot compile."""
+
+    class Broken:
+        def __getattr__(self, name: str) -> Any:
+            raise error("no")
+
+    monkeypatch.setitem(sys.modules, "numba", Broken() if error is not ImportError else None)
+    monkeypatch.delitem(sys.modules, "batsched_py.model.compiled_timeline", raising=False)
+    monkeypatch.setattr(placement, "IMPORT_PAYS", 0)
+    place_all = Placement()
+    for _ in range(3):
+        starts = place_all(line_of([(0.0, 4), (10.0, 8)]), np.array([8, 2]), np.array([5.0, 10.0]))
+        assert starts.tolist() == [10, 0]
+    assert place_all._compiled is None
+
+
+def test_few_jobs_need_no_numba() -> None:
+    """Nor a small simulation on one that is installed."""
+    code = (
+        "import sys; from batsched_py import simulate\n"
+        "simulate('sample', scheduler='dynp', first=300, progress=False)\n"
+        "assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
