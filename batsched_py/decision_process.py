@@ -84,8 +84,9 @@ class DecisionProcess:
         self._most_decisions = budgets.decisions
         self._of_users: dict[str, WorkloadJob] = {}
         self._users_due = inf
-        """When the users submit next, unless they were told something since they said so."""
-        self._users_told = users is not None
+        """When the users submit next, as they said last."""
+        self._users_told = False
+        """Whether they were told of an end since."""
         self._registered = UsedNames()
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._call_times: set[float] = set()
@@ -232,7 +233,7 @@ class DecisionProcess:
 
     def _ask_users(self, users: UserModel) -> None:
         now = self.now
-        due = next_due(users) if self._users_told else self._users_due
+        due = next_due(users)
         while due <= now:
             jobs = self._submissions.jobs_due(users, now)
             if self._random is not None:

@@ -83,7 +83,7 @@ class UserModel(Protocol):
     def next_submission(self) -> float:
         """Return when the next job is due (seconds), inf if none is before another job ends.
 
-        It holds until jobs are submitted or have ended; only then it is asked for again.
+        It is asked for whenever anything has happened, and after each of the calls below.
         """
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
