@@ -90,7 +90,7 @@ class DecisionProcess:
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._call_times: set[float] = set()
         """The same times, to find one."""
-        self._config: dict[str, Any] = {}
+        self._reuses_profiles = False
         self._profiles: set[str] = set()
         """Those registered to be used again: as many as users have different ones."""
         self._registering = False
@@ -167,7 +167,7 @@ class DecisionProcess:
         self.machine = Machine(event.nb_compute_resources, self.sites)
         if event.config.get("exact-times"):
             self._six_decimals = False  # the embedded simulator says all digits
-        self._config = config = event.config
+        config = event.config
         if config.get("redis-enabled"):
             raise ProtocolError(
                 "Batsim keeps its jobs in redis, which is not read here: start it without "
@@ -175,6 +175,7 @@ class DecisionProcess:
             )
         # Without users there is nothing to register, which Batsim must be told too.
         self._registering = bool(config.get("dynamic-jobs-enabled"))
+        self._reuses_profiles = bool(config.get("profile-reuse-enabled"))
         if self.users is not None and not self._registering:
             raise ProtocolError(
                 "users who react submit jobs dynamically: start Batsim with --enable-dynamic-jobs"
@@ -186,10 +187,9 @@ class DecisionProcess:
                     f"{type(self.scheduler).__name__} lets jobs run longer in some places, in a "
                     "form that is registered then: start Batsim with --enable-dynamic-jobs"
                 )
-            reuse = bool(config.get("profile-reuse-enabled"))
             self._dilated = DilatedJobs(
                 event.profiles,
-                reuse=reuse,
+                reuse=self._reuses_profiles,
                 speed_factor=self._speed_factor,
                 six_decimals=self._six_decimals,
             )
@@ -225,22 +225,22 @@ class DecisionProcess:
         self.machine.end(job)
         self.nb_running -= 1
         self._must_schedule = True
-        if self.users is not None:
+        if self._of_users:
             self._tell_users(job, event.job_state)
 
     # Users -----------------------------------------------------------------------------------
 
     def _ask_users(self, users: UserModel) -> None:
         now = self.now
-        if self._users_told:
-            self._users_told, self._users_due = False, next_due(users)
-        while self._users_due <= now:
+        due = next_due(users) if self._users_told else self._users_due
+        while due <= now:
             jobs = self._submissions.jobs_due(users, now)
             if self._random is not None:
                 self._random.shuffle(jobs)
             for job in jobs:
                 self._register(job, users)
-            self._users_told, self._users_due = False, next_due(users)
+            due = next_due(users)
+        self._users_due, self._users_told = due, False
 
     def _register(self, job: WorkloadJob, users: UserModel) -> None:
         now = self.now
@@ -248,24 +248,12 @@ class DecisionProcess:
         if not self._registered.add(name):
             raise InvariantError(f"users submitted job {job.id} twice")
         profile = job.profile
-        new = True
-        if self._config.get("profile-reuse-enabled"):
-            new = profile not in self._profiles
-            self._profiles.add(profile)
-        else:  # Batsim forgets a profile with its first job
+        if not self._reuses_profiles:  # Batsim forgets a profile with its first job
             profile = f"{profile}#{_without_mark(job.id)}"
-        content = users.profiles.get(job.profile) if new or self._dilated is not None else None
-        if new:
-            if content is None:
-                raise InvariantError(
-                    f"{type(users).__name__} submitted job {job.id} with the profile "
-                    f"{job.profile!r}, which is not in its profiles"
-                )
-            self._reply.append(
-                m.RegisterProfile(
-                    timestamp=now, workload_name=DYNAMIC, profile_name=profile, profile=content
-                )
-            )
+            self._register_profile(profile, job, users)
+        elif profile not in self._profiles:
+            self._profiles.add(profile)
+            self._register_profile(profile, job, users)
         extra = job.extra
         original = job.original_submission_time
         if original is not None and ORIGINAL_SUBMISSION not in extra:
@@ -275,7 +263,22 @@ class DecisionProcess:
         )
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
-        self._enqueue(description, content)
+        self._enqueue(
+            description, None if self._dilated is None else users.profiles.get(job.profile)
+        )
+
+    def _register_profile(self, name: str, job: WorkloadJob, users: UserModel) -> None:
+        content = users.profiles.get(job.profile)
+        if content is None:
+            raise InvariantError(
+                f"{type(users).__name__} submitted job {job.id} with the profile "
+                f"{job.profile!r}, which is not in its profiles"
+            )
+        self._reply.append(
+            m.RegisterProfile(
+                timestamp=self.now, workload_name=DYNAMIC, profile_name=name, profile=content
+            )
+        )
 
     def _tell_users(self, job: Job, state: str) -> None:
         submitted = self._of_users.pop(job.id, None)
@@ -304,7 +307,7 @@ class DecisionProcess:
         return self._dilated is not None and (self._more_static_jobs or bool(len(self.queue)))
 
     def _call_at(self, time: float) -> None:
-        if not isinstance(time, float | int) or not isfinite(time):
+        if not isinstance(time, (float, int)) or not isfinite(time):
             raise InvariantError(f"a call at {time!r} was asked for: expected seconds")
         if self._six_decimals:
             time = six_decimals_up(time)

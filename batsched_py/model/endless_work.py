@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from math import inf
 
 from batsched_py.errors import BudgetError
 from batsched_py.model.policy import Scheduler
-from batsched_py.model.user_model import UserModel, jobs_due
+from batsched_py.model.user_model import UserModel, given, no_job, not_moved_on
 from batsched_py.support.budgets import Budgets, exceeded
 from batsched_py.workload.workload import WorkloadJob
 
@@ -76,32 +77,45 @@ class SubmissionWatch:
     def __init__(self, budgets: Budgets, nb_recorded: int = 0) -> None:
         self._budgets = budgets
         self._nb_recorded = nb_recorded
-        self._most_at_once = _whole(budgets.jobs_at_once)
         self._most = _whole(nb_recorded + budgets.jobs)
-        self._left_at_once, self._left = self._most_at_once, self._most
+        self._most_at_once = _whole(budgets.jobs_at_once)
+        self._nb_jobs = self._nb_before = 0
+        """Jobs submitted so far, and those before the instant of the latest ones."""
+        self._most_now = 0
+        """Jobs that may have been submitted when that instant is over."""
         self._instant = -inf
 
     def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:
-        """Return the jobs that are due; see :func:`~batsched_py.model.user_model.jobs_due`.
+        """Return the jobs that are due.
 
-        Raises :class:`BudgetError` for too many, taking one more than may be.
+        Raises :class:`InvariantError` if there is none, and for what is no job, and
+        :class:`BudgetError` for too many, taking one more than may be.
         """
+        before = self._nb_jobs
         if now > self._instant:
-            self._instant, self._left_at_once = now, self._most_at_once
-        left = min(self._left_at_once, self._left)
-        before = self._most_at_once - self._left_at_once
-        jobs = jobs_due(users, now, before, left + 1)
-        self._left_at_once -= len(jobs)
-        self._left -= len(jobs)
-        if len(jobs) <= left:
-            return jobs
-        budgets, model = self._budgets, type(users).__name__
-        if self._left_at_once < 0:
-            seen = f"{model} has submitted {before + len(jobs)} jobs at this instant"
-            raise exceeded("jobs_at_once", budgets.jobs_at_once, now, seen)
+            self._instant, self._nb_before = now, before
+            self._most_now = min(before + self._most_at_once, self._most)
+        submitted = given(users.jobs_to_submit(now), users, "jobs_to_submit")
+        jobs = []
+        for job in islice(submitted, self._most_now - before + 1):  # it may be endless
+            if not isinstance(job, WorkloadJob):
+                raise no_job(users, job, now)
+            jobs.append(job)
+        if not jobs:
+            raise not_moved_on(users, now, before - self._nb_before)
+        self._nb_jobs = nb_jobs = before + len(jobs)
+        if nb_jobs > self._most_now:
+            raise self._too_many(type(users).__name__, now)
+        return jobs
+
+    def _too_many(self, model: str, now: float) -> BudgetError:
+        budgets, at_once = self._budgets, self._nb_jobs - self._nb_before
+        if at_once > self._most_at_once:
+            seen = f"{model} has submitted {at_once} jobs at this instant"
+            return exceeded("jobs_at_once", budgets.jobs_at_once, now, seen)
         recorded = f", and {self._nb_recorded} were recorded" if self._nb_recorded else ""
-        seen = f"{model} has submitted {self._most - self._left} jobs{recorded}"
-        raise exceeded("jobs", budgets.jobs, now, seen)
+        seen = f"{model} has submitted {self._nb_jobs} jobs{recorded}"
+        return exceeded("jobs", budgets.jobs, now, seen)
 
 
 def _whole(budget: float) -> int:

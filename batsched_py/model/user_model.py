@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from math import isnan
 from typing import Any, Protocol
 
@@ -106,22 +105,6 @@ def next_due(users: UserModel) -> float:
         f"{type(users).__name__}.next_submission() is {due!r}: expected seconds, or inf if nothing "
         "is due before another job ends"
     )
-
-
-def jobs_due(users: UserModel, now: float, before: int, most: int) -> list[WorkloadJob]:
-    """Return the first ``most`` jobs that are submitted at ``now``.
-
-    There may be no end of them; ``before`` others were submitted at that instant. Raises
-    :class:`InvariantError` if there is none, and for what is no job.
-    """
-    jobs = []
-    for job in islice(given(users.jobs_to_submit(now), users, "jobs_to_submit"), most):
-        if not isinstance(job, WorkloadJob):
-            raise no_job(users, job, now)
-        jobs.append(job)
-    if not jobs:
-        raise not_moved_on(users, now, before)
-    return jobs
 
 
 def no_job(users: UserModel, submitted: object, now: float) -> InvariantError:

@@ -37,15 +37,14 @@ class Decisions:
         """Whether the scheduler takes its time: something was decided for later."""
         self._agenda, self._registry, self._execution = agenda, registry, execution
         self._stepwise, self._power = stepwise, power
-        self._acknowledge = options.acknowledge_dynamic_jobs
-        self._handlers: dict[type, Callable[[Any], None]] = {
+        self._handlers: dict[type, Callable[[Any], object]] = {
             m.ExecuteJob: self._execute,
             m.RejectJob: self._reject,
             m.KillJob: self._kill,
             m.CallMeLater: self._call_later,
             m.SetJobMetadata: self._set_metadata,
             m.RegisterProfile: registry.add_profile,
-            m.RegisterJob: self._register_job,
+            m.RegisterJob: registry.add_job,
             m.Notify: registry.registration.notified,
             m.ToJobMsg: self._tell_job,
             m.ChangeJobState: self._change_job_state,
@@ -53,6 +52,8 @@ class Decisions:
             m.Query: self._query,
             m.Answer: lambda decision: None,  # as in Batsim
         }
+        if options.acknowledge_dynamic_jobs:
+            self._handlers[m.RegisterJob] = self._register_acknowledged
 
     def carry_out(self, reply: m.Message, first: int = 0) -> None:
         """Carry out the decisions from number ``first`` on, pausing at those in the future."""
@@ -132,10 +133,10 @@ class Decisions:
         check_metadata(decision)
         self._registry.known(decision.job_id, "SET_JOB_METADATA").metadata = decision.metadata
 
-    def _register_job(self, decision: m.RegisterJob) -> None:
+    def _register_acknowledged(self, decision: m.RegisterJob) -> None:
+        """Add a job and tell the scheduler that it was submitted."""
         job = self._registry.add_job(decision)
-        if self._acknowledge:
-            self._agenda.send(self._registry.submission(job, self._agenda.now))
+        self._agenda.send(self._registry.submission(job, self._agenda.now))
 
     def _tell_job(self, decision: m.ToJobMsg) -> None:
         job = self._registry.known(decision.job_id, "TO_JOB_MSG")

@@ -196,11 +196,11 @@ class JobRegistry:
     def add_job(self, decision: m.RegisterJob) -> SimulatedJob:
         """Carry out REGISTER_JOB; raises :class:`ProtocolError`."""
         job_id, description = decision.job_id, decision.job
-        self.registration.check_job(decision)
+        workload = self.registration.check_job(decision)
         if not self._names.add(job_id):
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
         description.id = job_id
-        profile = self._parsed[job_id.partition("!")[0], description.profile]
+        profile = self._parsed[workload, description.profile]
         job = SimulatedJob(description, profile, SUBMITTED)
         self.jobs[job_id] = job
         return job

@@ -102,7 +102,7 @@ def parse_registered(name: str, profile: Mapping[str, Any]) -> Profile:
     """
     if profile.get("type") == "composed":
         return Profile(None, body=Composed((), 1))
-    return parse_profiles([name], {name: profile})[name]
+    return _parse_other(name, profile)
 
 
 def parse_profiles(
@@ -132,24 +132,13 @@ class _Parser:
             return self._parsed[name]
         if name in self._open or depth > DEEPEST:
             raise _too_deep(name)
-        self._open.add(name)
         profile = self._profiles[name]
-        kind = profile.get("type")
-        if kind == "composed":
+        if profile.get("type") == "composed":
+            self._open.add(name)
             parsed = self._composed(name, profile, depth)
-        elif isinstance(kind, str) and kind in _KINDS:
-            parsed = _KINDS[kind](name, profile)
+            self._open.remove(name)
         else:
-            rest = ", which only real Batsim does" if profile_type(kind) else ""
-            raise WorkloadError(
-                f"profile {name!r} is of type {kind!r}{rest}: the embedded simulator runs "
-                f"{', '.join(_KINDS)}, composed"
-            )
-        return_code = profile.get("ret", 0)
-        if not is_integer(return_code):
-            raise WorkloadError(f"profile {name!r}: ret is {return_code!r}, expected an integer")
-        parsed.return_code = return_code
-        self._open.remove(name)
+            parsed = _parse_other(name, profile)
         self._parsed[name] = parsed
         return parsed
 
@@ -166,9 +155,32 @@ class _Parser:
         self._heights[name] = 1 + max(self._heights.get(part, 0) for part in names)
         if self._heights[name] > DEEPEST:
             raise _too_deep(name)
-        return Profile(
-            None, total=all(part.total for _, part in parts), body=Composed(parts, repeat)
+        total = all(part.total for _, part in parts)
+        return_code = _return_code(name, profile)
+        return Profile(None, total=total, return_code=return_code, body=Composed(parts, repeat))
+
+
+def _parse_other(name: str, profile: Mapping[str, Any]) -> Profile:
+    """Read a profile that is not composed of others."""
+    kind = profile.get("type")
+    parse = _KINDS.get(kind) if isinstance(kind, str) else None
+    if parse is None:
+        rest = ", which only real Batsim does" if profile_type(kind) else ""
+        raise WorkloadError(
+            f"profile {name!r} is of type {kind!r}{rest}: the embedded simulator runs "
+            f"{', '.join(_KINDS)}, composed"
         )
+    parsed = parse(name, profile)
+    if "ret" in profile:
+        parsed.return_code = _return_code(name, profile)
+    return parsed
+
+
+def _return_code(name: str, profile: Mapping[str, Any]) -> int:
+    code = profile.get("ret", 0)
+    if not is_integer(code):
+        raise WorkloadError(f"profile {name!r}: ret is {code!r}, expected an integer")
+    return code
 
 
 def _too_deep(name: str) -> WorkloadError:

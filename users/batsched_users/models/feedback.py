@@ -22,9 +22,9 @@ from batsched_users.sessions.session_graph import SessionGraph, build_graph
 class _Replayed(msgspec.Struct, eq=False):
     """A session during the replay."""
 
-    session: Session
-    ranks: list[int]
-    """Place of each job in the log: who submits first at one instant."""
+    jobs: list[tuple[float, int, WorkloadJob]]
+    """Each with its distance from the begin of the session, and its place in the log: who submits
+    first at one instant."""
     waits_for: int
     """Preceding sessions that have not finished."""
     unfinished: int
@@ -78,7 +78,8 @@ class ThinkTimeFeedback:
                 seed=seed,
             )
         self.profiles = workload.profiles
-        self._due: list[tuple[float, int, int, _Replayed]] = []  # time, rank, job in session
+        self._due: list[tuple[float, int, WorkloadJob, _Replayed, int]] = []
+        # time, rank, job, its session, place of the job that follows
         self._session_of: dict[str, _Replayed] = {}
         ranks = log_order(workload)
         for user_sessions in partition(workload.jobs, Delimitation.parse(str(sessions))).values():
@@ -86,21 +87,17 @@ class ThinkTimeFeedback:
 
     def _add_user(self, graph: SessionGraph, ranks: dict[str, int]) -> None:
         replayed = [
-            _Replayed(
-                _annotated(session, graph.user),
-                [ranks[job.id] for job in session.jobs],
-                len(predecessors),
-                len(session.jobs),
-            )
-            for session, predecessors in zip(graph.sessions, graph.predecessors, strict=True)
+            _Replayed(_annotated(session, graph.user, ranks), len(before), len(session.jobs))
+            for session, before in zip(graph.sessions, graph.predecessors, strict=True)
         ]
-        for replay, predecessors in zip(replayed, graph.predecessors, strict=True):
-            for job in replay.session.jobs:
+        for index, predecessors in enumerate(graph.predecessors):
+            replay = replayed[index]
+            for _, _, job in replay.jobs:
                 self._session_of[job.id] = replay
-            for index, think_time in predecessors:
-                replayed[index].successors.append((replay, think_time))
+            for place, think_time in predecessors:
+                replayed[place].successors.append((replay, think_time))
             if not predecessors:  # think time after the root is the recorded first submission
-                replay.start = replay.session.start
+                replay.start = graph.sessions[index].start
                 self._plan(replay, 0)
 
     def next_submission(self) -> float:
@@ -112,15 +109,15 @@ class ThinkTimeFeedback:
         due = self._due
         jobs = []
         while due and due[0][0] <= now:
-            _, _, at, replay = heappop(due)
-            jobs.append(replay.session.jobs[at])
-            if at + 1 < len(replay.ranks):
-                self._plan(replay, at + 1)
+            _, _, job, replay, following = heappop(due)
+            jobs.append(job)
+            if following < len(replay.jobs):
+                self._plan(replay, following)
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Free the sessions that waited for the last job of a session."""
-        replay = self._session_of.pop(job.id)
+        replay = self._session_of.pop(job.submitted.id)
         replay.unfinished -= 1
         if replay.unfinished:
             return
@@ -131,12 +128,19 @@ class ThinkTimeFeedback:
                 self._plan(successor, 0)
 
     def _plan(self, replay: _Replayed, at: int) -> None:
-        session = replay.session
-        offset = session.jobs[at].submit_time - session.start
-        heappush(self._due, (replay.start + offset, replay.ranks[at], at, replay))
+        offset, rank, job = replay.jobs[at]
+        heappush(self._due, (replay.start + offset, rank, job, replay, at + 1))
 
 
-def _annotated(session: Session, user: str) -> Session:
-    """Return a copy whose jobs carry the columns of the results: session, recorded submission."""
-    jobs = [as_submitted(job, user, {"session": session.id}, 0.0) for job in session.jobs]
-    return msgspec.structs.replace(session, jobs=jobs)
+def _annotated(
+    session: Session, user: str, ranks: dict[str, int]
+) -> list[tuple[float, int, WorkloadJob]]:
+    """Return the jobs of a session as :class:`_Replayed` has them.
+
+    They carry the columns of the results: session, recorded submission.
+    """
+    notes = {"session": session.id}
+    return [
+        (job.submit_time - session.start, ranks[job.id], as_submitted(job, user, notes, 0.0))
+        for job in session.jobs
+    ]

@@ -203,7 +203,7 @@ def as_submitted(
     if names is not None:
         extra["original_job"] = name
         name = names()
-    original = job.submit_time + shift
+    extra[ORIGINAL_SUBMISSION] = original = job.submit_time + shift
     return msgspec.structs.replace(
         job, id=name, user=user, original_submission_time=original, extra=extra
     )
