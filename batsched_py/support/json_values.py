@@ -31,7 +31,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     """Tell whether a value is a number that a float can hold: JSON has integers of any size."""
     if isinstance(value, float):
         return isfinite(value)
-    return is_integer(value) and abs(value) < _TOO_LARGE
+    return is_integer(value) and -_TOO_LARGE < value < _TOO_LARGE
 
 
 def shown(value: Any) -> str:
