@@ -61,7 +61,7 @@ def test_lowest_takes_the_smallest(members: set[int], data: st.DataObject) -> No
 
 @given(sets, st.lists(st.tuples(st.sampled_from(["take", "give back", "lowest"]), sets)))
 @pytest.mark.parametrize(
-    ("kind", "few"), [(ProcessorPool, 0), (ProcessorPool, processor_pool._FEW), (BitPool, 0)]
+    ("kind", "few"), [(ProcessorPool, 1), (ProcessorPool, processor_pool._FEW), (BitPool, 0)]
 )
 def test_a_pool_as_a_set(
     kind: type[ProcessorPool], few: int, free: set[int], steps: list[tuple[str, set[int]]]
