@@ -65,16 +65,33 @@ def _fits_first(times: Floats, free: Integers, nb: int, size: int, duration: flo
 
 
 @_compiled
+def _insert(times: Floats, free: Integers, nb: int, at: int, time: float) -> int:
+    """Divide segment ``at - 1`` at ``time``, and return the number of segments."""
+    for segment in range(nb, at, -1):
+        times[segment] = times[segment - 1]
+        free[segment] = free[segment - 1]
+    times[at], free[at] = time, free[at - 1]
+    return nb + 1
+
+
+@_compiled
 def _take(
-    times: Floats, free: Integers, nb: int, at: int, behind: int, end: float, size: int
+    times: Floats,
+    free: Integers,
+    nb: int,
+    start: float,
+    at: int,
+    end: float,
+    behind: int,
+    size: int,
 ) -> int:
-    """Subtract ``size`` from segment ``at`` until ``end``, and return the number of segments."""
+    """Subtract ``size`` in ``[start, end)``; return the number of segments."""
     if end < inf and (behind == nb or times[behind] > end):
-        for segment in range(nb, behind, -1):
-            times[segment] = times[segment - 1]
-            free[segment] = free[segment - 1]
-        times[behind], free[behind] = end, free[behind - 1]
-        nb += 1
+        nb = _insert(times, free, nb, behind, end)
+    if times[at] < start:
+        at += 1
+        behind += 1
+        nb = _insert(times, free, nb, at, start)
     for segment in range(at, behind):
         free[segment] -= size
     return nb
@@ -143,5 +160,33 @@ def place_all(
             start,
         )
         if start < inf and duration > 0:
-            nb = _take(times, free, nb, at, behind, start + duration, size)
+            nb = _take(times, free, nb, start, at, start + duration, behind, size)
     return starts
+
+
+@_compiled
+def replace_all(
+    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, starts: Floats
+) -> tuple[Floats, Integers, Floats]:
+    """Take each job back and place it anew; see ``Timeline.replace_all``.
+
+    Arguments are those of :func:`place_all`, and the ``starts`` so far, none before the
+    beginning. Returns the new timeline's ``times`` and ``free``, and the new starts.
+    """
+    nb, nb_jobs = len(beginnings), len(sizes)
+    times, free = np.empty(nb + 3 * nb_jobs + 1), np.empty(nb + 3 * nb_jobs + 1, np.int64)
+    times[:nb], free[:nb] = beginnings, numbers
+    new_starts = np.empty(nb_jobs)
+    for job in range(nb_jobs):
+        start, size, duration = starts[job], sizes[job], durations[job]
+        end = start + duration
+        if start < end:
+            at = np.searchsorted(times[:nb], start, side="right") - 1
+            behind = np.searchsorted(times[:nb], end)
+            nb = _take(times, free, nb, start, at, end, behind, -size)
+        at, behind = _fit(times, free, nb, 0, size, duration)
+        start = times[at] if at < nb else inf
+        new_starts[job] = start
+        if start < inf and duration > 0:
+            nb = _take(times, free, nb, start, at, start + duration, behind, size)
+    return times[:nb].copy(), free[:nb].copy(), new_starts

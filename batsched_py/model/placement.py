@@ -7,8 +7,8 @@ cannot be imported, or fails, Python places the jobs; the starts are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from batsched_py.model.queue.job_arrays import Floats
 
+    Integers = NDArray[np.int64]
+
 IMPORT_PAYS = 100_000
 """So many jobs are placed before numba is imported: by Python, some microseconds each."""
 
@@ -28,44 +30,56 @@ class Placement:
 
     def __init__(self) -> None:
         self._placed = 0
-        self._compiled: Callable[..., Any] | None = None
+        self._compiled: ModuleType | None = None
 
-    def __call__(
-        self,
-        line: Timeline,
-        sizes: NDArray[np.int64],
-        durations: Floats,
-        *,
-        now_only: bool = False,
+    def place_all(
+        self, line: Timeline, sizes: Integers, durations: Floats, *, now_only: bool = False
     ) -> Floats:
         """Return what :meth:`Timeline.place_all` would; ``line`` stays as it is."""
+        if self._compiled is not None:
+            starts: Floats = self._compiled.place_all(*_arrays(line), sizes, durations, now_only)
+            return starts
+        jobs = sizes.tolist(), durations.tolist()
+        return np.array(self._counted(line.copy().place_all(*jobs, now_only=now_only)), np.float64)
+
+    def replace_all(
+        self, line: Timeline, sizes: list[int], durations: list[float], starts: list[float]
+    ) -> list[float]:
+        """Do what :meth:`Timeline.replace_all` does."""
         if self._compiled is None:
-            lists = sizes.tolist(), durations.tolist()
-            placed = line.copy().place_all(*lists, now_only=now_only)
-            self._count(len(placed))
-            return np.array(placed, np.float64)
-        times, free = np.array(line.times, np.float64), np.array(line.free, np.int64)
-        starts: Floats = self._compiled(times, free, sizes, durations, now_only)
+            return self._counted(line.replace_all(sizes, durations, starts))
+        jobs = np.array(sizes, np.int64), np.array(durations, np.float64)
+        times, free, new_starts = self._compiled.replace_all(
+            *_arrays(line), *jobs, np.array(starts, np.float64)
+        )
+        line.times, line.free = times.tolist(), free.tolist()
+        moved: list[float] = new_starts.tolist()
+        return moved
+
+    def _counted(self, starts: list[float]) -> list[float]:
+        if self._placed <= IMPORT_PAYS:
+            self._placed += len(starts)
+            if self._placed > IMPORT_PAYS:
+                self._compiled = _compiled_module()
         return starts
 
-    def _count(self, nb: int) -> None:
-        if self._placed <= IMPORT_PAYS:
-            self._placed += nb
-            if self._placed > IMPORT_PAYS:
-                self._compiled = _compiled_kernel()
+
+def _arrays(line: Timeline) -> tuple[Floats, Integers]:
+    return np.array(line.times, np.float64), np.array(line.free, np.int64)
 
 
-def _compiled_kernel() -> Callable[..., Any] | None:
-    """Return the compiled function, None without numba, or with one that does not work."""
+def _compiled_module() -> ModuleType | None:
+    """Return the compiled functions, None without numba, or with one that does not work."""
     try:
-        from batsched_py.model.compiled_timeline import place_all
+        from batsched_py.model import compiled_timeline
 
         nothing = np.zeros(1)
-        place_all(nothing, nothing.astype(np.int64), nothing.astype(np.int64), nothing, False)
+        no_size = nothing.astype(np.int64)
+        compiled_timeline.place_all(nothing, no_size, no_size, nothing, False)
     except Exception:  # numba fails in ways of its own: with this numpy, this processor, ...
         return None
-    return place_all
+    return compiled_timeline
 
 
-place_all = Placement()
+placement = Placement()
 """The way that all policies of a process share."""

@@ -15,6 +15,8 @@ from typing import Any
 from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.job import Job
 
+MANY = 48
+"""So many jobs are placed together as arrays, see :mod:`batsched_py.model.placement`."""
 NB_CLASSES = 16
 """Into how many classes sizes and durations are divided to bound starts from below."""
 BOUNDS_PAY = 200
@@ -175,6 +177,17 @@ class Timeline:
             if job == last:
                 break
         return starts
+
+    def replace_all(
+        self, sizes: Sequence[int], durations: Sequence[float], starts: Sequence[float]
+    ) -> list[float]:
+        """Take the jobs back that begin at ``starts``, one after another, and place each anew as
+        early as possible; return the new starts."""
+        new_starts = []
+        for size, duration, start in zip(sizes, durations, starts, strict=True):
+            self.release(start, start + duration, size)
+            new_starts.append(self.place(size, duration))
+        return new_starts
 
     def _fits_first(self, size: int, duration: float) -> bool:
         """Tell whether the earliest start is the beginning."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import inf
 
 from batsched_py.model.decisions import CallMeLater, Decision, Start
@@ -10,7 +11,7 @@ from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import fixed_key
-from batsched_py.model.timeline import Timeline, check_estimate
+from batsched_py.model.timeline import MANY, Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason
 
 LATE = 1e-3
@@ -34,7 +35,7 @@ class Conservative:
     def __init__(self, *, order: str = "fcfs") -> None:
         self._key = fixed_key(order)
         self._line = Timeline(0, 0.0)
-        self._starts: dict[int, float] = {}  # reservation by the job's number
+        self._starts: dict[Job, float] = {}  # reservations
         self._running: list[Job] = []
         self._broken = True  # no promise holds before the first pass
         self._seen = 0
@@ -49,10 +50,10 @@ class Conservative:
             if ended:
                 self._compress(now, queue)
             self._reserve_for_new_jobs(queue)
-        for job in list(queue.ranked(self._key)):
-            start = self._starts[job.number]
-            if start <= now and job.size <= machine.free:  # else an end of this instant is to come
-                del self._starts[job.number]
+        due = [job for job, start in self._starts.items() if start <= now]
+        for job in sorted(due, key=lambda job: (self._key(job), job.number)):
+            if job.state is JobState.WAITING and job.size <= machine.free:
+                start = self._starts.pop(job)
                 self._running.append(job)
                 yield Start(job)
                 if start < now:  # Batsim's clock has six decimals
@@ -88,22 +89,29 @@ class Conservative:
         self._reserve_for_new_jobs(queue)
 
     def _compress(self, now: float, queue: WaitingQueue) -> None:
-        line = self._line
-        for job in queue.ranked(self._key):
-            start = self._starts.get(job.number)
-            if start is not None and start > now:
-                line.release(start, start + job.estimate, job.size)
-                self._starts[job.number] = line.place(job.size, job.estimate)
+        starts = self._starts
+        jobs = [job for job in queue.ranked(self._key) if starts.get(job, now) > now]
+        replace_all = self._line.replace_all
+        if len(jobs) >= MANY:
+            from batsched_py.model.placement import placement
+
+            replace_all = partial(placement.replace_all, self._line)
+        new_starts = replace_all(
+            [job.size for job in jobs],
+            [job.estimate for job in jobs],
+            [starts[job] for job in jobs],
+        )
+        starts.update(zip(jobs, new_starts, strict=True))
 
     def _reserve_for_new_jobs(self, queue: WaitingQueue) -> None:
         for job in queue.since(self._seen):
             self._seen = job.number + 1
             check_estimate(job, "reservations need")
-            self._starts[job.number] = self._line.place(job.size, job.estimate)
+            self._starts[job] = self._line.place(job.size, job.estimate)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
-        start = self._starts[job.number]
+        start = self._starts[job]
         place = 1 + sum(other < start for other in self._starts.values())
         return WaitingReason(
             "plan", place, until=start, free=machine.free, note="its own reservation"

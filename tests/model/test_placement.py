@@ -14,9 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import batsched_py.model
 from batsched_py.model import placement, timeline
 from batsched_py.model.placement import Placement
 from batsched_py.model.timeline import Timeline
+from batsched_py.schedulers import conservative
+from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.dynp.bounds import DynpBounds
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.planning import planner
@@ -50,16 +53,16 @@ def one_by_one(line: Timeline, sizes: list[int], durations: list[float]) -> list
 
 def way(kind: str) -> Placement:
     """Return a new one that places as the parameter of a test says."""
-    place_all = Placement()
+    made = Placement()
     if kind == COMPILED:
         pytest.importorskip("numba", reason="the extra fast is not installed")
-        place_all._compiled = placement._compiled_kernel()
-        assert place_all._compiled is not None
-    return place_all
+        made._compiled = placement._compiled_module()
+        assert made._compiled is not None
+    return made
 
 
 def check(kind: str, base: list[tuple[float, int]], jobs: list[tuple[int, float]]) -> None:
-    place_all = way(kind)
+    made = way(kind)
     line = line_of(base)
     before = line.copy()
     sizes, durations = [size for size, _ in jobs], [duration for _, duration in jobs]
@@ -67,8 +70,8 @@ def check(kind: str, base: list[tuple[float, int]], jobs: list[tuple[int, float]
     arrays = np.array(sizes, np.int64), np.array(durations, np.float64)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline, "BOUNDS_PAY", 0)
-        assert place_all(line, *arrays).tolist() == expected
-        starting = place_all(line, *arrays, now_only=True).tolist()
+        assert made.place_all(line, *arrays).tolist() == expected
+        starting = made.place_all(line, *arrays, now_only=True).tolist()
     begin = line.times[0]
     assert starting == expected[: len(starting)]
     assert begin not in expected[len(starting) :]
@@ -81,6 +84,26 @@ def test_starts_are_those_of_one_by_one(
     kind: str, base: list[tuple[float, int]], jobs: list[tuple[int, float]]
 ) -> None:
     check(kind, base, jobs)
+
+
+@given(bases, jobs)
+def test_jobs_are_replaced_as_one_by_one(
+    base: list[tuple[float, int]], jobs: list[tuple[int, float]]
+) -> None:
+    """Some jobs were given back before, so that others can move."""
+    one, other = line_of(base), line_of(base)
+    sizes, durations = [size for size, _ in jobs], [duration for _, duration in jobs]
+    starts = one.place_all(sizes, durations)
+    other.place_all(sizes, durations)
+    for line in (one, other):
+        for size, duration, start in zip(sizes[::3], durations[::3], starts[::3], strict=True):
+            line.release(start, start + duration, size)
+    left = [
+        [value for at, value in enumerate(values) if at % 3]
+        for values in (sizes, durations, starts)
+    ]
+    assert way(COMPILED).replace_all(one, *left) == other.replace_all(*left)
+    assert (one.times, one.free) == (other.times, other.free)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,9 +125,9 @@ def test_a_plan_may_end_at_the_last_job_that_starts_now(kind: str) -> None:
     jobs = [(8, 5.0), (2, 10.0), (2, 11.0), (2, 5.0), (1, 1.0), (8, 1.0)]
     line = line_of([(0.0, 4), (10.0, 8)])
     sizes, durations = np.array([size for size, _ in jobs]), np.array([time for _, time in jobs])
-    place_all = way(kind)
-    assert place_all(line, sizes, durations).tolist() == [10, 0, 15, 0, 5, 26]
-    assert place_all(line, sizes, durations, now_only=True).tolist() == [10, 0, 15, 0]
+    made = way(kind)
+    assert made.place_all(line, sizes, durations).tolist() == [10, 0, 15, 0, 5, 26]
+    assert made.place_all(line, sizes, durations, now_only=True).tolist() == [10, 0, 15, 0]
 
 
 POLICIES: dict[str, Callable[[], Any]] = {
@@ -115,6 +138,8 @@ POLICIES: dict[str, Callable[[], Any]] = {
     "slowdowns": lambda: Dynp(metric="SLD", within=1.0, first_jobs=9),
     "one list": lambda: Dynp(legacy_fcfs_list_order=True, when="half"),
     "bounds": lambda: DynpBounds(lower=20, upper=25),
+    "conservative": Conservative,
+    "conservative, sjf": lambda: Conservative(order="sjf"),
     "limits": lambda: Dynp(limits=[{"max_size": 6, "to": "00:10"}]),
     "no backfilling": lambda: Planning(backfilling=False),
 }
@@ -139,10 +164,11 @@ def test_simulations_are_the_same(policy: str, kind: str, monkeypatch: pytest.Mo
         pytest.importorskip("numba", reason="the extra fast is not installed")
     monkeypatch.setattr(timeline, "BOUNDS_PAY", 0)
     monkeypatch.setattr(planner, "MANY", 2)
+    monkeypatch.setattr(conservative, "MANY", 2)
     monkeypatch.setattr(placement, "IMPORT_PAYS", 100 if kind == COMPILED else inf)
-    monkeypatch.setattr(placement, "place_all", way := Placement())
+    monkeypatch.setattr(placement, "placement", chosen := Placement())
     assert outputs(run(many_jobs(5), POLICIES[policy]())) == expected
-    assert (way._compiled is not None) == (
+    assert (chosen._compiled is not None) == (
         kind == COMPILED and policy not in ("limits", "no backfilling")
     )
 
@@ -163,12 +189,15 @@ def test_without_a_numba_that_works_python_places(
 
     monkeypatch.setitem(sys.modules, "numba", Broken() if error is not ImportError else None)
     monkeypatch.delitem(sys.modules, "batsched_py.model.compiled_timeline", raising=False)
+    monkeypatch.delattr(batsched_py.model, "compiled_timeline", raising=False)
     monkeypatch.setattr(placement, "IMPORT_PAYS", 0)
-    place_all = Placement()
+    made = Placement()
     for _ in range(3):
-        starts = place_all(line_of([(0.0, 4), (10.0, 8)]), np.array([8, 2]), np.array([5.0, 10.0]))
+        starts = made.place_all(
+            line_of([(0.0, 4), (10.0, 8)]), np.array([8, 2]), np.array([5.0, 10.0])
+        )
         assert starts.tolist() == [10, 0]
-    assert place_all._compiled is None
+    assert made._compiled is None
 
 
 def test_few_jobs_need_no_numba() -> None:

@@ -11,7 +11,7 @@ from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import Key, WaitingQueue
-from batsched_py.model.timeline import Timeline, check_estimate
+from batsched_py.model.timeline import MANY, Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.schedulers.planning.advance_reservations import (
     AdvanceReservations,
@@ -23,9 +23,6 @@ from batsched_py.support.option_values import boolean, one_of
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.job_arrays import JobRows
-
-MANY = 48
-"""So many waiting jobs are planned as arrays."""
 
 
 class Planner:
@@ -117,10 +114,10 @@ class Planner:
 
             jobs = JobRows.of(jobs)
         if not isinstance(jobs, list):
-            from batsched_py.model.placement import place_all
+            from batsched_py.model.placement import placement
 
             now_only = now_only and self._decides_now_only(line, jobs.estimate.sum())
-            place = partial(place_all, line, jobs.size, jobs.estimate)
+            place = partial(placement.place_all, line, jobs.size, jobs.estimate)
             return PlanOfRows(jobs, place(now_only=now_only), place if now_only else None)
         if not self._all_alike:
             return Plan(jobs, self._place_one_by_one(line.copy(), jobs))
