@@ -24,7 +24,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--check", action="store_true", help="fail if a row became slower")
     parser.add_argument("--keep", metavar="FILE", type=Path, help="add the run to this history")
     parser.add_argument("--version", help="what the measured version is called (default: commit)")
-    parser.add_argument("--page", type=Path, help="put the table of the history into this page")
+    parser.add_argument("--page", type=Path, help="put the table into this page")
+    parser.add_argument(
+        "--table", action="store_true", help="measure nothing: the table of the history"
+    )
+    parser.add_argument("--where", action="store_true", help="say where a job's microseconds go")
     parser.add_argument("--figures", type=Path, help="draw how it grows, into this folder")
     return parser.parse_args()
 
@@ -53,6 +57,14 @@ def measured(rows: list[Row], bench: Bench) -> dict[str, Measured]:
     return found
 
 
+def tell(name: str, table: str, page: Path | None) -> None:
+    """Put a table into a page, or print it."""
+    if page is None:
+        print(table)
+    else:
+        history.put_into(page, name, table)
+
+
 def main() -> int:
     asked = arguments()
     if asked.list:
@@ -65,6 +77,14 @@ def main() -> int:
 
             scaling.draw(bench, asked.figures)
             return 0
+        if asked.table:
+            tell(history.TABLE, history.table(history.entries(), bench.log.name), asked.page)
+            return 0
+        if asked.where:
+            import where
+
+            tell("where a job's microseconds go", where.where(bench), asked.page)
+            return 0
         print(f"on {bench.log.name}, {bench.yardstick:.2f} us a job in the floor's loop")
         found = measured(chosen(asked.rows), bench)
     runs = history.entries(asked.keep or history.FILE)
@@ -75,7 +95,7 @@ def main() -> int:
         history.add(run, asked.keep)
         runs.append(run)
     if asked.page:
-        history.put_into(asked.page, history.table(runs, bench.log.name))
+        tell(history.TABLE, history.table(runs, bench.log.name), asked.page)
     return 1 if asked.check and became_slower else 0
 
 

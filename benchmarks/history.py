@@ -18,7 +18,8 @@ import batsched_py
 from batsched_py.support.file_readers import parse_json
 
 FILE = Path(__file__).with_name("history.jsonl")
-BEGIN, END = "<!-- the table of benchmarks -->\n", "<!-- end of the table -->\n"
+TABLE = "the table of benchmarks"
+"""The name of what a page has of the history, between two comments."""
 CERTAIN = 0.05
 """Part of a ratio by which two runs differ anyway."""
 
@@ -126,10 +127,11 @@ def shown(measured: Measured) -> str:
     return f"{measured.ratio:.2f}" + (f" ({measured.note})" if measured.note else "")
 
 
-def put_into(page: Path, text: str) -> None:
-    """Put the table into a page, between its marks."""
-    before, begin, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"{page}: expected {BEGIN.strip()} and {END.strip()}")
-    page.write_text(before + begin + text + end + after)
+def put_into(page: Path, name: str, text: str) -> None:
+    """Put a table into a page, between the comments of its name."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+    before, _, rest = page.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{page}: expected the lines {begin.strip()} and {end.strip()}")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}")

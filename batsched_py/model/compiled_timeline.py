@@ -14,8 +14,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.model.timeline import NB_CLASSES
-
+NB_CLASSES = 32
+"""Into how many classes sizes and durations are divided: see ``timeline.LatestStarts``."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.timeline import Timeline
+from batsched_py.support.processor_bits import pool_of
 from batsched_py.support.processor_pool import ProcessorPool
 from batsched_py.support.processor_sets import (
     NO_PROCESSORS,
@@ -47,7 +48,7 @@ class Site:
         self.speed = speed
         """Of its processors, as a multiple of those that run times and estimates are for."""
         self._all = processors
-        self._pool = ProcessorPool(processors)
+        self._pool = pool_of(processors)
         """The free processors."""
         self.nb_processors = self.free = len(processors)
         """Number of free processors."""
@@ -67,7 +68,7 @@ class Site:
         Of the running jobs, in ascending order; seconds, inf where an end is not known. What is
         out of order does not come back.
         """
-        if not self.unavailable:
+        if not self.unavailable.size:
             return self._releases
         return [
             (end, len((job.processors & self._all) - self.unavailable), number, job)
@@ -117,7 +118,7 @@ class Site:
         else:
             self.unavailable |= processors & self._all
         usable = self._all - self.unavailable
-        self._pool = ProcessorPool(usable)
+        self._pool = pool_of(usable)
         for job in self.releases():
             _take(self._pool, job.processors & usable)
         self.free = len(self._pool)

@@ -181,8 +181,8 @@ class Timeline:
     def replace_all(
         self, sizes: Sequence[int], durations: Sequence[float], starts: Sequence[float]
     ) -> list[float]:
-        """Take the jobs back that begin at ``starts``, one after another, and place each anew as
-        early as possible; return the new starts."""
+        """Take the jobs back that begin at ``starts`` (inf: nowhere yet), one after another, and
+        place each anew as early as possible; return the new starts."""
         new_starts = []
         for size, duration, start in zip(sizes, durations, starts, strict=True):
             self.release(start, start + duration, size)

@@ -90,7 +90,18 @@ class Conservative:
 
     def _compress(self, now: float, queue: WaitingQueue) -> None:
         starts = self._starts
-        jobs = [job for job in queue.ranked(self._key) if starts.get(job, now) > now]
+        self._place([job for job in queue.ranked(self._key) if starts.get(job, now) > now])
+
+    def _reserve_for_new_jobs(self, queue: WaitingQueue) -> None:
+        news = queue.since(self._seen)
+        for job in news:
+            self._seen = job.number + 1
+            check_estimate(job, "reservations need")
+        self._place(news)
+
+    def _place(self, jobs: list[Job]) -> None:
+        """Take the jobs' reservations back, where they have any, and make them anew."""
+        starts = self._starts
         replace_all = self._line.replace_all
         if len(jobs) >= MANY:
             from batsched_py.model.placement import placement
@@ -99,15 +110,9 @@ class Conservative:
         new_starts = replace_all(
             [job.size for job in jobs],
             [job.estimate for job in jobs],
-            [starts[job] for job in jobs],
+            [starts.get(job, inf) for job in jobs],
         )
         starts.update(zip(jobs, new_starts, strict=True))
-
-    def _reserve_for_new_jobs(self, queue: WaitingQueue) -> None:
-        for job in queue.since(self._seen):
-            self._seen = job.number + 1
-            check_estimate(job, "reservations need")
-            self._starts[job] = self._line.place(job.size, job.estimate)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""

@@ -216,7 +216,7 @@ class Execution:
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given "
                 f"{alloc.size} processors ({to_text(alloc)!r})"
             )
-        if not alloc:
+        if not alloc.size:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given no processors"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batsched_py.support.processor_pool import ProcessorPool
+from batsched_py.support.processor_bits import pool_of
 from batsched_py.support.processor_sets import ProcessorSet
 
 
@@ -14,7 +14,7 @@ class Machines:
 
     def __init__(self, nb_machines: int) -> None:
         self._all = ProcessorSet.interval(0, nb_machines)
-        self._idle = ProcessorPool(self._all)
+        self._idle = pool_of(self._all)
 
     @property
     def nb_free(self) -> int:

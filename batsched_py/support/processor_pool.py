@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from math import inf
 
 from batsched_py.errors import InvariantError
@@ -10,17 +10,15 @@ from batsched_py.support.processor_sets import (
     NO_PROCESSORS,
     Bounds,
     ProcessorSet,
-    joined,
     lowest,
     nb_members,
     to_text,
     with_bounds,
     within,
-    without,
 )
 
 _FEW = 16
-"""Bounds of a set up to which each interval is changed in place, in a list of whatever length."""
+"""Bounds of a set up to which its intervals are changed one by one."""
 
 
 class ProcessorPool:
@@ -109,9 +107,13 @@ class ProcessorPool:
         return True
 
     def _flip_many(self, intervals: Bounds, odd: int) -> bool:
-        """Do that in time for a copy of all bounds, instead of a move of them for each interval."""
-        new = (without if odd else joined)(self._bounds, intervals)
-        if abs(nb_members(new) - self._size) != nb_members(intervals):
-            return False
-        self._bounds = new
+        """Do that for all at once: what is left are the bounds that only one of the two has."""
+        bounds = self._bounds
+        low, high = bisect_left(bounds, intervals[0]), bisect_right(bounds, intervals[-1])
+        before = bounds[low:high]
+        after = sorted({*before}.symmetric_difference(intervals))
+        change = nb_members(after) - nb_members(before)  # the other way round from an end on
+        if (change if low % 2 == odd else -change) != nb_members(intervals):
+            return False  # some were not here, or not away
+        bounds[low:high] = after
         return True

@@ -11,11 +11,13 @@ import loop_rows
 import process_rows
 import pytest
 import scaling
+import where
 from measuring import Bench, Measured
 
 assert loop_rows  # these make the rows
 assert process_rows
 
+NAME = history.TABLE
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -28,7 +30,7 @@ def benchmarks(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.process
 def test_the_rows_are_measured_kept_and_shown(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("before\n" + history.BEGIN + "old\n" + history.END + "after\n")
+    page.write_text(f"before\n<!-- {NAME} -->\nold\n<!-- end of {NAME} -->\nafter\n")
     kept = tmp_path / "history.jsonl"
     wanted = [
         "floor-loop",
@@ -86,3 +88,10 @@ def test_the_table_has_the_first_version_and_the_last() -> None:
 def test_the_figures_are_drawn(tmp_path: Path) -> None:
     scaling.draw(Bench(tmp_path, quick=True), tmp_path / "figures")
     assert len(list((tmp_path / "figures").glob("*.png"))) == 5
+
+
+def test_where_the_time_goes(tmp_path: Path) -> None:
+    table = where.where(Bench(tmp_path, rounds=2, quick=True)).splitlines()
+    assert any(line.startswith("| `decision_process.py` |") for line in table)
+    parts = [int(line.split("|")[3].strip(" %")) for line in table[2:-1]]
+    assert 90 <= sum(parts) <= 110  # rounded

@@ -208,12 +208,13 @@ def test_the_usual_is_read_as_member_by_member(events: str, decisions: str) -> N
 
 def test_the_usual_is_read_in_one_step() -> None:
     job = m.JobDescription("w!1", 0.5, 2, "p", 10.0, extra={"user": "a:b"})
+    alloc = ProcessorSet.interval(0, 2)
     told = {"timestamp": 1.5, "job_id": "w!1"}
     submitted = m.JobSubmitted(job=job, **told)
-    completed = m.JobCompleted(job_state="SUCCESS", return_code=0, alloc=3, **told)
+    completed = m.JobCompleted(job_state="SUCCESS", return_code=0, alloc=alloc, **told)
     events = m.Message(1.5, [submitted, completed, m.RequestedCall(timestamp=1.5)])
     call = m.CallMeLater(timestamp=1.5, time=2.0)
-    decisions = m.Message(1.5, [m.ExecuteJob(alloc=3, **told), call])
+    decisions = m.Message(1.5, [m.ExecuteJob(alloc=alloc, **told), call])
     read = codec._usual(codec.encode_events(events), codec._UsualEvents, 8)
     assert plain(read) == plain(events)
     read = codec._usual(codec.encode_decisions(decisions), codec._UsualDecisions, 8)

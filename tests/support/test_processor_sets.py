@@ -12,8 +12,10 @@ from procset import ProcSet
 
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.support import processor_pool
+from batsched_py.support.processor_bits import BitPool, pool_of
 from batsched_py.support.processor_pool import ProcessorPool
 from batsched_py.support.processor_sets import (
+    NO_PROCESSORS,
     ProcessorSet,
     from_procset,
     from_text,
@@ -58,10 +60,14 @@ def test_lowest_takes_the_smallest(members: set[int], data: st.DataObject) -> No
 
 
 @given(sets, st.lists(st.tuples(st.sampled_from(["take", "give back", "lowest"]), sets)))
-@pytest.mark.parametrize("few", [0, processor_pool._FEW])
-def test_a_pool_as_a_set(few: int, free: set[int], steps: list[tuple[str, set[int]]]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "few"), [(ProcessorPool, 1), (ProcessorPool, processor_pool._FEW), (BitPool, 0)]
+)
+def test_a_pool_as_a_set(
+    kind: type[ProcessorPool], few: int, free: set[int], steps: list[tuple[str, set[int]]]
+) -> None:
     """All of some processors go and come, or none; intervals one by one, or many at once."""
-    pool = ProcessorPool(ProcessorSet.of(free))
+    pool = kind(ProcessorSet.of(free))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processor_pool, "_FEW", few)
         for what, some in steps:
@@ -119,6 +125,12 @@ def test_intervals_in_any_order(pairs: list[tuple[int, int]]) -> None:
     assert from_text(text) == ProcessorSet.of(
         at for first, more in pairs for at in range(first, first + more + 1)
     )
+
+
+def test_a_large_pool_is_no_number_of_many_digits() -> None:
+    assert type(pool_of(ProcessorSet.interval(0, 100))) is BitPool
+    assert type(pool_of(NO_PROCESSORS)) is BitPool
+    assert type(pool_of(ProcessorSet.interval(100_000, 1))) is ProcessorPool
 
 
 def test_many_intervals_take_no_time() -> None:

@@ -1,0 +1,90 @@
+"""A pool of few processors as the bits of a number: on a small machine that is much faster."""
+
+from __future__ import annotations
+
+from batsched_py.errors import InvariantError
+from batsched_py.support.processor_pool import ProcessorPool
+from batsched_py.support.processor_sets import Bounds, ProcessorSet, to_text, with_bounds
+
+_FEW = 2048
+"""Processors up to which one is taken: beyond, each operation would take time for all of them."""
+
+
+def pool_of(processors: ProcessorSet) -> ProcessorPool:
+    """Return a pool of these, of the kind that is faster for so many."""
+    few = not processors.bounds or processors.bounds[-1] <= _FEW
+    return BitPool(processors) if few else ProcessorPool(processors)
+
+
+class BitPool(ProcessorPool):
+    """A :class:`ProcessorPool` that is a bitmask."""
+
+    __slots__ = ("_bits",)
+
+    def __init__(self, processors: ProcessorSet) -> None:
+        self._bits = _to_bits(processors.bounds)
+        self._size = processors.size
+
+    def snapshot(self) -> ProcessorSet:
+        """Return the processors of now."""
+        return with_bounds(_lowest_bounds(self._bits, self._size))
+
+    def common(self, processors: ProcessorSet) -> ProcessorSet:
+        """Return those of ``processors`` that are here."""
+        common = self._bits & _to_bits(processors.bounds)
+        return with_bounds(_lowest_bounds(common, common.bit_count()))
+
+    def take_lowest(self, count: int) -> ProcessorSet:
+        """Take the ``count`` lowest; raises :class:`InvariantError` if there are not so many."""
+        if not 0 < count <= self._size:
+            raise InvariantError(f"{count} processors are to be taken of {self._size}")
+        bounds = _lowest_bounds(self._bits, count)
+        self._bits &= -1 << bounds[-1]
+        self._size -= count
+        return ProcessorSet(bounds, count)
+
+    def take(self, processors: ProcessorSet) -> bool:
+        """Take these if all of them are here; tell whether."""
+        bits = _to_bits(processors.bounds)
+        if bits & ~self._bits:
+            return False
+        self._bits ^= bits
+        self._size -= processors.size
+        return True
+
+    def give_back(self, processors: ProcessorSet) -> None:
+        """Add these; raises :class:`InvariantError` unless none of them is here."""
+        bits = _to_bits(processors.bounds)
+        if bits & self._bits:
+            raise InvariantError(f"of {to_text(processors)!r} some processors are free already")
+        self._bits ^= bits
+        self._size += processors.size
+
+
+def _to_bits(bounds: Bounds) -> int:
+    if len(bounds) == 2:  # mostly
+        return (1 << bounds[1]) - (1 << bounds[0])
+    bits = 0
+    for bound in bounds:
+        bits ^= -1 << bound
+    return bits
+
+
+def _lowest_bounds(bits: int, count: int) -> tuple[int, ...]:
+    """Return the bounds of the ``count`` lowest bits that are set, of which there are so many."""
+    lowest = bits & -bits
+    run = (lowest << count) - lowest
+    if bits & run == run and count:  # the usual case: they are neighbours
+        first = lowest.bit_length() - 1
+        return (first, first + count)
+    bounds: tuple[int, ...] = ()
+    first = 0
+    while count:
+        gap = (bits & -bits).bit_length() - 1
+        bits >>= gap
+        length = min((~bits & (bits + 1)).bit_length() - 1, count)
+        bits >>= length
+        bounds += (first + gap, first + gap + length)
+        first += gap + length
+        count -= length
+    return bounds
