@@ -185,7 +185,14 @@ class Machine(Site):
                 f"job {job.id} was started with the dilation {dilation} and the transfer "
                 f"{transfer}: expected a number above 0, and seconds of at least 0"
             )
-        taken = self._taken(job, processors, any_number=dilated)
+        if processors is None:
+            if job.size > self.free:
+                raise InvariantError(
+                    f"job {job.id} needs {job.size} processors, {self.free} are free"
+                )
+            taken = self._pool.take_lowest(job.size)
+        else:
+            taken = self._take_chosen(job, processors, any_number=dilated)
         if dilated:
             job.dilation, job.transfer = float(dilation), float(transfer)
             job.expected_end = now + job.lasts(dilation, transfer)
@@ -201,19 +208,13 @@ class Machine(Site):
                 site._note(job, share.size)
         return taken
 
-    def _taken(
-        self, job: Job, processors: ProcessorSet | ProcSet | Iterable[int] | None, any_number: bool
+    def _take_chosen(
+        self, job: Job, processors: ProcessorSet | ProcSet | Iterable[int], any_number: bool
     ) -> ProcessorSet:
-        """Take the processors for ``job`` out of the pool; with ``any_number`` they are its size.
+        """Take the processors that a policy gave; with ``any_number`` they are the job's size.
 
         Raises :class:`InvariantError`.
         """
-        if processors is None:
-            if job.size > self.free:
-                raise InvariantError(
-                    f"job {job.id} needs {job.size} processors, {self.free} are free"
-                )
-            return self._pool.take_lowest(job.size)
         wanted = _processor_set(processors, job)
         if any_number:
             job.size = wanted.size or job.size
