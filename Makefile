@@ -11,7 +11,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long lowest lock fuzz soak real coverage check format benchmarks conformance user-models real-page architecture docs clean
+.PHONY: help campaign test test-long lowest lock fuzz soak real coverage check format bench conformance user-models real-page architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -30,7 +30,7 @@ help:
 	@echo "make real-page   write docs/real.md anew, with the Batsim on PATH"
 	@echo "make architecture draw the picture of docs/architecture.md anew, from the imports"
 	@echo "make docs        write the documentation as a site to build/site"
-	@echo "make benchmarks  measure the speed of simulations"
+	@echo "make bench       measure the speed of everything, as ratios"
 
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
 
@@ -107,12 +107,10 @@ format: $(VENV)/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-benchmarks: $(VENV)/installed
-	$(BIN)/python benchmarks/simulation.py
-	$(BIN)/python benchmarks/messages.py sample
-	$(BIN)/python benchmarks/simulator.py sample
-	$(BIN)/python benchmarks/passes.py
-	$(BIN)/python benchmarks/user_models.py sample
+# BENCH='--quick' takes two minutes; the large logs are found by BATSCHED_LOGS. The version to be
+# remembered is kept by BENCH='--keep benchmarks/history.jsonl --page docs/performance.md'.
+bench: $(VENV)/installed
+	$(BIN)/python benchmarks $(BENCH)
 
 conformance: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.conformance --shared $(SHARED)

@@ -114,7 +114,8 @@ def table(runs: list[Entry], log: str) -> str:
         first = last(row.name, oldest, log)
         now = last(row.name, runs, log)
         most = wanted(row, first)
-        cells = [first and f"{first.ratio:.2f}", now and shown(now), most and f"{most:.2f}"]
+        newer = now if now is not first else None
+        cells = [first and shown(first), newer and shown(newer), most and f"{most:.2f}"]
         if now is not None or first is not None:
             lines.append(f"| `{row.name}` | {row.what} | {' | '.join(c or '' for c in cells)} |")
     return "\n".join(lines) + "\n"

@@ -14,9 +14,9 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
 from batsched_py.explain.replayed_exchange import Turn, beginning, has_six_decimals
 from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, is_named, read_run
+from batsched_py.run.make_process import make_process
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.settings import SETTINGS, ProcessSettings, Settings
-from batsched_py.run.simulate import make_process
 from batsched_py.support import plugins
 from batsched_py.support.budgets import Budgets, parse_budgets
 from batsched_py.support.file_readers import is_file

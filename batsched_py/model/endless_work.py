@@ -91,19 +91,20 @@ class SubmissionWatch:
         Raises :class:`InvariantError` if there is none, and for what is no job, and
         :class:`BudgetError` for too many, taking one more than may be.
         """
+        before = self._nb_jobs
         if now > self._instant:
-            self._instant, self._nb_before = now, self._nb_jobs
-            self._most_now = min(self._nb_jobs + self._most_at_once, self._most)
+            self._instant, self._nb_before = now, before
+            self._most_now = min(before + self._most_at_once, self._most)
         submitted = given(users.jobs_to_submit(now), users, "jobs_to_submit")
         jobs = []
-        for job in islice(submitted, self._most_now - self._nb_jobs + 1):  # it may be endless
+        for job in islice(submitted, self._most_now - before + 1):  # it may be endless
             if not isinstance(job, WorkloadJob):
                 raise no_job(users, job, now)
             jobs.append(job)
         if not jobs:
-            raise not_moved_on(users, now, self._nb_jobs - self._nb_before)
-        self._nb_jobs += len(jobs)
-        if self._nb_jobs > self._most_now:
+            raise not_moved_on(users, now, before - self._nb_before)
+        self._nb_jobs = nb_jobs = before + len(jobs)
+        if nb_jobs > self._most_now:
             raise self._too_many(type(users).__name__, now)
         return jobs
 

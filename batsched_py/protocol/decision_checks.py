@@ -103,8 +103,12 @@ class DecisionChecks:
     def _execute(self, decision: m.ExecuteJob) -> None:
         job = self._waiting(decision.job_id, "EXECUTE_JOB")
         alloc, size = decision.alloc, job.size
-        mappings = (decision.mapping, decision.storage_mapping, decision.additional_io_job)
-        if sum(mapping is not None for mapping in mappings) > 1:
+        nb_mappings = (
+            (decision.mapping is not None)
+            + (decision.storage_mapping is not None)
+            + (decision.additional_io_job is not None)
+        )
+        if nb_mappings > 1:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} has more than one of mapping, "
                 "storage_mapping and additional_io_job: Batsim takes one"
@@ -122,8 +126,9 @@ class DecisionChecks:
                     f"EXECUTE_JOB: the storage {label!r} of job {decision.job_id} was mapped to "
                     f"{storage!r}, expected one of {sorted(self._state.storages)}"
                 )
-        workload = decision.job_id.partition("!")[0]
-        if (workload, job.profile) in self._dynamic_profiles:
+        if self._dynamic_profiles and (
+            (decision.job_id.partition("!")[0], job.profile) in self._dynamic_profiles
+        ):
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} has the composed profile {job.profile!r}, "
                 "which was registered dynamically: Batsim 4.2.0 crashes on it"

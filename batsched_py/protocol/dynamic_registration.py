@@ -44,11 +44,8 @@ class Registration:
 
         Static ones stay when they are released: jobs with them may be yet to come.
         """
-        static = self._static.get(workload)
-        if static and (found := static.get(profile)):
-            return found
-        registered = self._registered.get(workload)
-        return registered.get(profile) if registered else None
+        static = self._static.get(workload, {}).get(profile)
+        return static or self._registered.get(workload, {}).get(profile)
 
     def message_begins(self) -> None:
         """Reopen registration if an earlier message asked for it."""
@@ -62,7 +59,8 @@ class Registration:
                 f"NOTIFY: type {decision.type!r}, expected registration_finished or "
                 "continue_registration"
             )
-        self._check_enabled(decision.type)
+        if not self.dynamic:
+            raise self._not_open(decision.type)
         if decision.type == "registration_finished":
             self._open, self._reopens, self.finished = False, False, True
         else:
@@ -70,7 +68,8 @@ class Registration:
 
     def add_profile(self, decision: m.RegisterProfile) -> None:
         """Check and carry out REGISTER_PROFILE."""
-        self._check_open("REGISTER_PROFILE")
+        if not self._open:
+            raise self._not_open("REGISTER_PROFILE")
         workload, name = decision.workload_name, decision.profile_name
         if self.content(workload, name) is not None or self._is_released(workload, name):
             raise ProtocolError(
@@ -81,7 +80,8 @@ class Registration:
 
     def check_job(self, decision: m.RegisterJob) -> str:
         """Check REGISTER_JOB, but for whether the id is taken; return the job's workload."""
-        self._check_open("REGISTER_JOB")
+        if not self._open:
+            raise self._not_open("REGISTER_JOB")
         job_id, job = decision.job_id, decision.job
         workload, name = split_id(job_id, "REGISTER_JOB")
         if job.id not in (job_id, name):
@@ -91,18 +91,20 @@ class Registration:
                 f"REGISTER_JOB: job {job_id!r} calls itself {job.id!r}, which contains the name "
                 f"of its workload: write {job_id!r}"
             )
-        released = self._is_released(workload, job.profile)
-        if released or self.content(workload, job.profile) is None:
-            why = "was released with its first job" if released else "does not exist"
-            raise ProtocolError(
-                f"REGISTER_JOB: profile {job.profile!r} of workload {workload!r} {why}"
-            )
+        if job.profile not in self._registered.get(workload, ()):  # else it is not released yet
+            self._check_static(workload, job.profile)
         if job.size < 1 or (job.walltime is not None and job.walltime <= 0):
             raise ProtocolError(
                 f"REGISTER_JOB: job {job_id!r} has res {job.size} and walltime "
                 f"{job.walltime}, expected both above 0 (walltime -1: none)"
             )
         return workload
+
+    def _check_static(self, workload: str, profile: str) -> None:
+        released = self._is_released(workload, profile)
+        if released or self.content(workload, profile) is None:
+            why = "was released with its first job" if released else "does not exist"
+            raise ProtocolError(f"REGISTER_JOB: profile {profile!r} of workload {workload!r} {why}")
 
     @property
     def releases(self) -> bool:
@@ -118,20 +120,15 @@ class Registration:
         self._released.setdefault(workload, UsedNames()).add(profile)
 
     def _is_released(self, workload: str, profile: str) -> bool:
-        released = self._released.get(workload)
-        return released is not None and profile in released
+        return profile in self._released.get(workload, ())
 
-    def _check_enabled(self, doing: str) -> None:
+    def _not_open(self, doing: str) -> ProtocolError:
         if not self.dynamic:
-            raise ProtocolError(f"{doing}: dynamic jobs are not enabled (--enable-dynamic-jobs)")
-
-    def _check_open(self, doing: str) -> None:
-        if not self._open:
-            self._check_enabled(doing)
-            raise ProtocolError(
-                f"{doing}: registration was declared finished; send continue_registration in an "
-                "earlier message"
-            )
+            return ProtocolError(f"{doing}: dynamic jobs are not enabled (--enable-dynamic-jobs)")
+        return ProtocolError(
+            f"{doing}: registration was declared finished; send continue_registration in an "
+            "earlier message"
+        )
 
 
 def split_id(job_id: str, doing: str) -> tuple[str, str]:

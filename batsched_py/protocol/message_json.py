@@ -6,13 +6,13 @@ and for :mod:`batsched_py.protocol.referee`.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.support.file_readers import parse_json
+from batsched_py.support.file_readers import parse_exactly, parse_json
 from batsched_py.support.json_values import is_integer, shown, whole
 from batsched_py.support.processor_sets import (
     MOST_PROCESSORS,
@@ -85,12 +85,16 @@ def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Me
     Unknown events become :class:`UnknownEvent`, unknown members are kept in ``further``. Raises
     :class:`ProtocolError` for what is no message, and for numbers out of range.
     """
-    return _decode(raw, EVENTS, "from Batsim", nb_resources)
+    return _usual(raw, _UsualEvents, nb_resources) or _decode(
+        raw, EVENTS, "from Batsim", nb_resources
+    )
 
 
 def decode_decisions(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
     """Read a scheduler's reply. Raises :class:`ProtocolError`, also for unknown decisions."""
-    return _decode(raw, DECISIONS, "from the scheduler", nb_resources)
+    return _usual(raw, _UsualDecisions, nb_resources) or _decode(
+        raw, DECISIONS, "from the scheduler", nb_resources
+    )
 
 
 def encode_decisions(message: m.Message) -> bytes:
@@ -116,7 +120,10 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
     if fields.get("walltime") == -1:  # Batsim's way to say: none; goes on as it came
         extra["walltime"] = fields.pop("walltime")
     fields["extra"] = extra
-    return _convert(fields, m.JobDescription, f"{where}job {shown(job.get('id'))}")
+    try:
+        return msgspec.convert(fields, m.JobDescription)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"{where}job {shown(job.get('id'))}: {error}") from None
 
 
 def job_to_json(job: m.JobDescription) -> dict[str, Any]:
@@ -145,6 +152,107 @@ def six_decimals_up(time: float) -> float:
     """Round seconds up to what Batsim can say, so that what is due then is due."""
     near = round(time, 6)
     return near if near >= time else round(time + 1e-6, 6)
+
+
+# Reading the usual ---------------------------------------------------------------------------
+#
+# Most messages hold nothing but these events and decisions, in exactly these forms, which are read
+# in one step; all others are read member by member, below. There are no defaults: what is read is
+# what was written.
+
+
+class _Form(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A form of JSON objects."""
+
+
+class _EventForm(_Form, tag_field="type"):
+    timestamp: m.Seconds
+
+
+class _Submission(_Form):
+    job_id: str
+    job: dict[str, Any]
+
+
+class _Completion(_Form):
+    job_id: str
+    job_state: str
+    return_code: int
+    alloc: str
+
+
+class _Execution(_Form):
+    job_id: str
+    alloc: str
+
+
+class _Call(_Form):
+    timestamp: m.Seconds
+
+
+class _UsualSubmitted(_EventForm, tag=m.JobSubmitted.tag):
+    data: _Submission
+
+
+class _UsualCompleted(_EventForm, tag=m.JobCompleted.tag):
+    data: _Completion
+
+
+class _UsualCalled(_EventForm, tag=m.RequestedCall.tag):
+    data: _Form
+
+
+class _UsualExecute(_EventForm, tag=m.ExecuteJob.tag):
+    data: _Execution
+
+
+class _UsualCallMeLater(_EventForm, tag=m.CallMeLater.tag):
+    data: _Call
+
+
+class _UsualEvents(_Form):
+    now: m.Seconds
+    events: list[_UsualSubmitted | _UsualCompleted | _UsualCalled]
+
+
+class _UsualDecisions(_Form):
+    now: m.Seconds
+    events: list[_UsualExecute | _UsualCallMeLater]
+
+
+def _usual(
+    raw: bytes | str, form: type[_UsualEvents | _UsualDecisions], nb_resources: int
+) -> m.Message | None:
+    """Read a message that has the form, None if it has not or anything is wrong with it."""
+    message: _UsualEvents | _UsualDecisions | None = parse_exactly(raw, form)
+    if message is None or len(message.events) > MOST_EVENTS:
+        return None
+    try:
+        return m.Message(
+            message.now, [_usual_event(event, nb_resources) for event in message.events]
+        )
+    except ProtocolError:
+        return None
+
+
+def _usual_event(event: Any, nb_resources: int) -> m.Event:
+    kind, time, data = type(event), event.timestamp, event.data
+    if kind is _UsualSubmitted:
+        return m.JobSubmitted(timestamp=time, job_id=data.job_id, job=job_from_json(data.job))
+    if kind is _UsualCompleted:
+        return m.JobCompleted(
+            timestamp=time,
+            job_id=data.job_id,
+            job_state=data.job_state,
+            return_code=data.return_code,
+            alloc=from_text(data.alloc, nb_resources),
+        )
+    if kind is _UsualExecute:
+        alloc = from_text(data.alloc, nb_resources)
+        return m.ExecuteJob(timestamp=time, job_id=data.job_id, alloc=alloc)
+    if kind is _UsualCallMeLater:
+        return m.CallMeLater(timestamp=time, time=data.timestamp)
+    return m.RequestedCall(timestamp=time)
 
 
 # Reading -------------------------------------------------------------------------------------
@@ -203,7 +311,11 @@ def _event(event: Any, kinds: dict[str, type[m.Event]], source: str, nb_resource
         raise ProtocolError(f"{where}: data is {shown(data)}, expected an object")
     fields = _fields(kind, dict(data), where, nb_resources)
     fields["timestamp"] = timestamp
-    read = _convert(fields, kind, where)
+    try:
+        read = msgspec.convert(fields, kind)
+    except msgspec.ValidationError as error:
+        reason = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
+        raise ProtocolError(f"{where}: {reason}") from None
     if kind is m.SimulationBegins:
         _check_resources(read, where)  # type: ignore[arg-type]
     return read
@@ -271,17 +383,6 @@ def _time(content: dict[str, Any], name: str, where: str) -> float:
     raise ProtocolError(
         f"{where}: {name} is {shown(value)}, expected a number (seconds, at most {m.MOST_SECONDS})"
     )
-
-
-_T = TypeVar("_T")
-
-
-def _convert(fields: dict[str, Any], kind: type[_T], what: str) -> _T:
-    try:
-        return msgspec.convert(fields, kind)
-    except msgspec.ValidationError as error:
-        reason = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
-        raise ProtocolError(f"{what}: {reason}") from None
 
 
 # Writing -------------------------------------------------------------------------------------

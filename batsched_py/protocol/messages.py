@@ -224,7 +224,7 @@ class KillJob(Event, kw_only=True):
     job_ids: list[str]
 
 
-class CallMeLater(Event, kw_only=True):
+class CallMeLater(Event, kw_only=True, gc=False):
     """Ask for a REQUESTED_CALL at ``time``, strictly later than now (wire name: timestamp)."""
 
     tag = "CALL_ME_LATER"
@@ -239,7 +239,7 @@ class SetJobMetadata(Event, kw_only=True):
     metadata: str
 
 
-class RegisterProfile(Event, kw_only=True, eq=False):
+class RegisterProfile(Event, kw_only=True, eq=False, gc=False):
     """Add a profile to a workload, which is created if need be."""
 
     tag = "REGISTER_PROFILE"

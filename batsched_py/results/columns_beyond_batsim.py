@@ -24,6 +24,7 @@ from batsched_py.results.job_table import (
     Column,
     Mask,
 )
+from batsched_py.simulator.ended_jobs import DescribedJobs
 from batsched_py.support.csv_fields import csv_line, csv_lines, fields, six_decimals
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.temporary_rows import Spool
@@ -33,60 +34,60 @@ _BATCH = 1 << 14
 _OF_USERS = (f"{DYNAMIC}!", placed_id(f"{DYNAMIC}!"))
 
 
-def columns(jobs: Sequence[m.JobDescription], further: Sequence[str] = ()) -> list[list[str]]:
+def columns(jobs: DescribedJobs, further: Sequence[str] = ()) -> list[list[str]]:
     """Return the texts of :data:`ADDED_COLUMNS` and of some of :data:`FURTHER_COLUMNS`."""
     original = original_submissions(jobs)
-    submit = np.array([job.submit_time for job in jobs], dtype=np.float64)
     return [
         users(jobs),
         _texts("session", jobs),
         six_decimals(original),
-        six_decimals(submit - original),
+        six_decimals(np.array(jobs.submit_time, dtype=np.float64) - original),
         *(_texts(name, jobs) for name in further),
     ]
 
 
-def users(jobs: Sequence[m.JobDescription]) -> list[str]:
+def users(jobs: DescribedJobs) -> list[str]:
     """Return the user of each job, ``""`` if unknown: none is said, or null."""
-    return [job.user or "" for job in jobs]
+    return [user or "" for user in jobs.user]
 
 
-def carried(jobs: Sequence[m.JobDescription]) -> set[str]:
+def carried(jobs: DescribedJobs) -> set[str]:
     """Return those of :data:`FURTHER_COLUMNS` that any of the jobs carries."""
-    said = set().union(*(job.extra for job in jobs if job.extra))
-    if any(job.estimate is not None for job in jobs):
+    said = set().union(*filter(None, jobs.extra))
+    if any(estimate is not None for estimate in jobs.estimate):
         said.add("estimate")
     return {name for name in FURTHER_COLUMNS if name in said and any(_texts(name, jobs))}
 
 
-def rare(jobs: Sequence[m.JobDescription]) -> Mask:
+def rare(jobs: DescribedJobs) -> Mask:
     """Return which jobs are of rare behaviour, which is not measured; shape (n,)."""
-    marks = [bool(job.extra) and job.extra.get("behaviour") == RARE for job in jobs]
+    marks = [bool(extra) and extra.get("behaviour") == RARE for extra in jobs.extra]
     return np.array(marks, dtype=np.bool_)
 
 
-def original_submissions(jobs: Sequence[m.JobDescription]) -> Column:
+def original_submissions(jobs: DescribedJobs) -> Column:
     """Return the recorded submission times (seconds), nan if nothing was recorded; shape (n,).
 
     A job of a workload came when it was recorded. One that users submitted says so itself.
     """
-    return np.array([_original_submission(job) for job in jobs], dtype=np.float64)
+    times = [
+        nan if job_id.startswith(_OF_USERS) else submit
+        for job_id, submit in zip(jobs.id, jobs.submit_time, strict=True)
+    ]
+    for at, extra in enumerate(jobs.extra):
+        if extra:
+            recorded = extra.get(ORIGINAL_SUBMISSION)
+            if type(recorded) is float or type(recorded) is int:
+                times[at] = recorded
+    return np.array(times, dtype=np.float64)
 
 
-def _original_submission(job: m.JobDescription) -> float:
-    recorded = job.extra.get(ORIGINAL_SUBMISSION)
-    if type(recorded) is float or type(recorded) is int:
-        return recorded
-    return nan if job.id.startswith(_OF_USERS) else job.submit_time
-
-
-def _texts(name: str, jobs: Sequence[m.JobDescription]) -> list[str]:
-    values = [job.extra.get(name) for job in jobs]
+def _texts(name: str, jobs: DescribedJobs) -> list[str]:
+    values = [extra.get(name) if extra else None for extra in jobs.extra]
     if name == "estimate":
-        estimates = [job.estimate for job in jobs]
         values = [
             value if estimate is None else estimate
-            for value, estimate in zip(values, estimates, strict=True)
+            for value, estimate in zip(values, jobs.estimate, strict=True)
         ]
     shown = _seconds if FURTHER_COLUMNS.get(name) == SECONDS else str
     return ["" if value is None else shown(value) for value in values]
@@ -101,7 +102,7 @@ class UsersTable:
 
     def __init__(self) -> None:
         self._seen = UsedNames()
-        self._spool = Spool()
+        self._spool: Spool[list[list[str]]] = Spool()
         self._latest: list[tuple[str, m.JobDescription]] = []
         self._carried: set[str] = set()
 
@@ -126,7 +127,7 @@ class UsersTable:
     def _take_latest(self) -> list[list[str]]:
         """Return the columns of the latest jobs, and forget these."""
         ids = [job_id.partition("!") for job_id, _ in self._latest]
-        jobs = [job for _, job in self._latest]
+        jobs = DescribedJobs.of([job for _, job in self._latest])
         self._carried |= carried(jobs)
         self._latest = []
         names = [name for _, _, name in ids]

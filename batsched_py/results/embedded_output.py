@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from sys import intern
 
 import numpy as np
 
-from batsched_py.protocol.messages import JobDescription
 from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.site_columns import SiteColumns
-from batsched_py.simulator.ended_jobs import EndedJobs, columns_of, each_once
+from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.engine import Outcome
-from batsched_py.simulator.files.output_files import Summary, jobs_lines, schedule_csv
+from batsched_py.simulator.files.output_files import Summary, lines_of, schedule_csv
+from batsched_py.simulator.finished_jobs import IN_MEMORY, columns_of
 from batsched_py.workload.sites import HOME, Sites
 
 
@@ -43,13 +43,23 @@ class EmbeddedOutput:
             names.append(MEASURED)
             marks = iter(measured.tolist())
 
-        def columns(jobs: Sequence[JobDescription]) -> list[list[str]]:
+        def columns(jobs: EndedJobs) -> list[list[str]]:
             texts = columns_beyond_batsim.columns(jobs, further)
             if marks is not None:
                 texts.append([str(int(mark)) for mark in islice(marks, len(jobs))])
             return texts
 
-        return jobs_lines(each_once(self.outcome.jobs), names, columns)
+        return lines_of((some.each_once() for some in self._ended()), names, columns)
+
+    def _ended(self) -> Iterable[EndedJobs]:
+        """Return the jobs, many at a time."""
+        return columns_of(self.outcome.jobs) if self._few is None else self._few
+
+    @cached_property
+    def _few(self) -> list[EndedJobs] | None:
+        """The same, made once, unless they are so many that they should not be kept so."""
+        jobs = self.outcome.jobs
+        return list(columns_of(jobs)) if len(jobs) <= IN_MEMORY else None
 
     @property
     def _columns(self) -> _GrowingColumns:
@@ -64,7 +74,7 @@ class EmbeddedOutput:
         """What one pass over the jobs gives: columns of each once, and sums of all."""
         columns = _GrowingColumns(self._sites)
         sums = Summary(self.outcome.nb_processors)
-        for some in columns_of(self.outcome.jobs):
+        for some in self._ended():
             sums.add(some)
             columns.add(some.each_once())
         return columns, sums
@@ -83,17 +93,17 @@ class _GrowingColumns:
 
     def add(self, some: EndedJobs) -> None:
         """Append the next jobs; users share their names."""
-        descriptions = some.descriptions
-        original = columns_beyond_batsim.original_submissions(descriptions)
-        numbers = (some.submit, some.start, some.finish, some.execution, some.size, original)
+        original = columns_beyond_batsim.original_submissions(some)
+        size = some.nb_processors
+        numbers = (some.submit, some.start, some.finish, some.execution, size, original)
         for column, values in zip(self._numbers, numbers, strict=True):
             column.frombytes(values.tobytes())
-        self._user.extend(map(intern, columns_beyond_batsim.users(descriptions)))
-        self.carried |= columns_beyond_batsim.carried(descriptions)
-        self._rare.extend(columns_beyond_batsim.rare(descriptions).tobytes())
+        self._user.extend(map(intern, columns_beyond_batsim.users(some)))
+        self.carried |= columns_beyond_batsim.carried(some)
+        self._rare.extend(columns_beyond_batsim.rare(some).tobytes())
         if self._sites is not None:
-            for job in some.jobs:
-                self._sites.add(job.description.extra.get(HOME), job.alloc)
+            for extra, alloc in zip(some.extra, some.alloc, strict=True):
+                self._sites.add(extra.get(HOME), alloc)
 
     def table(self, nb_processors: int) -> JobTable:
         """Return all jobs; nothing may be added any more."""

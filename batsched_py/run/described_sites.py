@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from batsched_py.simulator.platform.hosts import sites_of
-from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.workload.sites import Sites, is_platform, parse_sites
 
 
@@ -28,4 +26,7 @@ def described_sites(text: str | None) -> Sites:
 @lru_cache(maxsize=4)
 def _clusters(path: str, changed: int) -> Sites:
     """Return the clusters of a platform file as it was when ``changed``: a run asks repeatedly."""
+    from batsched_py.simulator.platform.hosts import sites_of
+    from batsched_py.simulator.platform.platform_reader import read_platform
+
     return sites_of(read_platform(path))

@@ -21,10 +21,11 @@ from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
+from batsched_py.run.make_process import make_process
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.result import Output, Recording, Result, versions
-from batsched_py.run.settings import EMBEDDED, SETTINGS, ProcessSettings, Run, Settings
+from batsched_py.run.settings import EMBEDDED, SETTINGS, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import (
     Platform,
@@ -389,9 +390,11 @@ def _few_submitted(run: Run, workload: Workload, table: JobTable) -> list[str]:
             raise InputError(text)
         return [text]
     replayed = table.original_submit[~np.isnan(table.original_submit)].round(6)
+    if not 0 < len(replayed) < nb_jobs:
+        return []  # all of it, or made up
     recorded = np.round([job.submit_time for job in workload.jobs], 6)
-    if not 0 < len(replayed) < nb_jobs or not np.isin(replayed, recorded).all():
-        return []  # all of it, or made up, or drawn from the log and moved
+    if not np.isin(replayed, recorded).all():
+        return []  # made up, or drawn from the log and moved
     return [
         f"the users ({run.users}) submitted {len(replayed)} of the {nb_jobs} jobs of "
         f"{workload.name}: unless some were left out on purpose, {left_early} too early"
@@ -421,32 +424,3 @@ def check(run: Run) -> None:
     """Raise :class:`UsageError` for what makes no sense before a file is read."""
     run.check()
     check_backend(run)
-
-
-def make_process(
-    settings: ProcessSettings,
-    workload: Workload | None,
-    *,
-    six_decimals: bool = False,
-    objects: PluginObjects = BY_NAME,
-) -> DecisionProcess:
-    """Return a decision process as ``settings`` say; ``workload`` is what its users replay.
-
-    ``six_decimals`` is for simulators whose times come with six decimals; ``objects`` are in place
-    of what the settings name. Raises :class:`UsageError` for plug-ins and options that do not fit.
-    """
-    policy = objects.scheduler_of(settings)
-    users: UserModel | None = None
-    if workload is not None and settings.dynamic:
-        seed = np.random.SeedSequence(settings.seed).spawn(1)[0]
-        users = objects.users_of(settings, workload.copy(), seed)
-    return DecisionProcess(
-        policy,
-        users,
-        shake=settings.shake,
-        six_decimals=six_decimals,
-        sites=described_sites(settings.sites),
-        speed_factor=settings.speed_factor,
-        budgets=settings.budgets,
-        nb_recorded=0 if users is None or workload is None else len(workload.jobs),
-    )

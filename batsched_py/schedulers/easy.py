@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from itertools import takewhile
 from math import inf
 
 from batsched_py.model.job import Job
@@ -58,13 +59,14 @@ def walk_releases(
 
     ``releases`` are those of :meth:`~batsched_py.model.machine.Site.expected_releases`.
     """
-    shadow_time, extra = inf, 0
-    for expected_end, size, _, _ in releases:
-        if expected_end > shadow_time:
-            break
-        free += size
+    coming = iter(releases)
+    for release in coming:
+        free += release[1]
         if free >= wanted:
-            shadow_time, extra = expected_end, free - wanted
-            if extra_nodes != "instant" or expected_end == inf:  # unknown ends are no instant
-                break
-    return shadow_time, 0 if extra_nodes == "none" else extra
+            break
+    else:
+        return inf, 0
+    shadow_time = release[0]
+    if extra_nodes == "instant" and shadow_time < inf:  # unknown ends are no instant
+        free += sum(size for _, size, _, _ in takewhile(lambda end: end[0] == shadow_time, coming))
+    return shadow_time, 0 if extra_nodes == "none" else free - wanted

@@ -37,7 +37,7 @@ class Decisions:
         """Whether the scheduler takes its time: something was decided for later."""
         self._agenda, self._registry, self._execution = agenda, registry, execution
         self._stepwise, self._power = stepwise, power
-        self._handlers: dict[type, Callable[[Any], None]] = {
+        self._handlers: dict[type, Callable[[Any], object]] = {
             m.ExecuteJob: self._execute,
             m.RejectJob: self._reject,
             m.KillJob: self._kill,

@@ -1,82 +1,113 @@
-"""Jobs that ended as columns: what tables and output files are made of."""
+"""Jobs that ended as columns: what is kept of many, and what tables and files are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import compress
 from math import nan
+from operator import attrgetter
+from typing import Any
 
+import msgspec
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
 from batsched_py.protocol.dilated_jobs import is_placed, is_replaced, original_id
-from batsched_py.simulator.jobs import SimulatedJob
+from batsched_py.protocol.messages import JobDescription
+from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
+from batsched_py.simulator.profiles import Profile
+from batsched_py.support.processor_sets import ProcessorSet
 
-_AT_ONCE = 1024
-"""Jobs: so few stay in the cache, and what is made of them takes no memory to speak of."""
 _LEAST = np.longdouble(str(LEAST_EXECUTION_TIME))
+_UNKNOWN = Profile(None)
 
 Column = NDArray[np.float64]
 
 
-def columns_of(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:
-    """Yield jobs that ended, many at a time, in their order."""
-    jobs = iter(jobs)
-    while some := list(islice(jobs, _AT_ONCE)):
-        yield EndedJobs(some)
+class DescribedJobs(msgspec.Struct):
+    """The fields of some :class:`JobDescription`, a list of each."""
+
+    id: list[str]
+    submit_time: list[float]
+    size: list[int]
+    profile: list[str]
+    walltime: list[float | None]
+    estimate: list[float | None]
+    user: list[str | None]
+    extra: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, descriptions: Sequence[JobDescription]) -> DescribedJobs:
+        """Return the lists of some descriptions."""
+        return cls(*_lists(descriptions, DescribedJobs.__struct_fields__))
+
+    def __len__(self) -> int:
+        """Return the number of jobs."""
+        return len(self.id)
 
 
-def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
-    """Give each of the jobs once, by its own name, whatever form of it ran."""
-    for some in columns_of(jobs):
-        yield from some.each_once().jobs
+_NB_DESCRIBED = len(DescribedJobs.__struct_fields__)
 
 
-class EndedJobs:
-    """Some jobs that ended, in order of completion; columns of shape (n,), each made once.
+class EndedJobs(DescribedJobs, dict=True):
+    """Some jobs that ended, in order of completion: fields as lists, and what follows from them.
 
-    Times are in seconds, as Batsim writes them; nan of jobs that were rejected.
+    What follows is in columns of shape (n,), each made once. Times are in seconds, as Batsim writes
+    them; nan of jobs that were rejected.
     """
 
-    def __init__(self, jobs: list[SimulatedJob]) -> None:
-        self.jobs = jobs
-        self.descriptions = [job.description for job in jobs]
+    start_time: list[float]
+    finish_time: list[float]
+    alloc: list[ProcessorSet]
+    final_state: list[str]
+    return_code: list[int]
+    metadata: list[str]
+    consumed_energy: list[float]
+
+    @classmethod
+    def of_jobs(cls, jobs: Sequence[SimulatedJob]) -> EndedJobs:
+        """Return the lists of some jobs."""
+        described = _lists([job.description for job in jobs], cls.__struct_fields__[:_NB_DESCRIBED])
+        return cls(*described, *_lists(jobs, cls.__struct_fields__[_NB_DESCRIBED:]))
+
+    def jobs(self) -> Iterator[SimulatedJob]:
+        """Yield the jobs as new objects, without profiles, which mean nothing any more."""
+        for row in zip(*astuple(self), strict=True):
+            description = JobDescription(*row[:_NB_DESCRIBED])
+            yield SimulatedJob(description, _UNKNOWN, FORGOTTEN, *row[_NB_DESCRIBED:])
 
     def each_once(self) -> EndedJobs:
         """Return the jobs by their own names, but for those of which another form ran."""
-        placed = any(is_placed(job.id) for job in self.descriptions)
-        if not placed and not any(job.metadata for job in self.jobs):
-            return self
-        return EndedJobs([_by_own_name(job) for job in self.jobs if not is_replaced(job.metadata)])
+        jobs = self
+        if any(self.metadata):
+            stay = [not is_replaced(metadata) for metadata in self.metadata]
+            jobs = EndedJobs(*(list(compress(column, stay)) for column in astuple(self)))
+        if any(map(is_placed, jobs.id)):
+            jobs = msgspec.structs.replace(jobs, id=list(map(original_id, jobs.id)))
+        return jobs
 
     @cached_property
     def ran(self) -> NDArray[np.bool_]:
         """Which jobs ran, that is were not rejected."""
-        return np.array([job.final_state != REJECTED for job in self.jobs], dtype=np.bool_)
+        return np.array([state != REJECTED for state in self.final_state], dtype=np.bool_)
 
     @cached_property
     def submit(self) -> Column:
         """Submission."""
-        return np.array([job.submit_time for job in self.descriptions], dtype=np.float64)
-
-    @cached_property
-    def walltime(self) -> Column:
-        """Kill limit, -1 where there is none; of rejected jobs too."""
-        walltimes = [job.walltime for job in self.descriptions]
-        return np.array([-1.0 if time is None else time for time in walltimes], dtype=np.float64)
+        return np.array(self.submit_time, dtype=np.float64)
 
     @cached_property
     def start(self) -> Column:
         """Start."""
-        return self._of_ran([job.start_time for job in self.jobs])
+        return self.of_ran(self.start_time)
 
     @cached_property
     def end(self) -> Column:
         """When the job gave its processors back."""
-        return self._of_ran([job.finish_time for job in self.jobs])
+        return self.of_ran(self.finish_time)
 
     @cached_property
     def execution(self) -> Column:
@@ -102,25 +133,19 @@ class EndedJobs:
         return stretch
 
     @cached_property
-    def size(self) -> Column:
+    def nb_processors(self) -> Column:
         """Processors that the job got; 0 if it was rejected."""
-        return np.array([job.alloc.size for job in self.jobs], dtype=np.float64)
+        return np.array([alloc.size for alloc in self.alloc], dtype=np.float64)
 
-    @cached_property
-    def energy(self) -> Column:
-        """Joules of its processors, -1 if nobody counted."""
-        return self._of_ran([job.consumed_energy for job in self.jobs])
+    def of_ran(self, values: list[float]) -> Column:
+        """Return one of the lists as a column, nan of jobs that were rejected."""
+        return np.where(self.ran, values, nan)
 
     @cached_property
     def _took_none(self) -> NDArray[np.bool_]:
         return np.asarray(self.end - self.start <= 0)
 
-    def _of_ran(self, values: list[float]) -> Column:
-        return np.where(self.ran, values, nan)
 
-
-def _by_own_name(job: SimulatedJob) -> SimulatedJob:
-    job_id = job.description.id
-    if not is_placed(job_id):
-        return job
-    return replace(job, description=replace(job.description, id=original_id(job_id)))
+def _lists(objects: Sequence[Any], names: Iterable[str]) -> Iterator[list[Any]]:
+    """Yield the attributes of some objects, a list of each."""
+    return (list(map(attrgetter(name), objects)) for name in names)

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, overload
-
-from msgspec.structs import astuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import overload
 
 from batsched_py.errors import InvariantError
-from batsched_py.protocol.messages import JobDescription
+from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
-from batsched_py.simulator.profiles import Profile
 from batsched_py.support.temporary_rows import Spool
 
 IN_MEMORY = 1 << 15
 """Jobs up to which nothing is written to disk (some 25 MB)."""
-BATCH = 4096
-"""Jobs that leave memory together."""
-
-_Row = tuple[Any, ...]
+BATCH = 1024
+"""Jobs that leave memory together, and are read together: so few stay in the processor's cache."""
 
 
 class FinishedJobs(Sequence[SimulatedJob]):
     """Jobs in order of completion; of many only the latest are objects, the others on disk.
 
-    Jobs read from the disk are equal in all fields but for the bodies of their profiles, which may
-    be large and mean nothing after the end, and new objects each time. The two numbers
-    of jobs are for tests; raises :class:`InvariantError` unless ``1 <= batch <= in_memory``, since
-    there would be batches that are not whole.
+    Jobs read from the disk are equal in all fields but for their profiles, which may be large and
+    mean nothing after the end, and new objects each time. The two numbers of jobs are for tests;
+    raises :class:`InvariantError` unless ``1 <= batch <= in_memory``, since there would be batches
+    that are not whole.
     """
 
     def __init__(self, in_memory: int = IN_MEMORY, batch: int = BATCH) -> None:
@@ -37,7 +33,7 @@ class FinishedJobs(Sequence[SimulatedJob]):
             )
         self._batch = batch
         self._in_memory = self._full = in_memory
-        self._spool = Spool()
+        self._spool: Spool[EndedJobs] = Spool()
         self._latest: list[SimulatedJob] = []
 
     def append(self, job: SimulatedJob) -> None:
@@ -52,7 +48,7 @@ class FinishedJobs(Sequence[SimulatedJob]):
         while len(latest) >= self._in_memory:
             if any(job.state is not FORGOTTEN for job in latest[:batch]):
                 break
-            self._spool.append(list(map(_row, latest[:batch])))
+            self._spool.append(EndedJobs.of_jobs(latest[:batch]))
             del latest[:batch]
         self._full = max(self._in_memory, len(latest) + batch)
 
@@ -60,9 +56,14 @@ class FinishedJobs(Sequence[SimulatedJob]):
         return len(self._spool) * self._batch + len(self._latest)
 
     def __iter__(self) -> Iterator[SimulatedJob]:
-        for rows in self._spool:
-            yield from map(_job, rows)
+        for some in self._spool:
+            yield from some.jobs()
         yield from self._latest
+
+    def columns(self) -> Iterator[EndedJobs]:
+        """Yield the jobs, many at a time."""
+        yield from self._spool
+        yield from _columns(self._latest)
 
     @overload
     def __getitem__(self, index: int) -> SimulatedJob: ...
@@ -76,17 +77,22 @@ class FinishedJobs(Sequence[SimulatedJob]):
         at = range(len(self))[index]  # from the end too; raises IndexError
         batch, place = divmod(at, self._batch)
         if batch < len(self._spool):
-            return _job(self._spool[batch][place])
+            return next(islice(self._spool[batch].jobs(), place, None))
         return self._latest[at - len(self._spool) * self._batch]
 
 
-def _row(job: SimulatedJob) -> _Row:
-    """Return a job as plain values, which takes a tenth of the space of the object."""
-    profile = job.profile
-    kept = (profile.delay, profile.flops, profile.total, profile.return_code)
-    return astuple(job.description), kept, astuple(job)[3:10]  # from start_time on, no messages
+def columns_of(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:
+    """Yield jobs that ended, many at a time, in their order."""
+    return jobs.columns() if isinstance(jobs, FinishedJobs) else _columns(jobs)
 
 
-def _job(row: _Row) -> SimulatedJob:
-    description, profile, ended = row
-    return SimulatedJob(JobDescription(*description), Profile(*profile), FORGOTTEN, *ended)
+def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
+    """Give each of the jobs once, by its own name, whatever form of it ran."""
+    for some in columns_of(jobs):
+        yield from some.each_once().jobs()
+
+
+def _columns(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:
+    jobs = iter(jobs)
+    while some := list(islice(jobs, BATCH)):
+        yield EndedJobs.of_jobs(some)

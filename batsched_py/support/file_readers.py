@@ -205,6 +205,21 @@ def parse_json(
     raise kind(f"{where}: {problem}{'' if expected is None else f'; expected {expected}'}")
 
 
+def parse_exactly(raw: bytes | str, type: Any) -> Any:
+    """Return what :func:`parse_json` would, with unique names, but None if it would have to look
+    twice, or fail.
+
+    The ``type`` is a struct without defaults, so that all that is written of it was read.
+    """
+    try:
+        value = _decoder(type).decode(raw)
+    except (msgspec.DecodeError, UnicodeError, RecursionError, MemoryError):
+        return None
+    if len(raw) > _SMALL and _excess(raw) is not None:
+        return None
+    return value if _has_all_members(raw, value) else None
+
+
 @overload
 def read_json(
     path: str | Path, type: type[T], kind: Kind = ..., *, expected: str | None = ...
@@ -263,15 +278,8 @@ def _outside_texts(content: bytes, characters: bytes = b"") -> bytes:
 
 
 def _double_name(raw: bytes | str, value: Any) -> str | None:
-    """Say which name comes twice in an object, None if none does.
-
-    One that does leaves a colon that is lost when the value is written again. If one is written as
-    its number, which is written otherwise then, all names are looked at.
-    """
-    content = raw.encode() if isinstance(raw, str) else raw
-    if content.count(b":") == _ENCODE(value).count(b":") and (
-        b"\\" not in content or not _COLON.search(content)
-    ):
+    """Say which name comes twice in an object, None if none does."""
+    if _has_all_members(raw, value):
         return None
     from json import loads
 
@@ -281,8 +289,20 @@ def _double_name(raw: bytes | str, value: Any) -> str | None:
         names = Counter(name for name, _ in members)
         twice.extend(name for name, count in names.items() if count > 1)
 
-    loads(content, object_pairs_hook=note)
+    loads(raw.encode() if isinstance(raw, str) else raw, object_pairs_hook=note)
     return f"the name {shown(twice[0])} comes twice in one object" if twice else None
+
+
+def _has_all_members(raw: bytes | str, value: Any) -> bool:
+    """Tell whether no name came twice, and none was left out, as far as a count can tell.
+
+    A member that is lost leaves a colon that is lost when the value is written again. One that is
+    written as its number, which is written otherwise then, is a doubt.
+    """
+    content = raw.encode() if isinstance(raw, str) else raw
+    return content.count(b":") == _ENCODE(value).count(b":") and (
+        b"\\" not in content or not _COLON.search(content)
+    )
 
 
 def _place(raw: bytes | str, error: Exception | str) -> str:

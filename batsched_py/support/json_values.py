@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, TypeGuard
 
 _EXACT = 2**53  # beyond, floats have no odd numbers, and an integer would claim digits
+_TOO_LARGE = 2**1023  # for a float, nearly
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -30,7 +31,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     """Tell whether a value is a number that a float can hold: JSON has integers of any size."""
     if isinstance(value, float):
         return isfinite(value)
-    return is_integer(value) and abs(value) < 2**1023
+    return is_integer(value) and abs(value) < _TOO_LARGE
 
 
 def shown(value: Any) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import pickle
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from io import FileIO
 from tempfile import TemporaryFile
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from batsched_py.errors import InvariantError, OutputError
 
+_Batch = TypeVar("_Batch")
 
-class Spool:
+
+class Spool(Generic[_Batch]):
     """Batches of rows, written once and read again, as often as wanted.
 
     The file has no name (or is removed with its last handle), so that nothing is left behind,
@@ -35,7 +37,7 @@ class Spool:
         """Return the number of batches."""
         return len(self._places) - 1
 
-    def append(self, rows: Sequence[Any]) -> None:
+    def append(self, rows: _Batch) -> None:
         """Write a batch; if that fails, those before it are as they were.
 
         Raises :class:`OutputError` if the disk is full and the like, :class:`InvariantError` for
@@ -53,12 +55,13 @@ class Spool:
         _write(self._file, content, self._places[-1])
         self._places.append(self._places[-1] + len(content))
 
-    def __getitem__(self, batch: int) -> Any:
+    def __getitem__(self, batch: int) -> _Batch:
         """Return a batch as it was written; raises :class:`OutputError` if it cannot be read."""
         begin, end = self._places[batch : batch + 2]
-        return pickle.loads(self._read(begin, end))
+        rows: _Batch = pickle.loads(self._read(begin, end))
+        return rows
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[_Batch]:
         """Yield the batches in order."""
         for batch in range(len(self)):
             yield self[batch]
@@ -127,7 +130,7 @@ class SpooledList(Generic[_Item]):
     """A list that only grows, of plain data; all but its latest part is on disk."""
 
     def __init__(self) -> None:
-        self._spool = Spool()
+        self._spool: Spool[list[_Item]] = Spool()
         self._latest: list[_Item] = []
 
     def append(self, item: _Item) -> None:

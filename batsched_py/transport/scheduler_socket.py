@@ -16,12 +16,12 @@ from time import monotonic
 
 import msgspec
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.protocol.message_json import MOST_BYTES
 from batsched_py.support.signals import HeldSignals
 from batsched_py.transport.closing import Closing
+from batsched_py.transport.connection_events import connection_events
 
 DEFAULT = "tcp://127.0.0.1:28000"
 """Where Batsim connects unless told otherwise; nobody outside the machine can."""
@@ -136,13 +136,12 @@ class SchedulerSocket(Closing):
 
     def _look_around(self) -> None:
         """Note who has come and gone."""
-        while self._monitor.poll(0):
-            event = recv_monitor_message(self._monitor)
-            if event["event"] == zmq.Event.ACCEPTED:
+        for event, file in connection_events(self._monitor):
+            if event == zmq.Event.ACCEPTED:
                 self._nb_accepted += 1
-                self._connections[event["value"]] = self._nb_accepted
+                self._connections[file] = self._nb_accepted
             else:
-                self._connections.pop(event["value"], None)
+                self._connections.pop(file, None)
 
     def _request(self, frames: list[zmq.Frame]) -> SocketRequest | None:
         """Return what a message asks, None for what is no request."""

@@ -7,13 +7,13 @@ from math import inf
 from time import monotonic
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from batsched_py.errors import ProtocolError, SimulationError, UsageError, parameter
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.transport.closing import Closing
+from batsched_py.transport.connection_events import connection_events
 from batsched_py.transport.scheduler_socket import check_address
 
 _TICK = 0.2
@@ -109,8 +109,8 @@ class SimulatorSocket(Closing):
 
     def _look_around(self, now: float) -> None:
         """Raise :class:`SimulationError` if the scheduler is gone; tell that there is none yet."""
-        while self._monitor.poll(0):
-            if recv_monitor_message(self._monitor)["event"] == zmq.Event.HANDSHAKE_SUCCEEDED:
+        for event, _ in connection_events(self._monitor):
+            if event == zmq.Event.HANDSHAKE_SUCCEEDED:
                 self._met = True
             elif not self._met:  # may yet come: a proxy takes connections before it does
                 self._listener = "what listens there is no ZeroMQ socket (REP)"

@@ -46,7 +46,10 @@ class ArchiveLog(msgspec.Struct, frozen=True):
     """Of the decompressed log: compression may differ between servers. None where not seen."""
 
 
-CATALOGUE = msgspec.convert(read_toml(Path(__file__).with_suffix(".toml")), dict[str, ArchiveLog])
+@cache
+def catalogue() -> dict[str, ArchiveLog]:
+    """Return the logs of the archive that are known, by name."""
+    return msgspec.convert(read_toml(Path(__file__).with_suffix(".toml")), dict[str, ArchiveLog])
 
 
 def cache_folder() -> Path:
@@ -128,7 +131,7 @@ def _stem(name: str) -> str:
 
 @extra("logs")
 def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) -> Path:
-    """Return a log of :data:`CATALOGUE`, downloading it into the cache if it is not at hand.
+    """Return a log of :func:`catalogue`, downloading it into the cache if it is not at hand.
 
     What was downloaded must be readable and the log as known (number of jobs, SHA-256 of its
     content). Raises :class:`UsageError` for an unknown name and :class:`LogError` if it cannot be
@@ -137,7 +140,7 @@ def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) 
     name = name.removesuffix(".gz").removesuffix(".swf")
     if name in (SAMPLE, NONE):  # always at hand
         return find_log(name)
-    entry = CATALOGUE.get(name)
+    entry = catalogue().get(name)
     if entry is None:
         raise UsageError(f"the catalogue has no log {name!r}; {_advice(name)}")
     try:
@@ -194,8 +197,8 @@ def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
 
 
 def _advice(name: str) -> str:
-    if name in CATALOGUE:
+    if name in catalogue():
         return f"`batsched-py logs fetch {name}` downloads it"
     nothing = get_close_matches(name, [NONE], cutoff=0.7)  # many a short name is a bit like it
-    guess = did_you_mean(name, [SAMPLE, *nothing, *CATALOGUE])
+    guess = did_you_mean(name, [SAMPLE, *nothing, *catalogue()])
     return f"`batsched-py logs list` names the known ones{guess}"

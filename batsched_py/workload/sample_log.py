@@ -6,7 +6,6 @@ What ships is the compressed output of the generator, ``platforms/sample_log.py`
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from batsched_py.support.atomic_files import temporary_place, write_whole
@@ -46,6 +45,8 @@ def cached_sample_log() -> Path:
     try:
         write_whole(path, sample_log())
     except OSError:
-        path = Path(tempfile.mkdtemp(prefix="batsched_py-", dir=temporary_place())) / _NAME
+        from tempfile import mkdtemp
+
+        path = Path(mkdtemp(prefix="batsched_py-", dir=temporary_place())) / _NAME
         write_whole(path, sample_log())
     return path

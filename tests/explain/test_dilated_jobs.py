@@ -11,8 +11,8 @@ import pytest
 from batsched_py.explain.gantt import picture
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import read_turns, replay
+from batsched_py.run.make_process import make_process
 from batsched_py.run.settings import ProcessSettings
-from batsched_py.run.simulate import make_process
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.batsim_workload import write_workload

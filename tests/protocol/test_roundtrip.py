@@ -149,6 +149,77 @@ def test_decisions(message: m.Message) -> None:
     assert plain(codec.decode_decisions(raw)) == plain(message)
 
 
+@st.composite
+def nearly(draw: st.DrawFn, members: dict[str, st.SearchStrategy[str]]) -> str:
+    """The JSON of an object with these members, or with one too few, too many, twice, or wrong."""
+    pairs = [(name, draw(value)) for name, value in members.items()]
+    change = draw(st.sampled_from(["none"] * 5 + ["drop", "add", "replace"]))
+    at = draw(st.integers(0, len(pairs))) if pairs else 0
+    if change in ("drop", "replace") and at < len(pairs):
+        name, _ = pairs.pop(at)
+        if change == "replace":
+            pairs.insert(at, (name, json.dumps(draw(JSON))))
+    elif change == "add":
+        pairs.insert(at, (draw(st.sampled_from([*members, "x"])), json.dumps(draw(JSON))))
+    return "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in pairs) + "}"
+
+
+def usual(kinds: dict[str, dict[str, st.SearchStrategy[str]]]) -> st.SearchStrategy[str]:
+    """JSON that begins like a message of events of these kinds, whose data have these members."""
+    times = (TIME | st.integers(-(2**54), 2**54)).map(json.dumps)
+    events = [
+        nearly({"timestamp": times, "type": st.just(json.dumps(kind)), "data": nearly(members)})
+        for kind, members in kinds.items()
+    ]
+    listed = st.lists(st.one_of(events), max_size=3).map(lambda texts: f"[{','.join(texts)}]")
+    return nearly({"now": times, "events": listed})
+
+
+WRITTEN = {name: value.map(json.dumps) for name, value in FIELDS.items() if name != "job"}
+WRITTEN["job"] = JOB.map(codec.job_to_json).map(json.dumps) | OBJECT.map(json.dumps)
+WRITTEN["alloc"] = st.sampled_from(['"0-3 7"', '"2"', '"8"', '"3-1"', '"0,1"', '""', "5"])
+USUAL_EVENTS = usual(
+    {
+        "JOB_SUBMITTED": {name: WRITTEN[name] for name in ("job_id", "job")},
+        "JOB_COMPLETED": {
+            name: WRITTEN[name] for name in ("job_id", "job_state", "return_code", "alloc")
+        },
+        "REQUESTED_CALL": {},
+    }
+)
+USUAL_DECISIONS = usual(
+    {
+        "EXECUTE_JOB": {name: WRITTEN[name] for name in ("job_id", "alloc")},
+        "CALL_ME_LATER": {"timestamp": WRITTEN["time"]},
+    }
+)
+
+
+@given(USUAL_EVENTS, USUAL_DECISIONS)
+def test_the_usual_is_read_as_member_by_member(events: str, decisions: str) -> None:
+    for raw, form, kinds in (
+        (events, codec._UsualEvents, codec.EVENTS),
+        (decisions, codec._UsualDecisions, codec.DECISIONS),
+    ):
+        message = codec._usual(raw, form, 8)
+        if message is not None:
+            assert plain(message) == plain(codec._decode(raw, kinds, "of a test", 8))
+
+
+def test_the_usual_is_read_in_one_step() -> None:
+    job = m.JobDescription("w!1", 0.5, 2, "p", 10.0, extra={"user": "a:b"})
+    told = {"timestamp": 1.5, "job_id": "w!1"}
+    submitted = m.JobSubmitted(job=job, **told)
+    completed = m.JobCompleted(job_state="SUCCESS", return_code=0, alloc=3, **told)
+    events = m.Message(1.5, [submitted, completed, m.RequestedCall(timestamp=1.5)])
+    call = m.CallMeLater(timestamp=1.5, time=2.0)
+    decisions = m.Message(1.5, [m.ExecuteJob(alloc=3, **told), call])
+    read = codec._usual(codec.encode_events(events), codec._UsualEvents, 8)
+    assert plain(read) == plain(events)
+    read = codec._usual(codec.encode_decisions(decisions), codec._UsualDecisions, 8)
+    assert plain(read) == plain(decisions)
+
+
 @given(JOB)
 def test_jobs(job: m.JobDescription) -> None:
     raw = json.dumps(codec.job_to_json(job))

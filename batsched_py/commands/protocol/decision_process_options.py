@@ -160,7 +160,7 @@ class SchedulerMaker:
         return self.process.answer
 
     def _process(self, settings: ProcessSettings) -> DecisionProcess:
-        from batsched_py.run.simulate import make_process
+        from batsched_py.run.make_process import make_process
 
         return make_process(settings, self._workload, six_decimals=True)
 

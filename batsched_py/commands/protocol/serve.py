@@ -132,14 +132,13 @@ def _serve(
     verbosity: BatschedVerbosity,
 ) -> None:
     # ZeroMQ is imported here, after the mistakes.
-    from batsched_py.results.columns_beyond_batsim import UsersTable
     from batsched_py.run.progress import progress_of, progress_shown
     from batsched_py.transport import BEGUN, LISTENING
     from batsched_py.transport import conversation as c
     from batsched_py.transport.recording import Recorder
     from batsched_py.transport.scheduler_socket import SchedulerSocket
 
-    table = None if prefix is None else UsersTable()
+    table = None if prefix is None else _users_table()
     with ExitStack() as stack:
         stack.enter_context(stop_signals())
         socket = stack.enter_context(SchedulerSocket(endpoint))
@@ -197,6 +196,12 @@ def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> di
             "list, planning, ..."
         )
     return {"order": queue_order}
+
+
+def _users_table() -> UsersTable:
+    from batsched_py.results.columns_beyond_batsim import UsersTable  # which needs numpy
+
+    return UsersTable()
 
 
 def _observer(table: UsersTable | None, verbosity: BatschedVerbosity) -> ExchangeObserver | None:

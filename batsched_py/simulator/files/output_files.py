@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from math import fsum, inf
 
+import numpy as np
+
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS, SUCCESS
-from batsched_py.protocol.messages import JobDescription
-from batsched_py.simulator.ended_jobs import EndedJobs, columns_of
+from batsched_py.simulator.ended_jobs import EndedJobs
+from batsched_py.simulator.finished_jobs import columns_of
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machine_states import LastTimes, MachineState, TracedMachines
 from batsched_py.simulator.outcome import Outcome
@@ -19,43 +21,48 @@ from batsched_py.support.csv_fields import csv_lines, fields, six_decimals
 from batsched_py.support.processor_sets import ProcessorSet, to_text
 
 
-def jobs_lines(
-    jobs: Iterable[SimulatedJob],
-    columns: Sequence[str] = (),
-    further: Callable[[Sequence[JobDescription]], Sequence[list[str]]] | None = None,
-) -> Iterator[str]:
-    """Yield the lines of ``_jobs.csv``: one per job in order of completion, Batsim's columns.
+def jobs_lines(jobs: Iterable[SimulatedJob]) -> Iterator[str]:
+    """Yield the lines of ``_jobs.csv``: one per job in order of completion, Batsim's columns."""
+    return lines_of(columns_of(jobs))
 
-    ``columns`` come after them, with the texts that ``further`` returns for some jobs: a list for
-    each column.
+
+def lines_of(
+    jobs: Iterable[EndedJobs],
+    columns: Sequence[str] = (),
+    further: Callable[[EndedJobs], Sequence[list[str]]] | None = None,
+) -> Iterator[str]:
+    """Yield the same of jobs in parts.
+
+    ``columns`` come after Batsim's, with the texts that ``further`` returns for some jobs: a list
+    for each column.
     """
     yield ",".join((JOBS_COLUMNS, *columns)) + "\n"
-    for some in columns_of(jobs):
-        texts = [] if further is None else list(map(fields, further(some.descriptions)))
+    for some in jobs:
+        texts = [] if further is None else list(map(fields, further(some)))
         yield from csv_lines(*_fields(some), *texts)
 
 
-def _fields(some: EndedJobs) -> Iterator[list[str]]:
-    """Yield Batsim's columns of some jobs, those after the final state empty if it was rejected."""
-    jobs, descriptions = some.jobs, some.descriptions
-    ids = [job.id.partition("!") for job in descriptions]
+def _fields(jobs: EndedJobs) -> Iterator[list[str]]:
+    """Yield Batsim's columns; those after the final state are empty of jobs that were rejected."""
+    ids = [job_id.partition("!") for job_id in jobs.id]
     yield fields([name for _, _, name in ids])
     yield fields([workload for workload, _, _ in ids])
-    yield fields([job.profile for job in descriptions])
-    yield six_decimals(some.submit)
-    yield [str(job.size) for job in descriptions]
-    yield six_decimals(some.walltime)
-    yield ["1" if job.final_state == SUCCESS else "0" for job in jobs]
-    yield [job.final_state for job in jobs]
-    yield six_decimals(some.start)
-    yield six_decimals(some.execution)
-    yield six_decimals(some.finish)
-    yield six_decimals(some.start - some.submit)
-    yield six_decimals(some.finish - some.submit)
-    yield six_decimals(some.stretch)
-    yield [to_text(job.alloc) for job in jobs]
-    yield six_decimals(some.energy)
-    yield [f'"{job.metadata}"' for job in jobs]
+    yield fields(jobs.profile)
+    yield six_decimals(jobs.submit)
+    yield list(map(str, jobs.size))
+    walltimes = [-1.0 if time is None else time for time in jobs.walltime]
+    yield six_decimals(np.array(walltimes, dtype=np.float64))
+    yield ["1" if state == SUCCESS else "0" for state in jobs.final_state]
+    yield jobs.final_state
+    yield six_decimals(jobs.start)
+    yield six_decimals(jobs.execution)
+    yield six_decimals(jobs.finish)
+    yield six_decimals(jobs.start - jobs.submit)
+    yield six_decimals(jobs.finish - jobs.submit)
+    yield six_decimals(jobs.stretch)
+    yield list(map(to_text, jobs.alloc))
+    yield six_decimals(jobs.of_ran(jobs.consumed_energy))
+    yield [f'"{metadata}"' for metadata in jobs.metadata]
 
 
 class Summary:
@@ -74,17 +81,17 @@ class Summary:
     def add(self, some: EndedJobs) -> None:
         """Add the next jobs."""
         ran = some.ran
-        self.nb_jobs += len(some.jobs)
+        self.nb_jobs += len(some)
         waits, turnarounds = some.start - some.submit, some.finish - some.submit
-        areas = (some.end - some.start) * some.size
+        areas = (some.end - some.start) * some.nb_processors
         self.waits.frombytes(waits[ran].tobytes())
         self.turnarounds.frombytes(turnarounds[ran].tobytes())
         self.slowdowns.frombytes(some.stretch[ran].tobytes())
         self.areas.frombytes(areas[ran].tobytes())
-        self.makespan = max(self.makespan, *some.finish[ran].tolist())
-        self.success += sum(job.final_state == SUCCESS for job in some.jobs)
-        for job in compress(some.jobs, ran.tolist()):
-            self._last.note(job.finish_time, job.alloc)
+        self.makespan = max([self.makespan, *some.finish[ran].tolist()])
+        self.success += some.final_state.count(SUCCESS)
+        for finish, alloc in compress(zip(some.finish_time, some.alloc, strict=True), ran.tolist()):
+            self._last.note(finish, alloc)
 
     def until(self) -> float:
         """Return the sum of the times at which each processor was last in use.
