@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count, islice
+from math import ceil, log10
+from math import floor as floor_of
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -46,7 +48,7 @@ def draw(bench: Bench, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     small = bench.quick
     a_job, a_pass = "microseconds a job", "microseconds a pass"
-    log = by_log((300, 1000) if small else (1000, 3000, 10_000, 30_000, 100_000))
+    log = by_log((300, 1000) if small else (1000, 3000, 10_000, 30_000, 100_000, 300_000))
     chart(folder / "speed_log.png", "jobs of the log", a_job, log)
     machine = by_machine((100, 1000) if small else (100, 1000, 10_000, 100_000, 1_000_000))
     chart(folder / "speed_machine.png", "processors", a_job, machine)
@@ -190,8 +192,9 @@ def chart(path: Path, what: str, measured: str, lines: dict[str, Line]) -> None:
     ]
     log = alt.Scale(type="log")
     powers = alt.Axis(values=[10**power for power in range(7)], format="~s", grid=True)
-    values = [point["value"] for point in points]
-    low, high = min(values) / 1.5, max(values) * 1.5  # type: ignore[operator, type-var]
+    values = [value for line in lines.values() for value in line.values()]
+    domain = [10 ** floor_of(log10(min(values))), 10 ** ceil(log10(max(values)))]
+    grid = alt.Axis(values=[n * 10**power for power in range(-3, 7) for n in (1, 2, 5)])
     colour: Any = alt.Color(
         "line:N", title=None, sort=None, scale=alt.Scale(range=[*palette.CATEGORIES])
     )
@@ -200,7 +203,9 @@ def chart(path: Path, what: str, measured: str, lines: dict[str, Line]) -> None:
         .mark_line(point=True)
         .encode(
             x=alt.X("size:Q", title=what, scale=log, axis=powers),
-            y=alt.Y("value:Q", title=measured, scale=alt.Scale(type="log", domain=[low, high])),
+            y=alt.Y(
+                "value:Q", title=measured, scale=alt.Scale(type="log", domain=domain), axis=grid
+            ),
             color=colour,
         )
         .properties(width=480, height=300)
