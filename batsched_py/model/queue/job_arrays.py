@@ -79,14 +79,8 @@ class JobArrays:
     )
 
     def __init__(self, jobs: Iterable[Job]) -> None:
-        self.jobs: list[Job] = []
-        """The job of each row."""
-        self._rows: dict[int, int] = {}
         self._codes: dict[str, int] = {}
-        self._orders: dict[Key, tuple[Floats, Rows, int]] = {}  # (keys, rows, rows looked at)
-        self._allocate(_LEAST_ROWS)
-        for job in jobs:
-            self.add(job)
+        self._fill(list(jobs))
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -138,11 +132,10 @@ class JobArrays:
         keys, rows = keys[stay], rows[stay]
         if seen < len(self.jobs):
             new_rows = seen + np.flatnonzero(self.waiting[seen:])
-            new_keys = np.array([key(self.jobs[row]) for row in new_rows.tolist()], float)
-            ascending = new_keys.argsort(kind="stable")
-            new_keys, new_rows = new_keys[ascending], new_rows[ascending]
-            places = keys.searchsorted(new_keys, side="right")
-            keys, rows = np.insert(keys, places, new_keys), np.insert(rows, places, new_rows)
+            new_keys = [key(self.jobs[row]) for row in new_rows.tolist()]
+            keys, rows = np.concatenate((keys, new_keys)), np.concatenate((rows, new_rows))
+            ascending = keys.argsort(kind="stable")  # Timsort: one pass, as most is sorted
+            keys, rows = keys[ascending], rows[ascending]
         self._orders[key] = keys, rows, len(self.jobs)
         return JobRows(
             self.jobs, rows, self.size[rows], self.estimate[rows], self.submit_time[rows]
@@ -152,7 +145,7 @@ class JobArrays:
         """Append a row; only the queue does this."""
         row = len(self.jobs)
         if row == len(self._size):
-            self._rebuild()
+            self._fill([self.jobs[at] for at in np.flatnonzero(self.waiting).tolist()])
             row = len(self.jobs)
         self._size[row] = job.size
         self._estimate[row] = job.estimate
@@ -165,20 +158,19 @@ class JobArrays:
         """Make the job's row a hole; only the queue does this."""
         self._size[self._rows.pop(job.number)] = GONE
 
-    def _allocate(self, rows: int) -> None:
-        self._size: NDArray[np.int64] = np.full(rows, GONE)
-        self._estimate: Floats = np.zeros(rows)
-        self._submit_time: Floats = np.zeros(rows)
-        self._user: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
-
-    def _rebuild(self) -> None:
-        """Close the holes and make room for as many rows again."""
-        keep = np.flatnonzero(self.waiting)
-        old: tuple[NDArray[Any], ...] = (self._size, self._estimate, self._submit_time, self._user)
-        self._allocate(max(_LEAST_ROWS, 2 * len(keep)))
-        new: tuple[NDArray[Any], ...] = (self._size, self._estimate, self._submit_time, self._user)
-        for target, source in zip(new, old, strict=True):
-            target[: len(keep)] = source[keep]
-        self._orders.clear()
-        self.jobs = [self.jobs[row] for row in keep.tolist()]
-        self._rows = {job.number: row for row, job in enumerate(self.jobs)}
+    def _fill(self, jobs: list[Job]) -> None:
+        """Make a row for each of the jobs, and room for as many again."""
+        nb, codes = len(jobs), self._codes
+        nb_rows = max(_LEAST_ROWS, 2 * nb)
+        self.jobs = jobs
+        """The job of each row."""
+        self._rows = {job.number: row for row, job in enumerate(jobs)}
+        self._orders: dict[Key, tuple[Floats, Rows, int]] = {}  # (keys, rows, rows looked at)
+        self._size: NDArray[np.int64] = np.full(nb_rows, GONE)
+        self._size[:nb] = [job.size for job in jobs]
+        self._estimate: Floats = np.zeros(nb_rows)
+        self._estimate[:nb] = [job.estimate for job in jobs]
+        self._submit_time: Floats = np.zeros(nb_rows)
+        self._submit_time[:nb] = [job.submit_time for job in jobs]
+        self._user: NDArray[np.int64] = np.zeros(nb_rows, dtype=np.int64)
+        self._user[:nb] = [codes.setdefault(job.user, len(codes)) for job in jobs]

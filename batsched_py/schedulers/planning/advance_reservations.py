@@ -48,6 +48,8 @@ def requested_start(job: Job) -> float | None:
 
     Raises :class:`UsageError` for what is no time, and for both a start and an end.
     """
+    if not job.extra:
+        return None
     asked = {
         name: job.extra[name] for name in ("reserved_start", "reserved_end") if name in job.extra
     }
