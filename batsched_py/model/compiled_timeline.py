@@ -33,16 +33,16 @@ def _compiled(function: _F) -> _F:
 
 @_compiled
 def _fit(
-    times: Floats, free: Integers, nb: int, at: int, size: int, duration: float
+    times: Floats, free: Integers, nb: int, at: int, size: int, duration: float, latest: float
 ) -> tuple[int, int]:
     """Return where the earliest start from segment ``at`` on is, and behind which segment its
-    end; ``nb`` if there is none."""
+    end; ``nb`` if there is none before ``latest``, from when on there is enough."""
     while True:
         while at < nb and free[at] < size:
             at += 1
-        if at == nb:
+        if at == nb or times[at] >= latest:
             return nb, nb
-        end = times[at] + duration
+        end = min(times[at] + duration, latest)
         behind = at + 1
         while behind < nb and times[behind] < end and free[behind] >= size:
             behind += 1
@@ -56,22 +56,28 @@ def _fits_first(times: Floats, free: Integers, nb: int, size: int, duration: flo
     """Tell whether the earliest start is the beginning."""
     begin = times[0]
     end = begin + duration
-    waits = True
     for segment in range(nb):
-        if (waits and times[segment] > begin) or (not waits and times[segment] >= end):
+        if segment and times[segment] >= end:
             break
-        waits = free[segment] < size
-    return not waits
+        if free[segment] < size:
+            return False
+    return True
 
 
 @_compiled
 def _insert(times: Floats, free: Integers, nb: int, at: int, time: float) -> int:
-    """Divide segment ``at - 1`` at ``time``, and return the number of segments."""
-    for segment in range(nb, at, -1):
+    """Divide segment ``at - 1`` at ``time``, and return the number of segments.
+
+    The next segments move up to one that is like the segment before it, and takes its place.
+    """
+    last = at
+    while last < nb and free[last] != free[last - 1]:
+        last += 1
+    for segment in range(last, at, -1):
         times[segment] = times[segment - 1]
         free[segment] = free[segment - 1]
     times[at], free[at] = time, free[at - 1]
-    return nb + 1
+    return max(nb, last + 1)
 
 
 @_compiled
@@ -86,12 +92,12 @@ def _take(
     size: int,
 ) -> int:
     """Subtract ``size`` in ``[start, end)``; return the number of segments."""
-    if end < inf and (behind == nb or times[behind] > end):
-        nb = _insert(times, free, nb, behind, end)
     if times[at] < start:
         at += 1
-        behind += 1
         nb = _insert(times, free, nb, at, start)
+        behind = at + np.searchsorted(times[at:nb], end)
+    if end < inf and (behind == nb or times[behind] > end):
+        nb = _insert(times, free, nb, behind, end)
     for segment in range(at, behind):
         free[segment] -= size
     return nb
@@ -126,11 +132,12 @@ def _raise_bounds(bounds: Floats, row: int, column: int, start: float) -> None:
 @_compiled
 def place_all(
     beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, now_only: bool
-) -> Floats:
-    """Return the starts of jobs placed one after another; see ``Timeline.place_all``.
+) -> tuple[Floats, Integers, Floats]:
+    """Place jobs one after another; see ``Timeline.place_all``.
 
     ``beginnings`` and ``numbers`` are a timeline's ``times`` (seconds) and ``free`` as arrays of
     float64 and int64, ``sizes`` and ``durations`` (seconds) arrays of these types, shape (n,).
+    Returns the new timeline's ``times`` and ``free``, and the starts.
     """
     nb, nb_jobs = len(beginnings), len(sizes)
     times, free = np.empty(nb + nb_jobs + 1), np.empty(nb + nb_jobs + 1, np.int64)
@@ -144,13 +151,13 @@ def place_all(
             while last >= job and not _fits_first(times, free, nb, sizes[last], durations[last]):
                 last -= 1
             if last < job:
-                return starts[:job]
+                return times[:nb], free[:nb], starts[:job]
         size, duration = sizes[job], durations[job]
         row = np.searchsorted(widths, size, side="right") - 1
         column = np.searchsorted(lengths, duration, side="right") - 1
         bound = bounds[row, column]
         at = np.searchsorted(times[:nb], bound, side="right") - 1 if bound > times[0] else 0
-        at, behind = _fit(times, free, nb, at, size, duration)
+        at, behind = _fit(times, free, nb, at, size, duration, inf)
         start = times[at] if at < nb else inf
         starts[job] = start
         _raise_bounds(
@@ -159,34 +166,38 @@ def place_all(
             column if lengths[column] == duration else column + 1,
             start,
         )
-        if start < inf and duration > 0:
+        if start < start + duration:
             nb = _take(times, free, nb, start, at, start + duration, behind, size)
-    return starts
+    return times[:nb], free[:nb], starts
 
 
 @_compiled
 def replace_all(
     beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, starts: Floats
 ) -> tuple[Floats, Integers, Floats]:
-    """Take each job back and place it anew; see ``Timeline.replace_all``.
+    """Place jobs anew that have places; see ``Timeline.replace_all``.
 
-    Arguments are those of :func:`place_all`, and the ``starts`` so far, none before the
-    beginning. Returns the new timeline's ``times`` and ``free``, and the new starts.
+    Arguments are those of :func:`place_all`, nowhere less than nothing free, and the ``starts`` so
+    far, none before the beginning. A job can only move to where others leave enough until it
+    begins: only what it moves by is taken and given back. Returns what :func:`place_all` does.
     """
     nb, nb_jobs = len(beginnings), len(sizes)
     times, free = np.empty(nb + 3 * nb_jobs + 1), np.empty(nb + 3 * nb_jobs + 1, np.int64)
     times[:nb], free[:nb] = beginnings, numbers
-    new_starts = np.empty(nb_jobs)
+    new_starts = starts.copy()
     for job in range(nb_jobs):
         start, size, duration = starts[job], sizes[job], durations[job]
         end = start + duration
-        if start < end:
-            at = np.searchsorted(times[:nb], start, side="right") - 1
-            behind = np.searchsorted(times[:nb], end)
-            nb = _take(times, free, nb, start, at, end, behind, -size)
-        at, behind = _fit(times, free, nb, 0, size, duration)
-        start = times[at] if at < nb else inf
-        new_starts[job] = start
-        if start < inf and duration > 0:
-            nb = _take(times, free, nb, start, at, start + duration, behind, size)
-    return times[:nb].copy(), free[:nb].copy(), new_starts
+        latest = start if start < end else inf
+        at, behind = _fit(times, free, nb, 0, size, duration, latest)
+        if at < nb:
+            new_starts[job] = begin = times[at]
+            until = min(begin + duration, latest)
+            if begin < until:
+                nb = _take(times, free, nb, begin, at, until, behind, size)
+            if start < end:
+                start = max(start, begin + duration)
+                at = np.searchsorted(times[:nb], start, side="right") - 1
+                behind = np.searchsorted(times[:nb], end)
+                nb = _take(times, free, nb, start, at, end, behind, -size)
+    return times[:nb], free[:nb], new_starts

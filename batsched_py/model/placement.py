@@ -7,6 +7,7 @@ cannot be imported, or fails, Python places the jobs; the starts are the same.
 
 from __future__ import annotations
 
+from math import inf
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,8 @@ class Placement:
     ) -> Floats:
         """Return what :meth:`Timeline.place_all` would; ``line`` stays as it is."""
         if self._compiled is not None:
-            starts: Floats = self._compiled.place_all(*_arrays(line), sizes, durations, now_only)
+            arrays = *_arrays(line), sizes, durations
+            starts: Floats = self._compiled.place_all(*arrays, now_only)[-1]
             return starts
         jobs = sizes.tolist(), durations.tolist()
         return np.array(self._counted(line.copy().place_all(*jobs, now_only=now_only)), np.float64)
@@ -46,15 +48,15 @@ class Placement:
         self, line: Timeline, sizes: list[int], durations: list[float], starts: list[float]
     ) -> list[float]:
         """Do what :meth:`Timeline.replace_all` does."""
-        if self._compiled is None:
+        if self._compiled is None or min(line.free) < 0:
             return self._counted(line.replace_all(sizes, durations, starts))
-        jobs = np.array(sizes, np.int64), np.array(durations, np.float64)
-        times, free, new_starts = self._compiled.replace_all(
-            *_arrays(line), *jobs, np.array(starts, np.float64)
-        )
-        line.times, line.free = times.tolist(), free.tolist()
-        moved: list[float] = new_starts.tolist()
-        return moved
+        arrays = *_arrays(line), np.array(sizes, np.int64), np.array(durations, np.float64)
+        if min(starts, default=inf) < inf:
+            result = self._compiled.replace_all(*arrays, np.array(starts, np.float64))
+        else:
+            result = self._compiled.place_all(*arrays, False)
+        line.times, line.free, new_starts = (column.tolist() for column in result)
+        return new_starts
 
     def _counted(self, starts: list[float]) -> list[float]:
         if self._placed <= IMPORT_PAYS:

@@ -148,7 +148,7 @@ class Timeline:
         Returns the start, inf if there is none (then nothing is taken).
         """
         start, at, behind = self._fit(size, duration, after)
-        if start < inf and duration > 0:
+        if start < start + duration:
             self._take(start, at, start + duration, behind, size)
         return start
 
@@ -183,6 +183,8 @@ class Timeline:
     ) -> list[float]:
         """Take the jobs back that begin at ``starts`` (inf: nowhere yet), one after another, and
         place each anew as early as possible; return the new starts."""
+        if min(starts, default=inf) == inf:
+            return self.place_all(sizes, durations)
         new_starts = []
         for size, duration, start in zip(sizes, durations, starts, strict=True):
             self.release(start, start + duration, size)
@@ -193,12 +195,12 @@ class Timeline:
         """Tell whether the earliest start is the beginning."""
         begin = self.times[0]
         end = begin + duration
-        waits = True
         for time, free in zip(self.times, self.free, strict=True):
-            if time > begin if waits else time >= end:
+            if time > begin and time >= end:
                 break
-            waits = free < size  # a step of no length, below the last digit of its time, may follow
-        return not waits
+            if free < size:
+                return False
+        return True
 
     def _take(self, start: float, at: int, end: float, behind: int, size: int) -> None:
         """Subtract ``size`` in ``[start, end)``; ``at`` and ``behind`` are where these lie."""

@@ -86,24 +86,37 @@ def test_starts_are_those_of_one_by_one(
     check(kind, base, jobs)
 
 
-@given(bases, jobs)
+def replaced(line: Timeline, jobs: list[tuple[int, float]], starts: list[float]) -> list[float]:
+    """Take each job back and place it anew, one by one."""
+    new_starts = []
+    for (size, duration), start in zip(jobs, starts, strict=True):
+        line.release(start, start + duration, size)
+        new_starts.append(line.place(size, duration))
+    line.advance(line.times[0])
+    return new_starts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(bases, st.booleans(), jobs)
 def test_jobs_are_replaced_as_one_by_one(
-    base: list[tuple[float, int]], jobs: list[tuple[int, float]]
+    kind: str, base: list[tuple[float, int]], short: bool, jobs: list[tuple[int, float]]
 ) -> None:
-    """Some jobs were given back before, so that others can move."""
-    one, other = line_of(base), line_of(base)
+    """Some jobs were given back before, so that others can move; more may be promised than there
+    is."""
+    line = line_of(base if short else [(time, abs(free)) for time, free in base])
     sizes, durations = [size for size, _ in jobs], [duration for _, duration in jobs]
-    starts = one.place_all(sizes, durations)
-    other.place_all(sizes, durations)
-    for line in (one, other):
-        for size, duration, start in zip(sizes[::3], durations[::3], starts[::3], strict=True):
-            line.release(start, start + duration, size)
-    left = [
-        [value for at, value in enumerate(values) if at % 3]
-        for values in (sizes, durations, starts)
-    ]
-    assert way(COMPILED).replace_all(one, *left) == other.replace_all(*left)
-    assert (one.times, one.free) == (other.times, other.free)
+    other = line.copy()
+    starts = replaced(other, jobs, [inf] * len(jobs))
+    assert way(kind).replace_all(line, sizes, durations, [inf] * len(jobs)) == starts
+    for number in range(0, len(jobs), 3):
+        line.release(starts[number], starts[number] + durations[number], sizes[number])
+    other = line.copy()
+    left = [number for number in range(len(jobs)) if number % 3]
+    expected = replaced(other, [jobs[number] for number in left], [starts[n] for n in left])
+    arguments = ([values[number] for number in left] for values in (sizes, durations, starts))
+    assert way(kind).replace_all(line, *arguments) == expected
+    line.advance(line.times[0])
+    assert (line.times, line.free) == (other.times, other.free)
 
 
 @pytest.mark.parametrize("kind", KINDS)
