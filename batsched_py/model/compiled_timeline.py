@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NB_CLASSES = 32
-"""Into how many classes sizes and durations are divided: see ``timeline.LatestStarts``."""
+"""Into how many classes at most sizes and durations are divided: see ``timeline.LatestStarts``."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -29,6 +29,19 @@ def _compiled(function: _F) -> _F:
     except RuntimeError:  # there is no such folder
         compiled = numba.njit(function)
     return cast(_F, compiled)
+
+
+@_compiled
+def _at(values: Floats, nb: int, value: float) -> int:
+    """Return which of the ``nb`` ascending values is the last that is not above ``value``."""
+    low, high = 0, nb
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
 
 
 @_compiled
@@ -95,26 +108,13 @@ def _take(
     if times[at] < start:
         at += 1
         nb = _insert(times, free, nb, at, start)
-        behind = at + np.searchsorted(times[at:nb], end)
+        behind = _at(times, nb, end)
+        behind += times[behind] < end
     if end < inf and (behind == nb or times[behind] > end):
         nb = _insert(times, free, nb, behind, end)
     for segment in range(at, behind):
         free[segment] -= size
     return nb
-
-
-@_compiled
-def _classes(values: NDArray[Any]) -> NDArray[Any]:
-    """Return some of the values, ascending, the least first."""
-    ascending = np.sort(values)
-    chosen = ascending[:NB_CLASSES].copy()
-    nb = 0
-    for number in range(len(chosen)):
-        value = ascending[number * len(ascending) // len(chosen)]
-        if nb == 0 or value > chosen[nb - 1]:
-            chosen[nb] = value
-            nb += 1
-    return chosen[:nb]
 
 
 @_compiled
@@ -129,7 +129,6 @@ def _raise_bounds(bounds: Floats, row: int, column: int, start: float) -> None:
             bounds[wider, longer] = start
 
 
-@_compiled
 def place_all(
     beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, now_only: bool
 ) -> tuple[Floats, Integers, Floats]:
@@ -139,65 +138,97 @@ def place_all(
     float64 and int64, ``sizes`` and ``durations`` (seconds) arrays of these types, shape (n,).
     Returns the new timeline's ``times`` and ``free``, and the starts.
     """
-    nb, nb_jobs = len(beginnings), len(sizes)
-    times, free = np.empty(nb + nb_jobs + 1), np.empty(nb + nb_jobs + 1, np.int64)
-    times[:nb], free[:nb] = beginnings, numbers
+    nb_jobs = len(sizes)
+    times, free = _with_room(beginnings, nb_jobs), _with_room(numbers, nb_jobs)
     starts = np.empty(nb_jobs)
-    widths, lengths = _classes(sizes), _classes(durations)
-    bounds = np.full((len(widths), len(lengths)), -inf)
-    last = nb_jobs - 1
-    for job in range(nb_jobs):
-        if now_only:
-            while last >= job and not _fits_first(times, free, nb, sizes[last], durations[last]):
-                last -= 1
-            if last < job:
-                return times[:nb], free[:nb], starts[:job]
-        size, duration = sizes[job], durations[job]
-        row = np.searchsorted(widths, size, side="right") - 1
-        column = np.searchsorted(lengths, duration, side="right") - 1
-        bound = bounds[row, column]
-        at = np.searchsorted(times[:nb], bound, side="right") - 1 if bound > times[0] else 0
-        at, behind = _fit(times, free, nb, at, size, duration, inf)
-        start = times[at] if at < nb else inf
-        starts[job] = start
-        _raise_bounds(
-            bounds,
-            row if widths[row] == size else row + 1,
-            column if lengths[column] == duration else column + 1,
-            start,
-        )
-        if start < start + duration:
-            nb = _take(times, free, nb, start, at, start + duration, behind, size)
-    return times[:nb], free[:nb], starts
+    jobs = sizes, durations, _classes(sizes), _classes(durations)
+    nb, nb_placed = _place_all(times, free, len(beginnings), *jobs, now_only, starts)
+    return times[:nb], free[:nb], starts[:nb_placed]
 
 
-@_compiled
 def replace_all(
     beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, starts: Floats
 ) -> tuple[Floats, Integers, Floats]:
     """Place jobs anew that have places; see ``Timeline.replace_all``.
 
     Arguments are those of :func:`place_all`, nowhere less than nothing free, and the ``starts`` so
-    far, none before the beginning. A job can only move to where others leave enough until it
-    begins: only what it moves by is taken and given back. Returns what :func:`place_all` does.
+    far, none before the beginning. Returns what :func:`place_all` does.
     """
-    nb, nb_jobs = len(beginnings), len(sizes)
-    times, free = np.empty(nb + 3 * nb_jobs + 1), np.empty(nb + 3 * nb_jobs + 1, np.int64)
-    times[:nb], free[:nb] = beginnings, numbers
-    new_starts = starts.copy()
+    nb_jobs = len(sizes)
+    times, free = _with_room(beginnings, 3 * nb_jobs), _with_room(numbers, 3 * nb_jobs)
+    starts = starts.copy()
+    nb = _replace_all(times, free, len(beginnings), sizes, durations, starts)
+    return times[:nb], free[:nb], starts
+
+
+def _with_room(values: NDArray[Any], nb_more: int) -> NDArray[Any]:
+    """Return a copy with room for more values and one (compiling this takes seconds)."""
+    return np.concatenate((values, np.empty(nb_more + 1, values.dtype)))
+
+
+def _classes(values: NDArray[Any]) -> Floats:
+    """Return some of the values, ascending, the least first (a sort compiles for seconds)."""
+    return np.sort(values)[:: 1 + len(values) // NB_CLASSES].astype(np.float64)
+
+
+@_compiled
+def _place_all(
+    times: Floats,
+    free: Integers,
+    nb: int,
+    sizes: Integers,
+    durations: Floats,
+    widths: Floats,
+    lengths: Floats,
+    now_only: bool,
+    starts: Floats,
+) -> tuple[int, int]:
+    """Place jobs one after another; return the numbers of segments and of jobs placed."""
+    nb_jobs = len(sizes)
+    bounds = np.empty((len(widths), len(lengths)))
+    bounds[:] = -inf
+    last = nb_jobs - 1
     for job in range(nb_jobs):
+        if now_only:
+            while last >= job and not _fits_first(times, free, nb, sizes[last], durations[last]):
+                last -= 1
+            if last < job:
+                return nb, job
+        size, duration = sizes[job], durations[job]
+        row, column = _at(widths, len(widths), size), _at(lengths, len(lengths), duration)
+        at = max(0, _at(times, nb, bounds[row, column]))
+        at, behind = _fit(times, free, nb, at, size, duration, inf)
+        start = times[at] if at < nb else inf
+        starts[job] = start
+        row, column = row + (widths[row] < size), column + (lengths[column] < duration)
+        _raise_bounds(bounds, row, column, start)
+        if start < start + duration:
+            nb = _take(times, free, nb, start, at, start + duration, behind, size)
+    return nb, nb_jobs
+
+
+@_compiled
+def _replace_all(
+    times: Floats, free: Integers, nb: int, sizes: Integers, durations: Floats, starts: Floats
+) -> int:
+    """Place jobs anew; return the number of segments.
+
+    A job can only move to where others leave enough until it begins: only what it moves by is
+    taken and given back.
+    """
+    for job in range(len(sizes)):
         start, size, duration = starts[job], sizes[job], durations[job]
         end = start + duration
         latest = start if start < end else inf
         at, behind = _fit(times, free, nb, 0, size, duration, latest)
         if at < nb:
-            new_starts[job] = begin = times[at]
+            starts[job] = begin = times[at]
             until = min(begin + duration, latest)
             if begin < until:
                 nb = _take(times, free, nb, begin, at, until, behind, size)
             if start < end:
                 start = max(start, begin + duration)
-                at = np.searchsorted(times[:nb], start, side="right") - 1
-                behind = np.searchsorted(times[:nb], end)
+                at, behind = _at(times, nb, start), _at(times, nb, end)
+                behind += times[behind] < end
                 nb = _take(times, free, nb, start, at, end, behind, -size)
-    return times[:nb], free[:nb], new_starts
+    return nb
