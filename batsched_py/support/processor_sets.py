@@ -73,6 +73,9 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
         """Tell whether both have the same processors."""
         return self is other or (isinstance(other, ProcessorSet) and self.bounds == other.bounds)
 
+    def __ne__(self, other: object) -> bool:  # that of structs does not ask for __eq__
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.bounds)
 

@@ -36,6 +36,7 @@ def test_as_pythons_sets(a: set[int], b: set[int]) -> None:
     assert ours | others == ProcessorSet.of(a | b)
     assert ours - others == ProcessorSet.of(a - b)
     assert (ours == others, hash(ours) == hash(others)) == (a == b, a == b)
+    assert (ours != others) == (a != b)
     assert [n for low, high in ours.intervals() for n in range(low, high + 1)] == sorted(a)
 
 
@@ -104,6 +105,7 @@ def test_what_was_taken_is_a_set_like_others(
     plain = ProcessorSet.of(taken)
     assert taken.bits == sum(1 << number for number in plain)
     assert (taken, hash(taken), to_text(taken)) == (plain, hash(plain), to_text(plain))
+    assert not taken != plain
     for gone, back in ((taken, plain), (plain, taken)):
         pool = kind(ProcessorSet.interval(0, 42))
         assert pool.take(gone)
