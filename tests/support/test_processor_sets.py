@@ -105,7 +105,7 @@ def test_what_was_taken_is_a_set_like_others(
     plain = ProcessorSet.of(taken)
     assert taken.bits == sum(1 << number for number in plain)
     assert (taken, hash(taken), to_text(taken)) == (plain, hash(plain), to_text(plain))
-    assert not taken != plain
+    assert (taken != plain) is False
     for gone, back in ((taken, plain), (plain, taken)):
         pool = kind(ProcessorSet.interval(0, 42))
         assert pool.take(gone)
