@@ -89,7 +89,7 @@ def test_kill_at_the_instant_of_the_end() -> None:
 
 
 def test_killed_twice_after_its_end() -> None:
-    """A slow reply asks twice for the end of a job that has ended meanwhile: one answer, as of Batsim."""
+    """A slow reply asks twice for the end of a job that has ended: Batsim answers once."""
     late = 2 * [m.KillJob(timestamp=10.0, job_ids=["w0!0000"])]
     seen: list[m.Message] = []
 
