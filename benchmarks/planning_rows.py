@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 from math import log10
 from time import process_time
 
@@ -58,6 +59,13 @@ def first_pass(policy: Callable[[], Scheduler], nb_waiting: int, rounds: int = 1
     return best
 
 
+@cache
+def warm() -> None:
+    """Plan until what is compiled for those who plan much is compiled (100,000 jobs placed)."""
+    for _ in range(40):
+        first_pass(Dynp, 1000)
+
+
 def reference_step(nb_waiting: int, rounds: int = 1) -> float:
     """Return the least CPU seconds of a self-tuning step of the reference."""
     releases = [(end, size) for end, size, _, _ in busy_machine().expected_releases()]
@@ -76,6 +84,7 @@ def steps(nb_waiting: int) -> Callable[[Bench], Measured]:
     repeats = max(1, 1000 // nb_waiting)
 
     def measure(bench: Bench) -> Measured:
+        warm()
         return bench.paired(
             lambda: reference_step(nb_waiting, repeats),
             lambda: first_pass(Dynp, nb_waiting, repeats),
@@ -94,8 +103,9 @@ def exponent(policy: Callable[[], Scheduler]) -> Callable[[Bench], Measured]:
     """Return the measurement of how a pass grows with the queue."""
 
     def measure(bench: Bench) -> Measured:
+        warm()
         few, many = (50, 500) if bench.quick else (1000, 10_000)
-        first_pass(policy, few)  # something may be compiled
+        first_pass(policy, few)
         grown = bench.paired(
             lambda: first_pass(policy, few, 3),
             lambda: first_pass(policy, many),

@@ -166,8 +166,13 @@ def under_batsim(bench: Bench, scheduler: list[str], port: int) -> Child:
     batsim += ["-s", f"tcp://localhost:{port}"]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
     process = subprocess.Popen(scheduler, **silent)  # type: ignore[call-overload]
-    subprocess.run(batsim, check=True, **silent)  # type: ignore[call-overload]
-    return ended(process)
+    simulator = subprocess.Popen(batsim, **silent)  # type: ignore[call-overload]
+    try:
+        took = ended(process)
+        simulator.wait(timeout=60)
+    finally:
+        simulator.kill()  # it would wait for ever for a scheduler that failed
+    return took
 
 
 @row("serve", "`serve` under Batsim against batsched, EASY: CPU", wanted=1.5)

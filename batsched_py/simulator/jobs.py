@@ -57,6 +57,7 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     """Joules of its machines while it ran."""
     messages: deque[str] | None = None
     """What the scheduler has said to it and it has not taken yet."""
+    kill_requested: bool = False
 
 
 def final_state(return_code: int) -> str:
