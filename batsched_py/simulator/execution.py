@@ -116,7 +116,7 @@ class Execution:
             places = len(set(map(int, mapping.values())))
             if not places == len(mapping) == len(decision.alloc):
                 return None
-        return self._duration(job)
+        return job.profile.duration(self._speed or self._least_speed(job.alloc), job.alloc.size)
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
@@ -178,7 +178,8 @@ class Execution:
         if not job.alloc:  # set to running by CHANGE_JOB_STATE
             done = 0.0
         else:
-            duration = self._duration(job)
+            speed = self._speed or self._least_speed(job.alloc)
+            duration = job.profile.duration(speed, job.alloc.size)
             done = (now - job.start_time) / duration if duration else 1.0
         return {"profile_name": job.description.profile, "progress": done}
 
@@ -195,11 +196,9 @@ class Execution:
         job.state = RUNNING
         job.start_time, job.finish_time = self._agenda.now, inf
 
-    def _duration(self, job: SimulatedJob) -> float:
-        speed = self._speed
-        if speed is None:  # the slowest processor decides
-            speed = next(speed for speed, processors in self._speeds if processors & job.alloc)
-        return job.profile.duration(speed, job.alloc.size)
+    def _least_speed(self, alloc: ProcessorSet) -> float:
+        """Return the speed of the slowest processor, which decides."""
+        return next(speed for speed, processors in self._speeds if processors & alloc)
 
     def _check(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         alloc = decision.alloc
