@@ -33,6 +33,9 @@ class Backfilling:
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
         """Start the head while it fits, then backfill behind it."""
+        if queue.head is None:  # after many events: nobody waits
+            self.head = None
+            return
         ranked = self.order.at(now, queue)
         overtaken = False
         while (head := ranked.head) and head.size <= machine.free:

@@ -8,7 +8,6 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import KILLED
 from batsched_py.protocol.decision_checks import check_metadata
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.execution import Execution
@@ -114,8 +113,10 @@ class Decisions:
                 raise ProtocolError(
                     f"KILL_JOB: job {job.description.id} does not run: it waits to be started"
                 )
-        jobs = [job for job in jobs if job.final_state != KILLED]
-        if jobs:  # else all are being killed already, which Batsim ignores
+        jobs = [job for job in jobs if not job.kill_requested]
+        if jobs:  # else that was asked for all of them already, which Batsim ignores
+            for job in jobs:
+                job.kill_requested = True
             killed = [(job, self._execution.kill(job)) for job in jobs]
             self._agenda.at(self._agenda.now, partial(self._killed, killed))
 

@@ -241,12 +241,13 @@ class _StaticJobs:
         agenda: Agenda,
         energy: Energy | None,
     ) -> None:
-        self._jobs = [job for name, load in workloads.items() for job in registry.load(name, load)]
-        self._jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
-        self._next = 0
+        jobs = [job for name, load in workloads.items() for job in registry.load(name, load)]
+        jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
+        self._later = iter(jobs)
+        self._next = next(self._later, None)
         self._registry, self._agenda, self._energy = registry, agenda, energy
         if workloads:  # of workloads without jobs, only the end is announced
-            first = self._jobs[0].description.submit_time if self._jobs else 0.0
+            first = 0.0 if self._next is None else self._next.description.submit_time
             agenda.at(max(0.0, first), self._submit)
 
     def _submit(self) -> list[m.Event]:
@@ -255,20 +256,21 @@ class _StaticJobs:
         As in Batsim, waits that began earlier end earlier, at the same instant too: the one for
         the next submission begins here.
         """
-        jobs, at, now = self._jobs, self._next, self._agenda.now
+        job, now = self._next, self._agenda.now
         events: list[m.Event] = []
-        if jobs and self._energy is not None:
+        if job is not None and self._energy is not None:
             self._energy.note_submission(now)
-        while at < len(jobs) and jobs[at].description.submit_time <= now:
-            job = jobs[at]
+        while job is not None:
+            submit_time = job.description.submit_time
+            if submit_time > now:
+                self._agenda.at(submit_time, self._submit)
+                break
             job.state = SUBMITTED
             events.append(self._registry.submission(job, now))
-            at += 1
-        self._next = at
-        if at < len(jobs):
-            self._agenda.at(jobs[at].description.submit_time, self._submit)
+            job = next(self._later, None)
         else:
             events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
+        self._next = job
         return events
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -9,7 +10,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED, SUCCESS
 from batsched_py.protocol.decision_checks import check_mapping
-from batsched_py.simulator.agenda import Agenda, Timer
+from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import (
@@ -52,8 +53,6 @@ class Execution:
         self._varying = varying
         self._speed = platform.uniform_speed
         self._speeds = [] if self._speed is not None else _by_speed(platform)
-        self._ends: dict[str, Timer] = {}
-        """By the ids of the jobs whose end is known."""
         self.any_started = False
 
     @property
@@ -88,8 +87,7 @@ class Execution:
             self._stepwise.begin(job, _hosts(job, decision))
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
         if job.finish_time < inf:
-            end = self._agenda.at(job.finish_time, lambda: self.complete(job))
-            self._ends[job.description.id] = end
+            job.end = self._agenda.at(job.finish_time, partial(self.complete, job))
 
     def _set_end(self, job: SimulatedJob, duration: float) -> None:
         """Set when and how a job ends that runs for ``duration`` (seconds) if it may."""
@@ -118,12 +116,12 @@ class Execution:
             places = len(set(map(int, mapping.values())))
             if not places == len(mapping) == len(decision.alloc):
                 return None
-        return self._duration(job)
+        return job.profile.duration(self._speed or self._least_speed(job.alloc), job.alloc.size)
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
         job_id, now = job.description.id, job.finish_time
-        self._ends.pop(job_id, None)
+        job.end = None
         job.state = ENDED
         self._machines.release(job.alloc, now)
         if self._energy is not None:
@@ -164,9 +162,8 @@ class Execution:
             return None
         progress = self._progress(job, now)
         computes = job.profile.is_parallel_task
-        end = self._ends.pop(job.description.id, None)
-        if end is not None:
-            end.cancel()
+        if job.end is not None:
+            job.end.cancel()
         elif self._stepwise.runs(job):
             computes = self._stepwise.kill(job)
         job.state = ENDED
@@ -181,7 +178,8 @@ class Execution:
         if not job.alloc:  # set to running by CHANGE_JOB_STATE
             done = 0.0
         else:
-            duration = self._duration(job)
+            speed = self._speed or self._least_speed(job.alloc)
+            duration = job.profile.duration(speed, job.alloc.size)
             done = (now - job.start_time) / duration if duration else 1.0
         return {"profile_name": job.description.profile, "progress": done}
 
@@ -198,11 +196,9 @@ class Execution:
         job.state = RUNNING
         job.start_time, job.finish_time = self._agenda.now, inf
 
-    def _duration(self, job: SimulatedJob) -> float:
-        speed = self._speed
-        if speed is None:  # the slowest processor decides
-            speed = next(speed for speed, processors in self._speeds if processors & job.alloc)
-        return job.profile.duration(speed, job.alloc.size)
+    def _least_speed(self, alloc: ProcessorSet) -> float:
+        """Return the speed of the slowest processor, which decides."""
+        return next(speed for speed, processors in self._speeds if processors & alloc)
 
     def _check(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         alloc = decision.alloc

@@ -12,6 +12,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_REACHED
 from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
+from batsched_py.simulator.agenda import Timer
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.profiles import (
     Composed,
@@ -57,6 +58,9 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     """Joules of its machines while it ran."""
     messages: deque[str] | None = None
     """What the scheduler has said to it and it has not taken yet."""
+    end: Timer | None = None
+    """Completes it, while it runs and its end is known."""
+    kill_requested: bool = False
 
 
 def final_state(return_code: int) -> str:

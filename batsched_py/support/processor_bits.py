@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from batsched_py.errors import InvariantError
 from batsched_py.support.processor_pool import ProcessorPool
-from batsched_py.support.processor_sets import Bounds, ProcessorSet, to_text, with_bounds
+from batsched_py.support.processor_sets import ProcessorSet, to_text, with_bounds
 
 _FEW = 2048
 """Processors up to which one is taken: beyond, each operation would take time for all of them."""
@@ -22,7 +22,7 @@ class BitPool(ProcessorPool):
     __slots__ = ("_bits",)
 
     def __init__(self, processors: ProcessorSet) -> None:
-        self._bits = _to_bits(processors.bounds)
+        self._bits = _bits_of(processors)
         self._size = processors.size
 
     def snapshot(self) -> ProcessorSet:
@@ -31,22 +31,23 @@ class BitPool(ProcessorPool):
 
     def common(self, processors: ProcessorSet) -> ProcessorSet:
         """Return those of ``processors`` that are here."""
-        common = self._bits & _to_bits(processors.bounds)
+        common = self._bits & _bits_of(processors)
         return with_bounds(_lowest_bounds(common, common.bit_count()))
 
     def take_lowest(self, count: int) -> ProcessorSet:
         """Take the ``count`` lowest; raises :class:`InvariantError` if there are not so many."""
         if not 0 < count <= self._size:
             raise InvariantError(f"{count} processors are to be taken of {self._size}")
-        bounds = _lowest_bounds(self._bits, count)
-        self._bits &= -1 << bounds[-1]
+        bits = self._bits
+        bounds = _lowest_bounds(bits, count)
+        self._bits = left = bits & (-1 << bounds[-1])
         self._size -= count
-        return ProcessorSet(bounds, count)
+        return ProcessorSet(bounds, count, bits ^ left)
 
     def take(self, processors: ProcessorSet) -> bool:
         """Take these if all of them are here; tell whether."""
-        bits = _to_bits(processors.bounds)
-        if bits & ~self._bits:
+        bits = processors.bits or _bits_of(processors)
+        if bits & self._bits != bits:
             return False
         self._bits ^= bits
         self._size -= processors.size
@@ -54,37 +55,30 @@ class BitPool(ProcessorPool):
 
     def give_back(self, processors: ProcessorSet) -> None:
         """Add these; raises :class:`InvariantError` unless none of them is here."""
-        bits = _to_bits(processors.bounds)
+        bits = processors.bits or _bits_of(processors)
         if bits & self._bits:
             raise InvariantError(f"of {to_text(processors)!r} some processors are free already")
         self._bits ^= bits
         self._size += processors.size
 
 
-def _to_bits(bounds: Bounds) -> int:
-    if len(bounds) == 2:  # mostly
-        return (1 << bounds[1]) - (1 << bounds[0])
+def _bits_of(processors: ProcessorSet) -> int:
     bits = 0
-    for bound in bounds:
+    for bound in processors.bounds:
         bits ^= -1 << bound
     return bits
 
 
 def _lowest_bounds(bits: int, count: int) -> tuple[int, ...]:
     """Return the bounds of the ``count`` lowest bits that are set, of which there are so many."""
-    lowest = bits & -bits
-    run = (lowest << count) - lowest
-    if bits & run == run and count:  # the usual case: they are neighbours
-        first = lowest.bit_length() - 1
-        return (first, first + count)
-    bounds: tuple[int, ...] = ()
-    first = 0
+    bounds: list[int] = []
     while count:
-        gap = (bits & -bits).bit_length() - 1
-        bits >>= gap
-        length = min((~bits & (bits + 1)).bit_length() - 1, count)
-        bits >>= length
-        bounds += (first + gap, first + gap + length)
-        first += gap + length
-        count -= length
-    return bounds
+        lowest = bits & -bits
+        behind = bits + lowest  # the first interval is gone, but for a bit where it ended
+        first, end = lowest.bit_length() - 1, (behind & -behind).bit_length() - 1
+        if first + count <= end:
+            return (*bounds, first, first + count)
+        bounds += first, end
+        bits &= behind
+        count -= end - first
+    return tuple(bounds)

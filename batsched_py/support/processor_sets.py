@@ -36,12 +36,17 @@ No interval touches the next. So a number is in the set if an odd number of boun
 """
 
 
-class ProcessorSet(msgspec.Struct, frozen=True, gc=False):
-    """An immutable set of processors: iterates over its members, ascending; ``&``, ``|``, ``-``."""
+class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """An immutable set of processors: iterates over its members, ascending; ``&``, ``|``, ``-``.
+
+    One that was taken from the pool of a small machine has its bits too, for that pool and others.
+    """
 
     bounds: tuple[int, ...] = ()
     size: int = 0
     """Number of its processors."""
+    bits: int = 0
+    """Bit ``i`` is set if processor ``i`` is in the set; 0 where only the bounds are there."""
 
     @staticmethod
     def of(numbers: Iterable[int]) -> ProcessorSet:
@@ -63,6 +68,16 @@ class ProcessorSet(msgspec.Struct, frozen=True, gc=False):
     def interval(first: int, count: int) -> ProcessorSet:
         """Return the ``count`` processors from ``first`` on."""
         return ProcessorSet((first, first + count), count) if count else NO_PROCESSORS
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both have the same processors."""
+        return self is other or (isinstance(other, ProcessorSet) and self.bounds == other.bounds)
+
+    def __ne__(self, other: object) -> bool:  # that of structs does not ask for __eq__
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.bounds)
 
     def __len__(self) -> int:
         """Return the number of processors."""

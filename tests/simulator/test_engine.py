@@ -88,6 +88,23 @@ def test_kill_at_the_instant_of_the_end() -> None:
         simulate(script, workload([J(0, 1, 4)], 4))
 
 
+def test_killed_twice_after_its_end() -> None:
+    """A slow reply asks twice for the end of a job that has ended: Batsim answers once."""
+    late = 2 * [m.KillJob(timestamp=10.0, job_ids=["w0!0000"])]
+    seen: list[m.Message] = []
+
+    def slow(message: m.Message) -> m.Message:
+        seen.append(message)
+        if len(seen) == 2:
+            start = m.ExecuteJob(timestamp=0.0, job_id="w0!0000", alloc=processors("0"))
+            return m.Message(10.0, [start, *late])
+        return m.Message(message.now, [])
+
+    Simulator(homogeneous(4), [workload([J(0, 1, 5)], 4)]).run(slow)
+    told = [event.tag for event in seen[2].events]
+    assert told == ["JOB_COMPLETED", "JOB_KILLED"]
+
+
 def test_scheduler_that_takes_time() -> None:
     """Decisions in the future take effect then; what happens meanwhile is told together."""
     load = workload([J(0, 1, 5), J(1, 1, 5)], 4)

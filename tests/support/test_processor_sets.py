@@ -36,6 +36,7 @@ def test_as_pythons_sets(a: set[int], b: set[int]) -> None:
     assert ours | others == ProcessorSet.of(a | b)
     assert ours - others == ProcessorSet.of(a - b)
     assert (ours == others, hash(ours) == hash(others)) == (a == b, a == b)
+    assert (ours != others) == (a != b)
     assert [n for low, high in ours.intervals() for n in range(low, high + 1)] == sorted(a)
 
 
@@ -90,6 +91,29 @@ def test_a_pool_as_a_set(
             assert pool.snapshot() == ProcessorSet.of(free)
             assert len(pool) == len(free)
             assert pool.common(these) == ProcessorSet.of(free & some)
+
+
+@given(sets, st.data())
+@pytest.mark.parametrize("kind", [ProcessorPool, BitPool])
+def test_what_was_taken_is_a_set_like_others(
+    kind: type[ProcessorPool], members: set[int], data: st.DataObject
+) -> None:
+    """With its bits or without, for any kind of pool."""
+    taken = BitPool(ProcessorSet.of({*members, 41})).take_lowest(
+        data.draw(st.integers(1, len(members) + 1))
+    )
+    plain = ProcessorSet.of(taken)
+    assert taken.bits == sum(1 << number for number in plain)
+    assert (taken, hash(taken), to_text(taken)) == (plain, hash(plain), to_text(plain))
+    assert (taken != plain) is False
+    for gone, back in ((taken, plain), (plain, taken)):
+        pool = kind(ProcessorSet.interval(0, 42))
+        assert pool.take(gone)
+        assert not pool.take(back)
+        pool.give_back(back)
+        assert pool.snapshot() == ProcessorSet.interval(0, 42)
+        with pytest.raises(InvariantError, match="free already"):
+            pool.give_back(gone)
 
 
 @given(sets)
