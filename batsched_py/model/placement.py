@@ -55,8 +55,10 @@ class Placement:
             result = self._compiled.replace_all(*arrays, np.array(starts, np.float64))
         else:
             result = self._compiled.place_all(*arrays, False)
-        line.times, line.free, new_starts = (column.tolist() for column in result)
-        return new_starts
+        times, free, new_starts = result
+        line.times, line.free = times.tolist(), free.tolist()
+        moved: list[float] = new_starts.tolist()
+        return moved
 
     def _counted(self, starts: list[float]) -> list[float]:
         if self._placed <= IMPORT_PAYS:
