@@ -98,9 +98,14 @@ class _BySize:
                 continue
             if best is None or key < best_key:
                 best_key, best = key, job
+        latest_last = self._key is by_submission
+        if latest_last and best is not None:
+            return best
         for job in self._fresh.values():
             size = job.size
             if size <= free and (size <= extra or now + job.estimate <= horizon):
+                if latest_last:
+                    return job
                 key = self._key(job)
                 if best is None or key < best_key:
                     best_key, best = key, job
