@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from multiprocessing import Process
 from time import process_time
+from typing import Any
 
 import zmq
 from measuring import Bench, Child, Measured, SkippedError, ended, our_command, row
@@ -78,16 +79,11 @@ class TimedSocket(SimulatorSocket):
 
     away = 0.0
 
-    def _send(self, raw: bytes) -> None:
+    def _patiently(self, action: Callable[[], Any], now: float) -> Any:
         begin = process_time()
-        super()._send(raw)
+        result = super()._patiently(action, now)
         self.away += process_time() - begin
-
-    def _receive(self, now: float) -> list[bytes]:
-        begin = process_time()
-        frames = super()._receive(now)
-        self.away += process_time() - begin
-        return frames
+        return result
 
 
 def simulate_at(address: str, load: Workload, dynamic: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 from time import monotonic
+from typing import TypeVar
 
 import zmq
 
@@ -15,6 +16,8 @@ from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.transport.closing import Closing
 from batsched_py.transport.connection_events import connection_events
 from batsched_py.transport.scheduler_socket import check_address
+
+_T = TypeVar("_T")
 
 _TICK = 0.2
 """Seconds after which a wait looks whether the scheduler is still there."""
@@ -52,7 +55,8 @@ class SimulatorSocket(Closing):
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.MAXMSGSIZE, codec.MOST_BYTES)
-        self._socket.setsockopt(zmq.RCVTIMEO, round(_TICK * 1000))
+        for wait in (zmq.SNDTIMEO, zmq.RCVTIMEO):  # where nobody is connected, sending waits too
+            self._socket.setsockopt(wait, round(_TICK * 1000))
         self._monitor = self._socket.get_monitor_socket(
             zmq.Event.HANDSHAKE_SUCCEEDED | zmq.Event.DISCONNECTED
         )
@@ -79,8 +83,9 @@ class SimulatorSocket(Closing):
         """
         if message.events and isinstance(begins := message.events[0], m.SimulationBegins):
             self._nb_resources = begins.nb_resources
-        self._send(codec.encode_events(message, exact=self._exact))
-        frames = self._receive(message.now)
+        raw = codec.encode_events(message, exact=self._exact)
+        self._patiently(lambda: self._socket.send(raw), message.now)
+        frames = self._patiently(self._socket.recv_multipart, message.now)
         try:
             if len(frames) != 1:
                 raise ProtocolError(f"a reply of {len(frames)} frames, expected one")
@@ -92,15 +97,12 @@ class SimulatorSocket(Closing):
             _restore_digits(reply, message.now)
         return reply
 
-    def _send(self, raw: bytes) -> None:
-        self._socket.send(raw)
-
-    def _receive(self, now: float) -> list[bytes]:
-        """Wait for the reply. A scheduler whose connection broke will not send it any more."""
+    def _patiently(self, action: Callable[[], _T], now: float) -> _T:
+        """Send, or wait for the reply. A scheduler that went away will not answer any more."""
         deadline = monotonic() + self._timeout
         while True:
             try:
-                return self._socket.recv_multipart()
+                return action()
             except zmq.Again:
                 pass
             self._look_around(now)

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,6 +19,7 @@ import pytest
 import zmq
 
 from batsched_py.commands.protocol import simulator as simulator_command
+from batsched_py.errors import SimulationError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.files import output_files as outputs
 from batsched_py.support.own_command import PROGRAM
@@ -321,6 +323,19 @@ def test_a_socket_of_another_kind_listens(call: Call) -> None:
         done = call(*USUAL, "-s", f"tcp://127.0.0.1:{port}", "--timeout", "0.5")
     context.term()
     assert_one_line(done, 1, "what listens there is no ZeroMQ socket (REP)")
+
+
+def test_a_socket_of_another_kind_is_left_before_anything_is_said() -> None:
+    """Then nobody is connected, and even sending would wait for ever."""
+    context = zmq.Context()
+    with context.socket(zmq.PUB) as other:
+        port = other.bind_to_random_port("tcp://127.0.0.1")
+        with front.SimulatorSocket(f"tcp://127.0.0.1:{port}", 0.4) as socket:
+            socket._monitor.poll(5000)
+            time.sleep(0.1)  # the connection was refused: what was sent before is not lost
+            with pytest.raises(SimulationError, match="no scheduler was reached"):
+                socket(m.Message(0.0, []))
+    context.term()
 
 
 @pytest.mark.parametrize(
