@@ -182,9 +182,8 @@ class DecisionProcess:
                 handler(event)
         if self.users is not None:
             self._ask_users(self.users)
-        may_echo = self.users is not None or self._dilated is not None
         for event in arrived:
-            if not (may_echo and self._is_echo(event.job_id)):
+            if (self.users is None and self._dilated is None) or not self._is_echo(event):
                 self._enqueue(event.job, event.profile)
 
     def _may_have_changed_nothing(self, message: m.Message) -> None:
@@ -253,11 +252,11 @@ class DecisionProcess:
             self._call_at(due)
         self._must_schedule = True
 
-    def _is_echo(self, job_id: str) -> bool:
+    def _is_echo(self, event: m.JobSubmitted) -> bool:
         """Tell whether a submitted job is one that was registered here."""
-        if self._dilated is not None and is_placed(job_id):
+        if self._dilated is not None and is_placed(event.job_id):
             return True
-        return self.users is not None and job_id in self._registered
+        return self.users is not None and event.job_id in self._registered
 
     def _completed(self, event: m.JobCompleted) -> None:
         job = self._jobs.pop(event.job_id)

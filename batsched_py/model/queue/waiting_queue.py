@@ -83,6 +83,25 @@ class _BySize:
 
     def first(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
         best_key, best = None, None
+        if self._sizes and self._sizes[0] <= free:
+            best_key, best = self._first_sorted(now, free, horizon, extra)
+        latest_last = self._key is by_submission
+        if latest_last and best is not None:
+            return best
+        for job in self._fresh.values():
+            size = job.size
+            if size <= free and (size <= extra or now + job.estimate <= horizon):
+                if latest_last:
+                    return job
+                key = self._key(job)
+                if best is None or key < best_key:
+                    best_key, best = key, job
+        return best
+
+    def _first_sorted(
+        self, now: float, free: int, horizon: float, extra: int
+    ) -> tuple[Any, Job | None]:
+        best_key, best = None, None
         at = 0
         buckets = self._buckets
         for size in self._sizes:
@@ -98,13 +117,7 @@ class _BySize:
                 continue
             if best is None or key < best_key:
                 best_key, best = key, job
-        for job in self._fresh.values():
-            size = job.size
-            if size <= free and (size <= extra or now + job.estimate <= horizon):
-                key = self._key(job)
-                if best is None or key < best_key:
-                    best_key, best = key, job
-        return best
+        return best_key, best
 
     def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
         firsts = [
