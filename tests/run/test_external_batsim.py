@@ -42,7 +42,7 @@ class Idle:
     def schedule(self, now, queue, machine):
         for job in list(queue):
             if now == 5 and job.size == 1:
-                yield Start(job, 0b100)
+                yield Start(job, [2])
 """
 
 

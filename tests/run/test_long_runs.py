@@ -38,7 +38,7 @@ from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.simulator.profiles import Profile
 from batsched_py.support.name_set import UsedNames
-from batsched_py.support.processor_sets import ProcessorSet
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.batsim_workload import read_workload
@@ -420,7 +420,14 @@ def test_decisions_on_ended_jobs_are_refused(little_memory: None) -> None:
         registry.add_job(m.RegisterJob(timestamp=0.0, job_id=name, job=job))
         assert registry.known(name, "EXECUTE_JOB").description is job
         if number < 199:
-            registry.forget(name)
+            completed = m.JobCompleted(
+                timestamp=1.0,
+                job_id=name,
+                job_state="COMPLETED_SUCCESSFULLY",
+                return_code=0,
+                alloc=NO_PROCESSORS,
+            )
+            registry.told([completed])
     assert list(registry.jobs) == ["dyn!199"]
     for number in (0, 150, 198):
         message = f"KILL_JOB: job dyn!{number} is completed or rejected"

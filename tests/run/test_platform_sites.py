@@ -15,6 +15,7 @@ from batsched_py.run.simulate import at_sites
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.workload.sites import TABLE_7_1, SiteDescription, Sites, parse_sites
 from helpers.logs import swf_line, swf_text
+from helpers.processors import processors
 
 MASTER = '<zone id="front" routing="Full"><host id="master_host" speed="1Gf"/></zone>'
 
@@ -61,25 +62,27 @@ def test_one_machine_of_512_hosts_is_no_site() -> None:
     [
         (  # hosts are numbered by name over all clusters
             cluster("b", "n", "0,2,5") + cluster("a", "n", "1,3-4"),
-            [("b", 0b100101, 1.0), ("a", 0b011010, 1.0)],
+            [("b", "0 2 5", 1.0), ("a", "1 3-4", 1.0)],
         ),
         (
             cluster("slow", "x", "0-1", "0.5Gf") + cluster("fast", "a", "0-2", "2Gf"),
-            [("fast", 0b00111, 2.0), ("slow", 0b11000, 0.5)],
+            [("fast", "0-2", 2.0), ("slow", "3-4", 0.5)],
         ),
         (  # a zone is as good as a cluster
             '<zone id="east" routing="Full"><host id="h1" speed="1Gf"/></zone>'
             '<zone id="west" routing="Full"><host id="h0" speed="1Gf"/></zone>',
-            [("west", 0b01, 1.0), ("east", 0b10, 1.0)],
+            [("west", "0", 1.0), ("east", "1", 1.0)],
         ),
         (cluster("only", "n", "0-3"), []),
     ],
 )
 def test_sites_of_clusters(
-    tmp_path: Path, clusters: str, expected: list[tuple[str, int, float]]
+    tmp_path: Path, clusters: str, expected: list[tuple[str, str, float]]
 ) -> None:
     sites: Sites = described_sites(str(platform(tmp_path, clusters)))
-    assert sites == tuple(SiteDescription(*site) for site in expected)
+    assert sites == tuple(
+        SiteDescription(name, processors(members), speed) for name, members, speed in expected
+    )
 
 
 def test_rules_know_the_clusters_of_the_platform(tmp_path: Path) -> None:
