@@ -337,6 +337,8 @@ def test_it_is_told_how_far_the_other_process_is(
     )
     monkeypatch.setattr(progress, "_LOOK", 0.1)
     monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.1)
+    # The policy is imported here, too, and what it sets must not stay.
+    monkeypatch.setattr(progress, "_PATIENCE_ELSEWHERE", progress._PATIENCE_ELSEWHERE)
     slow = f"{tmp_path}/slow.py:Slow"
     for asked in (True, False):
         simulate(small(tmp_path), backend="socket", scheduler=slow, progress=asked)
