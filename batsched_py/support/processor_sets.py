@@ -79,6 +79,9 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __hash__(self) -> int:
         return hash(self.bounds)
 
+    def __repr__(self) -> str:
+        return f"ProcessorSet({to_text(self)!r})"
+
     def __len__(self) -> int:
         """Return the number of processors."""
         return self.size

@@ -173,3 +173,7 @@ def test_many_intervals_take_no_time() -> None:
 def test_refuses_the_rest_and_quotes_it(text: str) -> None:
     with pytest.raises(ProtocolError, match=r"expected|reversed"):
         from_text(text)
+
+
+def test_a_set_shows_itself_as_batsim_writes_it() -> None:
+    assert repr(ProcessorSet.of([7, 0, 1, 2])) == "ProcessorSet('0-2 7')"
