@@ -72,9 +72,9 @@ def test_too_many_jobs_at_once_end_with_a_line(tmp_path: Path) -> None:
     profiles = {"p": {"type": "delay", "delay": 5}}
     content = {"nb_res": 100_000, "jobs": jobs, "profiles": profiles}
     (tmp_path / "many.json").write_text(json.dumps(content))
-    refused = command(tmp_path, "180", "simulate", "many.json", "--scheduler", "fcfs", "-e", "out")
+    refused = command(tmp_path, "170", "simulate", "many.json", "--scheduler", "fcfs", "-e", "out")
     assert refused.returncode == 1
-    assert "there is not enough memory: this command may take 180 MB" in refused.stderr
+    assert "there is not enough memory: this command may take 170 MB" in refused.stderr
     assert not list(tmp_path.glob("out*"))
 
 
