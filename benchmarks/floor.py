@@ -19,7 +19,7 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from floor_queue import Blocks
+from floor_queue import Blocks, backfill
 
 Release = tuple[float, int, int]
 """(expected end, size, job)."""
@@ -65,22 +65,11 @@ class Scanned(list[int]):
     """Waiting jobs in order of submission, looked through one after the other."""
 
     def __init__(self, jobs: Columns) -> None:
-        self.size, self.estimate = jobs.size, jobs.estimate
+        self.jobs = jobs
 
     def backfilled(self, now: float, free: int, shadow_time: float, extra: int) -> list[int]:
         """Take out the jobs that start behind the head."""
-        size, estimate = self.size, self.estimate
-        started: list[int] = []
-        for job in self[1:]:
-            if size[job] <= free:
-                if now + estimate[job] > shadow_time:
-                    if size[job] > extra:
-                        continue
-                    extra -= size[job]
-                free -= size[job]
-                started.append(job)
-                if not free:
-                    break
+        started, _, _ = backfill(self[1:], self.jobs, now, free, shadow_time, extra)
         for job in started:
             self.remove(job)
         return started

@@ -11,11 +11,30 @@ LENGTH = 32
 """Jobs of a block at most."""
 
 
+def backfill(
+    jobs: list[int], columns: Columns, now: float, free: int, shadow_time: float, extra: int
+) -> tuple[list[int], int, int]:
+    """Return those of the jobs that start behind the head, and what is free and extra then."""
+    _, _, _, size, _, estimate = columns
+    started: list[int] = []
+    for job in jobs:
+        if size[job] <= free:
+            if now + estimate[job] > shadow_time:
+                if size[job] > extra:
+                    continue
+                extra -= size[job]
+            free -= size[job]
+            started.append(job)
+            if not free:
+                break
+    return started, free, extra
+
+
 class Blocks:
     """Waiting jobs in order of submission, in blocks that know their least size and estimate."""
 
     def __init__(self, jobs: Columns) -> None:
-        self.size, self.estimate = jobs.size, jobs.estimate
+        self.jobs, self.size, self.estimate = jobs, jobs.size, jobs.estimate
         self.blocks: list[list[int]] = []
         self.least_size: list[int] = []
         self.least_estimate: list[float] = []
@@ -43,26 +62,22 @@ class Blocks:
 
     def backfilled(self, now: float, free: int, shadow_time: float, extra: int) -> list[int]:
         """Take out the jobs that start behind the head."""
-        size, estimate, least_size = self.size, self.estimate, self.least_size
-        head, started, shrunk = self[0], [], []
+        all_started, shrunk = [], []
         for place, least_estimate in enumerate(self.least_estimate):
-            smallest = least_size[place]
+            smallest = self.least_size[place]
             if smallest > free or (smallest > extra and now + least_estimate > shadow_time):
                 continue
-            for job in self.blocks[place].copy():
-                if size[job] > free or job == head:
-                    continue
-                if now + estimate[job] > shadow_time:
-                    if size[job] > extra:
-                        continue
-                    extra -= size[job]
-                free -= size[job]
-                started.append(job)
-                self.blocks[place].remove(job)
+            block = self.blocks[place]
+            behind = block if place else block[1:]
+            started, free, extra = backfill(behind, self.jobs, now, free, shadow_time, extra)
+            for job in started:
+                block.remove(job)
+            if started:
+                all_started += started
                 shrunk.append(place)
-        for place in sorted(set(shrunk), reverse=True):
+        for place in reversed(shrunk):
             self._shrunk(place)
-        return started
+        return all_started
 
     def _shrunk(self, place: int) -> None:
         """Look at a block anew, which lost jobs."""
