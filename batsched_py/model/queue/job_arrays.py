@@ -166,11 +166,12 @@ class JobArrays:
         """The job of each row."""
         self._rows = {job.number: row for row, job in enumerate(jobs)}
         self._orders: dict[Key, tuple[Floats, Rows, int]] = {}  # (keys, rows, rows looked at)
+        rows = JobRows.of(jobs)
         self._size: NDArray[np.int64] = np.full(nb_rows, GONE)
-        self._size[:nb] = [job.size for job in jobs]
+        self._size[:nb] = rows.size
         self._estimate: Floats = np.zeros(nb_rows)
-        self._estimate[:nb] = [job.estimate for job in jobs]
+        self._estimate[:nb] = rows.estimate
         self._submit_time: Floats = np.zeros(nb_rows)
-        self._submit_time[:nb] = [job.submit_time for job in jobs]
+        self._submit_time[:nb] = rows.submit_time
         self._user: NDArray[np.int64] = np.zeros(nb_rows, dtype=np.int64)
         self._user[:nb] = [codes.setdefault(job.user, len(codes)) for job in jobs]
