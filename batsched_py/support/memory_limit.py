@@ -4,6 +4,11 @@ More than that would make the kernel kill the command, or another process, witho
 limit it ends with an error as for anything else that is not to be had. What others take at the
 moment is not asked: they may end soon. Where the system knows no such limit (it is Linux's
 ``RLIMIT_DATA``), nothing is done.
+
+CPython may hang where nothing at all is left: an exception that leaves a ``with`` wants a number
+there, and no memory for that number is an exception that leaves the ``with``. So the system's limit
+is somewhat higher, and a thread that looks again and again lets the main one run out of memory
+before.
 """
 
 from __future__ import annotations
@@ -11,6 +16,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +30,12 @@ _LEAST = 2_000 * _MB
 """Less is not limited: libraries ask for more than they use."""
 _SHARE = 0.8
 """Of the machine's memory; the rest is the system's."""
+_ROOM = 64 * _MB
+"""Between what a command may take and the system's limit: to end in order."""
+_GROWTH = 2_000 * _MB
+"""Bytes a second that a process takes at most, by which it is known when to look again."""
+_OFTEN, _SELDOM = 0.02, 1.0
+"""Seconds between two looks, at least and at most."""
 _STACK = 8 << 20
 """Bytes that a thread asks for; numpy starts one for each processor, and uses next to nothing."""
 ADDRESSES_OF_FIGURES = 66 << 30
@@ -50,7 +63,43 @@ def limit_memory() -> None:
     soft, hard = _before = resource.getrlimit(resource.RLIMIT_DATA)
     if resource.RLIM_INFINITY in (soft, hard) or wanted < soft:
         with suppress(ValueError, OSError):  # a lower one cannot be raised
-            resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_DATA, (wanted + _ROOM, hard))
+    watch_memory()
+
+
+def watch_memory() -> None:
+    """Raise :class:`MemoryError` in the main thread as soon as it takes more than it may.
+
+    For each process that works below a limit of :func:`limit_memory`, its own or an inherited one.
+    """
+    if sys.platform.startswith("linux"):
+        threading.Thread(target=_watch, name="memory", daemon=True).start()
+
+
+def _watch() -> None:
+    while (allowed := _allowed()) is not None:
+        left = allowed - _taken()
+        if left < 0:
+            from ctypes import c_ulong, py_object, pythonapi
+
+            main = c_ulong(threading.main_thread().ident or 0)
+            pythonapi.PyThreadState_SetAsyncExc(main, py_object(MemoryError))
+            left = _GROWTH  # it takes a while to end
+        time.sleep(min(max(left / _GROWTH, _OFTEN), _SELDOM))
+
+
+def _allowed() -> int | None:
+    """Return the bytes that this process may take; None: there is no limit."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    return None if limit == resource.RLIM_INFINITY else limit - _ROOM
+
+
+def _taken() -> int:
+    """Return the bytes of this process that the limit counts."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[5]) * os.sysconf("SC_PAGESIZE")
 
 
 def lift_memory_limit(process: int = 0) -> None:
@@ -94,10 +143,11 @@ def no_memory() -> str:
     with suppress(ImportError):  # not on this system
         import resource
 
-        for name, kind in (("`ulimit -v`", resource.RLIMIT_AS), (VARIABLE, resource.RLIMIT_DATA)):
-            allowed = resource.getrlimit(kind)[0]
-            if allowed not in (resource.RLIM_INFINITY, -1):
-                limits.append((allowed, name))
+        addresses = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if addresses not in (resource.RLIM_INFINITY, -1):
+            limits.append((addresses, "`ulimit -v`"))
+        if (allowed := _allowed()) is not None:
+            limits.append((allowed, VARIABLE))
     if not limits:
         return "there is not enough memory"
     allowed, name = min(limits)
