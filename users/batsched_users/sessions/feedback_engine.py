@@ -158,8 +158,7 @@ class BatchFeedback:
         if visit.released or visit.next == len(visit.trace.batches):
             return
         batch = visit.trace.batches[visit.next]
-        running = visit.running
-        if running and any(place in running for place in batch.depends_on):
+        if not visit.running.keys().isdisjoint(batch.depends_on):
             return
         start = max(now, visit.reaction.arrival(visit, batch, now, reason))
         visit.thought = start - now if reason is Reason.DEPENDENCY else None
