@@ -84,13 +84,8 @@ class Registration:
             raise self._not_open("REGISTER_JOB")
         job_id, job = decision.job_id, decision.job
         workload, name = split_id(job_id, "REGISTER_JOB")
-        if job.id not in (job_id, name):
-            raise ProtocolError(f"REGISTER_JOB: job {job_id!r} calls itself {job.id!r}")
-        if job.id == name and workload in name:
-            raise ProtocolError(
-                f"REGISTER_JOB: job {job_id!r} calls itself {job.id!r}, which contains the name "
-                f"of its workload: write {job_id!r}"
-            )
+        if job.id != job_id:
+            _check_short_id(decision, workload, name)
         if job.profile not in self._registered.get(workload, ()):  # else it is not released yet
             self._check_static(workload, job.profile)
         if job.size < 1 or (job.walltime is not None and job.walltime <= 0):
@@ -128,6 +123,18 @@ class Registration:
         return ProtocolError(
             f"{doing}: registration was declared finished; send continue_registration in an "
             "earlier message"
+        )
+
+
+def _check_short_id(decision: m.RegisterJob, workload: str, name: str) -> None:
+    """Raise :class:`ProtocolError` unless a job may call itself as it does, by its name only."""
+    job_id, own_id = decision.job_id, decision.job.id
+    if own_id != name:
+        raise ProtocolError(f"REGISTER_JOB: job {job_id!r} calls itself {own_id!r}")
+    if workload in name:
+        raise ProtocolError(
+            f"REGISTER_JOB: job {job_id!r} calls itself {own_id!r}, which contains the name "
+            f"of its workload: write {job_id!r}"
         )
 
 
