@@ -33,7 +33,8 @@ class Registration:
         self._released: dict[str, UsedNames] = {}
         """Names by workload: of registered profiles there may be any number."""
         self._open = dynamic
-        self._reopens = False
+        self.reopens = False
+        """Whether a message asked for registration to be open again, from the next one on."""
 
     def load(self, workload: str, profiles: Profiles) -> None:
         """Add the profiles of a static workload."""
@@ -47,10 +48,9 @@ class Registration:
         static = self._static.get(workload, {}).get(profile)
         return static or self._registered.get(workload, {}).get(profile)
 
-    def message_begins(self) -> None:
-        """Reopen registration if an earlier message asked for it."""
-        if self._reopens:
-            self._open, self._reopens = True, False
+    def reopen(self) -> None:
+        """Reopen registration, as an earlier message asked for."""
+        self._open, self.reopens = True, False
 
     def notified(self, decision: m.Notify) -> None:
         """Carry out a NOTIFY of the scheduler: registration is finished, or continues."""
@@ -62,9 +62,9 @@ class Registration:
         if not self.dynamic:
             raise self._not_open(decision.type)
         if decision.type == "registration_finished":
-            self._open, self._reopens, self.finished = False, False, True
+            self._open, self.reopens, self.finished = False, False, True
         else:
-            self._reopens, self.finished = True, False
+            self.reopens, self.finished = True, False
 
     def add_profile(self, decision: m.RegisterProfile) -> None:
         """Check and carry out REGISTER_PROFILE."""
