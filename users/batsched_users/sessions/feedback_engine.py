@@ -124,7 +124,7 @@ class BatchFeedback:
         due = self._due
         jobs = []
         while due and due[0][0] <= now:
-            planned, *_, visit, place, start = heappop(due)
+            planned, _, _, visit, place, start = heappop(due)
             batch = visit.trace.batches[visit.next]
             job = _submitted(visit, batch, place)
             self._active[job.id] = _Active(visit, visit.next)
