@@ -96,11 +96,10 @@ class SubmissionWatch:
             self._instant, self._nb_before = now, before
             self._most_now = min(before + self._most_at_once, self._most)
         submitted = given(users.jobs_to_submit(now), users, "jobs_to_submit")
-        jobs = []
-        for job in islice(submitted, self._most_now - before + 1):  # it may be endless
+        jobs = list(islice(submitted, self._most_now - before + 1))  # it may be endless
+        for job in jobs:
             if not isinstance(job, WorkloadJob):
                 raise no_job(users, job, now)
-            jobs.append(job)
         if not jobs:
             raise not_moved_on(users, now, before - self._nb_before)
         self._nb_jobs = nb_jobs = before + len(jobs)

@@ -66,7 +66,8 @@ class DecisionChecks:
             )
         if reply.now > state.heard:
             state.slow = True
-        state.registration.message_begins()
+        if state.registration.reopens:
+            state.registration.reopen()
         for decision in reply.events:
             self._check(decision, reply.now)
 

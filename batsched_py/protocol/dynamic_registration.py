@@ -33,7 +33,8 @@ class Registration:
         self._released: dict[str, UsedNames] = {}
         """Names by workload: of registered profiles there may be any number."""
         self._open = dynamic
-        self._reopens = False
+        self.reopens = False
+        """Whether a message asked for registration to be open again, from the next one on."""
 
     def load(self, workload: str, profiles: Profiles) -> None:
         """Add the profiles of a static workload."""
@@ -47,10 +48,9 @@ class Registration:
         static = self._static.get(workload, {}).get(profile)
         return static or self._registered.get(workload, {}).get(profile)
 
-    def message_begins(self) -> None:
-        """Reopen registration if an earlier message asked for it."""
-        if self._reopens:
-            self._open, self._reopens = True, False
+    def reopen(self) -> None:
+        """Reopen registration, as an earlier message asked for."""
+        self._open, self.reopens = True, False
 
     def notified(self, decision: m.Notify) -> None:
         """Carry out a NOTIFY of the scheduler: registration is finished, or continues."""
@@ -62,9 +62,9 @@ class Registration:
         if not self.dynamic:
             raise self._not_open(decision.type)
         if decision.type == "registration_finished":
-            self._open, self._reopens, self.finished = False, False, True
+            self._open, self.reopens, self.finished = False, False, True
         else:
-            self._reopens, self.finished = True, False
+            self.reopens, self.finished = True, False
 
     def add_profile(self, decision: m.RegisterProfile) -> None:
         """Check and carry out REGISTER_PROFILE."""
@@ -84,13 +84,8 @@ class Registration:
             raise self._not_open("REGISTER_JOB")
         job_id, job = decision.job_id, decision.job
         workload, name = split_id(job_id, "REGISTER_JOB")
-        if job.id not in (job_id, name):
-            raise ProtocolError(f"REGISTER_JOB: job {job_id!r} calls itself {job.id!r}")
-        if job.id == name and workload in name:
-            raise ProtocolError(
-                f"REGISTER_JOB: job {job_id!r} calls itself {job.id!r}, which contains the name "
-                f"of its workload: write {job_id!r}"
-            )
+        if job.id != job_id:
+            _check_short_id(decision, workload, name)
         if job.profile not in self._registered.get(workload, ()):  # else it is not released yet
             self._check_static(workload, job.profile)
         if job.size < 1 or (job.walltime is not None and job.walltime <= 0):
@@ -128,6 +123,18 @@ class Registration:
         return ProtocolError(
             f"{doing}: registration was declared finished; send continue_registration in an "
             "earlier message"
+        )
+
+
+def _check_short_id(decision: m.RegisterJob, workload: str, name: str) -> None:
+    """Raise :class:`ProtocolError` unless a job may call itself as it does, by its name only."""
+    job_id, own_id = decision.job_id, decision.job.id
+    if own_id != name:
+        raise ProtocolError(f"REGISTER_JOB: job {job_id!r} calls itself {own_id!r}")
+    if workload in name:
+        raise ProtocolError(
+            f"REGISTER_JOB: job {job_id!r} calls itself {own_id!r}, which contains the name "
+            f"of its workload: write {job_id!r}"
         )
 
 

@@ -53,8 +53,8 @@ class JobDescription(
     def __post_init__(self) -> None:
         if self.user is None and (user := self.extra.get("user")) is not None:
             self.user = str(user)
-        if self.estimate is None:
-            estimate = self.extra.get("estimate")
+        if self.estimate is None and "estimate" in self.extra:
+            estimate = self.extra["estimate"]
             if type(estimate) is float or type(estimate) is int:
                 self.estimate = estimate
 

@@ -155,7 +155,10 @@ class Decisions:
             raise ProtocolError(
                 f"CALL_ME_LATER: {decision.time} is not later than the current time {agenda.now}"
             )
-        agenda.at(decision.time, lambda: (m.RequestedCall(timestamp=agenda.now),))
+        agenda.at(decision.time, self._call)
+
+    def _call(self) -> tuple[m.Event]:
+        return (m.RequestedCall(timestamp=self._agenda.now),)
 
     def _set_resource_state(self, decision: m.SetResourceState) -> None:
         if self._power is None:

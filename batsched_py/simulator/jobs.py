@@ -173,8 +173,8 @@ class JobRegistry:
                     job.messages = None
                 if self._releases:
                     self._release(job_id, job)
-        if self._dynamic:
-            self.registration.message_begins()
+        if self.registration.reopens:
+            self.registration.reopen()
 
     def forget_rejected(self, job_id: str) -> None:
         """Forget a job that was rejected; its profile stays until the next message."""

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, TypeGuard
 
 _EXACT = 2**53  # beyond, floats have no odd numbers, and an integer would claim digits
-_TOO_LARGE = 2**1023  # for a float, nearly
+_MOST_BITS = 1023  # of an integer that a float can hold, nearly
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -31,7 +31,9 @@ def is_number(value: Any) -> TypeGuard[float]:
     """Tell whether a value is a number that a float can hold: JSON has integers of any size."""
     if isinstance(value, float):
         return isfinite(value)
-    return is_integer(value) and -_TOO_LARGE < value < _TOO_LARGE
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value.bit_length() <= _MOST_BITS
+    return False
 
 
 def shown(value: Any) -> str:

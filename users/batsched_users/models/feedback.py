@@ -22,9 +22,9 @@ from batsched_users.sessions.session_graph import SessionGraph, build_graph
 class _Replayed(msgspec.Struct, eq=False):
     """A session during the replay."""
 
-    jobs: list[tuple[float, int, WorkloadJob]]
-    """Each with its distance from the begin of the session, and its place in the log: who submits
-    first at one instant."""
+    later: list[tuple[float, int, WorkloadJob]]
+    """Its jobs that are not planned yet, the next one last. Each with its distance from the begin
+    of the session, and its place in the log: who submits first at one instant."""
     waits_for: int
     """Preceding sessions that have not finished."""
     unfinished: int
@@ -78,8 +78,8 @@ class ThinkTimeFeedback:
                 seed=seed,
             )
         self.profiles = workload.profiles
-        self._due: list[tuple[float, int, WorkloadJob, _Replayed, int]] = []
-        # time, rank, job, its session, place of the job that follows
+        self._due: list[tuple[float, int, WorkloadJob, _Replayed]] = []
+        # time, rank, job, its session
         self._session_of: dict[str, _Replayed] = {}
         ranks = log_order(workload)
         for user_sessions in partition(workload.jobs, Delimitation.parse(str(sessions))).values():
@@ -92,13 +92,13 @@ class ThinkTimeFeedback:
         ]
         for index, predecessors in enumerate(graph.predecessors):
             replay = replayed[index]
-            for _, _, job in replay.jobs:
+            for _, _, job in replay.later:
                 self._session_of[job.id] = replay
             for place, think_time in predecessors:
                 replayed[place].successors.append((replay, think_time))
             if not predecessors:  # think time after the root is the recorded first submission
                 replay.start = graph.sessions[index].start
-                self._plan(replay, 0)
+                self._plan(replay)
 
     def next_submission(self) -> float:
         """Return the time of the next planned submission, inf if none is planned."""
@@ -109,10 +109,10 @@ class ThinkTimeFeedback:
         due = self._due
         jobs = []
         while due and due[0][0] <= now:
-            _, _, job, replay, following = heappop(due)
+            _, _, job, replay = heappop(due)
             jobs.append(job)
-            if following < len(replay.jobs):
-                self._plan(replay, following)
+            if replay.later:
+                self._plan(replay)
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
@@ -122,25 +122,27 @@ class ThinkTimeFeedback:
         if replay.unfinished:
             return
         for successor, think_time in replay.successors:
-            successor.start = max(successor.start, now + think_time)
+            start = now + think_time
+            if start > successor.start:
+                successor.start = start
             successor.waits_for -= 1
             if not successor.waits_for:
-                self._plan(successor, 0)
+                self._plan(successor)
 
-    def _plan(self, replay: _Replayed, at: int) -> None:
-        offset, rank, job = replay.jobs[at]
-        heappush(self._due, (replay.start + offset, rank, job, replay, at + 1))
+    def _plan(self, replay: _Replayed) -> None:
+        offset, rank, job = replay.later.pop()
+        heappush(self._due, (replay.start + offset, rank, job, replay))
 
 
 def _annotated(
     session: Session, user: str, ranks: dict[str, int]
 ) -> list[tuple[float, int, WorkloadJob]]:
-    """Return the jobs of a session as :class:`_Replayed` has them.
+    """Return the jobs of a session as :class:`_Replayed` has them, the first one last.
 
     They carry the columns of the results: session, recorded submission.
     """
     notes = {"session": session.id}
     return [
         (job.submit_time - session.start, ranks[job.id], as_submitted(job, user, notes, 0.0))
-        for job in session.jobs
+        for job in reversed(session.jobs)
     ]

@@ -124,13 +124,13 @@ class BatchFeedback:
         due = self._due
         jobs = []
         while due and due[0][0] <= now:
-            planned, *_, visit, place, start = heappop(due)
+            planned, _, _, visit, place, start = heappop(due)
             batch = visit.trace.batches[visit.next]
             job = _submitted(visit, batch, place)
             self._active[job.id] = _Active(visit, visit.next)
             jobs.append(job)
             if place + 1 < len(batch.jobs):
-                self._push(visit, place + 1, start)
+                self._push(visit, batch, place + 1, start)
             else:  # all of it has arrived
                 visit.next += 1
                 visit.released = False
@@ -140,7 +140,7 @@ class BatchFeedback:
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Release the batch that waited for the last job of another."""
-        active = self._active.pop(job.id)
+        active = self._active.pop(job.submitted.id)
         visit = active.visit
         visit.response = now - job.submit_time
         visit.running[active.batch] -= 1
@@ -158,20 +158,19 @@ class BatchFeedback:
         if visit.released or visit.next == len(visit.trace.batches):
             return
         batch = visit.trace.batches[visit.next]
-        running = visit.running
-        if running and any(place in running for place in batch.depends_on):
+        if not visit.running.keys().isdisjoint(batch.depends_on):
             return
         start = max(now, visit.reaction.arrival(visit, batch, now, reason))
         visit.thought = start - now if reason is Reason.DEPENDENCY else None
         self._plan(visit, start)
 
     def _plan(self, visit: Visit, start: float) -> None:
-        visit.released = True
-        visit.running[visit.next] = len(visit.trace.batches[visit.next].jobs)
-        self._push(visit, 0, start)
-
-    def _push(self, visit: Visit, place: int, start: float) -> None:
         batch = visit.trace.batches[visit.next]
+        visit.released = True
+        visit.running[visit.next] = len(batch.jobs)
+        self._push(visit, batch, 0, start)
+
+    def _push(self, visit: Visit, batch: Batch, place: int, start: float) -> None:
         job = batch.jobs[place]
         time = start + (job.submit_time - batch.start)
         if time < self._until:  # else the visit is over, and nothing waits for it
