@@ -36,6 +36,8 @@ class Agenda:
         self._heap: list[tuple[float, int, Timer]] = []
         self._order = count()
         self._most_entries = FEW_ENTRIES
+        self.after_each: Callable[[], Iterable[m.Event]] | None = None
+        """What follows on each thing that happens, and may tell the scheduler of more."""
 
     def at(self, time: float, happen: Happen) -> Timer:
         """Let something happen at a time, which is now or later."""
@@ -52,11 +54,11 @@ class Agenda:
         """Tell the scheduler of an event now, after what is to happen at this instant already."""
         self.at(self.now, lambda: (event,))
 
-    def happenings(self) -> Iterator[Happen | None]:
+    def instants(self) -> Iterator[list[m.Event]]:
         """Let the time go on from instant to instant, as long as anything is to happen.
 
-        Gives what happens, then None at the end of each instant. What happens may set and cancel
-        further timers of now; those that are set when an instant has ended begin another one.
+        Gives what the scheduler is told of each. What happens may set and cancel further timers of
+        now; those that are set when an instant has ended begin another one.
         """
         heap = self._heap
         while heap and heap[0][0] < inf:
@@ -64,9 +66,13 @@ class Agenda:
             if timer.happen is None:
                 continue
             self.now = time
-            yield timer.happen
-            while heap and heap[0][0] == time:
-                happen = heappop(heap)[2].happen
-                if happen is not None:
-                    yield happen
-            yield None
+            told: list[m.Event] = []
+            while True:
+                if timer.happen is not None:
+                    told += timer.happen() or ()
+                    if self.after_each is not None:
+                        told += self.after_each()
+                if not heap or heap[0][0] != time:
+                    break
+                timer = heappop(heap)[2]
+            yield told

@@ -22,7 +22,7 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.support.budgets import exceeded, parse_budgets
+from batsched_py.support.budgets import parse_budgets
 from batsched_py.support.processor_sets import NO_PROCESSORS
 from batsched_py.workload.workload import Workload
 
@@ -68,7 +68,6 @@ class Simulator:
         self._in_parts = options.each_event or options.shake is not None
         """Whether the events of an instant may come in several messages."""
         self._nb_messages = 0
-        self._most_steps = parse_budgets(options.budgets).messages
         self._random = (
             None if options.shake is None else random.Random(f"events of {options.shake}")
         )
@@ -90,7 +89,13 @@ class Simulator:
                 asleep=self._asleep,
                 traced=options.trace_machines,
             )
-        self._stepwise = StepwiseJobs(agenda, platform, self._registry.profile, energy)
+        self._stepwise = StepwiseJobs(
+            agenda,
+            platform,
+            self._registry.profile,
+            energy,
+            most_steps=parse_budgets(options.budgets).messages,
+        )
         self._execution = Execution(
             agenda,
             platform,
@@ -116,19 +121,14 @@ class Simulator:
         never finished, and :class:`BudgetError`: jobs go on for ever.
         """
         agenda, decisions, stepwise = self.agenda, self._decisions, self._stepwise
+        each_event = self.options.each_event
         begins = simulation_begins(self.platform, self.options, self._workloads, self._asleep)
         self._exchange(scheduler, [begins])
-        for happen in agenda.happenings():
-            if happen is not None:
-                self._pending.extend(happen() or ())
-                if stepwise.in_use:
-                    stepwise.settle()
-                    self._pending.extend(self._execution.complete_stepwise())
-                    self._count_step()
-                continue
+        for told in agenda.instants():
+            self._pending += told
             if stepwise.in_use:
                 stepwise.tell_loads()
-            if self.options.each_event:
+            if each_event:
                 self._pending.sort(key=_submissions_first)
             while self._pending and not decisions.busy:
                 events, self._pending = self._pending, []
@@ -138,23 +138,6 @@ class Simulator:
         self._say_goodbye(scheduler)
         self.outcome.nb_messages = self._nb_messages
         return self.outcome
-
-    def _count_step(self) -> None:
-        """Stop jobs that go on for ever, even in no time: the scheduler cannot know of them."""
-        stepwise = self._stepwise
-        stepwise.nb_steps += 1
-        if stepwise.nb_steps > self._most_steps:
-            running = stepwise.running()
-            if stepwise.nb_steps > self._most_steps * len(running):
-                job = running[0].description
-                such = "" if len(running) == 1 else f" and {len(running) - 1} others"
-                raise exceeded(
-                    "messages",
-                    self._most_steps,
-                    self.agenda.now,
-                    f"job {job.id} with the profile {job.profile!r}{such} did "
-                    f"{stepwise.nb_steps} steps without a message",
-                )
 
     # Messages ------------------------------------------------------------------------------------
 

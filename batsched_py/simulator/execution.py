@@ -86,6 +86,7 @@ class Execution:
             job.finish_time = inf
             self._stepwise.begin(job, _hosts(job, decision))
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
+            self._agenda.after_each = self._complete_stepwise
         if job.finish_time < inf:
             job.end = self._agenda.at(job.finish_time, partial(self.complete, job))
 
@@ -137,11 +138,13 @@ class Execution:
             )
         ]
 
-    def complete_stepwise(self) -> list[m.Event]:
+    def _complete_stepwise(self) -> list[m.Event]:
         """Complete the jobs whose last step has ended at this instant."""
+        self._stepwise.settle()
         ended = self._stepwise.ended
         completions = [event for job in ended for event in self.complete(job)]
         ended.clear()
+        self._stepwise.count_step()
         return completions
 
     def reject(self, job: SimulatedJob) -> None:

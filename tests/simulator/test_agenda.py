@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from batsched_py.protocol import messages as m
 from batsched_py.simulator import agenda as module
-from batsched_py.simulator.agenda import Agenda, Happen, Timer
+from batsched_py.simulator.agenda import Agenda, Timer
 
 STEPS = st.lists(
     st.tuples(
@@ -43,15 +43,13 @@ def test_timers_are_in_order(few: int, steps: list[tuple[float, int | None, bool
             due = sorted(entry for entry in open_ if entry[0] == time)
             open_ = [entry for entry in open_ if entry not in due]
             happened.clear()
-            happenings = agenda.happenings()
-            while happen := next(happenings):
-                assert agenda.now == time
-                happen()
+            next(agenda.instants())
+            assert agenda.now == time
             assert happened == [number for _, number in due]
     happened.clear()
-    rest = [happen is None or happen() for happen in agenda.happenings()]
+    rest = list(agenda.instants())
     assert happened == [number for _, number in sorted(open_)]
-    assert rest.count(True) == len({time for time, _ in open_})  # the ends of instants
+    assert len(rest) == len({time for time, _ in open_})
     assert not open_ or agenda.now == max(open_)[0]
 
 
@@ -60,25 +58,30 @@ def test_what_happens_may_set_and_cancel_timers_of_now() -> None:
     agenda.at(0.0, lambda: later.cancel())
     agenda.at(0.0, lambda: agenda.send(m.RequestedCall(timestamp=0.0)))
     later = agenda.at(0.0, lambda: [m.RequestedCall(timestamp=9.0)])
-    happenings = list(map(_let, agenda.happenings()))
-    assert [events for events in happenings if events] == [[0.0]]
-    assert happenings[-1] is None
-    assert happenings.count(None) == 1
+    assert list(map(_times, agenda.instants())) == [[0.0]]
 
 
 def test_what_is_set_at_the_end_of_an_instant_begins_another() -> None:
     agenda = Agenda()
     agenda.at(5.0, lambda: None)
-    happenings = agenda.happenings()
-    assert [_let(next(happenings)), next(happenings)] == [[], None]
+    instants = agenda.instants()
+    assert next(instants) == []
     agenda.send(m.RequestedCall(timestamp=5.0))
-    assert list(map(_let, happenings)) == [[5.0], None]
+    assert list(map(_times, instants)) == [[5.0]]
     assert agenda.now == 5.0
 
 
-def _let(happen: Happen | None) -> list[float] | None:
-    """Let something happen; the times of its events, None at the end of an instant."""
-    return None if happen is None else [event.timestamp for event in happen() or ()]
+def test_something_may_follow_on_each_thing_that_happens() -> None:
+    agenda = Agenda()
+    for time in (1.0, 1.0, 2.0):
+        agenda.at(time, lambda: [m.RequestedCall(timestamp=agenda.now)])
+    agenda.at(2.0, lambda: None).cancel()
+    agenda.after_each = lambda: [m.RequestedCall(timestamp=9.0)]
+    assert list(map(_times, agenda.instants())) == [[1.0, 9.0, 1.0, 9.0], [2.0, 9.0]]
+
+
+def _times(events: list[m.Event]) -> list[float]:
+    return [event.timestamp for event in events]
 
 
 def test_cancelled_timers_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
