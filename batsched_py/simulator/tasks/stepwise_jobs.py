@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import floor, inf
 from typing import Any
 
@@ -125,7 +125,7 @@ class StepwiseJobs:
         if time != self._next_end:
             self._next_end = time
             if self._timer is not None:
-                self._timer.cancel()
+                self._agenda.cancel(self._timer)
             if time < inf:
                 self._timer = self._agenda.at(max(time, now), self._tasks_go_on)
 
@@ -191,10 +191,10 @@ class StepwiseJobs:
     def _set_timer(self, running: StepwiseJob, time: float | None) -> None:
         """Wake a job at a time (seconds), None: not at all; what was asked for before is off."""
         if running.timer is not None:
-            running.timer.cancel()
+            self._agenda.cancel(running.timer)
         running.timer = None
         if time is not None:
-            running.timer = self._agenda.at(time, partial(self._woken, running))
+            running.timer = self._agenda.at(time, self._woken, running)
 
     def _woken(self, running: StepwiseJob) -> None:
         """Go on with a job whose timer has come: the end of its step, or its walltime."""
