@@ -226,11 +226,11 @@ class _StaticJobs:
     ) -> None:
         jobs = [job for name, load in workloads.items() for job in registry.load(name, load)]
         jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
-        self._later = iter(jobs)
-        self._next = next(self._later, None)
+        self._later = jobs[::-1]
+        """The next one is the last."""
         self._registry, self._agenda, self._energy = registry, agenda, energy
         if workloads:  # of workloads without jobs, only the end is announced
-            first = 0.0 if self._next is None else self._next.description.submit_time
+            first = jobs[0].description.submit_time if jobs else 0.0
             agenda.at(max(0.0, first), self._submit)
 
     def _submit(self) -> list[m.Event]:
@@ -239,21 +239,19 @@ class _StaticJobs:
         As in Batsim, waits that began earlier end earlier, at the same instant too: the one for
         the next submission begins here.
         """
-        job, now = self._next, self._agenda.now
+        later, now = self._later, self._agenda.now
         events: list[m.Event] = []
-        if job is not None and self._energy is not None:
+        if later and self._energy is not None:
             self._energy.note_submission(now)
-        while job is not None:
-            submit_time = job.description.submit_time
+        while later:
+            submit_time = later[-1].description.submit_time
             if submit_time > now:
                 self._agenda.at(submit_time, self._submit)
-                break
+                return events
+            job = later.pop()
             job.state = SUBMITTED
             events.append(self._registry.submission(job, now))
-            job = next(self._later, None)
-        else:
-            events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
-        self._next = job
+        events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
         return events
 
 
