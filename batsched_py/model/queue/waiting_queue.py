@@ -89,8 +89,7 @@ class _BySize:
         if latest_last and best is not None:
             return best
         for job in self._fresh.values():
-            size = job.size
-            if size <= free and (size <= extra or now + job.estimate <= horizon):
+            if job.size <= free and (job.size <= extra or now + job.estimate <= horizon):
                 if latest_last:
                     return job
                 key = self._key(job)
