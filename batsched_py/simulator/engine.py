@@ -125,7 +125,7 @@ class Simulator:
         begins = simulation_begins(self.platform, self.options, self._workloads, self._asleep)
         self._exchange(scheduler, [begins])
         for told in agenda.instants():
-            self._pending += told
+            self._pending = self._pending + told if self._pending else told
             if stepwise.in_use:
                 stepwise.tell_loads()
             if each_event:
