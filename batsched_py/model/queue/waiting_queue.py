@@ -308,7 +308,7 @@ class WaitingQueue:
             for by_size in self._searched:
                 by_size.remove(job)
         if job is self.head:
-            self.head = next(self._jobs(), None)
+            self.head = next(iter(self._older.values() or self._fresh.values()), None)
         for ranking in self._rankings.values():
             ranking.remove(job)
         if self._columns is not None:
