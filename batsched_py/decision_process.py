@@ -172,18 +172,14 @@ class DecisionProcess:
         return m.Message(self.now, self._reply)
 
     def _hear(self, events: list[m.Event]) -> None:
-        arrived: list[m.JobSubmitted] = []
         for event in events:
-            if type(event) is m.JobSubmitted:  # after all ends and users, wherever it stands
-                arrived.append(event)
-                continue
             handler = self._handlers.get(type(event))
-            if handler is not None:  # else it says nothing that the policy could use
+            if handler is not None:  # else it says nothing now that the policy could use
                 handler(event)
         if self.users is not None:
             self._ask_users(self.users)
-        for event in arrived:
-            if (self.users is None and self._dilated is None) or not self._is_echo(event):
+        for event in events:  # submissions after all ends and users, wherever they stand
+            if type(event) is m.JobSubmitted and not self._is_echo(event):
                 self._enqueue(event.job, event.profile)
 
     def _may_have_changed_nothing(self, message: m.Message) -> None:

@@ -63,7 +63,7 @@ class Backfilling:
         # head that must wait for a repair is delayed by nobody.
         ends_known = shadow_time < inf or head.size > machine.nb_available
         horizon = shadow_time if ends_known else -inf
-        while start := self._next(ranked, now, horizon, machine):
+        while machine.free and (start := self._next(ranked, now, horizon, machine)):
             yield start
 
     def _start(self, head: Job, now: float, machine: Site) -> Start | None:

@@ -6,26 +6,25 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
+from typing import Any
 
 import msgspec
 
 from batsched_py.protocol import messages as m
 
-Happen = Callable[[], Iterable[m.Event] | None]
+Happen = Callable[..., Iterable[m.Event] | None]
 """Lets something happen, and returns the events that the scheduler is told of it."""
 FEW_ENTRIES = 4096
-"""Entries that are not worth looking through for those that were cancelled."""
+"""Cancelled entries that are not worth looking for."""
 
 
-class Timer(msgspec.Struct, eq=False):
+class Timer(msgspec.Struct, eq=False, gc=False):
     """Something that happens at its time, unless it is cancelled before."""
 
     happen: Happen | None
     """None: cancelled."""
-
-    def cancel(self) -> None:
-        """Let it not happen; nothing changes if it has."""
-        self.happen = None
+    what: Any = None
+    """What it happens to, if that is said: ``happen`` is called with it."""
 
 
 class Agenda:
@@ -35,38 +34,53 @@ class Agenda:
         self.now = 0.0
         self._heap: list[tuple[float, int, Timer]] = []
         self._order = count()
-        self._most_entries = FEW_ENTRIES
+        self._nb_cancelled = 0
+        """Since those that were cancelled were thrown away."""
+        self.after_each: Callable[[], Iterable[m.Event]] | None = None
+        """What follows on each thing that happens, and may tell the scheduler of more."""
 
-    def at(self, time: float, happen: Happen) -> Timer:
-        """Let something happen at a time, which is now or later."""
-        timer = Timer(happen)
+    def at(self, time: float, happen: Happen, what: Any = None) -> Timer:
+        """Let something happen, to ``what`` unless that is None, at a time: now or later."""
+        timer = Timer(happen, what)
+        heappush(self._heap, (time, next(self._order), timer))
+        return timer
+
+    def cancel(self, timer: Timer) -> None:
+        """Let it not happen; nothing changes if it has."""
+        timer.happen = timer.what = None
+        self._nb_cancelled += 1
         heap = self._heap
-        heappush(heap, (time, next(self._order), timer))
-        if len(heap) > self._most_entries:
+        if self._nb_cancelled > max(FEW_ENTRIES, len(heap) // 2):
             heap[:] = [entry for entry in heap if entry[2].happen is not None]
             heapify(heap)
-            self._most_entries = 2 * len(heap) + FEW_ENTRIES
-        return timer
+            self._nb_cancelled = 0
 
     def send(self, event: m.Event) -> None:
         """Tell the scheduler of an event now, after what is to happen at this instant already."""
         self.at(self.now, lambda: (event,))
 
-    def happenings(self) -> Iterator[Happen | None]:
+    def instants(self) -> Iterator[list[m.Event]]:
         """Let the time go on from instant to instant, as long as anything is to happen.
 
-        Gives what happens, then None at the end of each instant. What happens may set and cancel
-        further timers of now; those that are set when an instant has ended begin another one.
+        Gives what the scheduler is told of each. What happens may set and cancel further timers of
+        now; those that are set when an instant has ended begin another one.
         """
         heap = self._heap
         while heap and heap[0][0] < inf:
             time, _, timer = heappop(heap)
-            if timer.happen is None:
+            happen = timer.happen
+            if happen is None:
                 continue
             self.now = time
-            yield timer.happen
-            while heap and heap[0][0] == time:
-                happen = heappop(heap)[2].happen
+            told: list[m.Event] = []
+            while True:
                 if happen is not None:
-                    yield happen
-            yield None
+                    what = timer.what
+                    told += (happen() if what is None else happen(what)) or ()
+                    if self.after_each is not None:
+                        told += self.after_each()
+                if not heap or heap[0][0] != time:
+                    break
+                timer = heappop(heap)[2]
+                happen = timer.happen
+            yield told

@@ -118,7 +118,7 @@ class Decisions:
             for job in jobs:
                 job.kill_requested = True
             killed = [(job, self._execution.kill(job)) for job in jobs]
-            self._agenda.at(self._agenda.now, partial(self._killed, killed))
+            self._agenda.at(self._agenda.now, self._killed, killed)
 
     def _killed(self, jobs: list[tuple[SimulatedJob, dict[str, Any] | None]]) -> Iterator[m.Event]:
         """Tell of jobs that were to be killed, with the progress of those that had not ended."""

@@ -22,7 +22,7 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.support.budgets import exceeded, parse_budgets
+from batsched_py.support.budgets import parse_budgets
 from batsched_py.support.processor_sets import NO_PROCESSORS
 from batsched_py.workload.workload import Workload
 
@@ -68,7 +68,6 @@ class Simulator:
         self._in_parts = options.each_event or options.shake is not None
         """Whether the events of an instant may come in several messages."""
         self._nb_messages = 0
-        self._most_steps = parse_budgets(options.budgets).messages
         self._random = (
             None if options.shake is None else random.Random(f"events of {options.shake}")
         )
@@ -90,7 +89,13 @@ class Simulator:
                 asleep=self._asleep,
                 traced=options.trace_machines,
             )
-        self._stepwise = StepwiseJobs(agenda, platform, self._registry.profile, energy)
+        self._stepwise = StepwiseJobs(
+            agenda,
+            platform,
+            self._registry.profile,
+            energy,
+            most_steps=parse_budgets(options.budgets).messages,
+        )
         self._execution = Execution(
             agenda,
             platform,
@@ -116,19 +121,14 @@ class Simulator:
         never finished, and :class:`BudgetError`: jobs go on for ever.
         """
         agenda, decisions, stepwise = self.agenda, self._decisions, self._stepwise
+        each_event = self.options.each_event
         begins = simulation_begins(self.platform, self.options, self._workloads, self._asleep)
         self._exchange(scheduler, [begins])
-        for happen in agenda.happenings():
-            if happen is not None:
-                self._pending.extend(happen() or ())
-                if stepwise.in_use:
-                    stepwise.settle()
-                    self._pending.extend(self._execution.complete_stepwise())
-                    self._count_step()
-                continue
+        for told in agenda.instants():
+            self._pending = self._pending + told if self._pending else told
             if stepwise.in_use:
                 stepwise.tell_loads()
-            if self.options.each_event:
+            if each_event:
                 self._pending.sort(key=_submissions_first)
             while self._pending and not decisions.busy:
                 events, self._pending = self._pending, []
@@ -138,23 +138,6 @@ class Simulator:
         self._say_goodbye(scheduler)
         self.outcome.nb_messages = self._nb_messages
         return self.outcome
-
-    def _count_step(self) -> None:
-        """Stop jobs that go on for ever, even in no time: the scheduler cannot know of them."""
-        stepwise = self._stepwise
-        stepwise.nb_steps += 1
-        if stepwise.nb_steps > self._most_steps:
-            running = stepwise.running()
-            if stepwise.nb_steps > self._most_steps * len(running):
-                job = running[0].description
-                such = "" if len(running) == 1 else f" and {len(running) - 1} others"
-                raise exceeded(
-                    "messages",
-                    self._most_steps,
-                    self.agenda.now,
-                    f"job {job.id} with the profile {job.profile!r}{such} did "
-                    f"{stepwise.nb_steps} steps without a message",
-                )
 
     # Messages ------------------------------------------------------------------------------------
 
@@ -243,11 +226,11 @@ class _StaticJobs:
     ) -> None:
         jobs = [job for name, load in workloads.items() for job in registry.load(name, load)]
         jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
-        self._later = iter(jobs)
-        self._next = next(self._later, None)
+        self._later = jobs[::-1]
+        """The next one is the last."""
         self._registry, self._agenda, self._energy = registry, agenda, energy
         if workloads:  # of workloads without jobs, only the end is announced
-            first = 0.0 if self._next is None else self._next.description.submit_time
+            first = jobs[0].description.submit_time if jobs else 0.0
             agenda.at(max(0.0, first), self._submit)
 
     def _submit(self) -> list[m.Event]:
@@ -256,21 +239,19 @@ class _StaticJobs:
         As in Batsim, waits that began earlier end earlier, at the same instant too: the one for
         the next submission begins here.
         """
-        job, now = self._next, self._agenda.now
+        later, now = self._later, self._agenda.now
         events: list[m.Event] = []
-        if job is not None and self._energy is not None:
+        if later and self._energy is not None:
             self._energy.note_submission(now)
-        while job is not None:
-            submit_time = job.description.submit_time
+        while later:
+            submit_time = later[-1].description.submit_time
             if submit_time > now:
                 self._agenda.at(submit_time, self._submit)
-                break
+                return events
+            job = later.pop()
             job.state = SUBMITTED
             events.append(self._registry.submission(job, now))
-            job = next(self._later, None)
-        else:
-            events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
-        self._next = job
+        events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
         return events
 
 

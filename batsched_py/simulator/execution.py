@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -86,8 +85,9 @@ class Execution:
             job.finish_time = inf
             self._stepwise.begin(job, _hosts(job, decision))
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
+            self._agenda.after_each = self._complete_stepwise
         if job.finish_time < inf:
-            job.end = self._agenda.at(job.finish_time, partial(self.complete, job))
+            job.end = self._agenda.at(job.finish_time, self.complete, job)
 
     def _set_end(self, job: SimulatedJob, duration: float) -> None:
         """Set when and how a job ends that runs for ``duration`` (seconds) if it may."""
@@ -137,11 +137,13 @@ class Execution:
             )
         ]
 
-    def complete_stepwise(self) -> list[m.Event]:
+    def _complete_stepwise(self) -> list[m.Event]:
         """Complete the jobs whose last step has ended at this instant."""
+        self._stepwise.settle()
         ended = self._stepwise.ended
         completions = [event for job in ended for event in self.complete(job)]
         ended.clear()
+        self._stepwise.count_step()
         return completions
 
     def reject(self, job: SimulatedJob) -> None:
@@ -163,7 +165,7 @@ class Execution:
         progress = self._progress(job, now)
         computes = job.profile.is_parallel_task
         if job.end is not None:
-            job.end.cancel()
+            self._agenda.cancel(job.end)
         elif self._stepwise.runs(job):
             computes = self._stepwise.kill(job)
         job.state = ENDED

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.protocol import messages as m
 from batsched_py.simulator import agenda as module
-from batsched_py.simulator.agenda import Agenda, Happen, Timer
+from batsched_py.simulator.agenda import Agenda, Timer
 
 STEPS = st.lists(
     st.tuples(
@@ -27,63 +25,71 @@ STEPS = st.lists(
 @given(steps=STEPS)
 def test_timers_are_in_order(few: int, steps: list[tuple[float, int | None, bool]]) -> None:
     """Of time, then of when they were set; however often cancelled ones are thrown away."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "FEW_ENTRIES", few)
+        _check_order(steps)
+
+
+def _check_order(steps: list[tuple[float, int | None, bool]]) -> None:
     agenda, happened = Agenda(), list[int]()
-    agenda._most_entries = few
     timers: list[Timer] = []
     open_: list[tuple[float, int]] = []
     for delay, cancelled, goes_on in steps:
         number = len(timers)
         open_.append((agenda.now + delay, number))
-        timers.append(agenda.at(agenda.now + delay, partial(happened.append, number)))
+        timers.append(agenda.at(agenda.now + delay, happened.append, number))
         if cancelled is not None and cancelled <= number:
-            timers[cancelled].cancel()
+            agenda.cancel(timers[cancelled])
             open_ = [entry for entry in open_ if entry[1] != cancelled]
         if goes_on and open_:
             time = min(open_)[0]
             due = sorted(entry for entry in open_ if entry[0] == time)
             open_ = [entry for entry in open_ if entry not in due]
             happened.clear()
-            happenings = agenda.happenings()
-            while happen := next(happenings):
-                assert agenda.now == time
-                happen()
+            next(agenda.instants())
+            assert agenda.now == time
             assert happened == [number for _, number in due]
     happened.clear()
-    rest = [happen is None or happen() for happen in agenda.happenings()]
+    rest = list(agenda.instants())
     assert happened == [number for _, number in sorted(open_)]
-    assert rest.count(True) == len({time for time, _ in open_})  # the ends of instants
+    assert len(rest) == len({time for time, _ in open_})
     assert not open_ or agenda.now == max(open_)[0]
 
 
 def test_what_happens_may_set_and_cancel_timers_of_now() -> None:
     agenda = Agenda()
-    agenda.at(0.0, lambda: later.cancel())
+    agenda.at(0.0, lambda: agenda.cancel(later))
     agenda.at(0.0, lambda: agenda.send(m.RequestedCall(timestamp=0.0)))
     later = agenda.at(0.0, lambda: [m.RequestedCall(timestamp=9.0)])
-    happenings = list(map(_let, agenda.happenings()))
-    assert [events for events in happenings if events] == [[0.0]]
-    assert happenings[-1] is None
-    assert happenings.count(None) == 1
+    assert list(map(_times, agenda.instants())) == [[0.0]]
 
 
 def test_what_is_set_at_the_end_of_an_instant_begins_another() -> None:
     agenda = Agenda()
     agenda.at(5.0, lambda: None)
-    happenings = agenda.happenings()
-    assert [_let(next(happenings)), next(happenings)] == [[], None]
+    instants = agenda.instants()
+    assert next(instants) == []
     agenda.send(m.RequestedCall(timestamp=5.0))
-    assert list(map(_let, happenings)) == [[5.0], None]
+    assert list(map(_times, instants)) == [[5.0]]
     assert agenda.now == 5.0
 
 
-def _let(happen: Happen | None) -> list[float] | None:
-    """Let something happen; the times of its events, None at the end of an instant."""
-    return None if happen is None else [event.timestamp for event in happen() or ()]
+def test_something_may_follow_on_each_thing_that_happens() -> None:
+    agenda = Agenda()
+    for time in (1.0, 1.0, 2.0):
+        agenda.at(time, lambda: [m.RequestedCall(timestamp=agenda.now)])
+    agenda.cancel(agenda.at(2.0, lambda: None))
+    agenda.after_each = lambda: [m.RequestedCall(timestamp=9.0)]
+    assert list(map(_times, agenda.instants())) == [[1.0, 9.0, 1.0, 9.0], [2.0, 9.0]]
+
+
+def _times(events: list[m.Event]) -> list[float]:
+    return [event.timestamp for event in events]
 
 
 def test_cancelled_timers_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FEW_ENTRIES", 16)
     agenda = Agenda()
     for time in range(1000):
-        agenda.at(float(time), lambda: None).cancel()
+        agenda.cancel(agenda.at(float(time), lambda: None))
     assert len(agenda._heap) <= 17

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError
@@ -36,7 +36,7 @@ def by_submission(job: Job) -> int:
     return job.number
 
 
-def _still_waiting(jobs: OrderedDict[int, Job]) -> Iterator[Job]:
+def _still_waiting(jobs: Callable[[], Iterator[Job]]) -> Iterator[Job]:
     """Give the jobs in order, but those that have been started or rejected before their turn.
 
     Many a walk ends after few jobs: of the others twice as many are copied each time that it goes
@@ -44,7 +44,7 @@ def _still_waiting(jobs: OrderedDict[int, Job]) -> Iterator[Job]:
     """
     last, most = -1, _FIRST
     while True:
-        copied = list(islice(jobs.values(), most))
+        copied = list(islice(jobs(), most))
         for job in copied[bisect_right(copied, last, key=by_submission) :]:
             if job.state is WAITING:
                 yield job
@@ -89,8 +89,7 @@ class _BySize:
         if latest_last and best is not None:
             return best
         for job in self._fresh.values():
-            size = job.size
-            if size <= free and (size <= extra or now + job.estimate <= horizon):
+            if job.size <= free and (job.size <= extra or now + job.estimate <= horizon):
                 if latest_last:
                     return job
                 key = self._key(job)
@@ -197,14 +196,15 @@ class WaitingQueue:
     :meth:`ranked` for another order and :attr:`columns` for all jobs as arrays.
     """
 
-    __slots__ = ("_by_size", "_columns", "_fresh", "_jobs", "_rankings", "_searched", "head")
+    __slots__ = ("_by_size", "_columns", "_fresh", "_older", "_rankings", "_searched", "head")
 
     def __init__(self) -> None:
         self.head: Job | None = None
         """The job that waits longest, None if nobody waits."""
-        self._jobs: OrderedDict[int, Job] = OrderedDict()
         self._fresh: dict[int, Job] = {}
-        """The latest jobs, not sorted by size yet."""
+        """The latest jobs, not sorted by size yet: so few that its first one is found at once."""
+        self._older: OrderedDict[int, Job] = OrderedDict()
+        """All others."""
         self._searched: list[_BySize] = []
         """The orders in which jobs are searched."""
         self._by_size: _BySize | None = None
@@ -212,16 +212,19 @@ class WaitingQueue:
         self._columns: JobArrays | None = None
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(self._older) + len(self._fresh)
 
     def __iter__(self) -> Iterator[Job]:
         """Give the waiting jobs; a policy may start or reject any of them meanwhile."""
         return _still_waiting(self._jobs)
 
+    def _jobs(self) -> Iterator[Job]:
+        return chain(self._older.values(), self._fresh.values())
+
     def since(self, number: int) -> list[Job]:
         """Return the waiting jobs from submission ``number`` on, in submission order."""
         news: list[Job] = []
-        for job in reversed(self._jobs.values()):
+        for job in chain(reversed(self._fresh.values()), reversed(self._older.values())):
             if job.number < number:
                 break
             news.append(job)
@@ -273,9 +276,8 @@ class WaitingQueue:
         Only rankings ask for it.
         """
         by_size = _BySize(key, self._fresh)
-        for job in self._jobs.values():
-            if job.number not in self._fresh:
-                by_size.add(job)
+        for job in self._older.values():
+            by_size.add(job)
         self._searched.append(by_size)
         return by_size
 
@@ -283,13 +285,14 @@ class WaitingQueue:
         for by_size in self._searched:
             for job in self._fresh.values():
                 by_size.add(job)
+        self._older.update(self._fresh)
         self._fresh.clear()
 
     def append(self, job: Job) -> None:
         """Add the newest job (its submission number is the largest)."""
         if self.head is None:
             self.head = job
-        self._jobs[job.number] = self._fresh[job.number] = job
+        self._fresh[job.number] = job
         if len(self._fresh) > MOST_FRESH:
             self._sort_fresh()
         for ranking in self._rankings.values():
@@ -299,14 +302,13 @@ class WaitingQueue:
 
     def remove(self, job: Job) -> None:
         """Take ``job`` out; raises :class:`ValueError` if it does not wait here."""
-        jobs = self._jobs
-        if jobs.pop(job.number, None) is None:
-            raise ValueError(f"job {job.id} does not wait")
-        if job is self.head:
-            self.head = next(iter(jobs.values()), None)
         if self._fresh.pop(job.number, None) is None:
+            if self._older.pop(job.number, None) is None:
+                raise ValueError(f"job {job.id} does not wait")
             for by_size in self._searched:
                 by_size.remove(job)
+        if job is self.head:
+            self.head = next(iter(self._older.values() or self._fresh.values()), None)
         for ranking in self._rankings.values():
             ranking.remove(job)
         if self._columns is not None:

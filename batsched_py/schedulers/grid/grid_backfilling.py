@@ -94,7 +94,7 @@ class GridBackfilling(Backfilling):
         reserved = self._reserved
         if reserved:
             reserved.horizon = horizon  # -inf where no end is known
-        placed = self._room(now, machine, reserved).first(ranked) if machine.free else None
+        placed = self._room(now, machine, reserved).first(ranked)
         if placed is None:
             return None
         if reserved and placed.end > horizon:

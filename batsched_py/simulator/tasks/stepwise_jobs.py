@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import floor, inf
 from typing import Any
 
@@ -23,6 +23,7 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import DEEPEST, Profile, Receive, Send
 from batsched_py.simulator.tasks.composed_profiles import ProfilePosition
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
+from batsched_py.support.budgets import exceeded
 
 WALLTIME_REACHED = -1
 _MOST_LOOKS = 2.0**52
@@ -65,7 +66,8 @@ class StepwiseJobs:
     """Runs the jobs that need it; those that have ended are put into ``ended``.
 
     ``energy`` is told the loads of hosts, and when SimGrid accounts for them: where a task ends,
-    and where the one executor of a task begins.
+    and where the one executor of a task begins. ``most_steps`` are what a job may do while no
+    message comes.
     """
 
     def __init__(
@@ -74,6 +76,8 @@ class StepwiseJobs:
         platform: Platform,
         find: FindProfile,
         energy: Energy | None = None,
+        *,
+        most_steps: float = inf,
     ) -> None:
         self._platform = platform
         self.ended: list[SimulatedJob] = []
@@ -81,8 +85,9 @@ class StepwiseJobs:
         self.in_use = False
         """Whether there was ever such a job, so that there is something to settle."""
         self.nb_steps = 0
-        """Since a job ended here; who counts them sets it back where there is a message."""
+        """Since a job ended here, or a message was sent: who sends it sets it back."""
         self._agenda, self._find, self._energy = agenda, find, energy
+        self._most_steps = most_steps
         self._running: dict[str, StepwiseJob] = {}
         self._by_task: dict[ParallelTask, StepwiseJob] = {}
         self._next_end = inf
@@ -120,9 +125,25 @@ class StepwiseJobs:
         if time != self._next_end:
             self._next_end = time
             if self._timer is not None:
-                self._timer.cancel()
+                self._agenda.cancel(self._timer)
             if time < inf:
                 self._timer = self._agenda.at(max(time, now), self._tasks_go_on)
+
+    def count_step(self) -> None:
+        """Stop jobs that go on for ever, even in no time: the scheduler cannot know of them."""
+        self.nb_steps += 1
+        if self.nb_steps > self._most_steps:
+            running = self.running()
+            if self.nb_steps > self._most_steps * len(running):
+                job = running[0].description
+                such = "" if len(running) == 1 else f" and {len(running) - 1} others"
+                raise exceeded(
+                    "messages",
+                    self._most_steps,
+                    self._agenda.now,
+                    f"job {job.id} with the profile {job.profile!r}{such} did "
+                    f"{self.nb_steps} steps without a message",
+                )
 
     def tell_loads(self) -> None:
         """Tell how much hosts have to do from now on.
@@ -170,10 +191,10 @@ class StepwiseJobs:
     def _set_timer(self, running: StepwiseJob, time: float | None) -> None:
         """Wake a job at a time (seconds), None: not at all; what was asked for before is off."""
         if running.timer is not None:
-            running.timer.cancel()
+            self._agenda.cancel(running.timer)
         running.timer = None
         if time is not None:
-            running.timer = self._agenda.at(time, partial(self._woken, running))
+            running.timer = self._agenda.at(time, self._woken, running)
 
     def _woken(self, running: StepwiseJob) -> None:
         """Go on with a job whose timer has come: the end of its step, or its walltime."""
