@@ -411,7 +411,7 @@ def _data(event: m.Event) -> Any:
     if kind is m.CallMeLater:
         return {"timestamp": whole(event.time)}  # type: ignore[attr-defined]
     data = {
-        name: value for name in _MEMBERS[kind] if (value := getattr(event, name, None)) is not None
+        name: value for name in _MEMBERS[kind] if (value := getattr(event, name)) is not None
     }
     for name in ("alloc", "resources"):
         if name in data:
