@@ -153,20 +153,21 @@ def our_command(*arguments: str | Path) -> list[str]:
 
 
 def child(bench: Bench, command: Sequence[str | Path]) -> Child:
-    """Run another process to its end, compiled modules at hand.
+    """Run another process to its end; raises :class:`RuntimeError` if it fails."""
+    return ended(begun(bench, command))
 
-    Raises :class:`RuntimeError` if it fails.
-    """
+
+def begun(bench: Bench, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+    """Start another process in the folder, compiled modules at hand."""
     environment = dict(os.environ) | {"PYTHONPYCACHEPREFIX": str(bench.folder / "compiled")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [str(word) for word in command],
         cwd=bench.folder,
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    return ended(process)
 
 
 def ended(process: subprocess.Popen[bytes]) -> Child:

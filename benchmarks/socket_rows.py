@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable
 from multiprocessing import Process
 from time import process_time
 from typing import Any
 
 import zmq
-from measuring import Bench, Child, Measured, SkippedError, ended, our_command, row
+from measuring import Bench, Child, Measured, SkippedError, begun, ended, our_command, row
 
 from batsched_py import Workload
 from batsched_py.decision_process import DecisionProcess
@@ -160,9 +159,7 @@ def under_batsim(bench: Bench, scheduler: list[str], port: int) -> Child:
     batsim = ["batsim", "-q", "-p", "platform.xml", "-w", "workload.json", "-e", "batsim"]
     batsim += ["--disable-schedule-tracing", "--disable-machine-state-tracing"]
     batsim += ["-s", f"tcp://localhost:{port}"]
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    process = subprocess.Popen(scheduler, **silent)  # type: ignore[call-overload]
-    simulator = subprocess.Popen(batsim, **silent)  # type: ignore[call-overload]
+    process, simulator = begun(bench, scheduler), begun(bench, batsim)
     try:
         took = ended(process)
         simulator.wait(timeout=60)

@@ -96,7 +96,7 @@ class DecisionChecks:
     # Decisions on jobs ---------------------------------------------------------------------------
 
     def _waiting(self, job_id: str, doing: str) -> LiveJob:
-        job = self._state.known(job_id, doing)
+        job = self._state.jobs.get(job_id) or self._state.known(job_id, doing)
         if job.running:
             raise ProtocolError(f"{doing}: job {job_id!r} runs already")
         return job
@@ -104,29 +104,21 @@ class DecisionChecks:
     def _execute(self, decision: m.ExecuteJob) -> None:
         job = self._waiting(decision.job_id, "EXECUTE_JOB")
         alloc, size = decision.alloc, job.size
-        nb_mappings = (
-            (decision.mapping is not None)
-            + (decision.storage_mapping is not None)
-            + (decision.additional_io_job is not None)
-        )
-        if nb_mappings > 1:
+        mappings = (decision.mapping, decision.storage_mapping, decision.additional_io_job)
+        if mappings.count(None) < 2:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} has more than one of mapping, "
                 "storage_mapping and additional_io_job: Batsim takes one"
             )
         if decision.mapping is not None:
             check_mapping(decision, size)
-        elif not alloc or (len(alloc) != size and not self._shares_work(decision, job)):
+        elif not alloc.size or (alloc.size != size and not self._shares_work(decision, job)):
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given "
                 f"{len(alloc)} processors ({to_text(alloc)!r})"
             )
-        for label, storage in (decision.storage_mapping or {}).items():
-            if storage not in self._state.storages:
-                raise ProtocolError(
-                    f"EXECUTE_JOB: the storage {label!r} of job {decision.job_id} was mapped to "
-                    f"{storage!r}, expected one of {sorted(self._state.storages)}"
-                )
+        if decision.storage_mapping is not None:
+            self._check_storages(decision.job_id, decision.storage_mapping)
         if self._dynamic_profiles and (
             (decision.job_id.partition("!")[0], job.profile) in self._dynamic_profiles
         ):
@@ -136,6 +128,14 @@ class DecisionChecks:
             )
         self._occupy(decision)
         job.running, job.alloc, job.held = True, alloc, alloc
+
+    def _check_storages(self, job_id: str, mapping: dict[str, int]) -> None:
+        for label, storage in mapping.items():
+            if storage not in self._state.storages:
+                raise ProtocolError(
+                    f"EXECUTE_JOB: the storage {label!r} of job {job_id} was mapped to "
+                    f"{storage!r}, expected one of {sorted(self._state.storages)}"
+                )
 
     def _occupy(self, decision: m.ExecuteJob) -> None:
         """Give a job its machines; raises :class:`ProtocolError` unless it may have them."""

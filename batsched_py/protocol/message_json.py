@@ -6,6 +6,7 @@ and for :mod:`batsched_py.protocol.referee`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -73,10 +74,6 @@ _JOB_FIELDS = ("id", "subtime", "res", "profile", "walltime")
 """Fields of a job that Batsim knows; those beside them keep their form and order."""
 _ENVELOPE = {"now", "events"}
 _BASE = {"timestamp", "further"}
-_MEMBERS = {  # dict as an ordered set
-    kind: dict.fromkeys(name for name in kind.__struct_fields__ if name not in _BASE)
-    for kind in (*EVENTS.values(), *DECISIONS.values())
-}
 
 
 def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
@@ -152,6 +149,20 @@ def six_decimals_up(time: float) -> float:
     """Round seconds up to what Batsim can say, so that what is due then is due."""
     near = round(time, 6)
     return near if near >= time else round(time + 1e-6, 6)
+
+
+_WRITERS: dict[str, Callable[[Any], Any]] = {
+    "alloc": to_text,
+    "resources": to_text,
+    "compute_resources": list,
+    "job": job_to_json,
+}
+"""How members of ``data`` are written that are no JSON as they are."""
+_MEMBERS = {
+    kind: {name: _WRITERS.get(name) for name in kind.__struct_fields__ if name not in _BASE}
+    for kind in (*EVENTS.values(), *DECISIONS.values())
+}
+"""The members of ``data`` in order, and what writes them."""
 
 
 # Reading the usual ---------------------------------------------------------------------------
@@ -390,14 +401,11 @@ def _time(content: dict[str, Any], name: str, where: str) -> float:
 
 def _content(message: m.Message) -> dict[str, Any]:
     events = [
-        {"timestamp": event.timestamp, "type": _tag(event), "data": _data(event)}
+        {"timestamp": event.timestamp, "type": event.tag or event.type, "data": _data(event)}
         for event in message.events
     ]
-    return {"now": message.now, "events": events, **(message.further or {})}
-
-
-def _tag(event: m.Event) -> str:
-    return event.type if isinstance(event, m.UnknownEvent) else event.tag
+    content = {"now": message.now, "events": events}
+    return content | message.further if message.further else content
 
 
 def _data(event: m.Event) -> Any:
@@ -410,16 +418,11 @@ def _data(event: m.Event) -> Any:
         return event.answers  # type: ignore[attr-defined]
     if kind is m.CallMeLater:
         return {"timestamp": whole(event.time)}  # type: ignore[attr-defined]
-    data = {
-        name: value for name in _MEMBERS[kind] if (value := getattr(event, name, None)) is not None
-    }
-    for name in ("alloc", "resources"):
-        if name in data:
-            data[name] = to_text(data[name])
-    if "compute_resources" in data:
-        data["compute_resources"] = list(data["compute_resources"])
-    if "job" in data:
-        data["job"] = job_to_json(data["job"])
+    data = {}
+    for name, write in _MEMBERS[kind].items():
+        value = getattr(event, name)
+        if value is not None:
+            data[name] = value if write is None else write(value)
     return data | event.further if event.further else data
 
 

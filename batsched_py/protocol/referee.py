@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import DecisionChecks
 from batsched_py.protocol.event_checks import EventChecks
 from batsched_py.protocol.referee_state import RefereeState
@@ -19,8 +18,10 @@ class Referee:
 
     def __init__(self, *, strict: bool = True, energy: bool | None = None) -> None:
         self._state = RefereeState()
-        self._events = EventChecks(self._state)
-        self._decisions = DecisionChecks(self._state, strict=strict, energy=energy)
+        self.heard = EventChecks(self._state).check
+        """Takes note of a message from Batsim; raises :class:`ProtocolError` if it cannot be."""
+        self.check = DecisionChecks(self._state, strict=strict, energy=energy).check
+        """Takes note of the scheduler's reply; raises :class:`ProtocolError` if it is refused."""
 
     @property
     def nb_resources(self) -> int:
@@ -31,11 +32,3 @@ class Referee:
     def ended(self) -> bool:
         """Whether SIMULATION_ENDS was heard."""
         return self._state.ended
-
-    def heard(self, message: m.Message) -> None:
-        """Take note of a message from Batsim; raises :class:`ProtocolError` if it cannot be."""
-        self._events.check(message)
-
-    def check(self, reply: m.Message) -> None:
-        """Take note of the scheduler's reply; raises :class:`ProtocolError` if it is refused."""
-        self._decisions.check(reply)

@@ -27,7 +27,9 @@ class UsedNames:
         self._others: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._latest or self._is_earlier(name)
+        if name in self._latest:
+            return True
+        return bool(self._masks or self._others) and self._is_earlier(name)
 
     def add(self, name: str) -> bool:
         """Add a name; return whether it is new."""

@@ -211,11 +211,13 @@ def _replaced(many: Bounds, few: Bounds, odd: int) -> list[int]:
 def to_text(processors: ProcessorSet) -> str:
     """Write a set in Batsim's canonical form: ascending, disjoint, merged."""
     bounds = processors.bounds
-    texts = []
-    for at in range(0, len(bounds), 2):
-        first, last = bounds[at], bounds[at + 1] - 1
-        texts.append(f"{first}-{last}" if first < last else str(first))
-    return " ".join(texts)
+    if len(bounds) == 2:  # mostly
+        return _interval_text(*bounds)
+    return " ".join(map(_interval_text, bounds[::2], bounds[1::2]))
+
+
+def _interval_text(first: int, end: int) -> str:
+    return f"{first}-{end - 1}" if end - first > 1 else str(first)
 
 
 def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
@@ -230,19 +232,23 @@ def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
             f"{shown(text)} is not a set of processors: expected intervals separated by spaces, "
             "such as '0-3 7'"
         )
+    if " " not in text:  # mostly
+        low, high = _interval(text, most)
+        return ProcessorSet.interval(low, high + 1 - low)
     return _of_intervals([_interval(part, most) for part in text.split()])
 
 
 def _interval(part: str, most: int) -> tuple[int, int]:
-    first, _, last = part.partition("-")
     if len(part) > _LONGEST:
         raise ProtocolError(f"interval {shown(part)}: expected numbers below {most}")
-    low, high = int(first), int(last or first)
+    first, _, last = part.partition("-")
+    low = int(first)
+    high = int(last) if last else low
+    if low <= high < most:
+        return low, high
     if max(low, high) >= most:
         raise ProtocolError(f"interval {part!r}: expected numbers below {most}")
-    if high < low:
-        raise ProtocolError(f"interval {part!r} is reversed: write '{high}-{low}'")
-    return low, high
+    raise ProtocolError(f"interval {part!r} is reversed: write '{high}-{low}'")
 
 
 def _of_intervals(intervals: list[tuple[int, int]]) -> ProcessorSet:

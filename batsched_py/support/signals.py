@@ -71,14 +71,18 @@ class HeldSignals:
     It is for blocks of the main thread that no exception may tear apart; other threads see none.
     """
 
+    __slots__ = ("_is_main",)
+
     def __enter__(self) -> None:
-        if current_thread() is main_thread():
+        self._is_main = current_thread() is main_thread()
+        if self._is_main:
             _Request.held = True
 
     def __exit__(self, *error: object) -> None:
-        if current_thread() is not main_thread():
+        if not self._is_main:
             return
         _Request.held = False
-        kind, _Request.waits = _Request.waits, None
+        kind = _Request.waits
         if kind is not None:
+            _Request.waits = None
             raise kind

@@ -108,27 +108,35 @@ class SchedulerSocket(Closing):
         """
         deadline = monotonic() + timeout
         while True:
-            with HeldSignals():  # a request to end waits for a tick, and loses no message
-                frames = self._frames()
-                self.unanswered = self._request(frames)
-            if self.unanswered is not None:
-                return self.unanswered
-            if frames:
-                continue
-            if simulator is not None and self._is_lost(simulator):
-                raise SimulationError("the connection was closed by the other side")
-            if monotonic() >= deadline:
-                return None
+            try:
+                with HeldSignals():  # a request to end waits for a tick, and loses no message
+                    request = self.unanswered = self._request()
+            except zmq.Again:
+                if simulator is not None and self._is_lost(simulator):
+                    raise SimulationError("the connection was closed by the other side") from None
+                if monotonic() >= deadline:
+                    return None
+            else:
+                if request is not None:
+                    return request
 
-    def _frames(self) -> list[zmq.Frame]:
-        """Wait a tick for a message; no frames if none comes."""
-        try:
-            frames = [self._socket.recv(copy=False)]
-        except zmq.Again:
-            return []
+    def _request(self) -> SocketRequest | None:
+        """Wait a tick for a message, and return what it asks, None for what is no request.
+
+        Raises :class:`zmq.Again` if none comes.
+        """
+        receive = self._socket.recv
+        sender = receive()
+        frames = [receive(copy=False)]
         while frames[-1].more:
-            frames.append(self._socket.recv(copy=False))
-        return frames
+            frames.append(receive(copy=False))
+        if len(frames) < 2 or len(frames[0]):
+            return None
+        if sender not in self._senders:
+            self._look_around()
+            file = int(frames[1].get(zmq.SRCFD))
+            self._senders[sender] = self._connections.get(file, _GONE)
+        return SocketRequest(sender, [frame.bytes for frame in frames[1:]])
 
     def _is_lost(self, request: SocketRequest) -> bool:
         self._look_around()
@@ -142,17 +150,6 @@ class SchedulerSocket(Closing):
                 self._connections[file] = self._nb_accepted
             else:
                 self._connections.pop(file, None)
-
-    def _request(self, frames: list[zmq.Frame]) -> SocketRequest | None:
-        """Return what a message asks, None for what is no request."""
-        if len(frames) < 3 or frames[1].bytes:
-            return None
-        sender = frames[0].bytes
-        if sender not in self._senders:
-            self._look_around()
-            file = int(frames[2].get(zmq.SRCFD))
-            self._senders[sender] = self._connections.get(file, _GONE)
-        return SocketRequest(sender, [frame.bytes for frame in frames[2:]])
 
 
 def check_address(address: str) -> None:
