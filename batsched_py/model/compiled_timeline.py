@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 NB_CLASSES = 32
 """Into how many classes at most sizes and durations are divided: see ``timeline.LatestStarts``."""
+REACHES = (2.0, 8.0)
+"""How far ahead is planned to see who starts now, in durations of the longest job: at first, and
+if that does not tell."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -130,7 +133,7 @@ def _raise_bounds(bounds: Floats, row: int, column: int, start: float) -> None:
 
 
 def place_all(
-    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, now_only: bool
+    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats
 ) -> tuple[Floats, Integers, Floats]:
     """Place jobs one after another; see ``Timeline.place_all``.
 
@@ -142,8 +145,30 @@ def place_all(
     times, free = _with_room(beginnings, nb_jobs), _with_room(numbers, nb_jobs)
     starts = np.empty(nb_jobs)
     jobs = sizes, durations, _classes(sizes), _classes(durations)
-    nb, nb_placed = _place_all(times, free, len(beginnings), *jobs, now_only, starts)
-    return times[:nb], free[:nb], starts[:nb_placed]
+    nb = _place_all(times, free, len(beginnings), *jobs, starts)
+    return times[:nb], free[:nb], starts
+
+
+def starting(
+    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats
+) -> Integers:
+    """Return which jobs start at the beginning if all are placed; see ``Timeline.starting``.
+
+    Arguments are those of :func:`place_all`.
+    """
+    may = (sizes <= numbers[0]).nonzero()[0]
+    if not len(may):
+        return may
+    sizes, durations = sizes[: may[-1] + 1], durations[: may[-1] + 1]
+    jobs = sizes, durations, _classes(sizes), _classes(durations)
+    begin, longest = float(beginnings[0]), float(durations.max())
+    chosen = np.empty(len(sizes), np.int64)
+    for known in (*(begin + reach * longest for reach in REACHES), inf):
+        times, free = _with_room(beginnings, len(sizes)), _with_room(numbers, len(sizes))
+        nb = _starting(times, free, len(beginnings), *jobs, known, chosen)
+        if nb >= 0:
+            break
+    return chosen[:nb]
 
 
 def replace_all(
@@ -180,20 +205,12 @@ def _place_all(
     durations: Floats,
     widths: Floats,
     lengths: Floats,
-    now_only: bool,
     starts: Floats,
-) -> tuple[int, int]:
-    """Place jobs one after another; return the numbers of segments and of jobs placed."""
-    nb_jobs = len(sizes)
+) -> int:
+    """Place jobs one after another; return the number of segments."""
     bounds = np.empty((len(widths), len(lengths)))
     bounds[:] = -inf
-    last = nb_jobs - 1
-    for job in range(nb_jobs):
-        if now_only:
-            while last >= job and not _fits_first(times, free, nb, sizes[last], durations[last]):
-                last -= 1
-            if last < job:
-                return nb, job
+    for job in range(len(sizes)):
         size, duration = sizes[job], durations[job]
         row, column = _at(widths, len(widths), size), _at(lengths, len(lengths), duration)
         at = max(0, _at(times, nb, bounds[row, column]))
@@ -204,7 +221,53 @@ def _place_all(
         _raise_bounds(bounds, row, column, start)
         if start < start + duration:
             nb = _take(times, free, nb, start, at, start + duration, behind, size)
-    return nb, nb_jobs
+    return nb
+
+
+@_compiled
+def _starting(
+    times: Floats,
+    free: Integers,
+    nb: int,
+    sizes: Integers,
+    durations: Floats,
+    widths: Floats,
+    lengths: Floats,
+    known: float,
+    chosen: Integers,
+) -> int:
+    """Choose the jobs that start at the beginning, and return how many; -1 if it is not known.
+
+    Jobs that start from ``known`` on are not placed. Any of them may put off a job that starts
+    before and ends later: then only what is before its start is known from there on.
+    """
+    bounds = np.empty((len(widths), len(lengths)))
+    bounds[:] = -inf
+    nb_chosen, last = 0, len(sizes) - 1
+    for job in range(len(sizes)):
+        while last >= job and not _fits_first(times, free, nb, sizes[last], durations[last]):
+            last -= 1
+        if last < job:
+            break
+        size, duration = sizes[job], durations[job]
+        row, column = _at(widths, len(widths), size), _at(lengths, len(lengths), duration)
+        if bounds[row, column] >= known:
+            continue
+        at = max(0, _at(times, nb, bounds[row, column]))
+        at, behind = _fit(times, free, nb, at, size, duration, known)
+        start = times[at] if at < nb else known
+        if start < known < start + duration:
+            known = start
+        if known <= times[0]:
+            return -1
+        if start == times[0]:
+            chosen[nb_chosen] = job
+            nb_chosen += 1
+        if start < known and start < start + duration:
+            nb = _take(times, free, nb, start, at, start + duration, behind, size)
+        row, column = row + (widths[row] < size), column + (lengths[column] < duration)
+        _raise_bounds(bounds, row, column, start)
+    return nb_chosen
 
 
 @_compiled

@@ -18,7 +18,7 @@ from batsched_py.model.timeline import Timeline
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from batsched_py.model.queue.job_arrays import Floats
+    from batsched_py.model.queue.job_arrays import Floats, Rows
 
     Integers = NDArray[np.int64]
 
@@ -33,39 +33,44 @@ class Placement:
         self._placed = 0
         self._compiled: ModuleType | None = None
 
-    def place_all(
-        self, line: Timeline, sizes: Integers, durations: Floats, *, now_only: bool = False
-    ) -> Floats:
+    def place_all(self, line: Timeline, sizes: Integers, durations: Floats) -> Floats:
         """Return what :meth:`Timeline.place_all` would; ``line`` stays as it is."""
         if self._compiled is not None:
-            arrays = *_arrays(line), sizes, durations
-            starts: Floats = self._compiled.place_all(*arrays, now_only)[-1]
+            starts: Floats = self._compiled.place_all(*_arrays(line), sizes, durations)[-1]
             return starts
-        jobs = sizes.tolist(), durations.tolist()
-        return np.array(self._counted(line.copy().place_all(*jobs, now_only=now_only)), np.float64)
+        self._count(len(sizes))
+        return np.array(line.copy().place_all(sizes.tolist(), durations.tolist()), np.float64)
+
+    def starting(self, line: Timeline, sizes: Integers, durations: Floats) -> Rows:
+        """Return what :meth:`Timeline.starting` would; ``line`` stays as it is."""
+        if self._compiled is not None:
+            chosen: Rows = self._compiled.starting(*_arrays(line), sizes, durations)
+            return chosen
+        self._count(len(sizes))
+        return np.array(line.copy().starting(sizes.tolist(), durations.tolist()), np.intp)
 
     def replace_all(
         self, line: Timeline, sizes: list[int], durations: list[float], starts: list[float]
     ) -> list[float]:
         """Do what :meth:`Timeline.replace_all` does."""
         if self._compiled is None or min(line.free) < 0:
-            return self._counted(line.replace_all(sizes, durations, starts))
+            self._count(len(sizes))
+            return line.replace_all(sizes, durations, starts)
         arrays = *_arrays(line), np.array(sizes, np.int64), np.array(durations, np.float64)
         if min(starts, default=inf) < inf:
             result = self._compiled.replace_all(*arrays, np.array(starts, np.float64))
         else:
-            result = self._compiled.place_all(*arrays, False)
+            result = self._compiled.place_all(*arrays)
         times, free, new_starts = result
         line.times, line.free = times.tolist(), free.tolist()
         moved: list[float] = new_starts.tolist()
         return moved
 
-    def _counted(self, starts: list[float]) -> list[float]:
+    def _count(self, nb_jobs: int) -> None:
         if self._placed <= IMPORT_PAYS:
-            self._placed += len(starts)
+            self._placed += nb_jobs
             if self._placed > IMPORT_PAYS:
                 self._compiled = _compiled_module()
-        return starts
 
 
 def _arrays(line: Timeline) -> tuple[Floats, Integers]:
@@ -79,7 +84,7 @@ def _compiled_module() -> ModuleType | None:
 
         nothing = np.zeros(1)
         no_size = nothing.astype(np.int64)
-        compiled_timeline.place_all(nothing, no_size, no_size, nothing, False)
+        compiled_timeline.place_all(nothing, no_size, no_size, nothing)
     except Exception:  # numba fails in ways of its own: with this numpy, this processor, ...
         return None
     return compiled_timeline

@@ -71,10 +71,8 @@ def check(kind: str, base: list[tuple[float, int]], jobs: list[tuple[int, float]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline, "BOUNDS_PAY", 0)
         assert made.place_all(line, *arrays).tolist() == expected
-        starting = made.place_all(line, *arrays, now_only=True).tolist()
-    begin = line.times[0]
-    assert starting == expected[: len(starting)]
-    assert begin not in expected[len(starting) :]
+        starting = made.starting(line, *arrays).tolist()
+    assert starting == [job for job, start in enumerate(expected) if start == line.times[0]]
     assert (line.times, line.free) == (before.times, before.free)
 
 
@@ -131,6 +129,19 @@ def test_many_jobs(kind: str, seed: int) -> None:
     check(kind, base, list(zip(sizes.tolist(), durations.tolist(), strict=True)))
 
 
+@given(bases, jobs, st.integers(0, 1000))
+def test_plans_that_do_not_reach_far_enough(
+    base: list[tuple[float, int]], jobs: list[tuple[int, float]], seed: int
+) -> None:
+    """What is put off may put off others."""
+    compiled = way(COMPILED)._compiled
+    with pytest.MonkeyPatch.context() as patch:
+        for reaches in ((0.25, 1.0), (0.5,), (1.0,)):
+            patch.setattr(compiled, "REACHES", reaches)
+            check(COMPILED, base, jobs)
+        test_many_jobs.hypothesis.inner_test(COMPILED, seed)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_may_end_at_the_last_job_that_starts_now(kind: str) -> None:
     """Four of eight are free until 10. Job 0 is too wide, 1 starts, 2 is too long, 3 starts, 4 and
@@ -140,7 +151,7 @@ def test_a_plan_may_end_at_the_last_job_that_starts_now(kind: str) -> None:
     sizes, durations = np.array([size for size, _ in jobs]), np.array([time for _, time in jobs])
     made = way(kind)
     assert made.place_all(line, sizes, durations).tolist() == [10, 0, 15, 0, 5, 26]
-    assert made.place_all(line, sizes, durations, now_only=True).tolist() == [10, 0, 15, 0]
+    assert made.starting(line, sizes, durations).tolist() == [1, 3]
 
 
 POLICIES: dict[str, Callable[[], Any]] = {
