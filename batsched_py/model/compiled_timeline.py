@@ -14,6 +14,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from batsched_py.model.timeline import MANY, Timeline
+
 NB_CLASSES = 32
 """Into how many classes at most sizes and durations are divided: see ``timeline.LatestStarts``."""
 REACHES = (2.0, 8.0)
@@ -149,14 +151,12 @@ def place_all(
     return times[:nb], free[:nb], starts
 
 
-def starting(
-    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats
-) -> Integers:
+def starting(beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats) -> Integers:
     """Return which jobs start at the beginning if all are placed; see ``Timeline.starting``.
 
     Arguments are those of :func:`place_all`.
     """
-    may = (sizes <= numbers[0]).nonzero()[0]
+    may: Integers = (sizes <= numbers[0]).nonzero()[0]
     if not len(may):
         return may
     sizes, durations = sizes[: may[-1] + 1], durations[: may[-1] + 1]
@@ -171,19 +171,59 @@ def starting(
     return chosen[:nb]
 
 
-def replace_all(
-    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, starts: Floats
-) -> tuple[Floats, Integers, Floats]:
-    """Place jobs anew that have places; see ``Timeline.replace_all``.
+class CompiledTimeline:
+    """The twin of :class:`~batsched_py.model.timeline.Timeline` that keeps its arrays, for
+    reservations that stay. Its methods are those of the same names."""
 
-    Arguments are those of :func:`place_all`, nowhere less than nothing free, and the ``starts`` so
-    far, none before the beginning. Returns what :func:`place_all` does.
-    """
-    nb_jobs = len(sizes)
-    times, free = _with_room(beginnings, 3 * nb_jobs), _with_room(numbers, 3 * nb_jobs)
-    starts = starts.copy()
-    nb = _replace_all(times, free, len(beginnings), sizes, durations, starts)
-    return times[:nb], free[:nb], starts
+    def __init__(self, line: Timeline) -> None:
+        self.times = np.array(line.times, np.float64)
+        self.free = np.array(line.free, np.int64)
+
+    def replace_all(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
+        """Take jobs back that have places, and place each anew; return the new starts."""
+        if self.free.min() < 0:
+            return self._replaced_by_python(sizes, durations, starts)
+        if len(sizes) >= MANY and starts.min() == inf:
+            self.times, self.free, starts = place_all(self.times, self.free, sizes, durations)
+            return starts
+        starts = starts.copy()
+        times, free = (
+            _with_room(self.times, 3 * len(starts)),
+            _with_room(self.free, 3 * len(starts)),
+        )
+        nb = _replace_all(times, free, len(self.times), sizes, durations, starts)
+        self.times, self.free = times[:nb], free[:nb]
+        return starts
+
+    def _replaced_by_python(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
+        """More is promised than there is: the jobs' own places may be no places."""
+        line = Timeline(0, 0.0)
+        line.times, line.free = self.times.tolist(), self.free.tolist()
+        new_starts = line.replace_all(sizes.tolist(), durations.tolist(), starts.tolist())
+        self.times, self.free = np.array(line.times), np.array(line.free)
+        return np.array(new_starts, np.float64)
+
+    def occupy(self, start: float, end: float, size: int) -> None:
+        """Take processors whether they are free or not."""
+        start = max(start, float(self.times[0]))
+        if start < end:
+            at = int(self.times.searchsorted(start, "right")) - 1
+            behind = int(self.times.searchsorted(end))
+            times, free = _with_room(self.times, 1), _with_room(self.free, 1)
+            nb = _take(times, free, len(self.times), start, at, end, behind, size)
+            self.times, self.free = times[:nb], free[:nb]
+
+    def release(self, start: float, end: float, size: int) -> None:
+        """Give processors back."""
+        self.occupy(start, end, -size)
+
+    def advance(self, now: float) -> None:
+        """Begin at ``now``."""
+        at = max(0, self.times.searchsorted(now, "right") - 1)
+        times, free = self.times[at:], self.free[at:]
+        changes = np.append(True, free[1:] != free[:-1]).nonzero()[0]
+        self.times, self.free = times[changes], free[changes]
+        self.times[0] = max(self.times[0], now)
 
 
 def _with_room(values: NDArray[Any], nb_more: int) -> NDArray[Any]:

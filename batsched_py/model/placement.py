@@ -7,20 +7,21 @@ cannot be imported, or fails, Python places the jobs; the starts are the same.
 
 from __future__ import annotations
 
-from math import inf
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from batsched_py.model.timeline import Timeline
+from batsched_py.model.timeline import MANY, Timeline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from batsched_py.model.compiled_timeline import CompiledTimeline
     from batsched_py.model.queue.job_arrays import Floats, Rows
 
     Integers = NDArray[np.int64]
+    Line = Timeline | CompiledTimeline
 
 IMPORT_PAYS = 100_000
 """So many jobs are placed before numba is imported: by Python, some microseconds each."""
@@ -50,21 +51,20 @@ class Placement:
         return np.array(line.copy().starting(sizes.tolist(), durations.tolist()), np.intp)
 
     def replace_all(
-        self, line: Timeline, sizes: list[int], durations: list[float], starts: list[float]
-    ) -> list[float]:
-        """Do what :meth:`Timeline.replace_all` does."""
-        if self._compiled is None or min(line.free) < 0:
-            self._count(len(sizes))
-            return line.replace_all(sizes, durations, starts)
-        arrays = *_arrays(line), np.array(sizes, np.int64), np.array(durations, np.float64)
-        if min(starts, default=inf) < inf:
-            result = self._compiled.replace_all(*arrays, np.array(starts, np.float64))
+        self, line: Line, sizes: Integers, durations: Floats, starts: Floats
+    ) -> tuple[Line, Floats]:
+        """Do what :meth:`Timeline.replace_all` does; return the timeline, which is another one
+        once it is compiled, and the new starts."""
+        if isinstance(line, Timeline):
+            if len(sizes) >= MANY:
+                self._count(len(sizes))
+            if self._compiled is None or len(sizes) < MANY:
+                jobs = sizes.tolist(), durations.tolist(), starts.tolist()
+                return line, np.array(line.replace_all(*jobs), np.float64)
+            compiled: CompiledTimeline = self._compiled.CompiledTimeline(line)
         else:
-            result = self._compiled.place_all(*arrays)
-        times, free, new_starts = result
-        line.times, line.free = times.tolist(), free.tolist()
-        moved: list[float] = new_starts.tolist()
-        return moved
+            compiled = line
+        return compiled, compiled.replace_all(sizes, durations, starts)
 
     def _count(self, nb_jobs: int) -> None:
         if self._placed <= IMPORT_PAYS:

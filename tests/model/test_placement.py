@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from math import inf
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -28,6 +28,9 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
+
+if TYPE_CHECKING:
+    from batsched_py.model.placement import Line
 
 COMPILED = "compiled"
 KINDS = ["by Python", COMPILED]
@@ -103,18 +106,33 @@ def test_jobs_are_replaced_as_one_by_one(
     is."""
     line = line_of(base if short else [(time, abs(free)) for time, free in base])
     sizes, durations = [size for size, _ in jobs], [duration for _, duration in jobs]
+    arrays = np.array(sizes, np.int64), np.array(durations, np.float64)
     other = line.copy()
-    starts = replaced(other, jobs, [inf] * len(jobs))
-    assert way(kind).replace_all(line, sizes, durations, [inf] * len(jobs)) == starts
-    for number in range(0, len(jobs), 3):
-        line.release(starts[number], starts[number] + durations[number], sizes[number])
-    other = line.copy()
-    left = [number for number in range(len(jobs)) if number % 3]
-    expected = replaced(other, [jobs[number] for number in left], [starts[n] for n in left])
-    arguments = ([values[number] for number in left] for values in (sizes, durations, starts))
-    assert way(kind).replace_all(line, *arguments) == expected
-    line.advance(line.times[0])
-    assert (line.times, line.free) == (other.times, other.free)
+    expected = replaced(other, jobs, [inf] * len(jobs))
+    made = way(kind)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "MANY", 1)
+        line, new_starts = made.replace_all(line, *arrays, np.full(len(jobs), inf))
+        starts = new_starts.tolist()
+        assert starts == expected
+        for gone in range(0, len(jobs), 3):
+            for some in (line, other):
+                some.release(starts[gone], starts[gone] + durations[gone], sizes[gone])
+        later = line.times[0] + 1.5
+        line.advance(later)
+        other.advance(later)
+        assert steps_of(line) == steps_of(other)
+        left = np.array([n for n in range(len(jobs)) if n % 3 and starts[n] > later], np.intp)
+        expected = replaced(other, [jobs[job] for job in left], [starts[job] for job in left])
+        columns = *arrays, new_starts
+        line, moved = made.replace_all(line, *(column[left] for column in columns))
+    assert moved.tolist() == expected
+    line.advance(later)
+    assert steps_of(line) == steps_of(other)
+
+
+def steps_of(line: Line) -> tuple[list[float], list[int]]:
+    return list(line.times), list(line.free)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -188,9 +206,10 @@ def test_simulations_are_the_same(policy: str, kind: str, monkeypatch: pytest.Mo
         pytest.importorskip("numba", reason="the extra fast is not installed")
     monkeypatch.setattr(timeline, "BOUNDS_PAY", 0)
     monkeypatch.setattr(planner, "MANY", 2)
-    monkeypatch.setattr(conservative, "MANY", 2)
+    monkeypatch.setattr(placement, "MANY", 2)
     monkeypatch.setattr(placement, "IMPORT_PAYS", 100 if kind == COMPILED else inf)
     monkeypatch.setattr(placement, "placement", chosen := Placement())
+    monkeypatch.setattr(conservative, "placement", chosen)
     assert outputs(run(many_jobs(5), POLICIES[policy]())) == expected
     assert (chosen._compiled is not None) == (
         kind == COMPILED and policy not in ("limits", "no backfilling")
