@@ -7,6 +7,7 @@ operations on floats in the same order, so that the starts are the same to the l
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from typing import Any, TypeVar, cast
 
@@ -26,14 +27,29 @@ Integers = NDArray[np.int64]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+_ALL: list[Any] = []
+
+
 def _compiled(function: _F) -> _F:
-    """Compile at the first call, and keep what was compiled where a folder can be written."""
-    compiled: Any
-    try:
-        compiled = numba.njit(cache=True)(function)
-    except RuntimeError:  # there is no such folder
-        compiled = numba.njit(function)
-    return cast(_F, compiled)
+    """Compile at the first call."""
+    _ALL.append(numba.njit(function))
+    return cast(_F, _ALL[-1])
+
+
+def keep() -> None:
+    """Keep what is compiled, and use what was kept, where a folder can be written."""
+    with suppress(RuntimeError):  # there is no such folder
+        for function in _ALL:
+            function.enable_caching()
+
+
+def compile_all() -> None:
+    """Compile everything, or fail, now."""
+    sizes, durations = np.ones(1, np.int64), np.ones(1)
+    line = CompiledTimeline(Timeline(1, 0.0))
+    starting(line.times, line.free, sizes, durations)
+    place_all(line.times, line.free, sizes, durations)
+    line.replace_all(sizes, durations, np.zeros(1))
 
 
 @_compiled

@@ -7,6 +7,7 @@ cannot be imported, or fails, Python places the jobs; the starts are the same.
 
 from __future__ import annotations
 
+from importlib import reload
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -82,9 +83,12 @@ def _compiled_module() -> ModuleType | None:
     try:
         from batsched_py.model import compiled_timeline
 
-        nothing = np.zeros(1)
-        no_size = nothing.astype(np.int64)
-        compiled_timeline.place_all(nothing, no_size, no_size, nothing)
+        try:
+            compiled_timeline.keep()
+            compiled_timeline.compile_all()
+        except Exception:  # what was kept may be damaged
+            reload(compiled_timeline)
+            compiled_timeline.compile_all()
     except Exception:  # numba fails in ways of its own: with this numpy, this processor, ...
         return None
     return compiled_timeline

@@ -243,6 +243,17 @@ def test_without_a_numba_that_works_python_places(
     assert made._compiled is None
 
 
+def test_what_was_kept_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is compiled, and not kept."""
+    dispatcher = pytest.importorskip("numba.core.dispatcher", reason="fast is not installed")
+
+    def fail(self: Any) -> None:
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr(dispatcher.Dispatcher, "enable_caching", fail)
+    check(COMPILED, [(0.0, 4), (10.0, 8)], [(8, 5.0), (2, 10.0)])
+
+
 def test_few_jobs_need_no_numba() -> None:
     """Nor a small simulation on one that is installed."""
     code = (
