@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from batsched_py.model.timeline import MANY, Timeline
 
-NB_CLASSES = 32
+NB_CLASSES = 20
 """Into how many classes at most sizes and durations are divided: see ``timeline.LatestStarts``."""
+NB_SAMPLED = 500
+"""From how many values at most these classes are made."""
 REACHES = (2.0, 8.0)
 """How far ahead is planned to see who starts now, in durations of the longest job: at first, and
 if that does not tell."""
@@ -249,7 +251,10 @@ def _with_room(values: NDArray[Any], nb_more: int) -> NDArray[Any]:
 
 def _classes(values: NDArray[Any]) -> Floats:
     """Return some of the values, ascending, the least first (a sort compiles for seconds)."""
-    return np.sort(values)[:: 1 + len(values) // NB_CLASSES].astype(np.float64)
+    some = np.sort(values[:: 1 + len(values) // NB_SAMPLED])
+    if len(some) < len(values):
+        some[0] = values.min()
+    return some[:: 1 + len(some) // NB_CLASSES].astype(np.float64)
 
 
 @_compiled
