@@ -7,6 +7,7 @@ operations on floats in the same order, so that the starts are the same to the l
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from typing import Any, TypeVar, cast
 
@@ -14,21 +15,43 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-NB_CLASSES = 32
+from batsched_py.model.timeline import MANY, Timeline
+
+NB_CLASSES = 20
 """Into how many classes at most sizes and durations are divided: see ``timeline.LatestStarts``."""
+NB_SAMPLED = 500
+"""From how many values at most these classes are made."""
+REACHES = (2.0, 8.0)
+"""How far ahead is planned to see who starts now, in durations of the longest job: at first, and
+if that does not tell."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+_ALL: list[Any] = []
+
+
 def _compiled(function: _F) -> _F:
-    """Compile at the first call, and keep what was compiled where a folder can be written."""
-    compiled: Any
-    try:
-        compiled = numba.njit(cache=True)(function)
-    except RuntimeError:  # there is no such folder
-        compiled = numba.njit(function)
-    return cast(_F, compiled)
+    """Compile at the first call."""
+    _ALL.append(numba.njit(function))
+    return cast(_F, _ALL[-1])
+
+
+def keep() -> None:
+    """Keep what is compiled, and use what was kept, where a folder can be written."""
+    with suppress(RuntimeError):  # there is no such folder
+        for function in _ALL:
+            function.enable_caching()
+
+
+def compile_all() -> None:
+    """Compile everything, or fail, now."""
+    sizes, durations = np.ones(1, np.int64), np.ones(1)
+    line = CompiledTimeline(Timeline(1, 0.0))
+    starting(line.times, line.free, sizes, durations)
+    place_all(line.times, line.free, sizes, durations)
+    line.replace_all(sizes, durations, np.zeros(1))
 
 
 @_compiled
@@ -130,7 +153,7 @@ def _raise_bounds(bounds: Floats, row: int, column: int, start: float) -> None:
 
 
 def place_all(
-    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, now_only: bool
+    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats
 ) -> tuple[Floats, Integers, Floats]:
     """Place jobs one after another; see ``Timeline.place_all``.
 
@@ -142,23 +165,83 @@ def place_all(
     times, free = _with_room(beginnings, nb_jobs), _with_room(numbers, nb_jobs)
     starts = np.empty(nb_jobs)
     jobs = sizes, durations, _classes(sizes), _classes(durations)
-    nb, nb_placed = _place_all(times, free, len(beginnings), *jobs, now_only, starts)
-    return times[:nb], free[:nb], starts[:nb_placed]
-
-
-def replace_all(
-    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, starts: Floats
-) -> tuple[Floats, Integers, Floats]:
-    """Place jobs anew that have places; see ``Timeline.replace_all``.
-
-    Arguments are those of :func:`place_all`, nowhere less than nothing free, and the ``starts`` so
-    far, none before the beginning. Returns what :func:`place_all` does.
-    """
-    nb_jobs = len(sizes)
-    times, free = _with_room(beginnings, 3 * nb_jobs), _with_room(numbers, 3 * nb_jobs)
-    starts = starts.copy()
-    nb = _replace_all(times, free, len(beginnings), sizes, durations, starts)
+    nb = _place_all(times, free, len(beginnings), *jobs, starts)
     return times[:nb], free[:nb], starts
+
+
+def starting(beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats) -> Integers:
+    """Return which jobs start at the beginning if all are placed; see ``Timeline.starting``.
+
+    Arguments are those of :func:`place_all`.
+    """
+    may: Integers = (sizes <= numbers[0]).nonzero()[0]
+    if not len(may):
+        return may
+    sizes, durations = sizes[: may[-1] + 1], durations[: may[-1] + 1]
+    jobs = sizes, durations, _classes(sizes), _classes(durations)
+    begin, longest = float(beginnings[0]), float(durations.max())
+    chosen = np.empty(len(sizes), np.int64)
+    for known in (*(begin + reach * longest for reach in REACHES), inf):
+        times, free = _with_room(beginnings, len(sizes)), _with_room(numbers, len(sizes))
+        nb = _starting(times, free, len(beginnings), *jobs, known, chosen)
+        if nb >= 0:
+            break
+    return chosen[:nb]
+
+
+class CompiledTimeline:
+    """The twin of :class:`~batsched_py.model.timeline.Timeline` that keeps its arrays, for
+    reservations that stay. Its methods are those of the same names."""
+
+    def __init__(self, line: Timeline) -> None:
+        self.times = np.array(line.times, np.float64)
+        self.free = np.array(line.free, np.int64)
+
+    def replace_all(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
+        """Take jobs back that have places, and place each anew; return the new starts."""
+        if self.free.min() < 0:
+            return self._replaced_by_python(sizes, durations, starts)
+        if len(sizes) >= MANY and starts.min() == inf:
+            self.times, self.free, starts = place_all(self.times, self.free, sizes, durations)
+            return starts
+        starts = starts.copy()
+        times, free = (
+            _with_room(self.times, 3 * len(starts)),
+            _with_room(self.free, 3 * len(starts)),
+        )
+        nb = _replace_all(times, free, len(self.times), sizes, durations, starts)
+        self.times, self.free = times[:nb], free[:nb]
+        return starts
+
+    def _replaced_by_python(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
+        """More is promised than there is: the jobs' own places may be no places."""
+        line = Timeline(0, 0.0)
+        line.times, line.free = self.times.tolist(), self.free.tolist()
+        new_starts = line.replace_all(sizes.tolist(), durations.tolist(), starts.tolist())
+        self.times, self.free = np.array(line.times), np.array(line.free)
+        return np.array(new_starts, np.float64)
+
+    def occupy(self, start: float, end: float, size: int) -> None:
+        """Take processors whether they are free or not."""
+        start = max(start, float(self.times[0]))
+        if start < end:
+            at = int(self.times.searchsorted(start, "right")) - 1
+            behind = int(self.times.searchsorted(end))
+            times, free = _with_room(self.times, 1), _with_room(self.free, 1)
+            nb = _take(times, free, len(self.times), start, at, end, behind, size)
+            self.times, self.free = times[:nb], free[:nb]
+
+    def release(self, start: float, end: float, size: int) -> None:
+        """Give processors back."""
+        self.occupy(start, end, -size)
+
+    def advance(self, now: float) -> None:
+        """Begin at ``now``."""
+        at = max(0, self.times.searchsorted(now, "right") - 1)
+        times, free = self.times[at:], self.free[at:]
+        changes = np.append(True, free[1:] != free[:-1]).nonzero()[0]
+        self.times, self.free = times[changes], free[changes]
+        self.times[0] = max(self.times[0], now)
 
 
 def _with_room(values: NDArray[Any], nb_more: int) -> NDArray[Any]:
@@ -168,7 +251,10 @@ def _with_room(values: NDArray[Any], nb_more: int) -> NDArray[Any]:
 
 def _classes(values: NDArray[Any]) -> Floats:
     """Return some of the values, ascending, the least first (a sort compiles for seconds)."""
-    return np.sort(values)[:: 1 + len(values) // NB_CLASSES].astype(np.float64)
+    some = np.sort(values[:: 1 + len(values) // NB_SAMPLED])
+    if len(some) < len(values):
+        some[0] = values.min()
+    return some[:: 1 + len(some) // NB_CLASSES].astype(np.float64)
 
 
 @_compiled
@@ -180,20 +266,12 @@ def _place_all(
     durations: Floats,
     widths: Floats,
     lengths: Floats,
-    now_only: bool,
     starts: Floats,
-) -> tuple[int, int]:
-    """Place jobs one after another; return the numbers of segments and of jobs placed."""
-    nb_jobs = len(sizes)
+) -> int:
+    """Place jobs one after another; return the number of segments."""
     bounds = np.empty((len(widths), len(lengths)))
     bounds[:] = -inf
-    last = nb_jobs - 1
-    for job in range(nb_jobs):
-        if now_only:
-            while last >= job and not _fits_first(times, free, nb, sizes[last], durations[last]):
-                last -= 1
-            if last < job:
-                return nb, job
+    for job in range(len(sizes)):
         size, duration = sizes[job], durations[job]
         row, column = _at(widths, len(widths), size), _at(lengths, len(lengths), duration)
         at = max(0, _at(times, nb, bounds[row, column]))
@@ -204,7 +282,53 @@ def _place_all(
         _raise_bounds(bounds, row, column, start)
         if start < start + duration:
             nb = _take(times, free, nb, start, at, start + duration, behind, size)
-    return nb, nb_jobs
+    return nb
+
+
+@_compiled
+def _starting(
+    times: Floats,
+    free: Integers,
+    nb: int,
+    sizes: Integers,
+    durations: Floats,
+    widths: Floats,
+    lengths: Floats,
+    known: float,
+    chosen: Integers,
+) -> int:
+    """Choose the jobs that start at the beginning, and return how many; -1 if it is not known.
+
+    Jobs that start from ``known`` on are not placed. Any of them may put off a job that starts
+    before and ends later: then only what is before its start is known from there on.
+    """
+    bounds = np.empty((len(widths), len(lengths)))
+    bounds[:] = -inf
+    nb_chosen, last = 0, len(sizes) - 1
+    for job in range(len(sizes)):
+        while last >= job and not _fits_first(times, free, nb, sizes[last], durations[last]):
+            last -= 1
+        if last < job:
+            break
+        size, duration = sizes[job], durations[job]
+        row, column = _at(widths, len(widths), size), _at(lengths, len(lengths), duration)
+        if bounds[row, column] >= known:
+            continue
+        at = max(0, _at(times, nb, bounds[row, column]))
+        at, behind = _fit(times, free, nb, at, size, duration, known)
+        start = times[at] if at < nb else known
+        if start < known < start + duration:
+            known = start
+        if known <= times[0]:
+            return -1
+        if start == times[0]:
+            chosen[nb_chosen] = job
+            nb_chosen += 1
+        if start < known and start < start + duration:
+            nb = _take(times, free, nb, start, at, start + duration, behind, size)
+        row, column = row + (widths[row] < size), column + (lengths[column] < duration)
+        _raise_bounds(bounds, row, column, start)
+    return nb_chosen
 
 
 @_compiled

@@ -7,20 +7,22 @@ cannot be imported, or fails, Python places the jobs; the starts are the same.
 
 from __future__ import annotations
 
-from math import inf
+from importlib import reload
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from batsched_py.model.timeline import Timeline
+from batsched_py.model.timeline import MANY, Timeline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from batsched_py.model.queue.job_arrays import Floats
+    from batsched_py.model.compiled_timeline import CompiledTimeline
+    from batsched_py.model.queue.job_arrays import Floats, Rows
 
     Integers = NDArray[np.int64]
+    Line = Timeline | CompiledTimeline
 
 IMPORT_PAYS = 100_000
 """So many jobs are placed before numba is imported: by Python, some microseconds each."""
@@ -33,39 +35,43 @@ class Placement:
         self._placed = 0
         self._compiled: ModuleType | None = None
 
-    def place_all(
-        self, line: Timeline, sizes: Integers, durations: Floats, *, now_only: bool = False
-    ) -> Floats:
+    def place_all(self, line: Timeline, sizes: Integers, durations: Floats) -> Floats:
         """Return what :meth:`Timeline.place_all` would; ``line`` stays as it is."""
         if self._compiled is not None:
-            arrays = *_arrays(line), sizes, durations
-            starts: Floats = self._compiled.place_all(*arrays, now_only)[-1]
+            starts: Floats = self._compiled.place_all(*_arrays(line), sizes, durations)[-1]
             return starts
-        jobs = sizes.tolist(), durations.tolist()
-        return np.array(self._counted(line.copy().place_all(*jobs, now_only=now_only)), np.float64)
+        self._count(len(sizes))
+        return np.array(line.copy().place_all(sizes.tolist(), durations.tolist()), np.float64)
+
+    def starting(self, line: Timeline, sizes: Integers, durations: Floats) -> Rows:
+        """Return what :meth:`Timeline.starting` would; ``line`` stays as it is."""
+        if self._compiled is not None:
+            chosen: Rows = self._compiled.starting(*_arrays(line), sizes, durations)
+            return chosen
+        self._count(len(sizes))
+        return np.array(line.copy().starting(sizes.tolist(), durations.tolist()), np.intp)
 
     def replace_all(
-        self, line: Timeline, sizes: list[int], durations: list[float], starts: list[float]
-    ) -> list[float]:
-        """Do what :meth:`Timeline.replace_all` does."""
-        if self._compiled is None or min(line.free) < 0:
-            return self._counted(line.replace_all(sizes, durations, starts))
-        arrays = *_arrays(line), np.array(sizes, np.int64), np.array(durations, np.float64)
-        if min(starts, default=inf) < inf:
-            result = self._compiled.replace_all(*arrays, np.array(starts, np.float64))
+        self, line: Line, sizes: Integers, durations: Floats, starts: Floats
+    ) -> tuple[Line, Floats]:
+        """Do what :meth:`Timeline.replace_all` does; return the timeline, which is another one
+        once it is compiled, and the new starts."""
+        if isinstance(line, Timeline):
+            if len(sizes) >= MANY:
+                self._count(len(sizes))
+            if self._compiled is None or len(sizes) < MANY:
+                jobs = sizes.tolist(), durations.tolist(), starts.tolist()
+                return line, np.array(line.replace_all(*jobs), np.float64)
+            compiled: CompiledTimeline = self._compiled.CompiledTimeline(line)
         else:
-            result = self._compiled.place_all(*arrays, False)
-        times, free, new_starts = result
-        line.times, line.free = times.tolist(), free.tolist()
-        moved: list[float] = new_starts.tolist()
-        return moved
+            compiled = line
+        return compiled, compiled.replace_all(sizes, durations, starts)
 
-    def _counted(self, starts: list[float]) -> list[float]:
+    def _count(self, nb_jobs: int) -> None:
         if self._placed <= IMPORT_PAYS:
-            self._placed += len(starts)
+            self._placed += nb_jobs
             if self._placed > IMPORT_PAYS:
                 self._compiled = _compiled_module()
-        return starts
 
 
 def _arrays(line: Timeline) -> tuple[Floats, Integers]:
@@ -77,9 +83,12 @@ def _compiled_module() -> ModuleType | None:
     try:
         from batsched_py.model import compiled_timeline
 
-        nothing = np.zeros(1)
-        no_size = nothing.astype(np.int64)
-        compiled_timeline.place_all(nothing, no_size, no_size, nothing, False)
+        try:
+            compiled_timeline.keep()
+            compiled_timeline.compile_all()
+        except Exception:  # what was kept may be damaged
+            reload(compiled_timeline)
+            compiled_timeline.compile_all()
     except Exception:  # numba fails in ways of its own: with this numpy, this processor, ...
         return None
     return compiled_timeline

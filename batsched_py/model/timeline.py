@@ -8,7 +8,7 @@ are compared exactly.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf, nextafter
 from typing import Any
 
@@ -152,31 +152,35 @@ class Timeline:
             self._take(start, at, start + duration, behind, size)
         return start
 
-    def place_all(
-        self, sizes: Sequence[int], durations: Sequence[float], *, now_only: bool = False
-    ) -> list[float]:
-        """Place jobs one after another, and return their starts as :meth:`place` does.
+    def place_all(self, sizes: Sequence[int], durations: Sequence[float]) -> list[float]:
+        """Place jobs one after another, and return their starts as :meth:`place` does."""
+        return list(self._starts(sizes, durations))
 
-        ``now_only``: end when no further job can start at the beginning, and return the starts
-        until then.
-        """
-        starts: list[float] = []
-        bounds = LatestStarts(sizes, durations) if len(sizes) >= BOUNDS_PAY else None
-        last = len(sizes) - 1
-        for job, (size, duration) in enumerate(zip(sizes, durations, strict=True)):
-            while now_only and not self._fits_first(sizes[last], durations[last]):
+    def starting(self, sizes: Sequence[int], durations: Sequence[float]) -> list[int]:
+        """Place jobs one after another until no further one can start at the beginning, and
+        return which ones do."""
+        starts = self._starts(sizes, durations)
+        begin, last = self.times[0], len(sizes) - 1
+        chosen = []
+        for job in range(len(sizes)):
+            while last >= job and not self._fits_first(sizes[last], durations[last]):
                 last -= 1
-                if last < job:
-                    return starts
+            if last < job:
+                break
+            if next(starts) == begin:
+                chosen.append(job)
+        return chosen
+
+    def _starts(self, sizes: Sequence[int], durations: Sequence[float]) -> Iterator[float]:
+        """Place a job each time that its start is asked for."""
+        bounds = LatestStarts(sizes, durations) if len(sizes) >= BOUNDS_PAY else None
+        for size, duration in zip(sizes, durations, strict=True):
             if bounds is None:
-                start = self.place(size, duration)
+                yield self.place(size, duration)
             else:
                 start = self.place(size, duration, bounds.of(size, duration))
                 bounds.placed(size, duration, start)
-            starts.append(start)
-            if job == last:
-                break
-        return starts
+                yield start
 
     def replace_all(
         self, sizes: Sequence[int], durations: Sequence[float], starts: Sequence[float]

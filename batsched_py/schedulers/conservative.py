@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from batsched_py.model.decisions import CallMeLater, Decision, Start
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
+from batsched_py.model.placement import placement
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.job_arrays import JobRows
 from batsched_py.model.queue.orders import fixed_key
-from batsched_py.model.timeline import MANY, Timeline, check_estimate
+from batsched_py.model.timeline import Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason
+
+if TYPE_CHECKING:
+    from batsched_py.model.placement import Line
 
 LATE = 1e-3
 """Seconds by which an end may come late: Batsim's clock has six decimals, and it may tell the
@@ -34,8 +41,8 @@ class Conservative:
 
     def __init__(self, *, order: str = "fcfs") -> None:
         self._key = fixed_key(order)
-        self._line = Timeline(0, 0.0)
-        self._starts: dict[Job, float] = {}  # reservations
+        self._line: Line = Timeline(0, 0.0)
+        self._starts = np.full(64, inf)  # reservations by the jobs' numbers, inf: none
         self._running: list[Job] = []
         self._broken = True  # no promise holds before the first pass
         self._seen = 0
@@ -50,19 +57,22 @@ class Conservative:
             if ended:
                 self._compress(now, queue)
             self._reserve_for_new_jobs(queue)
-        due = [job for job, start in self._starts.items() if start <= now]
+        if not queue:
+            return
+        columns = queue.columns
+        due = [columns.jobs[row] for row in (self._starts[columns.number] <= now).nonzero()[0]]
         for job in sorted(due, key=lambda job: (self._key(job), job.number)):
             if job.state is JobState.WAITING and job.size <= machine.free:
-                start = self._starts.pop(job)
+                start = float(self._starts[job.number])
+                self._starts[job.number] = inf
                 self._running.append(job)
                 yield Start(job)
                 if start < now:  # Batsim's clock has six decimals
                     self._line.occupy(start + job.estimate, job.expected_end, job.size)
-        yield from self._wake_up(now)
+        yield from self._wake_up(now, float(self._starts[columns.number].min()))
 
-    def _wake_up(self, now: float) -> Iterator[Decision]:
+    def _wake_up(self, now: float, due: float) -> Iterator[Decision]:
         """Behind a hole a reservation can begin where no job is expected to end."""
-        due = min(self._starts.values(), default=inf)
         if self._broken or not now < due < inf:
             return
         if all(job.expected_end != due for job in self._running):
@@ -83,41 +93,36 @@ class Conservative:
 
     def _begin_anew(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
         self._line = machine.timeline(now)
-        self._starts.clear()
+        self._starts[:] = inf
         self._seen = 0
         self._running = list(machine.releases())
         self._reserve_for_new_jobs(queue)
 
     def _compress(self, now: float, queue: WaitingQueue) -> None:
-        starts = self._starts
-        self._place([job for job in queue.ranked(self._key) if starts.get(job, now) > now])
+        if queue:
+            rows = queue.columns.in_order(self._key)
+            starts = self._starts[rows.number]
+            self._place(rows.only(((starts > now) & (starts < inf)).nonzero()[0]))
 
     def _reserve_for_new_jobs(self, queue: WaitingQueue) -> None:
         news = queue.since(self._seen)
         for job in news:
             self._seen = job.number + 1
             check_estimate(job, "reservations need")
-        self._place(news)
+        if news:
+            if self._seen > len(self._starts):
+                self._starts = np.append(self._starts, np.full(self._seen, inf))
+            self._place(JobRows.of(news))
 
-    def _place(self, jobs: list[Job]) -> None:
+    def _place(self, jobs: JobRows) -> None:
         """Take the jobs' reservations back, where they have any, and make them anew."""
-        starts = self._starts
-        replace_all = self._line.replace_all
-        if len(jobs) >= MANY:
-            from batsched_py.model.placement import placement
-
-            replace_all = partial(placement.replace_all, self._line)
-        new_starts = replace_all(
-            [job.size for job in jobs],
-            [job.estimate for job in jobs],
-            [starts.get(job, inf) for job in jobs],
-        )
-        starts.update(zip(jobs, new_starts, strict=True))
+        arrays = jobs.size, jobs.estimate, self._starts[jobs.number]
+        self._line, self._starts[jobs.number] = placement.replace_all(self._line, *arrays)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
-        start = self._starts[job]
-        place = 1 + sum(other < start for other in self._starts.values())
+        start = float(self._starts[job.number])
+        place = 1 + int((self._starts < start).sum())
         return WaitingReason(
             "plan", place, until=start, free=machine.free, note="its own reservation"
         )

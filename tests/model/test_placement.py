@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from math import inf
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -28,6 +28,9 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
+
+if TYPE_CHECKING:
+    from batsched_py.model.placement import Line
 
 COMPILED = "compiled"
 KINDS = ["by Python", COMPILED]
@@ -71,10 +74,8 @@ def check(kind: str, base: list[tuple[float, int]], jobs: list[tuple[int, float]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline, "BOUNDS_PAY", 0)
         assert made.place_all(line, *arrays).tolist() == expected
-        starting = made.place_all(line, *arrays, now_only=True).tolist()
-    begin = line.times[0]
-    assert starting == expected[: len(starting)]
-    assert begin not in expected[len(starting) :]
+        starting = made.starting(line, *arrays).tolist()
+    assert starting == [job for job, start in enumerate(expected) if start == line.times[0]]
     assert (line.times, line.free) == (before.times, before.free)
 
 
@@ -105,18 +106,33 @@ def test_jobs_are_replaced_as_one_by_one(
     is."""
     line = line_of(base if short else [(time, abs(free)) for time, free in base])
     sizes, durations = [size for size, _ in jobs], [duration for _, duration in jobs]
+    arrays = np.array(sizes, np.int64), np.array(durations, np.float64)
     other = line.copy()
-    starts = replaced(other, jobs, [inf] * len(jobs))
-    assert way(kind).replace_all(line, sizes, durations, [inf] * len(jobs)) == starts
-    for number in range(0, len(jobs), 3):
-        line.release(starts[number], starts[number] + durations[number], sizes[number])
-    other = line.copy()
-    left = [number for number in range(len(jobs)) if number % 3]
-    expected = replaced(other, [jobs[number] for number in left], [starts[n] for n in left])
-    arguments = ([values[number] for number in left] for values in (sizes, durations, starts))
-    assert way(kind).replace_all(line, *arguments) == expected
-    line.advance(line.times[0])
-    assert (line.times, line.free) == (other.times, other.free)
+    expected = replaced(other, jobs, [inf] * len(jobs))
+    made = way(kind)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "MANY", 1)
+        line, new_starts = made.replace_all(line, *arrays, np.full(len(jobs), inf))
+        starts = new_starts.tolist()
+        assert starts == expected
+        for gone in range(0, len(jobs), 3):
+            for some in (line, other):
+                some.release(starts[gone], starts[gone] + durations[gone], sizes[gone])
+        later = line.times[0] + 1.5
+        line.advance(later)
+        other.advance(later)
+        assert steps_of(line) == steps_of(other)
+        left = np.array([n for n in range(len(jobs)) if n % 3 and starts[n] > later], np.intp)
+        expected = replaced(other, [jobs[job] for job in left], [starts[job] for job in left])
+        columns = *arrays, new_starts
+        line, moved = made.replace_all(line, *(column[left] for column in columns))
+    assert moved.tolist() == expected
+    line.advance(later)
+    assert steps_of(line) == steps_of(other)
+
+
+def steps_of(line: Line) -> tuple[list[float], list[int]]:
+    return list(line.times), list(line.free)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -131,6 +147,19 @@ def test_many_jobs(kind: str, seed: int) -> None:
     check(kind, base, list(zip(sizes.tolist(), durations.tolist(), strict=True)))
 
 
+@given(bases, jobs, st.integers(0, 1000))
+def test_plans_that_do_not_reach_far_enough(
+    base: list[tuple[float, int]], jobs: list[tuple[int, float]], seed: int
+) -> None:
+    """What is put off may put off others."""
+    compiled = way(COMPILED)._compiled
+    with pytest.MonkeyPatch.context() as patch:
+        for reaches in ((0.25, 1.0), (0.5,), (1.0,)):
+            patch.setattr(compiled, "REACHES", reaches)
+            check(COMPILED, base, jobs)
+        test_many_jobs.hypothesis.inner_test(COMPILED, seed)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_may_end_at_the_last_job_that_starts_now(kind: str) -> None:
     """Four of eight are free until 10. Job 0 is too wide, 1 starts, 2 is too long, 3 starts, 4 and
@@ -140,7 +169,7 @@ def test_a_plan_may_end_at_the_last_job_that_starts_now(kind: str) -> None:
     sizes, durations = np.array([size for size, _ in jobs]), np.array([time for _, time in jobs])
     made = way(kind)
     assert made.place_all(line, sizes, durations).tolist() == [10, 0, 15, 0, 5, 26]
-    assert made.place_all(line, sizes, durations, now_only=True).tolist() == [10, 0, 15, 0]
+    assert made.starting(line, sizes, durations).tolist() == [1, 3]
 
 
 POLICIES: dict[str, Callable[[], Any]] = {
@@ -177,9 +206,10 @@ def test_simulations_are_the_same(policy: str, kind: str, monkeypatch: pytest.Mo
         pytest.importorskip("numba", reason="the extra fast is not installed")
     monkeypatch.setattr(timeline, "BOUNDS_PAY", 0)
     monkeypatch.setattr(planner, "MANY", 2)
-    monkeypatch.setattr(conservative, "MANY", 2)
+    monkeypatch.setattr(placement, "MANY", 2)
     monkeypatch.setattr(placement, "IMPORT_PAYS", 100 if kind == COMPILED else inf)
     monkeypatch.setattr(placement, "placement", chosen := Placement())
+    monkeypatch.setattr(conservative, "placement", chosen)
     assert outputs(run(many_jobs(5), POLICIES[policy]())) == expected
     assert (chosen._compiled is not None) == (
         kind == COMPILED and policy not in ("limits", "no backfilling")
@@ -211,6 +241,17 @@ def test_without_a_numba_that_works_python_places(
         )
         assert starts.tolist() == [10, 0]
     assert made._compiled is None
+
+
+def test_what_was_kept_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is compiled, and not kept."""
+    dispatcher = pytest.importorskip("numba.core.dispatcher", reason="fast is not installed")
+
+    def fail(self: Any) -> None:
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr(dispatcher.Dispatcher, "enable_caching", fail)
+    check(COMPILED, [(0.0, 4), (10.0, 8)], [(8, 5.0), (2, 10.0)])
 
 
 def test_few_jobs_need_no_numba() -> None:

@@ -22,29 +22,31 @@ Key = Callable[[Job], Any]
 class JobRows:
     """Some waiting jobs in an order, such as rows of :class:`JobArrays`, as they are now.
 
-    Arrays of shape (n,): ``size``, and ``estimate`` and ``submit_time`` in seconds.
+    Arrays of shape (n,): ``number`` and ``size``, and ``estimate`` and ``submit_time`` in seconds.
     """
 
-    __slots__ = ("_jobs", "_rows", "estimate", "size", "submit_time")
+    __slots__ = ("_jobs", "_rows", "estimate", "number", "size", "submit_time")
 
     def __init__(
         self,
         jobs: list[Job],
         rows: Rows,
+        number: NDArray[np.int64],
         size: NDArray[np.int64],
         estimate: Floats,
         submit_time: Floats,
     ) -> None:
-        self._jobs, self._rows = jobs, rows
+        self._jobs, self._rows, self.number = jobs, rows, number
         self.size, self.estimate, self.submit_time = size, estimate, submit_time
 
     @classmethod
     def of(cls, jobs: list[Job]) -> JobRows:
         """Return these jobs."""
+        number = np.array([job.number for job in jobs], np.int64)
         size = np.array([job.size for job in jobs], np.int64)
         estimate = np.array([job.estimate for job in jobs], np.float64)
         submit_time = np.array([job.submit_time for job in jobs], np.float64)
-        return cls(jobs, np.arange(len(jobs)), size, estimate, submit_time)
+        return cls(jobs, np.arange(len(jobs)), number, size, estimate, submit_time)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -56,7 +58,7 @@ class JobRows:
 
     def only(self, places: Rows | list[int]) -> JobRows:
         """Return the rows at these places."""
-        columns = self._rows, self.size, self.estimate, self.submit_time
+        columns = self._rows, self.number, self.size, self.estimate, self.submit_time
         return JobRows(self._jobs, *(column[places] for column in columns))  # type: ignore[arg-type]
 
 
@@ -70,6 +72,7 @@ class JobArrays:
     __slots__ = (
         "_codes",
         "_estimate",
+        "_number",
         "_orders",
         "_rows",
         "_size",
@@ -84,6 +87,11 @@ class JobArrays:
 
     def __len__(self) -> int:
         return len(self.jobs)
+
+    @property
+    def number(self) -> NDArray[np.int64]:
+        """Rank of the submission of each job, also where it has left."""
+        return self._number[: len(self.jobs)]
 
     @property
     def size(self) -> NDArray[np.int64]:
@@ -138,7 +146,12 @@ class JobArrays:
             keys, rows = keys[ascending], rows[ascending]
         self._orders[key] = keys, rows, len(self.jobs)
         return JobRows(
-            self.jobs, rows, self.size[rows], self.estimate[rows], self.submit_time[rows]
+            self.jobs,
+            rows,
+            self._number[rows],
+            self._size[rows],
+            self._estimate[rows],
+            self._submit_time[rows],
         )
 
     def add(self, job: Job) -> None:
@@ -147,6 +160,7 @@ class JobArrays:
         if row == len(self._size):
             self._fill([self.jobs[at] for at in np.flatnonzero(self.waiting).tolist()])
             row = len(self.jobs)
+        self._number[row] = job.number
         self._size[row] = job.size
         self._estimate[row] = job.estimate
         self._submit_time[row] = job.submit_time
@@ -167,6 +181,8 @@ class JobArrays:
         self._rows = {job.number: row for row, job in enumerate(jobs)}
         self._orders: dict[Key, tuple[Floats, Rows, int]] = {}  # (keys, rows, rows looked at)
         rows = JobRows.of(jobs)
+        self._number: NDArray[np.int64] = np.zeros(nb_rows, dtype=np.int64)
+        self._number[:nb] = rows.number
         self._size: NDArray[np.int64] = np.full(nb_rows, GONE)
         self._size[:nb] = rows.size
         self._estimate: Floats = np.zeros(nb_rows)

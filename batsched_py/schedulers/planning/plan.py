@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from batsched_py.model.job import Job
 
 if TYPE_CHECKING:
-    from batsched_py.model.queue.job_arrays import Floats, JobRows
+    from batsched_py.model.queue.job_arrays import Floats, JobRows, Rows
 
 Term = Callable[[Any, Any, Any, Any], Any]
 """Of size, estimate, submission time and planned start (seconds): numbers, or arrays of them."""
@@ -18,22 +18,25 @@ Term = Callable[[Any, Any, Any, Any], Any]
 class Plan(Sequence[tuple[Job, float]]):
     """Waiting jobs with their planned starts (seconds, inf = never), in the order of placement.
 
-    A plan may end behind the last job that starts now: ``whole`` makes the rest if it is asked
-    for.
+    Of a plan may be known only which jobs are ``starting`` now, by their places, if none can never
+    start: then ``starts`` is a function that makes it, if it is asked for.
     """
 
     def __init__(
-        self, jobs: list[Job], starts: list[float], whole: Callable[[], list[float]] | None = None
+        self,
+        jobs: list[Job],
+        starts: list[float] | Callable[[], list[float]],
+        starting: list[int] | None = None,
     ) -> None:
         self._jobs = jobs
         self._starts = starts
-        self._whole = whole
+        self._starting = starting
 
     @property
     def starts(self) -> list[float]:
         """The planned start of each job."""
-        if self._whole is not None:
-            self._starts, self._whole = self._whole(), None
+        if callable(self._starts):
+            self._starts = self._starts()
         return self._starts
 
     def __len__(self) -> int:
@@ -47,8 +50,9 @@ class Plan(Sequence[tuple[Job, float]]):
 
     def now_or_never(self, now: float) -> list[tuple[Job, float]]:
         """Return the jobs that start ``now`` or cannot start, with their planned starts."""
-        entries = zip(self._jobs, self._starts, strict=self._whole is None)
-        return [entry for entry in entries if entry[1] == now or entry[1] == inf]
+        if self._starting is not None:
+            return [(self._jobs[place], now) for place in self._starting]
+        return [entry for entry in self if entry[1] == now or entry[1] == inf]
 
     def next_start(self, after: float) -> float:
         """Return the first start behind ``after``; inf if there is none."""
@@ -70,17 +74,20 @@ class PlanOfRows(Plan):
     """A plan of many jobs, with arrays in place of lists: nothing is made for each job."""
 
     def __init__(
-        self, rows: JobRows, starts: Floats, whole: Callable[[], Floats] | None = None
+        self,
+        rows: JobRows,
+        starts: Floats | Callable[[], Floats],
+        starting: Rows | None = None,
     ) -> None:
         self._rows = rows
         self._array = starts
-        self._whole_array = whole
+        self._places = starting
 
     @property
     def array(self) -> Floats:
         """The planned starts, shape (n,)."""
-        if self._whole_array is not None:
-            self._array, self._whole_array = self._whole_array(), None
+        if callable(self._array):
+            self._array = self._array()
         return self._array
 
     @property
@@ -97,7 +104,9 @@ class PlanOfRows(Plan):
 
     def now_or_never(self, now: float) -> list[tuple[Job, float]]:
         """Return the jobs that start ``now`` or cannot start, with their planned starts."""
-        starts = self._array
+        if self._places is not None:
+            return [(job, now) for job in self._rows.only(self._places).jobs()]
+        starts = self.array
         chosen = ((starts == now) | (starts == inf)).nonzero()[0]
         return list(zip(self._rows.only(chosen).jobs(), starts[chosen].tolist(), strict=True))
 

@@ -116,15 +116,17 @@ class Planner:
         if not isinstance(jobs, list):
             from batsched_py.model.placement import placement
 
-            now_only = now_only and self._decides_now_only(line, jobs.estimate.sum())
-            place = partial(placement.place_all, line, jobs.size, jobs.estimate)
-            return PlanOfRows(jobs, place(now_only=now_only), place if now_only else None)
+            arrays = line, jobs.size, jobs.estimate
+            if now_only and self._decides_now_only(line, jobs.estimate.sum()):
+                whole = partial(placement.place_all, *arrays)
+                return PlanOfRows(jobs, whole, placement.starting(*arrays))
+            return PlanOfRows(jobs, placement.place_all(*arrays))
         if not self._all_alike:
             return Plan(jobs, self._place_one_by_one(line.copy(), jobs))
         sizes, estimates = [job.size for job in jobs], [job.estimate for job in jobs]
         if now_only and self._decides_now_only(line, sum(estimates)):
-            starts = line.copy().place_all(sizes, estimates, now_only=True)
-            return Plan(jobs, starts, lambda: line.copy().place_all(sizes, estimates))
+            starting = line.copy().starting(sizes, estimates)
+            return Plan(jobs, lambda: line.copy().place_all(sizes, estimates), starting)
         return Plan(jobs, line.copy().place_all(sizes, estimates))
 
     def _decides_now_only(self, line: Timeline, total_estimate: float) -> bool:
