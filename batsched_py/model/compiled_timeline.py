@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from batsched_py.model import timeline
 from batsched_py.model.timeline import MANY, Timeline
 
 NB_CLASSES = 20
@@ -250,7 +251,12 @@ def _with_room(values: NDArray[Any], nb_more: int) -> NDArray[Any]:
 
 
 def _classes(values: NDArray[Any]) -> Floats:
-    """Return some of the values, ascending, the least first (a sort compiles for seconds)."""
+    """Return some of the values, ascending, the least first (a sort compiles for seconds).
+
+    Of few values nothing is returned but 0, which all reach: finding classes takes longer.
+    """
+    if len(values) < timeline.BOUNDS_PAY:
+        return np.zeros(1)
     some = np.sort(values[:: 1 + len(values) // NB_SAMPLED])
     if len(some) < len(values):
         some[0] = values.min()

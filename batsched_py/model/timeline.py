@@ -15,7 +15,7 @@ from typing import Any
 from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.job import Job
 
-MANY = 48
+MANY = 20
 """So many jobs are placed together as arrays, see :mod:`batsched_py.model.placement`."""
 NB_CLASSES = 16
 """Into how many classes sizes and durations are divided to bound starts from below."""

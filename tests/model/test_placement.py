@@ -71,11 +71,12 @@ def check(kind: str, base: list[tuple[float, int]], jobs: list[tuple[int, float]
     sizes, durations = [size for size, _ in jobs], [duration for _, duration in jobs]
     expected = one_by_one(line, sizes, durations)
     arrays = np.array(sizes, np.int64), np.array(durations, np.float64)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timeline, "BOUNDS_PAY", 0)
-        assert made.place_all(line, *arrays).tolist() == expected
-        starting = made.starting(line, *arrays).tolist()
-    assert starting == [job for job, start in enumerate(expected) if start == line.times[0]]
+    expected_now = [job for job, start in enumerate(expected) if start == line.times[0]]
+    for bounds_pay in (0, timeline.BOUNDS_PAY):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(timeline, "BOUNDS_PAY", bounds_pay)
+            assert made.place_all(line, *arrays).tolist() == expected
+            assert made.starting(line, *arrays).tolist() == expected_now
     assert (line.times, line.free) == (before.times, before.free)
 
 
