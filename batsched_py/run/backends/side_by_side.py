@@ -137,7 +137,7 @@ def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -
         "trap 'kill $batsim' TERM\n"
         f"{shlex.join(batsim)} &\n"
         "batsim=$!\n"
-        "wait $batsim || kill $ours 2>/dev/null\n"
+        "wait $batsim || { sleep 2; kill $ours 2>/dev/null; }  # it may be telling why\n"
         ") &\n"
         "wait $ours\n"
         "code=$?\n"
