@@ -113,9 +113,9 @@ class PlanOfRows(Plan):
     def until(self, latest: float, most: int | None = None) -> Plan:
         """Return the first ``most`` jobs (None: all) of those that start at all, by ``latest``."""
         starts = self.array
-        chosen = ((starts < inf) & (starts <= latest)).nonzero()[0][:most]
-        if len(chosen) == len(self):
+        if latest == inf and most is None and starts.max(initial=0.0) < inf:
             return self
+        chosen = ((starts < inf) & (starts <= latest)).nonzero()[0][:most]
         return PlanOfRows(self._rows.only(chosen), starts[chosen])
 
     def each(self, term: Term) -> list[float]:
