@@ -174,12 +174,13 @@ def main() -> None:
 
 
 def _run() -> None:
-    from batsched_py.support.memory_limit import limit_memory
+    from batsched_py.support.memory_limit import end_watch, limit_memory
 
     try:
         limit_memory()
         app()
     finally:
+        end_watch()
         flush()
 
 

@@ -17,7 +17,6 @@ import os
 import re
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,12 +71,30 @@ def watch_memory() -> None:
 
     For each process that works below a limit of :func:`limit_memory`, its own or an inherited one.
     """
-    if sys.platform.startswith("linux"):
-        threading.Thread(target=_watch, name="memory", daemon=True).start()
+    if sys.platform.startswith("linux") and not any(
+        isinstance(thread, _Watch) for thread in threading.enumerate()
+    ):
+        _over.clear()
+        _Watch(target=_watch, name="memory", daemon=True).start()
+
+
+def end_watch() -> None:
+    """Watch no longer: the command is over, and its process may go on."""
+    _over.set()
+    for thread in threading.enumerate():
+        if isinstance(thread, _Watch):
+            thread.join()
+
+
+class _Watch(threading.Thread):
+    """Watches the memory of this process."""
+
+
+_over = threading.Event()
 
 
 def _watch() -> None:
-    while (allowed := _allowed()) is not None:
+    while not _over.is_set() and (allowed := _allowed()) is not None:
         left = allowed - _taken()
         if left < 0:
             from ctypes import c_ulong, py_object, pythonapi
@@ -85,7 +102,7 @@ def _watch() -> None:
             main = c_ulong(threading.main_thread().ident or 0)
             pythonapi.PyThreadState_SetAsyncExc(main, py_object(MemoryError))
             left = _GROWTH  # it takes a while to end
-        time.sleep(min(max(left / _GROWTH, _OFTEN), _SELDOM))
+        _over.wait(min(max(left / _GROWTH, _OFTEN), _SELDOM))
 
 
 def _allowed() -> int | None:

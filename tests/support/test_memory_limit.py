@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,18 @@ def test_too_many_jobs_at_once_end_with_a_line(tmp_path: Path, memory: int) -> N
     assert refused.returncode == 1
     assert "there is not enough memory" in refused.stderr.splitlines()[-1]
     assert not list(tmp_path.glob("out*"))
+
+
+@linux
+def test_the_watch_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that calls many commands has no thread for each."""
+    monkeypatch.setenv("BATSCHED_MEMORY", "100000")
+    memory_limit.limit_memory()
+    memory_limit.watch_memory()
+    assert [thread.name for thread in threading.enumerate()].count("memory") == 1
+    memory_limit.end_watch()
+    assert "memory" not in [thread.name for thread in threading.enumerate()]
+    memory_limit.lift_memory_limit()
 
 
 @linux
