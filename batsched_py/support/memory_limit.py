@@ -46,6 +46,9 @@ _STARVED = ("failed to map segment", "can't start new thread")
 
 _before: tuple[int, int] | None = None
 """The limits of this process before its own."""
+_watcher: threading.Thread | None = None
+_over = threading.Event()
+"""Set when the watcher is to end."""
 
 
 def limit_memory() -> None:
@@ -71,26 +74,18 @@ def watch_memory() -> None:
 
     For each process that works below a limit of :func:`limit_memory`, its own or an inherited one.
     """
-    if sys.platform.startswith("linux") and not any(
-        isinstance(thread, _Watch) for thread in threading.enumerate()
-    ):
+    global _watcher
+    if sys.platform.startswith("linux") and not (_watcher and _watcher.is_alive()):
         _over.clear()
-        _Watch(target=_watch, name="memory", daemon=True).start()
+        _watcher = threading.Thread(target=_watch, name="memory", daemon=True)
+        _watcher.start()
 
 
 def end_watch() -> None:
     """Watch no longer: the command is over, and its process may go on."""
     _over.set()
-    for thread in threading.enumerate():
-        if isinstance(thread, _Watch):
-            thread.join()
-
-
-class _Watch(threading.Thread):
-    """Watches the memory of this process."""
-
-
-_over = threading.Event()
+    if _watcher:
+        _watcher.join()
 
 
 def _watch() -> None:
