@@ -18,6 +18,8 @@ SLDWA = "SLDwA"
 ADVANCED = "advanced full"
 ALIKE = 0.1
 """Two policies that differ by fewer per cent are alike: none is better."""
+LITTLE = 1.0
+"""A gain of fewer per cent is little, whatever it is a part of."""
 
 
 def verdicts(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Verdict]:
@@ -176,5 +178,6 @@ def _less_with_slackness(load: Load) -> Iterator[Verdict]:
             continue
         shown = ", ".join(f"{s:g} %: {gain:+.2f} %" for s, gain in there.items())
         more = [gain for s, gain in there.items() if s > 2]
-        little = max(map(abs, more), default=0.0) < 0.5 * abs(there[0]) or max(more) < there[0]
-        yield TEXTS.verdict("little", little, policy=policy, shown=shown)
+        if more:
+            little = max(more) < max(there[0] / 2, LITTLE)
+            yield TEXTS.verdict("little", little, policy=policy, shown=shown)
