@@ -26,6 +26,7 @@ class MachineState(Enum):
 _OFF = (MachineState.SLEEPING, MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF)
 _AT_ONCE = 4096
 _STATES = (*_OFF, MachineState.IDLE, MachineState.COMPUTING, MachineState.UNAVAILABLE)
+_IDLE, _COMPUTING = _STATES.index(MachineState.IDLE), _STATES.index(MachineState.COMPUTING)
 
 
 class LastTimes:
@@ -75,14 +76,15 @@ class TracedMachines(Machines):
         self.traced = traced
         self._sharing = sharing
         self._nb_jobs: dict[int, int] | None = {} if sharing else None
-        self._busy = ProcessorPool()
-        self._unavailable = ProcessorPool()
-        self._off = {state: ProcessorPool() for state in _OFF}
-        self._in = {state: ProcessorPool() for state in _STATES}
-        """The machines in each state."""
-        self._in[MachineState.IDLE] = self._idle
-        self._computing = self._in[MachineState.COMPUTING]
-        self._times = dict.fromkeys(_STATES, 0.0)
+        pool = type(self._idle)
+        self._busy, self._unavailable = pool(NO_PROCESSORS), pool(NO_PROCESSORS)
+        self._off = {state: pool(NO_PROCESSORS) for state in _OFF}
+        self._in = [pool(NO_PROCESSORS) for _ in _STATES]
+        """The machines in each state, in the order of ``_STATES``, and how many they are."""
+        self._in[_IDLE] = self._idle
+        self._computing = self._in[_COMPUTING]
+        self._counts = [len(members) for members in self._in]
+        self._times = [0.0] * len(_STATES)
         self._last = 0.0
         """When the times were last counted."""
         self._changes = LastTimes(self._all)
@@ -94,19 +96,19 @@ class TracedMachines(Machines):
     @property
     def nb_free(self) -> int:
         """Number of machines that may start a job."""
-        return len(self._idle) + (len(self._computing) if self._sharing else 0)
+        return self._counts[_IDLE] + (self._counts[_COMPUTING] if self._sharing else 0)
 
     def occupy(self, alloc: ProcessorSet, now: float) -> bool:
         """Let a job start on ``alloc`` if all of it may start one; tell whether."""
-        if self.not_free(alloc):
+        idle = self._idle.common(alloc)
+        if idle is not alloc and self.not_free(alloc):  # usually all of it is idle
             return False
         if self._nb_jobs is not None:
             for machine in alloc:
                 self._nb_jobs[machine] = self._nb_jobs.get(machine, 0) + 1
-        idle = self._idle.common(alloc)
         self._busy.give_back(idle)
         self._count_times(now)
-        self._move(idle, self._idle, self._computing)
+        self._move(idle, _IDLE, _COMPUTING)
         self._note_change(idle, now)
         self.trace(now)
         return True
@@ -116,11 +118,13 @@ class TracedMachines(Machines):
         if self._nb_jobs is not None:
             for machine in alloc:
                 self._nb_jobs[machine] -= 1
-            alloc = ProcessorSet.of(machine for machine in alloc if not self._nb_jobs[machine])
+            left = [machine for machine in alloc if not self._nb_jobs[machine]]
+            if len(left) < len(alloc):
+                alloc = ProcessorSet.of(left)
         self._busy.take(alloc)
         computed = self._computing.common(alloc)
         self._count_times(now)
-        self._move(computed, self._computing, self._idle)
+        self._move(computed, _COMPUTING, _IDLE)
         self._note_change(computed, now)
         self.trace(now)
 
@@ -160,7 +164,8 @@ class TracedMachines(Machines):
 
     def _state(self, machine: int) -> str:
         of_one = ProcessorSet.interval(machine, 1)
-        return next(state.value for state, pool in self._in.items() if pool.common(of_one))
+        pools = zip(_STATES, self._in, strict=True)
+        return next(state.value for state, pool in pools if pool.common(of_one))
 
     def _wanted(self) -> str:
         others = " or computing" if self._sharing else ""
@@ -169,7 +174,7 @@ class TracedMachines(Machines):
     def trace(self, now: float) -> None:
         """Note how many machines are in each state."""
         if self.traced:  # all states but the unavailable
-            self._rows.append((now, *(len(self._in[state]) for state in _STATES[:-1])))
+            self._rows.append((now, *self._counts[:-1]))
 
     def rows(self) -> Iterator[tuple[float, ...]]:
         """Yield the trace: time, and how many sleep, switch on, switch off, idle, compute."""
@@ -183,9 +188,9 @@ class TracedMachines(Machines):
         """
         changes = self._changes.all()
         times = {}
-        for state, counted in self._times.items():
+        for state, counted, members in zip(_STATES, self._times, self._in, strict=True):
             for time, changed in changes:
-                counted -= (self._last - time) * len(self._in[state].common(changed))
+                counted -= (self._last - time) * len(members.common(changed))
             times[state] = max(0.0, counted)  # no -0.000000
         return times
 
@@ -200,26 +205,28 @@ class TracedMachines(Machines):
             (MachineState.COMPUTING, self._busy),
             (MachineState.IDLE, ProcessorPool(machines)),
         ):
-            to, come = self._in[state], members.common(left)
+            to, come = _STATES.index(state), members.common(left)
             left -= come
-            for before in self._in.values():
-                if before is not to:
-                    moved = before.common(come)
+            for before, those in enumerate(self._in):
+                if before != to and (moved := those.common(come)):
                     self._move(moved, before, to)
                     changed |= moved
         self._note_change(changed, now)
 
-    def _move(self, machines: ProcessorSet, before: ProcessorPool, after: ProcessorPool) -> None:
-        before.take(machines)
-        after.give_back(machines)
+    def _move(self, machines: ProcessorSet, before: int, after: int) -> None:
+        """Move machines between two states, which are places in ``_STATES``."""
+        self._in[before].take(machines)
+        self._in[after].give_back(machines)
+        self._counts[before] -= machines.size
+        self._counts[after] += machines.size
 
     def _count_times(self, now: float) -> None:
         """Count the times until now, before any state changes."""
         if now > self._last:
             past, self._last = now - self._last, now
-            for state, pool in self._in.items():
-                if len(pool):
-                    self._times[state] += past * len(pool)
+            for at, count in enumerate(self._counts):
+                if count:
+                    self._times[at] += past * count
 
     def _note_change(self, machines: ProcessorSet, now: float) -> None:
         if machines:

@@ -31,7 +31,10 @@ class BitPool(ProcessorPool):
 
     def common(self, processors: ProcessorSet) -> ProcessorSet:
         """Return those of ``processors`` that are here."""
-        common = self._bits & _bits_of(processors)
+        bits = processors.bits or _bits_of(processors)
+        common = self._bits & bits
+        if common == bits:
+            return processors
         return with_bounds(_lowest_bounds(common, common.bit_count()))
 
     def take_lowest(self, count: int) -> ProcessorSet:
