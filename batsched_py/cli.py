@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 COMMANDS = "batsched_py.commands"
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+"""What keeps numpy, unless the user says otherwise, from starting a thread for each processor: they
+are for products of matrices, and take longer to start than most commands run."""
 PLACES = {
     "campaign": f"{COMMANDS}.campaign:campaign",
     "compare": f"{COMMANDS}.compare:compare",
@@ -176,6 +179,7 @@ def main() -> None:
 def _run() -> None:
     from batsched_py.support.memory_limit import end_watch, limit_memory
 
+    os.environ.setdefault(*ONE_THREAD)
     try:
         limit_memory()
         app()

@@ -59,6 +59,23 @@ def first_pass(policy: Callable[[], Scheduler], nb_waiting: int, rounds: int = 1
     return best
 
 
+def next_pass(policy: Callable[[], Scheduler], nb_waiting: int, rounds: int) -> float:
+    """Return the least CPU seconds of a pass that sees one more waiting job than the last one: the
+    usual step of a run."""
+    best = float("inf")
+    for _ in range(rounds):
+        machine, queue, scheduler = busy_machine(), WaitingQueue(), policy()
+        *jobs, new = usual_jobs(nb_waiting)
+        for job in jobs:
+            queue.append(job)
+        list(scheduler.schedule(NOW, queue, machine))
+        queue.append(new)
+        begin = process_time()
+        list(scheduler.schedule(NOW, queue, machine))
+        best = min(best, process_time() - begin)
+    return best
+
+
 @cache
 def warm() -> None:
     """Plan until what is compiled for those who plan much is compiled (100,000 jobs placed)."""
@@ -87,7 +104,7 @@ def steps(nb_waiting: int) -> Callable[[Bench], Measured]:
         warm()
         return bench.paired(
             lambda: reference_step(nb_waiting, repeats),
-            lambda: first_pass(Dynp, nb_waiting, repeats),
+            lambda: next_pass(Dynp, nb_waiting, repeats),
             lambda standard, step: f"{1e3 * step:.2f} ms beside {1e3 * standard:.2f}",
         )
 
@@ -95,7 +112,7 @@ def steps(nb_waiting: int) -> Callable[[Bench], Measured]:
 
 
 for _nb_waiting, _wanted in ((50, None), (100, 1 / 5), (300, None), (1000, 1 / 15)):
-    _what = f"a step of dynP, {_nb_waiting:,} waiting, against plain Python"
+    _what = f"a step of dynP, {_nb_waiting:,} waiting, one of them new, against plain Python"
     row(f"dynp-step-{_nb_waiting}", _what, wanted=_wanted)(steps(_nb_waiting))
 
 
