@@ -112,6 +112,23 @@ def test_commands_import_what_does_their_work_when_they_are_called() -> None:
     assert not (LIBRARIES | WORK | {"importlib.metadata"}) & loaded
 
 
+@pytest.mark.parametrize(("said", "nb_threads"), [(None, "1"), ("3", "3")])
+def test_numpy_has_one_thread_unless_the_user_says_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str | None, nb_threads: str
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if said is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", said)
+    (tmp_path / "mine.py").write_text(
+        "import os\n\nclass Mine:\n"
+        "    def __init__(self):\n"
+        "        raise ValueError(os.environ['OPENBLAS_NUM_THREADS'] + ' threads')\n"
+        "    def schedule(self, now, queue, machine): ...\n"
+    )
+    ended = command(tmp_path, "simulate", "sample", "--scheduler", "mine.py:Mine")
+    assert f"{nb_threads} threads" in ended.stderr
+
+
 @pytest.mark.process
 def test_the_package_imports_its_names_when_they_are_asked_for() -> None:
     assert "msgspec" not in loaded_by("import batsched_py")
