@@ -152,26 +152,53 @@ def our_command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "batsched_py", *map(str, arguments)]
 
 
+STARTER = """
+import os, sys
+null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+process = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=null)
+_, status, usage = os.wait4(process, 0)
+print(status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+"""A small program that starts another: Linux takes the memory of who starts a process for the
+process's own, and a benchmark may have much."""
+
+
 def child(bench: Bench, command: Sequence[str | Path]) -> Child:
     """Run another process to its end; raises :class:`RuntimeError` if it fails."""
-    return ended(begun(bench, command))
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", STARTER, *map(str, command)],
+        cwd=bench.folder,
+        env=environment(bench),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    status, seconds, peak = done.stdout.split()
+    if int(status):
+        raise RuntimeError(f"{command!r} ended with {os.waitstatus_to_exitcode(int(status))}")
+    return Child(float(seconds), 1024 * float(peak))
 
 
 def begun(bench: Bench, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
     """Start another process in the folder, compiled modules at hand."""
-    environment = dict(os.environ) | {"PYTHONPYCACHEPREFIX": str(bench.folder / "compiled")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return subprocess.Popen(
         [str(word) for word in command],
         cwd=bench.folder,
-        env=environment,
+        env=environment(bench),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
 
 
+def environment(bench: Bench) -> dict[str, str]:
+    """Return the variables of another process: its compiled modules are kept in the folder."""
+    variables = dict(os.environ) | {"PYTHONPYCACHEPREFIX": str(bench.folder / "compiled")}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    return variables
+
+
 def ended(process: subprocess.Popen[bytes]) -> Child:
-    """Wait for a process; raises :class:`RuntimeError` if it failed."""
+    """Wait for a process that was :func:`begun`; raises :class:`RuntimeError` if it failed."""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

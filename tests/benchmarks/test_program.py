@@ -12,7 +12,7 @@ import process_rows
 import pytest
 import scaling
 import where
-from measuring import Bench, Measured
+from measuring import Bench, Measured, child
 
 assert loop_rows  # these make the rows
 assert process_rows
@@ -52,6 +52,16 @@ def test_the_rows_are_measured_kept_and_shown(tmp_path: Path) -> None:
     assert all(f"| `{name}` |" in text for name in entry.rows)
     assert "curie-cpu" not in text  # it was skipped
     assert "skipped: " in run.stdout
+
+
+@pytest.mark.process
+def test_memory_is_that_of_the_other_process(tmp_path: Path) -> None:
+    """However much this one has: here 300 MB, where a bare Python has some 10."""
+    taken = bytearray(b"x" * 300_000_000)
+    bench = Bench(tmp_path)
+    assert child(bench, [sys.executable, "-c", "pass"]).peak < len(taken) / 3
+    with pytest.raises(RuntimeError, match="ended with 3"):
+        child(bench, [sys.executable, "-c", "raise SystemExit(3)"])
 
 
 def test_a_row_that_nobody_knows() -> None:
