@@ -153,9 +153,10 @@ def our_command(*arguments: str | Path) -> list[str]:
 
 
 STARTER = """
-import os, sys
+import os, signal, sys
 null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
 process = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=null)
+signal.signal(signal.SIGTERM, lambda *_: os.kill(process, signal.SIGKILL))
 _, status, usage = os.wait4(process, 0)
 print(status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
 """
@@ -165,42 +166,34 @@ process's own, and a benchmark may have much."""
 
 def child(bench: Bench, command: Sequence[str | Path]) -> Child:
     """Run another process to its end; raises :class:`RuntimeError` if it fails."""
-    done = subprocess.run(
+    return ended(begun(bench, command))
+
+
+def begun(
+    bench: Bench, command: Sequence[str | Path], folder: Path | None = None
+) -> subprocess.Popen[str]:
+    """Start another process in ``folder`` (default: the bench's), compiled modules at hand.
+
+    ``terminate`` ends it, and the small one that starts it.
+    """
+    environment = dict(os.environ) | {"PYTHONPYCACHEPREFIX": str(bench.folder / "compiled")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", STARTER, *map(str, command)],
-        cwd=bench.folder,
-        env=environment(bench),
+        cwd=folder or bench.folder,
+        env=environment,
         stdout=subprocess.PIPE,
         text=True,
-        check=True,
-    )
-    status, seconds, peak = done.stdout.split()
-    if int(status):
-        raise RuntimeError(f"{command!r} ended with {os.waitstatus_to_exitcode(int(status))}")
-    return Child(float(seconds), 1024 * float(peak))
-
-
-def begun(bench: Bench, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
-    """Start another process in the folder, compiled modules at hand."""
-    return subprocess.Popen(
-        [str(word) for word in command],
-        cwd=bench.folder,
-        env=environment(bench),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
     )
 
 
-def environment(bench: Bench) -> dict[str, str]:
-    """Return the variables of another process: its compiled modules are kept in the folder."""
-    variables = dict(os.environ) | {"PYTHONPYCACHEPREFIX": str(bench.folder / "compiled")}
-    variables.pop("PYTHONDONTWRITEBYTECODE", None)
-    return variables
-
-
-def ended(process: subprocess.Popen[bytes]) -> Child:
+def ended(process: subprocess.Popen[str]) -> Child:
     """Wait for a process that was :func:`begun`; raises :class:`RuntimeError` if it failed."""
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    told, _ = process.communicate()
     if process.returncode:
-        raise RuntimeError(f"{process.args!r} ended with {process.returncode}")
-    return Child(usage.ru_utime + usage.ru_stime, 1024 * usage.ru_maxrss)
+        raise RuntimeError(f"{process.args!r} could not be started")
+    status, seconds, peak = told.split()
+    if int(status):
+        code = os.waitstatus_to_exitcode(int(status))
+        raise RuntimeError(f"{process.args!r} ended with {code}")
+    return Child(float(seconds), 1024 * float(peak))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
 import tempfile
 from datetime import datetime
@@ -21,7 +20,7 @@ from pathlib import Path
 from statistics import mean
 
 import floor
-from measuring import Bench, Child, child, ended, our_command
+from measuring import Bench, Child, begun, child, ended, our_command
 from process_rows import by_the_floor, by_us
 
 from batsched_py import load_workload
@@ -78,8 +77,7 @@ def cqsim(bench: Bench, log: Path, checkout: str, jobs: floor.Columns) -> tuple[
         (data / name).mkdir(exist_ok=True)
     (data / "InputFiles" / "log.swf").write_text(log.read_text())
     command = [sys.executable, "cqsim.py", "-j", "log.swf", "-n", "log.swf"]
-    process = subprocess.Popen(command, cwd=data.parent / "src", stdout=subprocess.DEVNULL)
-    took = ended(process)
+    took = ended(begun(bench, command, data.parent / "src"))
     rows = [line.split(";") for line in (data / "Results" / "log.rst").read_text().splitlines()]
     return took, {row[0]: float(row[7]) + min(jobs.submit) for row in rows}
 
@@ -91,9 +89,7 @@ def for_our_simulator(
     load = load_workload(log, Rules())
     (bench.folder / "platform.xml").write_text(homogeneous_xml(load.nb_res))
     write_workload(load, bench.folder / "workload.json")
-    process = subprocess.Popen(
-        scheduler, cwd=bench.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = begun(bench, scheduler)
     files = ["-p", "platform.xml", "-w", "workload.json", "-e", "simulated", "-q"]
     child(bench, our_command("simulator", *files, "-s", f"tcp://127.0.0.1:{port}"))
     return ended(process), starts_in(bench.folder / "simulated_jobs.csv")

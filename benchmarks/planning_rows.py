@@ -46,30 +46,21 @@ def usual_jobs(nb_waiting: int) -> list[Job]:
     return jobs
 
 
-def first_pass(policy: Callable[[], Scheduler], nb_waiting: int, rounds: int = 1) -> float:
-    """Return the least CPU seconds of a pass that sees all waiting jobs for the first time."""
+def planning_pass(
+    policy: Callable[[], Scheduler], nb_waiting: int, rounds: int = 1, *, nb_new: int | None = None
+) -> float:
+    """Return the least CPU seconds of a pass that sees ``nb_new`` waiting jobs for the first time
+    (default: all): with one, the usual step of a run."""
+    nb_known = 0 if nb_new is None else nb_waiting - nb_new
     best = float("inf")
     for _ in range(rounds):
         machine, queue, scheduler = busy_machine(), WaitingQueue(), policy()
-        for job in usual_jobs(nb_waiting):
-            queue.append(job)
-        begin = process_time()
-        list(scheduler.schedule(NOW, queue, machine))
-        best = min(best, process_time() - begin)
-    return best
-
-
-def next_pass(policy: Callable[[], Scheduler], nb_waiting: int, rounds: int) -> float:
-    """Return the least CPU seconds of a pass that sees one more waiting job than the last one: the
-    usual step of a run."""
-    best = float("inf")
-    for _ in range(rounds):
-        machine, queue, scheduler = busy_machine(), WaitingQueue(), policy()
-        *jobs, new = usual_jobs(nb_waiting)
-        for job in jobs:
+        jobs = usual_jobs(nb_waiting)
+        for job in jobs[:nb_known]:
             queue.append(job)
         list(scheduler.schedule(NOW, queue, machine))
-        queue.append(new)
+        for job in jobs[nb_known:]:
+            queue.append(job)
         begin = process_time()
         list(scheduler.schedule(NOW, queue, machine))
         best = min(best, process_time() - begin)
@@ -80,7 +71,7 @@ def next_pass(policy: Callable[[], Scheduler], nb_waiting: int, rounds: int) -> 
 def warm() -> None:
     """Plan until what is compiled for those who plan much is compiled (100,000 jobs placed)."""
     for _ in range(40):
-        first_pass(Dynp, 1000)
+        planning_pass(Dynp, 1000)
 
 
 def reference_step(nb_waiting: int, rounds: int = 1) -> float:
@@ -104,7 +95,7 @@ def steps(nb_waiting: int) -> Callable[[Bench], Measured]:
         warm()
         return bench.paired(
             lambda: reference_step(nb_waiting, repeats),
-            lambda: next_pass(Dynp, nb_waiting, repeats),
+            lambda: planning_pass(Dynp, nb_waiting, repeats, nb_new=1),
             lambda standard, step: f"{1e3 * step:.2f} ms beside {1e3 * standard:.2f}",
         )
 
@@ -122,10 +113,10 @@ def exponent(policy: Callable[[], Scheduler]) -> Callable[[Bench], Measured]:
     def measure(bench: Bench) -> Measured:
         warm()
         few, many = (50, 500) if bench.quick else (1000, 10_000)
-        first_pass(policy, few)
+        planning_pass(policy, few)
         grown = bench.paired(
-            lambda: first_pass(policy, few, 3),
-            lambda: first_pass(policy, many),
+            lambda: planning_pass(policy, few, 3),
+            lambda: planning_pass(policy, many),
             lambda few, many: f"{1e3 * few:.1f} and {1e3 * many:.0f} ms",
             rounds=1,
         )

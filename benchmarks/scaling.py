@@ -16,7 +16,7 @@ import floor
 from floor_queue import Blocks
 from loop_rows import loop
 from measuring import Bench, cpu
-from planning_rows import FREE, NB_PROCESSORS, NOW, busy_machine, first_pass, waiting_job, warm
+from planning_rows import FREE, NB_PROCESSORS, NOW, busy_machine, planning_pass, waiting_job, warm
 
 from batsched_py import Workload
 from batsched_py.figures.chart_files import write_chart
@@ -134,7 +134,7 @@ def planning(sizes: Sequence[int]) -> dict[str, Line]:
     warm()
     policies: dict[str, Callable[[], Scheduler]] = {"planning": Planning, "dynP": Dynp}
     return {
-        name: {nb: 1e3 * first_pass(policy, nb, 3) for nb in sizes}
+        name: {nb: 1e3 * planning_pass(policy, nb, 3) for nb in sizes}
         for name, policy in policies.items()
     }
 

@@ -162,9 +162,9 @@ def under_batsim(bench: Bench, scheduler: list[str], port: int) -> Child:
     process, simulator = begun(bench, scheduler), begun(bench, batsim)
     try:
         took = ended(process)
-        simulator.wait(timeout=60)
+        simulator.communicate(timeout=60)
     finally:
-        simulator.kill()  # it would wait for ever for a scheduler that failed
+        simulator.terminate()  # it would wait for ever for a scheduler that failed
     return took
 
 

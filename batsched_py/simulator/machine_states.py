@@ -101,7 +101,7 @@ class TracedMachines(Machines):
     def occupy(self, alloc: ProcessorSet, now: float) -> bool:
         """Let a job start on ``alloc`` if all of it may start one; tell whether."""
         idle = self._idle.common(alloc)
-        if idle is not alloc and self.not_free(alloc):  # usually all of it is idle
+        if idle.size < alloc.size and self.not_free(alloc):
             return False
         if self._nb_jobs is not None:
             for machine in alloc:
