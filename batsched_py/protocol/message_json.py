@@ -74,6 +74,8 @@ _JOB_FIELDS = ("id", "subtime", "res", "profile", "walltime")
 """Fields of a job that Batsim knows; those beside them keep their form and order."""
 _ENVELOPE = {"now", "events"}
 _BASE = {"timestamp", "further"}
+ONLY_OF_5 = {"call_id", "last", "turned"}
+"""Fields of events and decisions that version 4 does not have."""
 
 
 def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
@@ -159,7 +161,9 @@ _WRITERS: dict[str, Callable[[Any], Any]] = {
 }
 """How members of ``data`` are written that are no JSON as they are."""
 _MEMBERS = {
-    kind: {name: _WRITERS.get(name) for name in kind.__struct_fields__ if name not in _BASE}
+    kind: {
+        name: _WRITERS.get(name) for name in kind.__struct_fields__ if name not in _BASE | ONLY_OF_5
+    }
     for kind in (*EVENTS.values(), *DECISIONS.values())
 }
 """The members of ``data`` in order, and what writes them."""

@@ -1,10 +1,11 @@
-"""The messages of Batsim 4.2's protocol as typed structs.
+"""The messages of Batsim's protocol as typed structs, the same for Batsim 4.2 and Batsim 5.
 
 A message carries the time and a list: events from Batsim to the scheduler, decisions back. Each
 struct is flat: the members of ``data`` on the wire are fields here, beside ``timestamp``
 (seconds). Sets of processors are of :mod:`batsched_py.support.processor_sets`; only JSON has text.
+Names are those of version 4.2; what only Batsim 5 has comes last.
 
-Source: the protocol as observed from Batsim 4.2.0.
+Source: the protocols as observed from Batsim 4.2.0 and 5.0.0-rc2.
 """
 
 from __future__ import annotations
@@ -137,9 +138,12 @@ class JobKilled(Event, kw_only=True):
 
 
 class RequestedCall(Event, kw_only=True, gc=False):
-    """The time asked for by a CALL_ME_LATER has come; it does not say which."""
+    """The time asked for by a CALL_ME_LATER has come; Batsim 4.2 does not say which."""
 
     tag = "REQUESTED_CALL"
+    call_id: str | None = None
+    last: bool | None = None
+    """Whether it is the last of a periodic call (Batsim 5)."""
 
 
 class ResourceStateChanged(Event, kw_only=True):
@@ -149,6 +153,8 @@ class ResourceStateChanged(Event, kw_only=True):
     resources: ProcessorSet
     state: str
     """Number of the pstate, as text."""
+    turned: bool | None = None
+    """Batsim 5: whether they were turned on or off, and not from one speed to another."""
 
 
 class FromJobMsg(Event, kw_only=True):
@@ -229,6 +235,8 @@ class CallMeLater(Event, kw_only=True, gc=False):
 
     tag = "CALL_ME_LATER"
     time: Seconds
+    call_id: str | None = None
+    """What Batsim 5 says again when it calls."""
 
 
 class SetJobMetadata(Event, kw_only=True):
@@ -263,6 +271,8 @@ class SetResourceState(Event, kw_only=True):
     resources: ProcessorSet
     state: str
     """Number of the pstate, as text."""
+    turned: bool | None = None
+    """Batsim 5: whether they are to be turned on or off, and not from one speed to another."""
 
 
 class ToJobMsg(Event, kw_only=True):
@@ -280,3 +290,71 @@ class ChangeJobState(Event, kw_only=True):
     job_id: str
     job_state: str
     kill_reason: str | None = None
+
+
+# Only in Batsim 5 ------------------------------------------------------------------------------
+
+
+class Hello(Event, kw_only=True):
+    """The first reply: who schedules, and what is asked of the simulation."""
+
+    tag = "EDCHelloEvent"
+    name: str
+    version: str
+    commit: str = ""
+    protocol_version: str = ""
+    features: dict[str, bool] = {}
+    """What is asked for, by its name in the protocol; what is not named is not."""
+
+
+class CallPeriodically(Event, kw_only=True):
+    """Ask for a REQUESTED_CALL at each multiple of ``period`` (seconds) from the next one on."""
+
+    tag = "CallMeLaterEvent"
+    call_id: str
+    period: float
+    nb_periods: int | None = None
+    """How many calls; None: until they are stopped."""
+
+
+class StopCall(Event, kw_only=True):
+    """Stop periodic calls."""
+
+    tag = "StopCallMeLaterEvent"
+    call_id: str
+
+
+class ForceSimulationStop(Event, kw_only=True):
+    """End the simulation now, whatever waits or runs."""
+
+    tag = "ForceSimulationStopEvent"
+
+
+class CreateProbe(Event, kw_only=True):
+    """Ask for what machines consume, every ``period`` seconds."""
+
+    tag = "CreateProbeEvent"
+    probe_id: str
+    resources: ProcessorSet
+    period: float
+    nb_periods: int | None = None
+    """How many values; None: until it is stopped."""
+    aggregation: str = ""
+    """``Sum`` or ``ArithmeticMean`` of the machines; empty: a value for each."""
+
+
+class StopProbe(Event, kw_only=True):
+    """Stop a probe."""
+
+    tag = "StopProbeEvent"
+    probe_id: str
+
+
+class ProbeData(Event, kw_only=True):
+    """What a probe measured: joules since the start."""
+
+    tag = "ProbeDataEmittedEvent"
+    probe_id: str
+    resources: ProcessorSet
+    data: float | list[float]
+    """Of all machines, or of each."""

@@ -59,6 +59,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         Budgets | str | None,
         Setting("How many steps jobs may do without a message (not Batsim's).", "messages=N"),
     ] = None
+    protocol: Annotated[
+        int, Setting("Whose place to take: 4 (Batsim 4.2) or 5 (Batsim 5).", "4|5")
+    ] = 4
+    """The version of Batsim that is simulated; what it asks for in its hello, a scheduler of
+    version 5 has in the fields above."""
     each_event: bool = False
     """Every event in a message of its own, so that the policy runs after each; submissions come
     before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""
