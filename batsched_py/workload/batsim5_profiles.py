@@ -72,6 +72,9 @@ _TYPES = {
     ),
 }
 """By their names in Batsim 4.2; who has no ``fixed`` field has what Batsim 5 takes by default."""
+_LEAST_FLOP = 1e-6
+"""What a processor computes at least: on a computation of nothing Batsim 5.0.0-rc2 crashes (on
+SimGrid 3.32), and so little takes no time."""
 _DEFAULTS = {"generation_strategy": "DefinedAmountsUsedForEachValue", "trace_type": "SMPI"}
 _NAMES = {kind.name for kind in _TYPES.values()}
 
@@ -88,6 +91,7 @@ def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
     """
     content = dict(profile)
     kind = _known(content.pop("type", None))
+    _give_work(content, kind)
     written: dict[str, Any] = {"type": kind.name, **kind.fixed}
     for field in kind.fields:
         if field in content:
@@ -130,6 +134,7 @@ def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str
             f"profile {name!r} ends with the return code {profile['ret']}: Batsim 5's messages "
             "cannot say so; only a profile of a workload file may"
         )
+    _give_work(content, kind)
     table: dict[str, Any] = {}
     for field, there in kind.fields.items():
         if field in content:
@@ -237,6 +242,12 @@ def _of(name: Any, content: dict[str, Any]) -> tuple[str, _Type]:
     )
 
 
+def _give_work(content: dict[str, Any], kind: _Type) -> None:
+    """Let a computation of nothing be one of next to nothing."""
+    if kind.fields is _AMOUNTS and not content.get("cpu") and not content.get("com"):
+        content["cpu"] = _LEAST_FLOP
+
+
 def _telling(name: str) -> set[str]:
     """Return the fields by which types of Batsim 4.2 with one name in Batsim 5 differ."""
     return {field for kind in _TYPES.values() if kind.name == name for field in kind.fixed}
@@ -246,6 +257,8 @@ def _complete(read: dict[str, Any]) -> None:
     """Add the amounts of computations that Batsim 5 lets one leave out, and Batsim 4.2 does not."""
     if read["type"] in ("parallel_homogeneous", "parallel_homogeneous_total"):
         read |= {field: read.get(field, 0) for field in ("cpu", "com")}
+        if read["cpu"] == _LEAST_FLOP:
+            read["cpu"] = 0
     if read["type"] == "parallel" and isinstance(vector := read.get("cpu", []), list):
         read.setdefault("cpu", vector)
         read.setdefault("com", [0] * len(vector) ** 2)
