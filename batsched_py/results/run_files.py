@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
+from batsched_py.results.batsim5_tables import SCHEDULE, summary_of
 from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
 from batsched_py.support.file_readers import csv_rows, is_file, read_text
 from batsched_py.support.json_values import shown
@@ -98,14 +99,14 @@ def sites_of(path: Path) -> Sites:
 def machine_size(path: str | Path) -> int | None:
     """Return the processors that the files beside ``PREFIX_jobs.csv`` tell, None if none does.
 
-    ``PREFIX_run.json`` is asked first, then ``PREFIX_schedule.csv``. Raises :class:`InputError`
-    for one that is there and malformed.
+    ``PREFIX_run.json`` is asked first, then ``PREFIX_schedule.csv``, then Batsim 5's
+    ``PREFIX_schedule.json``. Raises :class:`InputError` for one that is there and malformed.
     """
     path = Path(path)
     size = stored_settings(path).get("nb_processors")
     source = beside(path, "run.json")
     if size is None:
-        source = beside(path, "schedule.csv")
+        source = beside(path, "schedule.csv") or beside(path, SCHEDULE)
         size = None if source is None else _size_of_summary(source)
     if size is not None and not (type(size) is int and 1 <= size <= MOST_PROCESSORS):
         hint = f"give their number by {parameter('nodes')}"
@@ -124,7 +125,9 @@ def summary(text: str) -> dict[str, str]:
 
 def _size_of_summary(path: Path) -> int:
     try:
-        return int(summary(read_text(path))["nb_computing_machines"])
+        text = read_text(path)
+        said = summary_of(text, path) if path.suffix == ".json" else summary(text)
+        return int(said["nb_computing_machines"])
     except (ValueError, KeyError, InputError):
         raise InputError(
             f"{path}: no number of processors found; give it by {parameter('nodes')}"
