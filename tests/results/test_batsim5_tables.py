@@ -94,7 +94,7 @@ def test_no_number_is_read_as_c_writes_it() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 1', "nan", "{'a': 1}"])
 def test_what_is_no_summary_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="^s:.* expected what Batsim 5 writes"):
+    with pytest.raises(InputError, match=r"^s:.* expected what Batsim 5 writes"):
         summary_of(text, Path("s"))
 
 
