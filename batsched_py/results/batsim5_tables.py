@@ -5,21 +5,11 @@ Source: files written by Batsim 5.0.0-rc2.
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-import msgspec
-
 from batsched_py.errors import InputError
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS, JOBS_COLUMNS
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
 from batsched_py.support.csv_fields import csv_line, field
-from batsched_py.support.file_readers import csv_rows, parse_json
-
-SCHEDULE = "schedule.json"
-"""The summary of a run."""
-REAL_TIMES = "real_exec_info.json"
-"""What it took on the clock on the wall."""
+from batsched_py.support.file_readers import csv_rows
 
 _ID, _WORKLOAD, _PROFILE, _ENERGY, _METADATA = map(
     list(BATSIM_COLUMNS).index,
@@ -27,8 +17,6 @@ _ID, _WORKLOAD, _PROFILE, _ENERGY, _METADATA = map(
 )
 _NO_ENERGY = "-1.000000"
 """Of a job where energy is not accounted for."""
-_NO_NUMBER = re.compile(r"-?\b(nan|inf)\b(?=\s*[,}])")
-"""What C prints for 0/0, where JSON has a number."""
 _SUMMARY = (
     "batsim_version",
     "consumed_joules",
@@ -110,16 +98,6 @@ def _second_line(text: str) -> str:
 def _is_batsim5(line: str) -> bool:
     row = _row(line)  # Batsim 4.2 ends it with two quotation marks at least
     return bool(row) and "!" in row[_PROFILE] and line.endswith(",")
-
-
-def summary_of(schedule: str, where: Path) -> dict[str, str]:
-    """Return what a ``schedule.json`` says, each number as it is written.
-
-    Raises :class:`InputError`, which begins with ``where``.
-    """
-    numbers = _NO_NUMBER.sub(r'"\g<0>"', schedule)
-    said = parse_json(numbers, dict[str, msgspec.Raw], where, expected="what Batsim 5 writes")
-    return {name: bytes(value).decode().strip('"') for name, value in said.items()}
 
 
 def schedule_csv(said: dict[str, str], real_times: dict[str, str], makespan: float) -> str:

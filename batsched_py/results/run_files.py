@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -11,14 +12,17 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
-from batsched_py.results.batsim5_tables import SCHEDULE, summary_of
 from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
-from batsched_py.support.file_readers import csv_rows, is_file, read_text
+from batsched_py.support.file_readers import csv_rows, is_file, parse_json, read_text
 from batsched_py.support.json_values import shown
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text, to_text
 from batsched_py.workload.sites import SiteDescription, Sites
 
 SUFFIX = "_jobs.csv"
+SCHEDULE = "schedule.json"
+"""What Batsim 5 has instead of ``schedule.csv``."""
+_NO_NUMBER = re.compile(r"-?\b(nan|inf)\b(?=\s*[,}])")
+"""What C prints for 0/0, where JSON has a number."""
 
 
 def beside(path: Path, name: str) -> Path | None:
@@ -121,6 +125,16 @@ def summary(text: str) -> dict[str, str]:
     :class:`InputError`."""
     header, values = csv_rows(io.StringIO(text), "the summary")
     return dict(zip(header, values, strict=True))
+
+
+def summary_of(schedule: str, where: Path) -> dict[str, str]:
+    """Return what a ``schedule.json`` says, each number as it is written.
+
+    Raises :class:`InputError`, which begins with ``where``.
+    """
+    numbers = _NO_NUMBER.sub(r'"\g<0>"', schedule)
+    said = parse_json(numbers, dict[str, msgspec.Raw], where, expected="what Batsim 5 writes")
+    return {name: bytes(value).decode().strip('"') for name, value in said.items()}
 
 
 def _size_of_summary(path: Path) -> int:

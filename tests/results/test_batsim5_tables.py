@@ -11,9 +11,9 @@ import pytest
 
 from batsched_py.errors import InputError, SimulationError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
-from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_csv, summary_of
+from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_csv
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import machine_size
+from batsched_py.results.run_files import machine_size, summary_of
 from batsched_py.run.backends.batsim_results import BatsimOutput
 
 RAN = "1.000000,2,20.000000,1,COMPLETED_SUCCESSFULLY,1.0,10.0,11.0,0.0,10.0,1.0,0-1"

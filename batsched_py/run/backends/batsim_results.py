@@ -12,16 +12,10 @@ import msgspec
 from batsched_py.errors import InputError, SimulationError, UsageError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
-from batsched_py.results.batsim5_tables import (
-    REAL_TIMES,
-    SCHEDULE,
-    jobs_as_batsim4,
-    schedule_csv,
-    summary_of,
-)
+from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_csv
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
-from batsched_py.results.run_files import summary
+from batsched_py.results.run_files import SCHEDULE, summary, summary_of
 from batsched_py.support.csv_fields import csv_line, field
 from batsched_py.support.file_readers import csv_rows, is_file, read_text
 from batsched_py.workload.sites import Sites
@@ -88,7 +82,7 @@ class BatsimOutput:
 def _schedule_csv(folder: Path, schedule: str, table: JobTable) -> str:
     """Return what Batsim 5 says of a run as ``_schedule.csv``; raises :class:`InputError`."""
     said = summary_of(schedule, folder / f"out_{SCHEDULE}")
-    real = folder / f"out_{REAL_TIMES}"
+    real = folder / "out_real_exec_info.json"
     real_times = summary_of(read_text(real), real) if is_file(real) else {}
     return schedule_csv(said, real_times, max(table.finish[table.ran].tolist(), default=0.0))
 
