@@ -5,11 +5,15 @@ Source: files written by Batsim 5.0.0-rc2.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from batsched_py.errors import InputError
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS, JOBS_COLUMNS
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
+from batsched_py.results.job_table import JobTable
+from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
 from batsched_py.support.csv_fields import csv_line, field
-from batsched_py.support.file_readers import csv_rows
+from batsched_py.support.file_readers import csv_rows, read_text
 
 _ID, _WORKLOAD, _PROFILE, _ENERGY, _METADATA = map(
     list(BATSIM_COLUMNS).index,
@@ -98,6 +102,20 @@ def _second_line(text: str) -> str:
 def _is_batsim5(line: str) -> bool:
     row = _row(line)  # Batsim 4.2 ends it with two quotation marks at least
     return bool(row) and "!" in row[_PROFILE] and line.endswith(",")
+
+
+def schedule_beside(jobs: Path, table: JobTable) -> str:
+    """Return what Batsim 5 says of a run, beside its ``PREFIX_jobs.csv``, as a ``_schedule.csv``.
+
+    ``table`` has the jobs. Raises :class:`InputError`, and :class:`UsageError` if there is no
+    ``PREFIX_schedule.json``.
+    """
+    prefix = jobs.name.removesuffix(SUFFIX)
+    path = jobs.with_name(f"{prefix}_{SCHEDULE}")
+    said = summary_of(read_text(path), path)
+    real = beside(jobs, "real_exec_info.json")
+    times = {} if real is None else summary_of(read_text(real), real)
+    return schedule_csv(said, times, max(table.finish[table.ran].tolist(), default=0.0))
 
 
 def schedule_csv(said: dict[str, str], real_times: dict[str, str], makespan: float) -> str:

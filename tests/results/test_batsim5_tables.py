@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from batsched_py import Result
 from batsched_py.errors import InputError, SimulationError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_csv
@@ -120,6 +121,19 @@ def outputs(folder: Path) -> Path:
     for name, text in files.items():
         (folder / f"out_{name}").write_text(text)
     return folder
+
+
+def test_a_run_that_it_left_is_loaded(tmp_path: Path) -> None:
+    """Without our columns, if no process of ours was beside it."""
+    (outputs(tmp_path) / "out_users.csv").unlink()
+    loaded = Result.load(tmp_path / "out")
+    assert (loaded.metrics["nb_jobs"], loaded.output.nb_processors) == (1, 4)
+    assert list(loaded.jobs["profile"]) == ["d"]
+    lines = loaded.write(tmp_path / "again")
+    assert lines
+    assert (tmp_path / "again_jobs.csv").read_text() == table(f'1,w0,d,{RAN},-1.000000,""')
+    (row,) = csv.DictReader((tmp_path / "again_schedule.csv").open())
+    assert (row["batsim_version"], row["makespan"]) == ("v5.0.0-rc2", "11.000000")
 
 
 def test_outputs_are_read(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ import msgspec
 from batsched_py.errors import InputError, SimulationError, UsageError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
-from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_csv
+from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
-from batsched_py.results.run_files import SCHEDULE, summary, summary_of
+from batsched_py.results.run_files import SCHEDULE, summary
 from batsched_py.support.csv_fields import csv_line, field
-from batsched_py.support.file_readers import csv_rows, is_file, read_text
+from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.workload.sites import Sites
 
 
@@ -38,12 +38,12 @@ class BatsimOutput:
         try:
             jobs = jobs_as_batsim4(read_text(path)).removesuffix("\n")
             self._lines = list(_each_job_once(jobs.split("\n")))
-            self._schedule = read_text(schedule_path)
+            self._schedule = "" if batsim5 else read_text(schedule_path)
             _, self._users = read_columns(io.StringIO(read_text(folder / "out_users.csv")), {})
             _check_header(path, self._lines)
             table = read_jobs(path, sites=sites)
             if batsim5:
-                self._schedule = _schedule_csv(folder, self._schedule, table)
+                self._schedule = schedule_beside(path, table)
         except (InputError, UsageError) as error:
             raise SimulationError(str(error)) from None
         _check_complete(path, job_keys(table.texts), self._submitted())
@@ -77,14 +77,6 @@ class BatsimOutput:
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``, as Batsim 4.2 wrote it or would have."""
         return self._schedule
-
-
-def _schedule_csv(folder: Path, schedule: str, table: JobTable) -> str:
-    """Return what Batsim 5 says of a run as ``_schedule.csv``; raises :class:`InputError`."""
-    said = summary_of(schedule, folder / f"out_{SCHEDULE}")
-    real = folder / "out_real_exec_info.json"
-    real_times = summary_of(read_text(real), real) if is_file(real) else {}
-    return schedule_csv(said, real_times, max(table.finish[table.ran].tolist(), default=0.0))
 
 
 def _each_job_once(lines: Sequence[str]) -> Iterator[str]:
