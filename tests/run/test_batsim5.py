@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -163,6 +164,55 @@ def test_what_it_leaves_is_what_version_4_leaves(tmp_path: Path, users: str) -> 
     wanted = {"ParallelTaskHomogeneousProfile"} if users == "rigid" else {"parallel_homogeneous"}
     assert types == wanted  # of users, it is our process that reads it
     assert len(read_workload(workload).jobs) == len(embedded.table.submit)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(
+    find_spec("batsched_py.protocol.batprotocol_json") is None,
+    reason="serve does not speak with Batsim 5",
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "completion_chain",
+        "external_events",
+        "failing_profile",
+        "fcfs_basic",
+        "fractional_times",
+        "job_int_id_and_extra",
+        "job_too_big",
+        "many_jobs",
+        "parallel_tasks",
+        "same_instant_many",
+        "submissions_later",
+        "unsorted_subtimes",
+        "walltime_edges",
+        "walltime_exact_ptask",
+        "walltime_sequence",
+    ],
+)
+def test_what_was_recorded_comes_back_with_our_columns(
+    shared: Path, tmp_path: Path, name: str
+) -> None:
+    """What Batsim 5.0.0-rc2 said and wrote: as the embedded simulator has it, to the byte."""
+    recorded = shared / "batsim5_recordings" / name
+    if not recorded.is_dir():
+        pytest.skip(f"no {recorded}")
+    settings: dict[str, Any] = {"platform": recorded / "platform.xml", "scheduler": "fcfs"}
+    program = [sys.executable, str(Path(__file__).with_name("recorded_batsim5.py")), str(recorded)]
+    outside = simulate(
+        recorded / "workload.json",
+        backend="batsim",
+        batsim=shlex.join(program),
+        folder=tmp_path / "run",
+        timeouts=QUICK,
+        **settings,
+    )
+    embedded = simulate(recorded / "workload.json", **settings)
+    assert outside.jobs_csv() == embedded.jobs_csv()
+    for path in (recorded / "out").iterdir():
+        kept = tmp_path / f"run/output/out_{path.name}"
+        assert kept.read_bytes() == path.read_bytes()
 
 
 @pytest.mark.process
