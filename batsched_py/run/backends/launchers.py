@@ -164,8 +164,13 @@ class EmbeddedLauncher(ProgramLauncher):
     ) -> None:
         super().__init__()
         self._batsim5 = batsim5
-        self._program = [*PROGRAM, "simulator", *(["--protocol", "5"] if batsim5 else [])]
-        options = {"exact_times": True, "shake": shake, "budgets": budgets or None}
+        self._program = [*PROGRAM, "simulator"]
+        options = {
+            "exact_times": True,
+            "shake": shake,
+            "budgets": budgets or None,
+            "protocol": 5 if batsim5 else None,
+        }
         self._further = arguments(setting_fields(Options), options)
 
     def is_batsim5(self, folder: RunFolder, watchdog: Watchdog, limit: float) -> bool:
