@@ -84,6 +84,12 @@ def is_batsim5_type(name: Any) -> bool:
     return isinstance(name, str) and name in _NAMES
 
 
+def batsim5_type(name: Any) -> str | None:
+    """Return Batsim 5's name of a type of Batsim 4.2, None if it has none."""
+    kind = _TYPES.get(name) if isinstance(name, str) else None
+    return None if kind is None else kind.name
+
+
 def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
     """Return a profile as a workload file of Batsim 5 has it.
 
@@ -100,7 +106,7 @@ def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
         written["seq"] = [full_id(part, workload) for part in written["seq"]]
     if "ret" in content:
         written["ret"] = content.pop("ret")
-    return written | _with_extra(content, lambda free: free)
+    return written | with_extra(content)
 
 
 def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
@@ -116,7 +122,7 @@ def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any
         if (there := kind.file_fields.get(field, field)) in content:
             read[field] = content.pop(there)
     if isinstance(read.get("seq"), list):
-        read["seq"] = [_short_id(part, workload) for part in read["seq"]]
+        read["seq"] = [short_id(part, workload) for part in read["seq"]]
     _complete(read)
     return read | content | free_fields(free, taken=read)
 
@@ -142,7 +148,7 @@ def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str
     if "profile_ids" in table:
         table["profile_ids"] = [full_id(part, workload) for part in table["profile_ids"]]
     said = {"id": full_id(name, workload), "profile_type": kind.name}
-    return {**said, "profile": table | kind.fixed} | _with_extra(content, extra_data)
+    return {**said, "profile": table | kind.fixed} | with_extra(content, extra_data)
 
 
 def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
@@ -164,7 +170,7 @@ def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
         if there in content:
             read[field] = content.pop(there)
     if isinstance(read.get("seq"), list):
-        read["seq"] = [_short_id(part, workload) for part in read["seq"]]
+        read["seq"] = [short_id(part, workload) for part in read["seq"]]
     if content:
         raise WorkloadError(
             f"profile {shown(said.get('id'))} has the members {sorted(content)}: expected of a "
@@ -179,7 +185,8 @@ def full_id(name: Any, workload: str) -> Any:
     return name if not isinstance(name, str) or "!" in name else f"{workload}!{name}"
 
 
-def _short_id(name: Any, workload: str) -> Any:
+def short_id(name: Any, workload: str) -> Any:
+    """Return the id of a profile or job without its workload, if it is of this one."""
     return name.removeprefix(f"{workload}!") if isinstance(name, str) else name
 
 
@@ -210,7 +217,13 @@ def extra_data(free: Mapping[str, Any]) -> str | None:
     return msgspec.json.encode(free).decode()
 
 
-def _with_extra(free: dict[str, Any], write: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+def with_extra(
+    free: dict[str, Any], write: Callable[[dict[str, Any]], Any] = lambda free: free
+) -> dict[str, Any]:
+    """Return the member ``extra_data`` for free fields, none if there are none.
+
+    ``write`` gives its value: in files, an object may stand for its text.
+    """
     if free.keys() == {EXTRA}:
         return free
     return {EXTRA: write(free)} if free else {}
