@@ -15,9 +15,16 @@ from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
 from batsched_py.support.csv_fields import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
 
-_ID, _WORKLOAD, _PROFILE, _ENERGY, _METADATA = map(
+_ID, _WORKLOAD, _PROFILE, _SUBMISSION, _ENERGY, _METADATA = map(
     list(BATSIM_COLUMNS).index,
-    ("job_id", "workload_name", "profile", "consumed_energy", "metadata"),
+    ("job_id", "workload_name", "profile", "submission_time", "consumed_energy", "metadata"),
+)
+_START, _EXECUTION, _FINISH, _WAIT, _TURNAROUND, _STRETCH = map(
+    list(BATSIM_COLUMNS).index,
+    (
+        *("starting_time", "execution_time", "finish_time"),
+        *("waiting_time", "turnaround_time", "stretch"),
+    ),
 )
 _NO_ENERGY = "-1.000000"
 """Of a job where energy is not accounted for."""
@@ -58,8 +65,9 @@ def jobs_as_batsim4(text: str) -> str:
     """Return the text of a ``_jobs.csv`` as Batsim 4.2 writes it, any other text as it is.
 
     Batsim 5 writes the workload before the name of each profile, has no metadata, and says of
-    registered jobs that they consumed 0 joules where energy is not accounted for. So a job that was
-    refused since another form of it runs is known by that form.
+    registered jobs that they consumed 0 joules where energy is not accounted for, and were
+    submitted when they were registered. So a job that was refused since another form of it runs is
+    known by that form, which gets its submission.
     """
     if not text.startswith(f"{JOBS_COLUMNS}\n") or not _is_batsim5(_second_line(text)):
         return text
@@ -67,6 +75,7 @@ def jobs_as_batsim4(text: str) -> str:
     rows = [_row(line) for line in lines]
     forms = {row[_ID] for row in rows if row and row[_WORKLOAD] == PLACED}
     replaced = {original(PLACED, name) for name in forms}
+    submissions = {(row[_WORKLOAD], row[_ID]): row[_SUBMISSION] for row in rows if row}
     accounted = any(row and row[_ENERGY] not in ("", "0.000000", _NO_ENERGY) for row in rows)
     written = [header]
     for line, row in zip(lines, rows, strict=True):
@@ -79,9 +88,25 @@ def jobs_as_batsim4(text: str) -> str:
             row[_ENERGY] = _NO_ENERGY
         if (workload, name) in replaced:
             row[_METADATA] = f"{RUNS_AS}{placed_id(f'{workload}!{name}').partition('!')[2]}"
+        if workload == PLACED and (submitted := submissions.get(original(workload, name))):
+            _submit_at(row, submitted)
         metadata = row[_METADATA].replace('"', "'")
         written.append(f'{",".join(map(field, row[:_METADATA]))},"{metadata}"')
     return "\n".join(written)
+
+
+def _submit_at(row: list[str], time: str) -> None:
+    """Let a job have been submitted at another time, as far as its row has numbers."""
+    try:
+        submit, start, execution, finish = (
+            float(text) for text in (time, row[_START], row[_EXECUTION], row[_FINISH])
+        )
+        times = (start - submit, finish - submit, (finish - submit) / execution)
+    except (ValueError, ZeroDivisionError):  # of no job that ran
+        return
+    row[_SUBMISSION] = time
+    for column, value in zip((_WAIT, _TURNAROUND, _STRETCH), times, strict=True):
+        row[column] = f"{value:.6f}"
 
 
 def _row(line: str) -> list[str]:

@@ -1,7 +1,8 @@
 """What a workload file of Batsim 5 has in other forms than one of Batsim 4.2, both ways.
 
-Ids of jobs and profiles say their workload, types of profiles have other names, no limit is no
-``walltime``, and Batsim 5 keeps one free field only, ``extra_data``.
+Ids of jobs and of the profiles that they name say their workload, types of profiles have other
+names, no limit is no ``walltime``, and Batsim 5 keeps one free field only, ``extra_data``. The
+names by which ``profiles`` has them are bare: Batsim puts the workload before each, whatever it is.
 
 What is refused was observed on Batsim 5.0.0-rc2.
 """
@@ -44,10 +45,12 @@ def from_batsim5(
     """
     profiles: dict[str, Any] = {}
     for name, profile in _profiles(content).items():
-        short = _bare(f"{where}: profile", name, workload)
-        if short in profiles:
-            raise WorkloadError(f"{where}: profile {name!r}: this name is taken; expected another")
-        profiles[short] = _profile(f"{where}: profile {name!r}", profile, workload)
+        if "!" in name:
+            raise WorkloadError(
+                f"{where}: profile {name!r}: expected a name without '!', before which Batsim 5 "
+                "puts the workload itself"
+            )
+        profiles[name] = _profile(f"{where}: profile {name!r}", profile, workload)
     jobs, dropped = content.get("jobs"), set[str]()
     if isinstance(jobs, list):
         jobs = [_job(f"{where}: jobs[{n}]", job, workload, dropped) for n, job in enumerate(jobs)]
@@ -84,7 +87,7 @@ def profiles_to_batsim5(
     written = {}
     for name, profile in profiles.items():
         try:
-            written[str(full_id(name, workload))] = to_file(profile, workload)
+            written[name] = to_file(profile, workload)
         except WorkloadError as error:
             raise WorkloadError(f"{where}: profile {name!r}: {error}") from None
     return written

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -166,10 +165,6 @@ def test_what_it_leaves_is_what_version_4_leaves(tmp_path: Path, users: str) -> 
 
 
 @pytest.mark.process
-@pytest.mark.skipif(
-    find_spec("batsched_py.protocol.batprotocol_json") is None,
-    reason="serve does not speak with Batsim 5",
-)
 @pytest.mark.parametrize(
     "name",
     [

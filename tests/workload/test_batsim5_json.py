@@ -48,7 +48,7 @@ def save(path: Path, value: Any) -> Path:
             content(profiles=PROFILES | {"q": OLD}), "'delay'.*DelayProfile", id="both versions"
         ),
         pytest.param(
-            content(profiles=PROFILES | {"w0!p": PROFILES["p"]}), "taken", id="a profile twice"
+            content(profiles=PROFILES | {"w0!p": PROFILES["p"]}), "without '!'", id="a whole name"
         ),
         pytest.param(content(profiles=PROFILES | {"q": 3}), "object", id="a profile that is none"),
         pytest.param(
@@ -87,7 +87,7 @@ def test_a_file_without_profiles(tmp_path: Path, profiles: Any) -> None:
 
 def test_ids_may_be_bare_or_whole(tmp_path: Path) -> None:
     profiles: dict[str, Any] = {
-        "w0!p": {"type": "DelayProfile", "delay": 2},
+        "p": {"type": "DelayProfile", "delay": 2},
         "q": {"type": "SequentialCompositionProfile", "seq": ["p", "w0!p"]},
     }
     jobs = [JOB | {"id": "w0!x", "profile": "w0!q"}, JOB | {"id": 7}]
@@ -233,7 +233,7 @@ def test_what_is_written(tmp_path: Path) -> None:
         {"id": "w0!3", "subtime": 6, "res": 1, "profile": "w0!p", "extra_data": "as it is"},
     ]
     assert written["profiles"] == {
-        "w0!p": {"type": "DelayProfile", "delay": 1, "extra_data": {"note": [2]}}
+        "p": {"type": "DelayProfile", "delay": 1, "extra_data": {"note": [2]}}
     }
 
 
@@ -295,7 +295,7 @@ def test_convert_writes_for_either_version(tmp_path: Path) -> None:
         assert command(tmp_path, "convert", source, target, *flags).returncode == 0
     written = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
     assert written["new"]["jobs"] == written["again"]["jobs"]
-    assert written["new"]["profiles"] == {"w0!p": PROFILES["p"]}
+    assert written["new"]["profiles"] == {"p": PROFILES["p"]}
     assert written["new"]["jobs"][0]["extra_data"] == {"user": "u"}
     assert written["back"]["jobs"] == written["old"]["jobs"]
     assert written["back"]["profiles"] == written["old"]["profiles"]
