@@ -5,20 +5,29 @@ Source: files written by Batsim 5.0.0-rc2.
 
 from __future__ import annotations
 
+from math import nan
 from pathlib import Path
 
+import numpy as np
+
 from batsched_py.errors import InputError
-from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS, JOBS_COLUMNS
+from batsched_py.protocol.batsim_jobs_columns import (
+    BATSIM_COLUMNS,
+    JOBS_COLUMNS,
+    LEAST_EXECUTION_TIME,
+)
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
 from batsched_py.support.csv_fields import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
+from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet, from_text
 
 _ID, _WORKLOAD, _PROFILE, _SUBMISSION, _ENERGY, _METADATA = map(
     list(BATSIM_COLUMNS).index,
     ("job_id", "workload_name", "profile", "submission_time", "consumed_energy", "metadata"),
 )
+_ALLOC = "allocated_resources"
 _START, _EXECUTION, _FINISH, _WAIT, _TURNAROUND, _STRETCH = map(
     list(BATSIM_COLUMNS).index,
     (
@@ -139,17 +148,43 @@ def schedule_beside(jobs: Path, table: JobTable) -> str:
     path = jobs.with_name(f"{prefix}_{SCHEDULE}")
     said = summary_of(read_text(path), path)
     real = beside(jobs, "real_exec_info.json")
-    times = {} if real is None else summary_of(read_text(real), real)
-    return schedule_csv(said, times, max(table.finish[table.ran].tolist(), default=0.0))
-
-
-def schedule_csv(said: dict[str, str], real_times: dict[str, str], makespan: float) -> str:
-    """Return what Batsim 5 says of a run as the text of a ``_schedule.csv``.
-
-    ``real_times`` is what its other file says. The ``makespan`` (seconds) is the last end of a job,
-    which versions of Batsim count from different times. What it does not say is nan.
-    """
+    real_times = {} if real is None else summary_of(read_text(real), real)
     times = {ours: real_times[there] for ours, there in _TIMES.items() if there in real_times}
-    values = said | times | {"makespan": f"{makespan:.6f}"}
+    values = said | times | _of_jobs(table, said)
     row = {name: values.get(name, "nan") for name in _SUMMARY}
     return csv_line(row) + csv_line(row.values())
+
+
+def _of_jobs(table: JobTable, said: dict[str, str]) -> dict[str, str]:
+    """Return what Batsim 4.2 says of the jobs of ``table`` and Batsim 5 otherwise, or wrongly.
+
+    The makespan is the last end of a job; versions of Batsim count it from different times. The
+    times of the machines are those of the jobs, and until the last of each machine: to Batsim
+    5.0.0-rc2 a machine computes from its first job to the start of its last. Where machines were
+    switched, it is not known how long they were idle.
+    """
+    from batsched_py.simulator.machine_states import LastTimes
+
+    ran = table.only_ran
+    last = LastTimes(ProcessorSet.interval(0, MOST_PROCESSORS))
+    for finish, alloc in zip(table.finish.tolist(), table.text_column(_ALLOC), strict=True):
+        if alloc:
+            last.note(finish, from_text(alloc))
+    lasted = np.where(ran.execution > LEAST_EXECUTION_TIME, ran.execution, 0.0)
+    computing = float((ran.size * lasted).sum())
+    values = {"makespan": max(ran.finish.tolist(), default=0.0), "time_computing": computing}
+    if said.get("nb_machine_switches", "0") == "0":
+        until = sum(time * machines.size for time, machines in last.all())
+        values["time_idle"] = until - computing
+    else:
+        values["time_idle"] = nan
+    if (nb_jobs := float(said.get("nb_jobs", nan))) > len(table.submit):
+        # Some ran in another form, which to Batsim 5 were submitted when they started.
+        for name, column in (
+            ("waiting_time", ran.waiting),
+            ("turnaround_time", ran.turnaround),
+            ("slowdown", ran.stretch),
+        ):
+            values[f"max_{name}"] = max(column.tolist(), default=0.0)
+            values[f"mean_{name}"] = float(column.sum()) / nb_jobs
+    return {name: f"{value:.6f}" for name, value in values.items()}

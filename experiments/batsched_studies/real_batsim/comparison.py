@@ -109,6 +109,7 @@ def _events(exchange: Path) -> dict[str, list[tuple[float, Any]]]:
         for event in parse_json(raw, dict[str, Any], exchange)["events"]:
             content = event["data"]
             content.get("job", {}).pop("finish_time", None)
+            content.pop("profile", None)  # Batsim 5 is asked for it where jobs may be dilated
             of = content.get("job_id", content.get("type", ""))
             events[f"{event['type']} {of}"].append((event["timestamp"], content))
     return dict(events)
