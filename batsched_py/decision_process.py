@@ -200,9 +200,9 @@ class DecisionProcess:
                 f"{len(self.sites)} sites have {nb_processors(self.sites)} processors"
             )
         self.machine = Machine(event.nb_compute_resources, self.sites)
-        if event.config.get("exact-times"):
-            self._six_decimals = False  # the embedded simulator says all digits
         config = event.config
+        if config.get(m.EXACT_TIMES):
+            self._six_decimals = False
         if config.get("redis-enabled"):
             raise ProtocolError(
                 "Batsim keeps its jobs in redis, which is not read here: start it without "
@@ -227,6 +227,7 @@ class DecisionProcess:
                 reuse=self._reuses_profiles,
                 speed_factor=self._speed_factor,
                 six_decimals=self._six_decimals,
+                has_metadata=config.get(m.PROTOCOL_VERSION) != 5,
             )
 
     def _notified(self, event: m.Notify) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from pathlib import Path
@@ -11,18 +11,16 @@ from typing import Any
 import msgspec
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import BatschedError, InputError, PluginError, ProtocolError
+from batsched_py.errors import BatschedError, InputError, PluginError
 from batsched_py.explain.job_watch import Watch
 from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.dilated_jobs import PLACED, is_placed, is_replaced
+from batsched_py.protocol.dilated_jobs import PLACED, is_placed, original_id
 from batsched_py.protocol.dynamic_registration import DYNAMIC
-from batsched_py.protocol.handshake import check_version
-from batsched_py.support.file_readers import parse_json
-from batsched_py.transport.exchange_replay import pairs
-from batsched_py.transport.recording import Record, read_exchange
+from batsched_py.transport import exchange_replay
+from batsched_py.transport.exchange_replay import decisions_of
 from batsched_py.workload.workload import WorkloadJob
 
 SHOWN = 200
@@ -34,32 +32,17 @@ class Turn(msgspec.Struct, gc=False):
 
     n: int
     message: m.Message
-    raw: str
-    """The recorded reply."""
     reply: m.Message
 
 
 def read_turns(path: Path) -> list[Turn]:
     """Read a recorded exchange; raises :class:`InputError` naming the file."""
-    records = read_exchange(path)
-    try:
-        exchange = pairs(records)
-        check_version(exchange[0][0].raw.encode())
-        return [_turn(message, reply) for message, reply in exchange]
-    except BatschedError as error:
-        raise InputError(f"{path}: {error}") from None
-
-
-def _turn(message: Record, reply: Record) -> Turn:
-    try:
-        return Turn(
-            message.n,
-            codec.decode_events(message.raw),
-            reply.raw,
-            codec.decode_decisions(reply.raw),
-        )
-    except ProtocolError as error:
-        raise InputError(f"message {message.n}: {error}") from None
+    turns = []
+    for turn in exchange_replay.read_turns(path):
+        if turn.reply is None:
+            raise InputError(f"{path}: the reply to message {turn.n}: {turn.error}")
+        turns.append(Turn(turn.n, turn.message, turn.reply))
+    return turns
 
 
 def beginning(turns: list[Turn]) -> m.SimulationBegins:
@@ -101,7 +84,7 @@ def replay(turns: list[Turn], process: DecisionProcess, watcher: Watch) -> None:
             users.begin_turn(turn)
         watcher.heard(turn.message)
         reply = _answer(process, turn)
-        if codec.encode_decisions(reply).decode() != turn.raw:
+        if codec.encode_decisions(reply) != codec.encode_decisions(turn.reply):
             _check_equal(turn, reply)
         watcher.answered(turn.message, reply)
         if watcher.seen_all(turn.message.now):
@@ -119,7 +102,7 @@ def _answer(process: DecisionProcess, turn: Turn) -> m.Message:
 
 def _check_equal(turn: Turn, reply: m.Message) -> None:
     """Raise :class:`InputError` unless both replies hold the same decisions."""
-    recorded, ours = _decisions(turn.reply), _decisions(reply)
+    recorded, ours = decisions_of(turn.reply), decisions_of(reply)
     if recorded != ours:
         only = [
             f"only {name}: {next(iter(more))[:SHOWN]}"
@@ -127,14 +110,6 @@ def _check_equal(turn: Turn, reply: m.Message) -> None:
             if more
         ]
         raise _differs(turn, "; ".join(only))
-
-
-def _decisions(reply: m.Message) -> Counter[str]:
-    content = parse_json(codec.encode_decisions(reply), dict[str, Any], "a reply")
-    return Counter(
-        msgspec.json.encode([event["type"], event["data"]], order="sorted").decode()
-        for event in content["events"]
-    )
 
 
 def _differs(turn: Turn, reason: str) -> InputError:
@@ -177,15 +152,17 @@ class RecordedUsers:
         self._jobs.clear()
         self._rejected = rejected = 0
         profiles = {}
-        replaced: set[str] = set()
+        replaced = {
+            original_id(event.job_id)
+            for event in events
+            if isinstance(event, m.RegisterJob) and is_placed(event.job_id)
+        }
         for event in events:
             if isinstance(event, m.RegisterProfile):
                 profiles[event.profile_name] = event.profile
             elif isinstance(event, m.RegisterJob) and _is_submission(event):
                 self._names.add(event.job_id)
                 self._jobs.append((rejected, self._job(event.job, profiles)))
-            elif isinstance(event, m.SetJobMetadata) and is_replaced(event.metadata):
-                replaced.add(event.job_id)
             elif isinstance(event, m.RejectJob):
                 rejected += event.job_id in self._names and event.job_id not in replaced
         if self._jobs:

@@ -3,8 +3,8 @@
 Batsim runs a job as its profile says, wherever it runs, and ends it at the walltime that it was
 submitted with. So where a policy starts a job with a dilation or a transfer, the job is refused,
 and in the same reply a job with the dilated profile, estimate and walltime is registered and
-executed. Its id says whose form it is, and the metadata of the refused one says so too: the results
-have the job once.
+executed. Its id says whose form it is, and the metadata of the refused one says so too, where
+Batsim has such (version 5 has not): the results have the job once.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ def placed_id(job_id: str) -> str:
     return f"{_PREFIX}{job_id.replace('!', ':', 1)}"
 
 
+def runs_as(job_id: str) -> str:
+    """Return the metadata of a job that was refused since another form of it runs."""
+    return f"runs as {placed_id(job_id)}".replace('"', "'")  # which Batsim cannot write
+
+
 def is_replaced(metadata: str) -> bool:
     """Tell by its metadata whether a job was refused since another form of it runs."""
     return metadata.startswith(RUNS_AS)
@@ -61,7 +66,7 @@ class DilatedJobs:
     """Registers the forms in which jobs run; ``speed_factor`` multiplies the machine's speed.
 
     ``six_decimals`` says that Batsim rounds what it is told: no run time may then become 0, and
-    no job may be killed that would not have been.
+    no job may be killed that would not have been; ``has_metadata`` that jobs have a text of ours.
     """
 
     def __init__(
@@ -71,7 +76,9 @@ class DilatedJobs:
         reuse: bool,
         speed_factor: float,
         six_decimals: bool = False,
+        has_metadata: bool = True,
     ) -> None:
+        self._has_metadata = has_metadata
         self._six_decimals = six_decimals
         self._profiles = profiles
         """Those of the static workloads, by workload and name."""
@@ -99,8 +106,8 @@ class DilatedJobs:
         """
         description, content = self._waiting.pop(job.id)
         name = placed_id(job.id)
-        metadata = f"runs as {name}".replace('"', "'")  # which Batsim cannot write
-        yield m.SetJobMetadata(timestamp=now, job_id=job.id, metadata=metadata)
+        if self._has_metadata:
+            yield m.SetJobMetadata(timestamp=now, job_id=job.id, metadata=runs_as(job.id))
         yield m.RejectJob(timestamp=now, job_id=job.id)
         workload = job.id.partition("!")[0]
         profile = f"{workload}:{description.profile}*{job.dilation!r}+{job.transfer!r}"

@@ -283,7 +283,7 @@ def _decode(
             f"message {source} is not one of the protocol: {shown(content)}, expected an object "
             "with now and events"
         )
-    now = _time(content, "now", f"message {source}")
+    now = seconds(content, "now", f"message {source}")
     events = content.get("events")
     if not isinstance(events, list) or len(events) > MOST_EVENTS:
         count = f" of {len(events)}" if isinstance(events, list) else ""
@@ -311,7 +311,7 @@ def _event(event: Any, kinds: dict[str, type[m.Event]], source: str, nb_resource
     if not isinstance(name, str):
         raise ProtocolError(f"an event {source}: type is {shown(name)}, expected a text")
     where = f"{name} {source}"
-    timestamp = _time(event, "timestamp", where)
+    timestamp = seconds(event, "timestamp", where)
     if "data" not in event:
         raise ProtocolError(f"{where}: there is no member data")
     data = event["data"]
@@ -332,7 +332,7 @@ def _event(event: Any, kinds: dict[str, type[m.Event]], source: str, nb_resource
         reason = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
         raise ProtocolError(f"{where}: {reason}") from None
     if kind is m.SimulationBegins:
-        _check_resources(read, where)  # type: ignore[arg-type]
+        check_resources(read, where)  # type: ignore[arg-type]
     return read
 
 
@@ -371,7 +371,7 @@ def _machines(value: Any, what: str, nb_resources: int) -> ProcessorSet:
         raise ProtocolError(f"{what}: {error}") from None
 
 
-def _check_resources(begins: m.SimulationBegins, where: str) -> None:
+def check_resources(begins: m.SimulationBegins, where: str) -> None:
     """Raise :class:`ProtocolError` unless as many resources are listed as were announced."""
     nb_machines, nb_storages = begins.nb_compute_resources, begins.nb_storage_resources
     if begins.nb_resources != nb_machines + nb_storages:
@@ -391,7 +391,8 @@ def _check_resources(begins: m.SimulationBegins, where: str) -> None:
             )
 
 
-def _time(content: dict[str, Any], name: str, where: str) -> float:
+def seconds(content: dict[str, Any], name: str, where: str) -> float:
+    """Return a member that is a time; raises :class:`ProtocolError`."""
     value = content.get(name)
     if (type(value) is float or type(value) is int) and abs(value) <= m.MOST_SECONDS:
         return float(value)

@@ -23,6 +23,10 @@ MOST_SECONDS = 2**53
 
 The codec holds what comes to it, as to all ranges below; structs made here are not checked.
 """
+EXACT_TIMES = "exact-times"
+"""Option in SIMULATION_BEGINS: the other side says and reads times with all digits, and any id."""
+PROTOCOL_VERSION = "protocol-version"
+"""Option in SIMULATION_BEGINS, made by our codec: 5 for Batsim 5; not there for Batsim 4."""
 Seconds = Annotated[float, msgspec.Meta(ge=-MOST_SECONDS, le=MOST_SECONDS)]
 NbResources = Annotated[int, msgspec.Meta(ge=0, le=MOST_PROCESSORS)]
 

@@ -40,7 +40,7 @@ def simulation_begins(
             "profile-reuse-enabled": options.profile_reuse,
             "sched-config": options.sched_config,
             "forward-unknown-events": options.forward_unknown_events,
-            **({"exact-times": True} if options.exact_times else {}),
+            **({m.EXACT_TIMES: True} if options.exact_times else {}),
         },
         compute_resources=_Described(platform.hosts, asleep),
         storage_resources=[

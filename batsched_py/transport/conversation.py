@@ -10,10 +10,9 @@ from time import monotonic
 import msgspec
 
 from batsched_py.errors import ProtocolError, SimulationError, parameter
-from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.handshake import check_version
 from batsched_py.protocol.referee import Referee
+from batsched_py.protocol.scheduler_side import Asked, SchedulerSide, side_of
 from batsched_py.support.terminal_text import say
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
@@ -34,10 +33,11 @@ class Unexpected(ProtocolError):  # noqa: N818 - somebody else's error, or an ea
 class Conversation:
     """Answers the messages of one simulation, from SIMULATION_BEGINS to SIMULATION_ENDS.
 
-    ``make_scheduler`` is called with SIMULATION_BEGINS, which says what the machine is and how
-    Batsim was started; what it returns answers the messages. Every reply is checked before it
-    leaves. ``stuck`` says which jobs wait while nothing runs, None if there are none: this explains
-    why a simulator goes away.
+    The first message tells whether Batsim 4.2 or 5 speaks. ``make_scheduler`` is called with
+    SIMULATION_BEGINS, which says what the machine is and how Batsim was started; what it returns
+    answers the messages. Every reply is checked before it leaves. ``stuck`` says which jobs wait
+    while nothing runs, None if there are none: this explains why a simulator goes away. ``asked``
+    says what is asked of a Batsim 5.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class Conversation:
         make_scheduler: Callable[[m.SimulationBegins], Partner],
         observe: ExchangeObserver | None = None,
         stuck: Callable[[], str | None] = lambda: None,
+        asked: Asked = lambda text: {},
     ) -> None:
         self.now = 0.0
         """Simulated time of the last message (seconds)."""
@@ -53,6 +54,8 @@ class Conversation:
         self._make_scheduler = make_scheduler
         self._observe = observe
         self.stuck = stuck
+        self._asked = asked
+        self._side: SchedulerSide | None = None
         self._scheduler: Partner | None = None
         self._referee = Referee(strict=True)
 
@@ -62,16 +65,24 @@ class Conversation:
         return self._scheduler is not None
 
     def answer(self, raw: bytes) -> bytes:
-        """Return the reply to a message.
+        """Return the reply to a frame.
 
         Raises :class:`Unexpected` as long as nothing has begun, for what does not begin a
         simulation, and :class:`~batsched_py.errors.BatschedError` for what cannot be answered.
         """
+        side = self._side or side_of(raw, self._asked)
+        try:
+            message = side.hears(raw)
+        except ProtocolError as error:
+            raise error if self.begun else Unexpected(str(error)) from None
+        reply = None if message is None else self.reply(message)
+        self._side = side
+        return side.says(reply)
+
+    def reply(self, message: m.Message) -> m.Message:
+        """Return the reply to a message; raises the same."""
         if self._scheduler is None:
-            check_version(raw)
-            message, self._scheduler = self._begin(raw)
-        else:
-            message = codec.decode_events(raw, self._referee.nb_resources)
+            self._scheduler = self._begin(message)
         self._referee.heard(message)
         self.now = message.now
         reply = self._scheduler(message)
@@ -79,16 +90,12 @@ class Conversation:
         self._referee.check(reply)
         if self._observe is not None:
             self._observe(message, reply)
-        return codec.encode_decisions(reply)
+        return reply
 
-    def _begin(self, raw: bytes) -> tuple[m.Message, Partner]:
-        try:
-            message = codec.decode_events(raw)
-        except ProtocolError as error:
-            raise Unexpected(str(error)) from None
+    def _begin(self, message: m.Message) -> Partner:
         for event in message.events:
             if isinstance(event, m.SimulationBegins):
-                return message, self._make_scheduler(event)
+                return self._make_scheduler(event)
         raise Unexpected(
             "the first message is not SIMULATION_BEGINS: was the simulation under way before "
             "this process? Start both anew"

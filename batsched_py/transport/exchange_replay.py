@@ -1,19 +1,37 @@
-"""A recorded exchange fed to a policy: does it answer as was answered then?"""
+"""A recorded exchange fed to a policy: does it answer as was answered then?
+
+A recording of Batsim 5 and one of Batsim 4.2 are the same here: what was told and what was decided.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from batsched_py.errors import BatschedError, InputError
-from batsched_py.protocol import message_json as codec
+from batsched_py.errors import BatschedError, InputError, ProtocolError
+from batsched_py.protocol import message_json
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.scheduler_side import SchedulerSide, side_of
 from batsched_py.support.file_readers import parse_json
 from batsched_py.transport.conversation import Conversation
-from batsched_py.transport.recording import Record
+from batsched_py.transport.recording import Record, read_exchange
+
+
+class Turn(msgspec.Struct, gc=False):
+    """A message of Batsim and what was answered."""
+
+    n: int
+    message: m.Message
+    raw: str
+    """The same as it was sent."""
+    reply: m.Message | None
+    error: str = ""
+    """Why there is no reply: it was none of the protocol."""
 
 
 class ReplyDifference(msgspec.Struct):
@@ -30,12 +48,25 @@ class ReplyDifference(msgspec.Struct):
     """Why we could not reply."""
 
 
-def pairs(records: Sequence[Record]) -> list[tuple[Record, Record]]:
-    """Return the messages of Batsim with their replies.
+def read_turns(path: str | Path) -> list[Turn]:
+    """Read a recorded exchange: what the scheduler was told, and decided.
 
-    A last message without reply is left out: the recording ended there. Raises
-    :class:`InputError` where anything else is out of turn, and if nothing is left.
+    What only the two protocols need is not among it. A last message without reply is left out: the
+    recording ended there. Raises :class:`InputError` naming the file, if anything else is out of
+    turn, if a message of Batsim is none, and if nothing is left.
     """
+    records = read_exchange(path)
+    try:
+        turns = list(_turns(_pairs(records)))
+    except BatschedError as error:
+        raise InputError(f"{path}: {error}") from None
+    if not turns:
+        raise InputError(f"{path}: the recording has no message of Batsim with a reply")
+    return turns
+
+
+def _pairs(records: Sequence[Record]) -> list[tuple[Record, Record]]:
+    """Return the messages of Batsim with their replies."""
     wanted = ["batsim", "sched"] * ((len(records) + 1) // 2)
     for record, sender in zip(records, wanted, strict=False):
         if record.sender != sender:
@@ -43,40 +74,49 @@ def pairs(records: Sequence[Record]) -> list[tuple[Record, Record]]:
                 f"message {record.n} of the recording is from {record.sender}, expected one from "
                 f"{sender}: they take turns"
             )
-    exchange = list(pairwise(records))[::2]
-    if not exchange:
-        raise InputError("the recording has no message of Batsim with a reply")
-    return exchange
+    return list(pairwise(records))[::2]
 
 
-def first_difference(
-    exchange: Sequence[tuple[Record, Record]], conversation: Conversation
-) -> ReplyDifference | None:
+def _turns(exchange: Sequence[tuple[Record, Record]]) -> Iterator[Turn]:
+    side: SchedulerSide | None = None
+    for record, reply in exchange:
+        try:
+            side = side or side_of(record.frame)
+            message = side.hears(record.frame)
+        except ProtocolError as error:
+            raise InputError(f"message {record.n}: {error}") from None
+        said, error_text = None, ""
+        try:
+            said = side.said(reply.frame)
+        except ProtocolError as error:
+            error_text = str(error)
+        if message is not None:
+            yield Turn(record.n, message, record.raw, said, error_text)
+
+
+def first_difference(turns: Sequence[Turn], conversation: Conversation) -> ReplyDifference | None:
     """Feed the messages of Batsim to ``conversation`` until a reply differs.
 
     Replies are equal if they hold the same decisions; their order and their times do not count.
     After a difference the recorded messages are no longer answers to ours, so it is the end.
     """
-    for message, recorded in exchange:
-        theirs = _decisions(recorded.raw.encode())
+    for turn in turns:
+        if turn.reply is None:
+            theirs = Counter([f"no reply of the protocol: {turn.error}"])
+        else:
+            theirs = decisions_of(turn.reply)
         try:
-            ours = _decisions(conversation.answer(message.raw.encode()))
+            ours = decisions_of(conversation.reply(turn.message))
         except BatschedError as error:
-            return ReplyDifference(message.n, message.raw, _listed(theirs), [], str(error))
+            return ReplyDifference(turn.n, turn.raw, _listed(theirs), [], str(error))
         if ours != theirs:
-            return ReplyDifference(
-                message.n, message.raw, _listed(theirs - ours), _listed(ours - theirs)
-            )
+            return ReplyDifference(turn.n, turn.raw, _listed(theirs - ours), _listed(ours - theirs))
     return None
 
 
-def _decisions(raw: bytes) -> Counter[str]:
+def decisions_of(reply: m.Message) -> Counter[str]:
     """Return the decisions of a reply in one form, without their times."""
-    try:
-        message = codec.decode_decisions(raw)
-    except BatschedError as error:
-        return Counter([f"no reply of the protocol: {error}"])
-    content = parse_json(codec.encode_decisions(message), dict[str, Any], "a reply")
+    content = parse_json(message_json.encode_decisions(reply), dict[str, Any], "a reply")
     return Counter(
         msgspec.json.encode([event["type"], event["data"]], order="sorted").decode()
         for event in content["events"]

@@ -1,6 +1,7 @@
 """Recorded exchanges: one JSON object a line, with ``n``, ``from`` and ``raw``.
 
-``from`` is ``batsim`` or ``sched``; ``raw`` is the message exactly as it was sent.
+``from`` is ``batsim`` or ``sched``; ``raw`` is the message exactly as it was sent. What is no text,
+as the first two frames of Batsim 5 may be, has ``hex`` instead.
 """
 
 from __future__ import annotations
@@ -16,18 +17,25 @@ from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.support.atomic_files import make_folder_of, new_file
 from batsched_py.support.file_readers import parse_json, read_bytes
+from batsched_py.support.json_values import shown
 from batsched_py.transport import Partner
 from batsched_py.transport.closing import Closing
 
 Side = Literal["batsim", "sched"]
 
 
-class Record(msgspec.Struct, rename={"sender": "from"}):
+class Record(msgspec.Struct, rename={"sender": "from"}, omit_defaults=True):
     """One message of an exchange."""
 
     n: int
     sender: Side
-    raw: str
+    raw: str = ""
+    hex: str = ""
+
+    @property
+    def frame(self) -> bytes:
+        """What was sent."""
+        return bytes.fromhex(self.hex) if self.hex else self.raw.encode()
 
 
 class Recorder(Closing):
@@ -49,8 +57,12 @@ class Recorder(Closing):
             self._file.close()
 
     def add(self, sender: Side, raw: bytes) -> None:
-        """Add a message; bytes that are no text are replaced."""
-        line = msgspec.json.encode(Record(self._n, sender, raw.decode(errors="replace")))
+        """Add a message."""
+        try:
+            record = Record(self._n, sender, raw.decode())
+        except UnicodeDecodeError:
+            record = Record(self._n, sender, hex=raw.hex())
+        line = msgspec.json.encode(record)
         try:
             if self._file is None:
                 self._file = new_file(self._path)
@@ -77,11 +89,21 @@ def recorded(partner: Partner, recorder: Recorder) -> Partner:
 
 def read_exchange(path: str | Path) -> list[Record]:
     """Read a recorded exchange; raises :class:`InputError` naming file and line."""
-    expected = "an object with n, from (batsim or sched) and raw, as in a recorded exchange"
     records = [
-        parse_json(line, Record, f"{path}:{number}", expected=expected)
+        _record(line, f"{path}:{number}")
         for number, line in enumerate(read_bytes(path).splitlines(), start=1)
     ]
     if not records:
         raise InputError(f"{path}: there is no message in it")
     return records
+
+
+def _record(line: bytes, where: str) -> Record:
+    expected = "an object with n, from (batsim or sched) and raw, as in a recorded exchange"
+    record: Record = parse_json(line, Record, where, expected=expected)
+    try:
+        if record.raw or record.frame:
+            return record
+    except ValueError:
+        raise InputError(f"{where}: hex is {shown(record.hex)}, expected hex digits") from None
+    raise InputError(f"{where}: there is neither raw nor hex, expected {expected}")

@@ -11,8 +11,8 @@ import pytest
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol import message_json as codec
-from batsched_py.protocol.handshake import check_version
 from batsched_py.protocol.referee import Referee
+from batsched_py.protocol.scheduler_side import Batsim4Side, side_of
 from batsched_py.workload.batsim_workload import read_workload
 from helpers.shared_folder import SHARED
 
@@ -74,7 +74,7 @@ def test_strictly_nothing_is_accepted_on_which_batsim_aborts(name: str) -> None:
 @pytest.mark.parametrize("folder", with_exchange(), ids=lambda folder: folder.name)
 def test_messages_come_back_equal(folder: Path) -> None:
     """Every message that is one decodes to structs and encodes to an equal message."""
-    check_version(exchange(folder)[0]["raw"].encode())
+    assert isinstance(side_of(exchange(folder)[0]["raw"].encode()), Batsim4Side)
     for record in exchange(folder):
         raw = record["raw"]
         if record["from"] == "batsim":

@@ -104,6 +104,7 @@ def test_silence_has_an_end(tmp_path: Path) -> None:
         (b"\xff\xfe", "not one of the protocol"),
         (b"[]", "expected an object"),
         (submitted("a"), "not SIMULATION_BEGINS"),
+        (b'{"now":4.0,"events":[{"event_type":"SimulationEndsEvent","event":{}}]}', "of Batsim 5"),
     ],
 )
 def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
@@ -125,9 +126,8 @@ def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
     ("raw", "message"),
     [
         (begins(redis_enabled=True), "--enable-redis"),
-        (b"\0\0\0\0\3\0\0\0abc", "Batsim 5"),
-        (bytes(8), "use Batsim 4.2"),
-        (b'{"now":0.0,"events":[{"timestamp":0.0,"event_type":"BatsimHelloEvent"}]}', "Batsim 5"),
+        (b"\0\0\0\0\3\0\0\0abc", "before its release candidates"),
+        (bytes(8), "use Batsim 5.0.0-rc0 or later, or Batsim 4.2"),
     ],
 )
 def test_what_cannot_be_answered_is_told_to_both_sides(

@@ -118,18 +118,39 @@ def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -
 class SchedulerMaker:
     """Makes the decision process once Batsim has said how it was started.
 
-    Options in Batsim's ``--sched-cfg``, a JSON object, complete those of the command line. What
-    does not fit is found at once: a first process is made here.
+    Options that Batsim was started with for the policy, a JSON object (``--sched-cfg``, in version
+    5 the text behind the endpoint), complete those of the command line. What does not fit is found
+    at once: a first process is made here.
     """
 
     def __init__(self, settings: ProcessSettings, workload: Workload | None, endpoint: str) -> None:
         self._settings, self._workload, self._endpoint = settings, workload, endpoint
+        self._text = ""
         self.process = self._process(settings)
         """The latest process that was made."""
 
+    def _dilates(self) -> bool:
+        from batsched_py.model.policy import may_dilate
+
+        return may_dilate(self.process.scheduler, self.process.sites)
+
+    def asked(self, text: str) -> dict[str, bool]:
+        """Return what Batsim 5 is asked for, which was started with ``text`` for the policy.
+
+        Raises :class:`UsageError` for a text that does not fit.
+        """
+        self._complete(text)
+        dilates = self._dilates()
+        registers = self._workload is not None or dilates
+        return {
+            "dynamic_registration": registers,
+            "profile_reuse": registers,
+            # What static jobs do must be known to dilate it.
+            "forward_profiles_on_job_submission": dilates and self._workload is None,
+        }
+
     def batsim_command(self, prefix: str = "PREFIX") -> str:
         """Return the command line that Batsim is to be started with; capitals stand for files."""
-        from batsched_py.model.policy import may_dilate
         from batsched_py.run.backends.batsim_arguments import batsim_arguments
 
         arguments = batsim_arguments(
@@ -137,8 +158,7 @@ class SchedulerMaker:
             workloads=["WORKLOAD.json"] if self._workload is None else [],
             endpoint=self._endpoint,
             prefix=prefix,
-            registers=self._workload is not None
-            or may_dilate(self.process.scheduler, self.process.sites),
+            registers=self._workload is not None or self._dilates(),
             quiet=True,
         )
         return shlex.join(["batsim", *arguments])
@@ -151,13 +171,18 @@ class SchedulerMaker:
                 "users who react submit their jobs during the simulation, and Batsim was started "
                 f"without that; start it as: {self.batsim_command()}"
             )
-        text = config.get("sched-config")
-        if not text:
-            return self.process.answer
-        settings = self._settings
-        options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
-        self.process = self._process(msgspec.structs.replace(settings, scheduler_options=options))
+        self._complete(config.get("sched-config") or "")
         return self.process.answer
+
+    def _complete(self, text: str) -> None:
+        """Make the process anew if Batsim was started with options for the policy."""
+        if text == self._text:
+            return
+        settings = self._settings
+        given = json_object(text, f"Batsim's --sched-cfg {text}")
+        options = given | settings.scheduler_options
+        self._text = text
+        self.process = self._process(msgspec.structs.replace(settings, scheduler_options=options))
 
     def _process(self, settings: ProcessSettings) -> DecisionProcess:
         from batsched_py.run.make_process import make_process

@@ -35,10 +35,9 @@ def replay(
 
     Exits with 0 if every reply holds the recorded decisions, else with 1.
     """
-    from batsched_py.transport.exchange_replay import first_difference, pairs
-    from batsched_py.transport.recording import read_exchange
+    from batsched_py.transport.exchange_replay import first_difference, read_turns
 
-    exchange = pairs(read_exchange(file))
+    exchange = read_turns(file)
     run = p.run_of(msgspec.structs.replace(settings, scheduler=scheduler))
     workload = p.users_workload(run, log, log_dir)
     from batsched_py.transport.conversation import Conversation

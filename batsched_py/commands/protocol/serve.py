@@ -154,7 +154,7 @@ def _serve(
             return partner
 
         observer = _observer(table, verbosity)
-        conversation = c.Conversation(begin, observer, lambda: _stuck(make.process))
+        conversation = c.Conversation(begin, observer, lambda: _stuck(make.process), make.asked)
         _say(f"{LISTENING}{socket.address}", verbosity)
         _say(f"start Batsim as: {make.batsim_command(prefix or 'PREFIX')}", verbosity)
         limits = c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf)

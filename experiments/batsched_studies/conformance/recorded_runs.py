@@ -6,20 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from batsched_py import metrics
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.protocol import messages as m
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.simulate import simulate
-from batsched_py.support.file_readers import parse_json
 from batsched_py.support.plugins import SCHEDULERS, load, make
 from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
-from batsched_py.transport.exchange_replay import first_difference, pairs
-from batsched_py.transport.recording import Record, read_exchange
+from batsched_py.transport.exchange_replay import Turn, first_difference, read_turns
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_studies.conformance.published_schedules import (
@@ -68,20 +64,15 @@ def folder(shared: Path, run: str) -> Path:
     return shared / "batsim_transcripts" / run
 
 
-def exchange(shared: Path, run: str, without: str | None = None) -> list[tuple[Record, Record]]:
+def exchange(shared: Path, run: str, without: str | None = None) -> list[Turn]:
     """Return the recorded messages with their replies, ``without`` a field of EXECUTE_JOB."""
-    recorded = pairs(read_exchange(folder(shared, run) / "exchange.jsonl"))
-    if without is None:
-        return recorded
-    return [(message, _without(reply, without)) for message, reply in recorded]
-
-
-def _without(reply: Record, name: str) -> Record:
-    content = parse_json(reply.raw, dict[str, Any], "a reply")
-    for event in content["events"]:
-        if event["type"] == "EXECUTE_JOB":
-            event["data"].pop(name, None)
-    return Record(reply.n, reply.sender, msgspec.json.encode(content).decode())
+    turns = read_turns(folder(shared, run) / "exchange.jsonl")
+    if without is not None:
+        for turn in turns:
+            for event in turn.reply.events if turn.reply else ():
+                if isinstance(event, m.ExecuteJob):
+                    setattr(event, without, None)
+    return turns
 
 
 def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
@@ -96,7 +87,7 @@ def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
     difference = first_difference(recorded, Conversation(scheduler))
     if difference is None:
         return len(recorded), len(recorded)
-    return [message.n for message, _ in recorded].index(difference.n), len(recorded)
+    return [turn.n for turn in recorded].index(difference.n), len(recorded)
 
 
 def recorded_schedule(shared: Path, run: str) -> Schedule:

@@ -16,9 +16,8 @@ from batsched_py.explain.replayed_exchange import beginning, read_turns
 from batsched_py.results.whole_run import TABLES, NamedFile, sealed
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
+from batsched_py.transport import exchange_replay
 from batsched_py.transport.conversation import Conversation
-from batsched_py.transport.exchange_replay import first_difference, pairs
-from batsched_py.transport.recording import read_exchange
 from fuzz.contract import Target, refusal, same
 from fuzz.forms import CSV, JSON, JSON_LINES, words
 from fuzz.targets.messages import WORDS
@@ -135,12 +134,13 @@ def check_exchange(data: bytes) -> str:
     """An exchange that is read can be answered again, and be explained."""
     RECORDING.write_bytes(data)
     try:
-        records = read_exchange(RECORDING)
+        turns = exchange_replay.read_turns(RECORDING)
     except InputError as error:
         return refusal(error, str(RECORDING))
     reasons = []
     try:
-        difference = first_difference(pairs(records), Conversation(lambda _: process().answer))
+        conversation = Conversation(lambda _: process().answer)
+        difference = exchange_replay.first_difference(turns, conversation)
         reasons.append("" if difference is None else difference.error or "differs")
     except BatschedError as error:
         reasons.append(refusal(error))

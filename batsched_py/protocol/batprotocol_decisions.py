@@ -1,0 +1,625 @@
+"""Decisions in the JSON of Batsim 5's protocol, batprotocol: what a scheduler says.
+
+Read strictly, as Batsim 5 reads: it stops at a member that it does not know, and at a number with a
+decimal point where it wants an integer. What we write is what it reads.
+
+Source: the protocol as observed from Batsim 5.0.0-rc2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from math import floor
+from typing import Annotated, Any
+
+import msgspec
+
+from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.message_json import job_to_json
+from batsched_py.support.json_values import did_you_mean, shown
+from batsched_py.support.processor_sets import ProcessorSet, from_text, to_text
+from batsched_py.workload.batsim5_profiles import (
+    extra_data,
+    free_fields,
+    from_message,
+    full_id,
+    to_message,
+)
+
+_UNITS = {"Second": 1, "Millisecond": 1000}
+"""Calls are at whole numbers of these, which are parts of a second."""
+_EXACT = "at "
+"""How the id of a call begins that says when it is meant for, with all digits."""
+_STRATEGIES = ("SpreadOverHostsFirst", "FillOneHostCoresFirst")
+_AGGREGATIONS = {"NoResourcesAggregation": "", "Sum": "Sum", "ArithmeticMean": "ArithmeticMean"}
+
+_U32 = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+_U64 = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Enum = str | int
+"""By name, or by number."""
+_Table = dict[str, Any]
+
+
+# Calls at fractions of a millisecond ---------------------------------------------------------
+
+
+def exact_id(time: float) -> str:
+    """Return an id for a call at ``time`` (seconds), which tells it with all digits.
+
+    Batsim 5 is asked in milliseconds, and says the id again when it calls.
+    """
+    return f"{_EXACT}{time!r}"
+
+
+def exact_time(call_id: str | None) -> float | None:
+    """Return the time (seconds) that an id tells, None if it tells none."""
+    if call_id is not None and call_id.startswith(_EXACT):
+        with suppress(ValueError):
+            return float(call_id.removeprefix(_EXACT))
+    return None
+
+
+def milliseconds_down(time: float) -> int:
+    """Return the last whole millisecond that is not after ``time`` (seconds)."""
+    count = floor(time * 1000)
+    while count / 1000 > time:
+        count -= 1
+    while (count + 1) / 1000 <= time:
+        count += 1
+    return count
+
+
+# Forms ---------------------------------------------------------------------------------------
+
+
+class _Form(msgspec.Struct, forbid_unknown_fields=True):
+    """A table of the protocol; members without default are required."""
+
+
+class _Features(_Form):
+    dynamic_registration: bool = False
+    profile_reuse: bool = False
+    acknowledge_dynamic_jobs: bool = False
+    forward_profiles_on_job_submission: bool = False
+    forward_profiles_on_jobs_killed: bool = False
+    forward_profiles_on_simulation_begins: bool = False
+
+
+FEATURES = _Features.__struct_fields__
+"""What may be asked of a simulation."""
+
+
+class _Hello(_Form):
+    batprotocol_version: str
+    decision_component_name: str
+    decision_component_version: str
+    decision_component_commit: str
+    requested_simulation_features: _Features
+
+
+class _Allocation(_Form):
+    host_allocation: str
+    executor_placement: _Table
+    executor_placement_type: str
+
+
+class _Execute(_Form):
+    job_id: str
+    allocation: _Allocation
+    profile_allocation_override: list[_Table] | None = None
+    storage_placement: list[_Table] | None = None
+
+
+class _Predefined(_Form):
+    strategy: _Enum = 0
+
+
+class _Custom(_Form):
+    mapping: list[_U32]
+
+
+class _OfJob(_Form):
+    job_id: str
+
+
+class _OfJobs(_Form):
+    job_ids: list[str]
+
+
+class _Profile(_Form):
+    id: str
+    profile_type: str
+    profile: _Table
+    extra_data: str | None = None
+
+
+class _RegisterProfile(_Form):
+    profile: _Profile
+
+
+class _Job(_Form):
+    profile_id: str
+    resource_request: _U32 = 0
+    walltime: float | None = None
+    extra_data: str | None = None
+    rigid: bool = True
+
+
+class _RegisterJob(_Form):
+    job_id: str
+    job: _Job
+
+
+class _Nothing(_Form):
+    pass
+
+
+class _CallMeLater(_Form):
+    call_me_later_id: str
+    when: _Table
+    when_type: str
+
+
+class _OneShot(_Form):
+    time: _U64 = 0
+    time_unit: _Enum = 0
+
+
+class _Periodic(_Form):
+    mode_type: str
+    mode: _Table
+    period: _U64 = 0
+    offset: _U64 = 0
+    time_unit: _Enum = 0
+
+
+class _Number(_Form):
+    nb_periods: _U32 = 0
+
+
+class _OfCall(_Form):
+    call_me_later_id: str
+
+
+class _Hosts(_Form):
+    host_ids: str
+    pstate: _U32 = 0
+
+
+class _Turned(_Form):
+    host_ids: str
+    state: _U32 = 0
+
+
+class _CreateProbe(_Form):
+    probe_id: str
+    resources_type: str
+    resources: _Table
+    data_accumulation_strategy_type: str
+    data_accumulation_strategy: _Table
+    measurement_triggering_policy_type: str
+    measurement_triggering_policy: _Table
+    resources_aggregation_function_type: str
+    resources_aggregation_function: _Table
+    temporal_aggregation_function_type: str
+    temporal_aggregation_function: _Table
+    emission_filtering_policy_type: str
+    emission_filtering_policy: _Table
+    metrics: _Enum = 0
+
+
+class _HostResources(_Form):
+    host_ids: str
+
+
+class _Accumulation(_Form):
+    reset_mode_type: str
+    reset_mode: _Table
+    cumulative_function: _Enum = 0
+    temporal_normalization: bool = False
+
+
+class _Trigger(_Form):
+    temporal_trigger_type: str
+    temporal_trigger: _Table
+
+
+class _OfProbe(_Form):
+    probe_id: str
+
+
+# Reading -------------------------------------------------------------------------------------
+
+
+def decision(name: str, content: Any, timestamp: float, nb_resources: int) -> m.Event:
+    """Read the event ``name`` of a scheduler; raises :class:`ProtocolError`."""
+    reader = _READERS.get(name)
+    if reader is None:
+        raise ProtocolError(
+            f"{name}{did_you_mean(name, _READERS)}: there is no such decision; expected one of "
+            f"{', '.join(_READERS)}"
+        )
+    form, read = reader
+    try:
+        read_decision = read(_converted(content, form), nb_resources)
+    except (ProtocolError, WorkloadError) as error:
+        raise ProtocolError(f"{name}: {error}") from None
+    read_decision.timestamp = timestamp
+    if isinstance(read_decision, m.RegisterJob):
+        read_decision.job.submit_time = timestamp
+    return read_decision
+
+
+def _converted(content: Any, form: Any) -> Any:
+    try:
+        return msgspec.convert(content, form)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(str(error)) from None
+
+
+def _hello(form: _Hello, nb_resources: int) -> m.Hello:
+    features = msgspec.structs.asdict(form.requested_simulation_features)
+    return m.Hello(
+        timestamp=0.0,
+        name=form.decision_component_name,
+        version=form.decision_component_version,
+        commit=form.decision_component_commit,
+        protocol_version=form.batprotocol_version,
+        features=features,
+    )
+
+
+def _execute(form: _Execute, nb_resources: int) -> m.ExecuteJob:
+    allocation = form.allocation
+    alloc = _set(allocation.host_allocation, "host_allocation", nb_resources)
+    kind, placement = allocation.executor_placement_type, allocation.executor_placement
+    further: dict[str, Any] = {}
+    mapping = None
+    if kind == "CustomExecutorToHostMapping":
+        places = _converted(placement, _Custom).mapping
+        mapping = {str(executor): place for executor, place in enumerate(places)}
+    elif kind == "PredefinedExecutorPlacementStrategyWrapper":
+        strategy = _named(_converted(placement, _Predefined).strategy, _STRATEGIES)
+        if strategy != _STRATEGIES[0]:
+            further["strategy"] = strategy
+    else:
+        raise ProtocolError(
+            f"executor_placement_type is {shown(kind)}: expected "
+            "PredefinedExecutorPlacementStrategyWrapper or CustomExecutorToHostMapping"
+        )
+    if form.profile_allocation_override:
+        further["profile_allocation_override"] = form.profile_allocation_override
+    storages = {
+        str(storage.get("storage_name")): storage.get("host_id", 0)
+        for storage in form.storage_placement or ()
+    }
+    return m.ExecuteJob(
+        timestamp=0.0,
+        job_id=form.job_id,
+        alloc=alloc,
+        mapping=mapping,
+        storage_mapping=storages or None,
+        further=further or None,
+    )
+
+
+def _register_profile(form: _RegisterProfile, nb_resources: int) -> m.RegisterProfile:
+    workload, name, content = from_message(msgspec.to_builtins(form.profile))
+    return m.RegisterProfile(
+        timestamp=0.0, workload_name=workload, profile_name=name, profile=content
+    )
+
+
+def _register_job(form: _RegisterJob, nb_resources: int) -> m.RegisterJob:
+    job = job_of(form.job_id, msgspec.structs.asdict(form.job), 0.0)
+    return m.RegisterJob(timestamp=0.0, job_id=form.job_id, job=job)
+
+
+def job_of(job_id: str, said: dict[str, Any], submit_time: float) -> m.JobDescription:
+    """Return the job that a table ``Job`` describes; raises :class:`ProtocolError`."""
+    workload, _, _ = job_id.partition("!")
+    profile = said.get("profile_id")
+    fields = {
+        "id": job_id,
+        "subtime": submit_time,
+        "res": said.get("resource_request", 0),
+        "profile": profile.removeprefix(f"{workload}!") if isinstance(profile, str) else profile,
+    }
+    walltime = said.get("walltime")
+    if walltime is not None and walltime != -1:  # Batsim's way to say: none
+        fields["walltime"] = walltime
+    fields["extra"] = free_fields(said.get("extra_data"), taken=_JOB_NAMES)
+    job: m.JobDescription = _converted(fields, m.JobDescription)
+    return job
+
+
+_JOB_NAMES = dict.fromkeys(("id", "subtime", "res", "profile", "walltime"))
+
+
+def _call(form: _CallMeLater, nb_resources: int) -> m.CallMeLater | m.CallPeriodically:
+    if form.when_type == "OneShot":
+        when: _OneShot = _converted(form.when, _OneShot)
+        time = when.time / _unit(when.time_unit)
+        return m.CallMeLater(timestamp=0.0, time=time, call_id=form.call_me_later_id)
+    period, nb_periods = _periods(form.when_type, form.when)
+    return m.CallPeriodically(
+        timestamp=0.0, call_id=form.call_me_later_id, period=period, nb_periods=nb_periods
+    )
+
+
+def _periods(kind: str, table: _Table) -> tuple[float, int | None]:
+    """Return the seconds of a period, and how many there are, None: any number."""
+    if kind != "Periodic":
+        raise ProtocolError(f"{shown(kind)} says when: expected Periodic, or for a call OneShot")
+    when: _Periodic = _converted(table, _Periodic)
+    if when.offset:
+        raise ProtocolError(f"offset is {when.offset}: Batsim 5 takes 0 only")
+    if not when.period:
+        raise ProtocolError("period is 0: expected at least 1")
+    period = when.period / _unit(when.time_unit)
+    if when.mode_type == "Infinite":
+        _converted(when.mode, _Nothing)
+        return period, None
+    if when.mode_type != "FinitePeriodNumber":
+        raise ProtocolError(
+            f"mode_type is {shown(when.mode_type)}: expected Infinite or FinitePeriodNumber"
+        )
+    nb_periods: int = _converted(when.mode, _Number).nb_periods
+    if not nb_periods:
+        raise ProtocolError("nb_periods is 0: expected at least 1")
+    return period, nb_periods
+
+
+def _switch(form: _Hosts | _Turned, nb_resources: int) -> m.SetResourceState:
+    turned = isinstance(form, _Turned)
+    state = form.state if isinstance(form, _Turned) else form.pstate
+    hosts = _set(form.host_ids, "host_ids", nb_resources)
+    return m.SetResourceState(timestamp=0.0, resources=hosts, state=str(state), turned=turned)
+
+
+def _probe(form: _CreateProbe, nb_resources: int) -> m.CreateProbe:
+    """Read a probe of the one kind that Batsim 5.0.0-rc2 does."""
+    trigger: _Trigger = _converted(form.measurement_triggering_policy, _Trigger)
+    for said, wanted in (
+        (_named(form.metrics, ("Power", *_UNDONE_METRICS)), "Power"),
+        (form.resources_type, "HostResources"),
+        (form.data_accumulation_strategy_type, "ProbeDataAccumulation"),
+        (form.measurement_triggering_policy_type, "TemporalTriggerWrapper"),
+        (form.temporal_aggregation_function_type, "NoTemporalAggregation"),
+        (form.emission_filtering_policy_type, "NoFiltering"),
+    ):
+        if said != wanted:
+            raise ProtocolError(f"{shown(said)} is not done: expected {wanted}")
+    accumulation: _Accumulation = _converted(form.data_accumulation_strategy, _Accumulation)
+    if accumulation.reset_mode_type != "NoReset" or accumulation.temporal_normalization:
+        raise ProtocolError("expected data accumulated without reset and normalization")
+    if _named(accumulation.cumulative_function, ("Sum", "Minimum", "Maximum")) != "Sum":
+        raise ProtocolError("expected the cumulative_function Sum")
+    aggregation = _AGGREGATIONS.get(form.resources_aggregation_function_type)
+    if aggregation is None:
+        raise ProtocolError(
+            f"{shown(form.resources_aggregation_function_type)} is not done: expected one of "
+            f"{', '.join(_AGGREGATIONS)}"
+        )
+    hosts = _converted(form.resources, _HostResources).host_ids
+    period, nb_periods = _periods(trigger.temporal_trigger_type, trigger.temporal_trigger)
+    return m.CreateProbe(
+        timestamp=0.0,
+        probe_id=form.probe_id,
+        resources=_set(hosts, "host_ids", nb_resources),
+        period=period,
+        nb_periods=nb_periods,
+        aggregation=aggregation,
+    )
+
+
+_UNDONE_METRICS = (
+    *("NetworkLoad", "ComputationLoad"),
+    *("NormalizedNetworkLoad", "NormalizedComputationLoad"),
+)
+
+
+def _set(text: str, what: str, nb_resources: int) -> ProcessorSet:
+    try:
+        return from_text(text, nb_resources)
+    except ProtocolError as error:
+        raise ProtocolError(f"{what}: {error}") from None
+
+
+def _named(value: _Enum, names: tuple[str, ...]) -> str:
+    """Return the name of a value of an enumeration."""
+    if isinstance(value, int) and 0 <= value < len(names):
+        return names[value]
+    if value not in names:
+        raise ProtocolError(f"{shown(value)}: expected one of {', '.join(names)}")
+    return str(value)
+
+
+def _unit(value: _Enum) -> int:
+    return _UNITS[_named(value, tuple(_UNITS))]
+
+
+_READERS: dict[str, tuple[type[_Form], Callable[[Any, int], m.Event]]] = {
+    "EDCHelloEvent": (_Hello, _hello),
+    "ExecuteJobEvent": (_Execute, _execute),
+    "RejectJobEvent": (_OfJob, lambda form, _: m.RejectJob(timestamp=0.0, job_id=form.job_id)),
+    "KillJobsEvent": (_OfJobs, lambda form, _: m.KillJob(timestamp=0.0, job_ids=form.job_ids)),
+    "RegisterProfileEvent": (_RegisterProfile, _register_profile),
+    "RegisterJobEvent": (_RegisterJob, _register_job),
+    "FinishRegistrationEvent": (
+        _Nothing,
+        lambda form, _: m.Notify(timestamp=0.0, type="registration_finished"),
+    ),
+    "CallMeLaterEvent": (_CallMeLater, _call),
+    "StopCallMeLaterEvent": (
+        _OfCall,
+        lambda form, _: m.StopCall(timestamp=0.0, call_id=form.call_me_later_id),
+    ),
+    "ForceSimulationStopEvent": (_Nothing, lambda form, _: m.ForceSimulationStop(timestamp=0.0)),
+    "ChangeHostsPStateEvent": (_Hosts, _switch),
+    "TurnOnOffHostsEvent": (_Turned, _switch),
+    "CreateProbeEvent": (_CreateProbe, _probe),
+    "StopProbeEvent": (
+        _OfProbe,
+        lambda form, _: m.StopProbe(timestamp=0.0, probe_id=form.probe_id),
+    ),
+}
+
+
+# Writing -------------------------------------------------------------------------------------
+
+
+def said(event: m.Event) -> tuple[str, dict[str, Any]]:
+    """Return name and content of a decision as Batsim 5 takes it.
+
+    Raises :class:`ProtocolError` for what there is in Batsim 4.2 only.
+    """
+    write = _WRITERS.get(type(event))
+    if write is None:
+        raise ProtocolError(
+            f"{event.tag} cannot be said to Batsim 5, which has nothing of the kind"
+        )
+    return write(event)
+
+
+_Said = tuple[str, dict[str, Any]]
+
+
+def _say_hello(event: m.Hello) -> _Said:
+    return "EDCHelloEvent", {
+        "batprotocol_version": event.protocol_version,
+        "decision_component_name": event.name,
+        "decision_component_version": event.version,
+        "decision_component_commit": event.commit,
+        "requested_simulation_features": dict.fromkeys(FEATURES, False) | event.features,
+    }
+
+
+def _say_execute(event: m.ExecuteJob) -> _Said:
+    further = dict(event.further or {})
+    allocation: dict[str, Any] = {"host_allocation": to_text(event.alloc)}
+    if event.mapping is None:
+        allocation["executor_placement_type"] = "PredefinedExecutorPlacementStrategyWrapper"
+        strategy = further.pop("strategy", _STRATEGIES[0])
+        allocation["executor_placement"] = {"strategy": strategy}
+    else:
+        allocation["executor_placement_type"] = "CustomExecutorToHostMapping"
+        places = sorted((int(executor), int(place)) for executor, place in event.mapping.items())
+        allocation["executor_placement"] = {"mapping": [place for _, place in places]}
+    content = {"job_id": event.job_id, "allocation": allocation, **further}
+    if event.storage_mapping is not None:
+        content["storage_placement"] = [
+            {"storage_name": name, "host_id": host} for name, host in event.storage_mapping.items()
+        ]
+    if event.additional_io_job is not None:
+        raise ProtocolError("EXECUTE_JOB with an additional_io_job cannot be said to Batsim 5")
+    return "ExecuteJobEvent", content
+
+
+def _say_register_profile(event: m.RegisterProfile) -> _Said:
+    try:
+        profile = to_message(event.profile, event.profile_name, event.workload_name)
+    except WorkloadError as error:
+        raise ProtocolError(f"REGISTER_PROFILE: {error}") from None
+    return "RegisterProfileEvent", {"profile": profile}
+
+
+def _say_register_job(event: m.RegisterJob) -> _Said:
+    return "RegisterJobEvent", {"job_id": event.job_id, "job": job_table(event.job_id, event.job)}
+
+
+def job_table(job_id: str, job: m.JobDescription) -> dict[str, Any]:
+    """Return the table ``Job`` that describes a job."""
+    free = {name: of for name, of in job_to_json(job).items() if name not in _JOB_NAMES}
+    table: dict[str, Any] = {"resource_request": job.size}
+    if job.walltime is not None:
+        table["walltime"] = float(job.walltime)
+    if (text := extra_data(free)) is not None:
+        table["extra_data"] = text
+    return {**table, "profile_id": full_id(job.profile, job_id.partition("!")[0])}
+
+
+def _say_call(event: m.CallMeLater) -> _Said:
+    count = milliseconds_down(event.time)
+    call_id = exact_id(event.time) if event.call_id is None else event.call_id
+    when = {"time": max(count, 0), "time_unit": "Millisecond"}
+    return "CallMeLaterEvent", {"call_me_later_id": call_id, "when_type": "OneShot", "when": when}
+
+
+def _say_periodic_call(event: m.CallPeriodically) -> _Said:
+    return "CallMeLaterEvent", {
+        "call_me_later_id": event.call_id,
+        "when_type": "Periodic",
+        "when": _periodic(event.period, event.nb_periods),
+    }
+
+
+def _periodic(period: float, nb_periods: int | None) -> dict[str, Any]:
+    mode = {} if nb_periods is None else {"nb_periods": nb_periods}
+    return {
+        "period": round(period * 1000),
+        "time_unit": "Millisecond",
+        "offset": 0,
+        "mode_type": "Infinite" if nb_periods is None else "FinitePeriodNumber",
+        "mode": mode,
+    }
+
+
+def _say_switch(event: m.SetResourceState) -> _Said:
+    hosts, state = to_text(event.resources), int(event.state)
+    if event.turned:
+        return "TurnOnOffHostsEvent", {"host_ids": hosts, "state": state}
+    return "ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": state}
+
+
+def _say_probe(event: m.CreateProbe) -> _Said:
+    aggregation = event.aggregation or "NoResourcesAggregation"
+    trigger = _periodic(event.period, event.nb_periods)
+    policy = {"temporal_trigger_type": "Periodic", "temporal_trigger": trigger}
+    return "CreateProbeEvent", {
+        "probe_id": event.probe_id,
+        "metrics": "Power",
+        "resources_type": "HostResources",
+        "resources": {"host_ids": to_text(event.resources)},
+        "measurement_triggering_policy_type": "TemporalTriggerWrapper",
+        "measurement_triggering_policy": policy,
+        "resources_aggregation_function_type": aggregation,
+        "resources_aggregation_function": {},
+        "temporal_aggregation_function_type": "NoTemporalAggregation",
+        "temporal_aggregation_function": {},
+        "emission_filtering_policy_type": "NoFiltering",
+        "emission_filtering_policy": {},
+        "data_accumulation_strategy_type": "ProbeDataAccumulation",
+        "data_accumulation_strategy": {
+            "reset_mode_type": "NoReset",
+            "reset_mode": {},
+            "cumulative_function": "Sum",
+            "temporal_normalization": False,
+        },
+    }
+
+
+def _say_notice(event: m.Notify) -> _Said:
+    if event.type != "registration_finished":
+        raise ProtocolError(f"NOTIFY {event.type} cannot be said to Batsim 5")
+    return "FinishRegistrationEvent", {}
+
+
+_WRITERS: dict[type, Callable[[Any], _Said]] = {
+    m.Hello: _say_hello,
+    m.ExecuteJob: _say_execute,
+    m.RejectJob: lambda event: ("RejectJobEvent", {"job_id": event.job_id}),
+    m.KillJob: lambda event: ("KillJobsEvent", {"job_ids": event.job_ids}),
+    m.RegisterProfile: _say_register_profile,
+    m.RegisterJob: _say_register_job,
+    m.Notify: _say_notice,
+    m.CallMeLater: _say_call,
+    m.CallPeriodically: _say_periodic_call,
+    m.StopCall: lambda event: ("StopCallMeLaterEvent", {"call_me_later_id": event.call_id}),
+    m.ForceSimulationStop: lambda event: ("ForceSimulationStopEvent", {}),
+    m.SetResourceState: _say_switch,
+    m.CreateProbe: _say_probe,
+    m.StopProbe: lambda event: ("StopProbeEvent", {"probe_id": event.probe_id}),
+}

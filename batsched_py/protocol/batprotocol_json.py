@@ -1,0 +1,196 @@
+"""JSON of Batsim 5's protocol, batprotocol, to structs and back.
+
+The structs are those of version 4, so that nobody but the codecs knows of two protocols. This one
+knows the shape of messages, not what is allowed when. Batsim 5 would also speak a binary form; the
+scheduler chooses, and ours chooses JSON.
+
+Source: the protocol as observed from Batsim 5.0.0-rc2.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.protocol import batprotocol_decisions as decisions
+from batsched_py.protocol import batprotocol_events as events
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.message_json import MOST_EVENTS, check_resources, seconds
+from batsched_py.support.file_readers import parse_json
+from batsched_py.support.json_values import shown
+from batsched_py.support.processor_sets import MOST_PROCESSORS
+
+BINARY, JSON = 1, 2
+"""The forms that the first four bytes of a hello may ask for, in the machine's byte order."""
+_HEAD = 4
+_END = b"\0"
+"""Batsim ends its messages so; who answers may."""
+_ENVELOPE = {"now", "events"}
+_EVENT = {"timestamp", "event_type", "event"}
+
+
+def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
+    """Read a message from Batsim, whose machines and storages are below ``nb_resources``.
+
+    Unknown events become :class:`UnknownEvent`, unknown members are passed over. Raises
+    :class:`ProtocolError` for what is no message.
+    """
+    return _decode(raw, events.event, "from Batsim", nb_resources)
+
+
+def decode_decisions(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
+    """Read a scheduler's reply as strictly as Batsim does; raises :class:`ProtocolError`."""
+    message = _decode(raw, decisions.decision, "from the scheduler", nb_resources, strict=True)
+    times = [event.timestamp for event in message.events]
+    for before, after in pairwise([*times, message.now]):
+        if before > after:
+            raise ProtocolError(
+                f"message from the scheduler: the time {before} comes before {after}, expected "
+                "timestamps that do not decrease, and now not before the last"
+            )
+    return message
+
+
+def encode_decisions(message: m.Message) -> bytes:
+    """Write a reply: every number with all its digits, times as numbers with a decimal point.
+
+    Raises :class:`ProtocolError` for what cannot be said to Batsim 5.
+    """
+    return msgspec.json.encode(_content(message, decisions.said))
+
+
+def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
+    """Write a message as Batsim does: at most 12 decimals, unless ``exact``, and a final NUL."""
+    content = _content(message, events.said)
+    return msgspec.json.encode(content if exact else _twelve_decimals(content)) + _END
+
+
+# The handshake -------------------------------------------------------------------------------
+
+
+def init_frame(text: str) -> bytes:
+    """Return Batsim's first frame: ``text`` is for the scheduler, and its own."""
+    content = text.encode()
+    return len(content).to_bytes(_HEAD, sys.byteorder) + content
+
+
+def init_text(raw: bytes) -> str | None:
+    """Return the text of Batsim's first frame, None for what is none.
+
+    The size that begins it tells it from any message in JSON, which would stand for 1.8 GB.
+    """
+    if len(raw) < _HEAD or len(raw) != _HEAD + int.from_bytes(raw[:_HEAD], sys.byteorder):
+        return None
+    return raw[_HEAD:].decode(errors="replace")
+
+
+def encode_hello(hello: m.Hello) -> bytes:
+    """Write the first reply: that JSON is wanted, and what is asked of the simulation."""
+    message = m.Message(0.0, [hello])
+    return JSON.to_bytes(_HEAD, sys.byteorder) + encode_decisions(message)
+
+
+def decode_hello(raw: bytes) -> m.Hello:
+    """Read a scheduler's first reply; raises :class:`ProtocolError` for what is none."""
+    flags = int.from_bytes(raw[:_HEAD], sys.byteorder)
+    if len(raw) < _HEAD or not 0 < flags <= BINARY | JSON:
+        raise ProtocolError(
+            f"the first reply begins with {raw[:_HEAD]!r}: expected 4 bytes of flags (2: JSON) and "
+            "then EDCHelloEvent"
+        )
+    if not flags & JSON:
+        raise ProtocolError("the first reply asks for the binary form: ask for JSON (flag 2)")
+    message = decode_decisions(raw[_HEAD:])
+    if len(message.events) != 1 or not isinstance(hello := message.events[0], m.Hello):
+        raise ProtocolError(
+            f"the first reply has {len(message.events)} events: expected exactly one, EDCHelloEvent"
+        )
+    return hello
+
+
+# Reading -------------------------------------------------------------------------------------
+
+_Reader = Callable[[str, Any, float, int], m.Event]
+
+
+def _decode(
+    raw: bytes | str, read: _Reader, source: str, nb_resources: int, *, strict: bool = False
+) -> m.Message:
+    where = f"message {source} is not one of Batsim 5's protocol"
+    raw = raw.encode() if isinstance(raw, str) else raw
+    content = parse_json(raw.removesuffix(_END), Any, where, ProtocolError, unique_names=True)
+    if not isinstance(content, dict):
+        raise ProtocolError(f"{where}: {shown(content)}, expected an object with now and events")
+    items = content.get("events")
+    if not isinstance(items, list) or len(items) > MOST_EVENTS:
+        raise ProtocolError(
+            f"message {source}: events is {shown(items)}, expected an array of at most "
+            f"{MOST_EVENTS}"
+        )
+    if strict:
+        _check_members(content, _ENVELOPE, f"message {source}")
+    now = seconds({"now": 0.0, **content}, "now", f"message {source}")
+    message = m.Message(now, [])
+    try:
+        for item in items:
+            message.events.append(_event(item, read, source, nb_resources, strict=strict))
+    except ProtocolError as error:
+        place = f"event {len(message.events) + 1} of {len(items)}, at {now:f} s"
+        raise ProtocolError(f"{error} ({place})") from None
+    return message
+
+
+def _event(item: Any, read: _Reader, source: str, nb_resources: int, *, strict: bool) -> m.Event:
+    if not isinstance(item, dict):
+        raise ProtocolError(f"an event {source} is {shown(item)}, expected an object")
+    name = item.get("event_type")
+    if not isinstance(name, str):
+        raise ProtocolError(f"an event {source}: event_type is {shown(name)}, expected a text")
+    if strict:
+        _check_members(item, _EVENT, f"{name} {source}")
+    timestamp = seconds({"timestamp": 0.0, **item}, "timestamp", f"{name} {source}")
+    event = read(name, item.get("event"), timestamp, nb_resources)
+    if isinstance(event, m.SimulationBegins):
+        check_resources(event, f"{name} {source}")
+    return event
+
+
+def _check_members(content: dict[str, Any], known: set[str], where: str) -> None:
+    if unknown := content.keys() - known:
+        raise ProtocolError(
+            f"{where}: there are the members {sorted(unknown)}, expected {sorted(known)} only"
+        )
+
+
+# Writing -------------------------------------------------------------------------------------
+
+
+def _content(
+    message: m.Message, said: Callable[[m.Event], tuple[str, dict[str, Any]]]
+) -> dict[str, Any]:
+    items = []
+    for event in message.events:
+        try:
+            name, content = said(event)
+        except WorkloadError as error:
+            raise ProtocolError(f"{event.tag}: {error}") from None
+        timestamp = float(event.timestamp)
+        items.append({"timestamp": timestamp, "event_type": name, "event": content})
+    return {"now": float(message.now), "events": items}
+
+
+def _twelve_decimals(value: Any) -> Any:
+    """Return a copy in which floats are written with at most 12 decimals, and at least one."""
+    if isinstance(value, float):
+        text = f"{value:.12f}".rstrip("0")
+        return msgspec.Raw((text + "0" if text.endswith(".") else text).encode())
+    if isinstance(value, dict):
+        return {name: _twelve_decimals(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_twelve_decimals(item) for item in value]
+    return value
