@@ -77,7 +77,8 @@ class Decisions:
                 at += 1
         except ProtocolError as error:
             raise ProtocolError(
-                f"{error} (event {at + 1} of {len(decisions)} in the reply, carried out at "
+                f"{self._in_words(error, decision)} (event {at + 1} of {len(decisions)} in the "
+                "reply, carried out at "
                 f"{now:f} s)"
             ) from None
         if reply.now > now:
@@ -86,6 +87,10 @@ class Decisions:
             self.busy = False
             if self._stepwise.in_use:
                 self._settle()
+
+    def _in_words(self, error: ProtocolError, decision: m.Event) -> str:
+        """Say what is wrong with a decision, by its name in the protocol."""
+        return str(error)
 
     def _pause(self, until: float, reply: m.Message, at: int) -> None:
         self.busy = True

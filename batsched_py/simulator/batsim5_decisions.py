@@ -11,6 +11,7 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError, parameter
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batprotocol_decisions import said
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
 from batsched_py.simulator.execution import Execution
@@ -70,6 +71,13 @@ class Batsim5Decisions(Decisions):
         except _Stopped:
             self.stopped = self.busy = True  # there is no further message but the end
             self._agenda.clear()
+
+    def _in_words(self, error: ProtocolError, decision: m.Event) -> str:
+        if type(decision) not in self._handlers:
+            return str(error)
+        name, _ = said(decision)
+        text = str(error).removeprefix(decision.tag)
+        return f"{name}{text}" if text.startswith((":", " ")) else f"{name}: {text}"
 
     # Jobs ----------------------------------------------------------------------------------------
 

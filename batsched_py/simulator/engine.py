@@ -60,6 +60,7 @@ class Simulator:
         """What version 5 says in its first message of how it was called, by the protocol's names.
         """
         self._registry = JobRegistry(options)
+        self.workloads, self._events = workloads, events
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         self._build_machine(failing=events is not None)
         self._static = _StaticJobs(self._workloads, self._registry, agenda, self._energy)
@@ -127,6 +128,12 @@ class Simulator:
             self._power = (PowerManagementOfBatsim5 if is_batsim5 else PowerManagement)(
                 agenda, platform, self._states, energy, self._stepwise.tasks
             )
+
+    def again(self, options: Options) -> Simulator:
+        """Return a new simulation of the same with other options."""
+        other = Simulator(self.platform, self.workloads, options, self._events)
+        other.told = self.told
+        return other
 
     def run(self, scheduler: SchedulerSide) -> Outcome:
         """Simulate to the end.
