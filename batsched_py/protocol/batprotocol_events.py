@@ -9,7 +9,7 @@ Source: the protocol as observed from Batsim 5.0.0-rc2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -34,6 +34,7 @@ NOTICES = {
 }
 _SIGN, _RANGE = 2**31, 2**32
 """Return codes below 0 are written as numbers from 2**31 on."""
+_ReturnCode = Annotated[int, msgspec.Meta(ge=-_SIGN, lt=_RANGE)]
 _ATOMIC, _SEQUENTIAL = "KillProgressAtomicProfile", "KillProgressSequentialProfile"
 _FURTHER = (
     *("batprotocol_version", "batsim_version", "batsim_commit"),
@@ -146,7 +147,7 @@ def _submitted(content: _Content) -> m.JobSubmitted:
 
 
 def _completed(content: _Content) -> m.JobCompleted:
-    code: int = content.get("return_code", int, 0)
+    code: int = content.get("return_code", _ReturnCode, 0)
     return m.JobCompleted(
         timestamp=0.0,
         job_id=content.get("job_id", str),

@@ -87,7 +87,9 @@ class DecisionChecks:
         kind = type(decision)
         check = self._checks.get(kind)
         if check is None:
-            raise ProtocolError(f"{kind.__name__} is no decision of Batsim's protocol")
+            raise ProtocolError(f"{kind.__name__} is no decision of this version of Batsim")
+        if state.stopped:
+            return
         if not state.ended:
             check(decision)
         elif kind is not m.Notify:
@@ -225,7 +227,10 @@ class DecisionChecks:
             raise ProtocolError(
                 f"CALL_ME_LATER: {decision.time} is not later than the current time {state.now}"
             )
-        heappush(state.calls, decision.time)
+        self._note_call(decision.time)
+
+    def _note_call(self, time: float) -> None:
+        heappush(self._state.calls, time)
 
     def _register_profile(self, decision: m.RegisterProfile) -> None:
         self._state.registration.add_profile(decision)

@@ -40,6 +40,12 @@ class Registration:
         """Add the profiles of a static workload."""
         self._static[workload] = profiles
 
+    def assume(self, workload: str, profile: str) -> None:
+        """Take a profile of a static workload for there, if it is not known."""
+        known = self._static.get(workload, {})
+        if profile not in known:
+            self._static[workload] = {**known, profile: {"type": ""}}
+
     def content(self, workload: str, profile: str) -> dict[str, Any] | None:
         """Return a profile as written, None for one that is not there (any more).
 

@@ -1,10 +1,10 @@
-"""What Batsim 4.2 can say, judged from the messages alone.
+"""What Batsim can say, judged from the messages alone.
 
 Refused is what cannot have happened after what both sides have said: only a simulator with a fault,
 or somebody else, says it, and an answer would make wrong results of it. Times are compared up to
-what Batsim's six decimals leave out. Sizes and shapes are for the codec.
+what Batsim 4.2's six decimals leave out. Sizes and shapes are for the codec.
 
-Source: the protocol as observed from Batsim 4.2.0.
+Source: the protocols as observed from Batsim 4.2.0 and 5.0.0-rc2.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from typing import Any
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import FAILED, KILLED, SUCCESS, WALLTIME_REACHED
-from batsched_py.protocol.dynamic_registration import Registration, split_id
+from batsched_py.protocol.dynamic_registration import (
+    AnytimeRegistration,
+    Registration,
+    split_id,
+)
 from batsched_py.protocol.message_json import job_to_json
 from batsched_py.protocol.referee_state import RefereeState
 from batsched_py.support.json_values import is_number, shown
@@ -49,6 +53,7 @@ class EventChecks:
             m.FromJobMsg: self._from_job,
             m.Notify: self._notified,
             m.Answer: self._answered,
+            m.ProbeData: self._probed,
         }
 
     def check(self, message: m.Message) -> None:
@@ -89,10 +94,11 @@ class EventChecks:
         state.idle = ProcessorPool(state.machines)
         state.storages = {storage["id"] for storage in event.storage_resources}
         state.sharing = event.allow_compute_sharing
-        state.exact = bool(event.config.get("exact-times"))
+        state.exact = bool(event.config.get(m.EXACT_TIMES))
         state.acknowledged = bool(event.config.get("dynamic-jobs-acknowledged"))
         state.workloads = set(event.workloads)
-        state.registration = Registration(
+        kind = AnytimeRegistration if event.config.get(m.PROTOCOL_VERSION) == 5 else Registration
+        state.registration = kind(
             dynamic=bool(event.config.get("dynamic-jobs-enabled")),
             profile_reuse=bool(event.config.get("profile-reuse-enabled")),
         )
@@ -101,6 +107,9 @@ class EventChecks:
 
     def _ends(self, event: m.SimulationEnds) -> None:
         state = self._state
+        if state.stopped:
+            state.ended = True
+            return
         running = sum(job.running for job in state.jobs.values())
         if state.jobs:
             raise ProtocolError(
@@ -200,6 +209,10 @@ class EventChecks:
 
     def _called(self, event: m.RequestedCall) -> None:
         calls = self._state.calls
+        if event.call_id is not None and event.call_id in self._state.periods:
+            if event.last:
+                del self._state.periods[event.call_id]
+            return
         if not calls:
             raise ProtocolError("REQUESTED_CALL: no CALL_ME_LATER is outstanding")
         due = heappop(calls)  # they come in the order of their times
@@ -225,6 +238,10 @@ class EventChecks:
                 "QUERY for each, and consumed_energy (joules)"
             )
         self._state.nb_queries -= 1
+
+    def _probed(self, event: m.ProbeData) -> None:
+        if event.probe_id not in self._state.periods:
+            raise ProtocolError(f"{event.tag}: nobody asked for the probe {event.probe_id!r}")
 
     def _notified(self, event: m.Notify) -> None:
         state = self._state

@@ -29,53 +29,58 @@ class LiveJob(msgspec.Struct, gc=False):
     """Those of them that nobody has been given since."""
 
 
-class RefereeState:
+class RefereeState(msgspec.Struct, eq=False):
     """A simulation as its messages tell it; times are seconds."""
 
-    def __init__(self) -> None:
-        self.begun = False
-        self.ended = False
-        self.heard = 0.0
-        """Time of the last message from Batsim."""
-        self.last_event = 0.0
-        self.now = -inf
-        """The time that has been reached in the reply to it."""
-        self.slow = False
-        """Whether a reply took its time, and not all of what happened meanwhile was told yet: that
-        may take several messages."""
-        self.exact = False
-        """Whether the other side is our simulator, which reads all digits and any id."""
+    begun: bool = False
+    ended: bool = False
+    heard: float = 0.0
+    """Time of the last message from Batsim."""
+    last_event: float = 0.0
+    now: float = -inf
+    """The time that has been reached in the reply to it."""
+    slow: bool = False
+    """Whether a reply took its time, and not all of what happened meanwhile was told yet: that
+    may take several messages."""
+    exact: bool = False
+    """Whether the other side is our simulator, which reads all digits and any id."""
 
-        self.jobs: dict[str, LiveJob] = {}
-        self.past = UsedNames()
-        """Ids of the jobs that have ended or were rejected."""
-        self.rejected: list[tuple[str, str]] = []
-        """Ids of jobs and their profiles, which are released with the next message."""
-        self.workloads: set[str] = set()
-        """Names of the static workloads."""
-        self.more_static_jobs = True
-        self.registration = Registration(dynamic=False, profile_reuse=False)
-        self.acknowledged = False
-        """Whether Batsim repeats what is registered, as JOB_SUBMITTED."""
+    jobs: dict[str, LiveJob] = msgspec.field(default_factory=dict)
+    past: UsedNames = msgspec.field(default_factory=UsedNames)
+    """Ids of the jobs that have ended or were rejected."""
+    rejected: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    """Ids of jobs and their profiles, which are released with the next message."""
+    workloads: set[str] = msgspec.field(default_factory=set)
+    """Names of the static workloads."""
+    more_static_jobs: bool = True
+    registration: Registration = msgspec.field(
+        default_factory=lambda: Registration(dynamic=False, profile_reuse=False)
+    )
+    acknowledged: bool = False
+    """Whether Batsim repeats what is registered, as JOB_SUBMITTED."""
 
-        self.nb_resources = 0
-        self.machines = NO_PROCESSORS
-        """Those that compute."""
-        self.storages: set[int] = set()
-        self.sharing = False
-        self.idle = ProcessorPool()
-        """Machines that nobody was given, if they are not shared; available or not."""
-        self.unavailable = NO_PROCESSORS
-        self.more_external_events = True
+    nb_resources: int = 0
+    machines: ProcessorSet = NO_PROCESSORS
+    """Those that compute."""
+    storages: set[int] = msgspec.field(default_factory=set)
+    sharing: bool = False
+    idle: ProcessorPool = msgspec.field(default_factory=ProcessorPool)
+    """Machines that nobody was given, if they are not shared; available or not."""
+    unavailable: ProcessorSet = NO_PROCESSORS
+    more_external_events: bool = True
 
-        # What the scheduler has asked for, and was not told of yet.
-        self.echoes: dict[str, m.JobDescription] = {}
-        self.calls: list[float] = []
-        """A heap."""
-        self.kills: set[str] = set()
-        self.switches: list[tuple[ProcessorSet, str]] = []
-        """Machines and the pstate they are to reach."""
-        self.nb_queries = 0
+    # What the scheduler has asked for, and was not told of yet.
+    echoes: dict[str, m.JobDescription] = msgspec.field(default_factory=dict)
+    calls: list[float] = msgspec.field(default_factory=list)
+    """A heap."""
+    periods: dict[str, tuple[float, int | None]] = msgspec.field(default_factory=dict)
+    """Seconds and number of what Batsim 5 does periodically: calls and probes, by id."""
+    stopped: bool = False
+    """Whether the scheduler has told Batsim 5 to end, whatever waits or runs."""
+    kills: set[str] = msgspec.field(default_factory=set)
+    switches: list[tuple[ProcessorSet, str]] = msgspec.field(default_factory=list)
+    """Machines and the pstate they are to reach."""
+    nb_queries: int = 0
 
     def add_job(self, job_id: str, job: m.JobDescription) -> None:
         """Take note of a job that now waits."""

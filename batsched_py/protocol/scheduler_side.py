@@ -201,7 +201,7 @@ class Batsim5Side:
         return batprotocol_json.encode_decisions(reply)
 
     def said(self, raw: bytes) -> m.Message | None:
-        """Return what was replied, None for a hello and a reply that only lets time pass."""
+        """Return what was replied, None for a hello."""
         if self._hello is None:
             self._hello = batprotocol_json.decode_hello(raw)
             return None

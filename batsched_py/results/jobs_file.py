@@ -15,6 +15,7 @@ import numpy as np
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
+from batsched_py.results.batsim5_tables import jobs_as_batsim4
 from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
 from batsched_py.results.run_files import SUFFIX, beside, sites_of
 from batsched_py.results.site_columns import SiteColumns
@@ -38,7 +39,7 @@ def read_jobs(
     needed: Sequence[str] = NEEDED,
     sites: Sites | None = None,
 ) -> JobTable:
-    """Read a ``_jobs.csv``, ours or one of Batsim, in order of completion.
+    """Read a ``_jobs.csv``, ours or one of Batsim 4.2 or 5, in order of completion.
 
     Where it has no users, ``PREFIX_users.csv`` beside it has our columns; without that, it is not
     known who submitted a job, nor when it was recorded. Where it does not say which jobs are
@@ -48,7 +49,7 @@ def read_jobs(
     run is not whole (:mod:`.whole_run`).
     """
     path = Path(path)
-    text = read_text(path)
+    text = jobs_as_batsim4(read_text(path))
     users = beside(path, "users.csv")
     try:
         numbers, texts = read_columns(io.StringIO(text), where=path)

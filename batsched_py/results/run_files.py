@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -12,12 +13,16 @@ import msgspec
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
 from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
-from batsched_py.support.file_readers import csv_rows, is_file, read_text
+from batsched_py.support.file_readers import csv_rows, is_file, parse_json, read_text
 from batsched_py.support.json_values import shown
 from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text, to_text
 from batsched_py.workload.sites import SiteDescription, Sites
 
 SUFFIX = "_jobs.csv"
+SCHEDULE = "schedule.json"
+"""What Batsim 5 has instead of ``schedule.csv``."""
+_NO_NUMBER = re.compile(r"-?\b(nan|inf)\b(?=\s*[,}])")
+"""What C prints for 0/0, where JSON has a number."""
 
 
 def beside(path: Path, name: str) -> Path | None:
@@ -98,14 +103,14 @@ def sites_of(path: Path) -> Sites:
 def machine_size(path: str | Path) -> int | None:
     """Return the processors that the files beside ``PREFIX_jobs.csv`` tell, None if none does.
 
-    ``PREFIX_run.json`` is asked first, then ``PREFIX_schedule.csv``. Raises :class:`InputError`
-    for one that is there and malformed.
+    ``PREFIX_run.json`` is asked first, then ``PREFIX_schedule.csv``, then Batsim 5's
+    ``PREFIX_schedule.json``. Raises :class:`InputError` for one that is there and malformed.
     """
     path = Path(path)
     size = stored_settings(path).get("nb_processors")
     source = beside(path, "run.json")
     if size is None:
-        source = beside(path, "schedule.csv")
+        source = beside(path, "schedule.csv") or beside(path, SCHEDULE)
         size = None if source is None else _size_of_summary(source)
     if size is not None and not (type(size) is int and 1 <= size <= MOST_PROCESSORS):
         hint = f"give their number by {parameter('nodes')}"
@@ -122,9 +127,21 @@ def summary(text: str) -> dict[str, str]:
     return dict(zip(header, values, strict=True))
 
 
+def summary_of(schedule: str, where: Path) -> dict[str, str]:
+    """Return what a ``schedule.json`` says, each number as it is written.
+
+    Raises :class:`InputError`, which begins with ``where``.
+    """
+    numbers = _NO_NUMBER.sub(r'"\g<0>"', schedule)
+    said = parse_json(numbers, dict[str, msgspec.Raw], where, expected="what Batsim 5 writes")
+    return {name: bytes(value).decode().strip('"') for name, value in said.items()}
+
+
 def _size_of_summary(path: Path) -> int:
     try:
-        return int(summary(read_text(path))["nb_computing_machines"])
+        text = read_text(path)
+        said = summary_of(text, path) if path.suffix == ".json" else summary(text)
+        return int(said["nb_computing_machines"])
     except (ValueError, KeyError, InputError):
         raise InputError(
             f"{path}: no number of processors found; give it by {parameter('nodes')}"

@@ -49,7 +49,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Limits of a run in seconds, with the names of Batsim's own runner, robin."""
 
     ready: float = 300.0
-    """For our process to listen, and then for Batsim's first message."""
+    """For Batsim to tell its version, our process to listen, and Batsim's first message."""
     run: float = WEEK
     """For the simulation (a week)."""
     success: float = MINUTE
@@ -227,7 +227,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         str,
         Setting(
             "What simulates: embedded, batsim (the program), docker (its image), or socket (the "
-            "embedded simulator as another process).",
+            "embedded simulator as another process in the place of Batsim 4; socket5: of 5).",
             "NAME",
             group=BACK_END,
         ),

@@ -19,7 +19,7 @@ from batsched_py.model.user_model import UserModel
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
-from batsched_py.run.backends.dispatch import SOCKET, check_backend, run_outside
+from batsched_py.run.backends.dispatch import SOCKETS, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.make_process import make_process
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
@@ -125,13 +125,14 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     ``shake`` for the order of simultaneous events (None: log order). ``each_event`` runs the policy
     after every single event rather than once per instant. ``backend`` is ``embedded``, ``batsim``
     (the program, ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the
-    embedded simulator in another process. Such a run is limited by ``timeouts``, and its inputs,
-    outputs, logs and commands are in ``folder`` (None: a temporary one, kept if the run fails).
-    Jobs submitted in the first ``warm_up`` and the last ``cool_down`` seconds (or texts such as ``4
-    weeks``) load the machine and are not measured. ``budgets`` such as ``jobs=5e7,messages=inf``
-    say what is taken for endless work. ``record`` is a file for all messages of the
-    simulation, which ``explain`` reads. A simulation of more than a few seconds shows its
-    ``progress`` on a terminal and in a notebook (True: from its beginning; False: never).
+    embedded simulator in another process, in the place of Batsim 4 (``socket5``: of 5). Such a run
+    is limited by ``timeouts``, and its inputs, outputs, logs and commands are in ``folder`` (None:
+    a temporary one, kept if the run fails). Jobs submitted in the first ``warm_up`` and the last
+    ``cool_down`` seconds (or texts such as ``4 weeks``) load the machine and are not measured.
+    ``budgets`` such as ``jobs=5e7,messages=inf`` say what is taken for endless work. ``record`` is
+    a file for all messages of the simulation, which ``explain`` reads. A simulation of more than a
+    few seconds shows its ``progress`` on a terminal and in a notebook (True: from its beginning;
+    False: never).
 
     Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
     that are not what they should be, :class:`SimulationError` for a deadlock, :class:`BudgetError`
@@ -332,7 +333,7 @@ def _statistics(process: DecisionProcess) -> dict[str, Any] | None:
 
 def _must_read(run: Run) -> bool:
     """Tell whether we have to understand the platform; Batsim itself knows more of them."""
-    return run.backend in (EMBEDDED, SOCKET) or run.rules.walltime == "exact"
+    return run.backend in (EMBEDDED, *SOCKETS) or run.rules.walltime == "exact"
 
 
 def at_sites(run: Run) -> tuple[Run, Platform | None, list[str]]:

@@ -11,9 +11,11 @@ from typing import Any
 
 from batsched_py.errors import InputError, UsageError, parameter
 from batsched_py.metrics import COUNTS
+from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import (
+    SCHEDULE,
     SUFFIX,
     beside,
     machine_size,
@@ -66,11 +68,13 @@ class RunFiles:
 
     def jobs_lines(self, measured: Mask) -> Iterator[str]:
         """Yield the lines of ``_jobs.csv`` as they are."""
-        yield from io.StringIO(read_text(self.path))
+        yield from io.StringIO(jobs_as_batsim4(read_text(self.path)))
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``; raises :class:`UsageError` if there is none."""
         path = beside(self.path, "schedule.csv")
+        if path is None and beside(self.path, SCHEDULE) is not None:
+            return schedule_beside(self.path, self.table)
         if path is None:
             raise UsageError(f"there is no _schedule.csv beside {self.path}")
         return read_text(path)

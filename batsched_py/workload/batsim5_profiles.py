@@ -72,6 +72,9 @@ _TYPES = {
     ),
 }
 """By their names in Batsim 4.2; who has no ``fixed`` field has what Batsim 5 takes by default."""
+_LEAST_FLOP = 1e-6
+"""What a processor computes at least: on a computation of nothing Batsim 5.0.0-rc2 crashes (on
+SimGrid 3.32), and so little takes no time."""
 _DEFAULTS = {"generation_strategy": "DefinedAmountsUsedForEachValue", "trace_type": "SMPI"}
 _NAMES = {kind.name for kind in _TYPES.values()}
 
@@ -81,6 +84,12 @@ def is_batsim5_type(name: Any) -> bool:
     return isinstance(name, str) and name in _NAMES
 
 
+def batsim5_type(name: Any) -> str | None:
+    """Return Batsim 5's name of a type of Batsim 4.2, None if it has none."""
+    kind = _TYPES.get(name) if isinstance(name, str) else None
+    return None if kind is None else kind.name
+
+
 def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
     """Return a profile as a workload file of Batsim 5 has it.
 
@@ -88,6 +97,7 @@ def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
     """
     content = dict(profile)
     kind = _known(content.pop("type", None))
+    _give_work(content, kind)
     written: dict[str, Any] = {"type": kind.name, **kind.fixed}
     for field in kind.fields:
         if field in content:
@@ -96,7 +106,7 @@ def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
         written["seq"] = [full_id(part, workload) for part in written["seq"]]
     if "ret" in content:
         written["ret"] = content.pop("ret")
-    return written | _with_extra(content, lambda free: free)
+    return written | with_extra(content)
 
 
 def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
@@ -112,7 +122,7 @@ def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any
         if (there := kind.file_fields.get(field, field)) in content:
             read[field] = content.pop(there)
     if isinstance(read.get("seq"), list):
-        read["seq"] = [_short_id(part, workload) for part in read["seq"]]
+        read["seq"] = [short_id(part, workload) for part in read["seq"]]
     _complete(read)
     return read | content | free_fields(free, taken=read)
 
@@ -130,6 +140,7 @@ def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str
             f"profile {name!r} ends with the return code {profile['ret']}: Batsim 5's messages "
             "cannot say so; only a profile of a workload file may"
         )
+    _give_work(content, kind)
     table: dict[str, Any] = {}
     for field, there in kind.fields.items():
         if field in content:
@@ -137,7 +148,7 @@ def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str
     if "profile_ids" in table:
         table["profile_ids"] = [full_id(part, workload) for part in table["profile_ids"]]
     said = {"id": full_id(name, workload), "profile_type": kind.name}
-    return {**said, "profile": table | kind.fixed} | _with_extra(content, extra_data)
+    return {**said, "profile": table | kind.fixed} | with_extra(content, extra_data)
 
 
 def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
@@ -159,7 +170,7 @@ def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
         if there in content:
             read[field] = content.pop(there)
     if isinstance(read.get("seq"), list):
-        read["seq"] = [_short_id(part, workload) for part in read["seq"]]
+        read["seq"] = [short_id(part, workload) for part in read["seq"]]
     if content:
         raise WorkloadError(
             f"profile {shown(said.get('id'))} has the members {sorted(content)}: expected of a "
@@ -174,7 +185,8 @@ def full_id(name: Any, workload: str) -> Any:
     return name if not isinstance(name, str) or "!" in name else f"{workload}!{name}"
 
 
-def _short_id(name: Any, workload: str) -> Any:
+def short_id(name: Any, workload: str) -> Any:
+    """Return the id of a profile or job without its workload, if it is of this one."""
     return name.removeprefix(f"{workload}!") if isinstance(name, str) else name
 
 
@@ -205,7 +217,13 @@ def extra_data(free: Mapping[str, Any]) -> str | None:
     return msgspec.json.encode(free).decode()
 
 
-def _with_extra(free: dict[str, Any], write: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+def with_extra(
+    free: dict[str, Any], write: Callable[[dict[str, Any]], Any] = lambda free: free
+) -> dict[str, Any]:
+    """Return the member ``extra_data`` for free fields, none if there are none.
+
+    ``write`` gives its value: in files, an object may stand for its text.
+    """
     if free.keys() == {EXTRA}:
         return free
     return {EXTRA: write(free)} if free else {}
@@ -237,6 +255,12 @@ def _of(name: Any, content: dict[str, Any]) -> tuple[str, _Type]:
     )
 
 
+def _give_work(content: dict[str, Any], kind: _Type) -> None:
+    """Let a computation of nothing be one of next to nothing."""
+    if kind.fields is _AMOUNTS and not content.get("cpu") and not content.get("com"):
+        content["cpu"] = _LEAST_FLOP
+
+
 def _telling(name: str) -> set[str]:
     """Return the fields by which types of Batsim 4.2 with one name in Batsim 5 differ."""
     return {field for kind in _TYPES.values() if kind.name == name for field in kind.fixed}
@@ -246,6 +270,8 @@ def _complete(read: dict[str, Any]) -> None:
     """Add the amounts of computations that Batsim 5 lets one leave out, and Batsim 4.2 does not."""
     if read["type"] in ("parallel_homogeneous", "parallel_homogeneous_total"):
         read |= {field: read.get(field, 0) for field in ("cpu", "com")}
+        if read["cpu"] == _LEAST_FLOP:
+            read["cpu"] = 0
     if read["type"] == "parallel" and isinstance(vector := read.get("cpu", []), list):
         read.setdefault("cpu", vector)
         read.setdefault("com", [0] * len(vector) ** 2)

@@ -1,7 +1,7 @@
-"""Batsim's workload files: reading what Batsim 4.2 reads, and writing.
+"""Batsim's workload files: reading what Batsim 4.2 and 5 read, and writing for either.
 
 Format: https://batsim.readthedocs.io/en/latest/input-workload.html ; what is refused was
-observed on Batsim 4.2.0.
+observed on Batsim 4.2.0 and 5.0.0-rc2.
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.file_readers import parse_json, read_bytes, unpacked
 from batsched_py.support.json_values import is_integer, is_number, shown, whole
 from batsched_py.support.processor_sets import MOST_PROCESSORS
+from batsched_py.workload.batsim5_workload import (
+    from_batsim5,
+    is_of_batsim5,
+    job_to_batsim5,
+    profiles_to_batsim5,
+)
 from batsched_py.workload.clock import LATEST, parse_time_zone
 from batsched_py.workload.profile_types import PROFILE_TYPES, profile_type
 from batsched_py.workload.workload import Workload, WorkloadJob
@@ -29,8 +35,13 @@ _TYPED = frozenset((*_REQUIRED, "walltime", "finish_time", "estimate"))
 """Fields of a job that have a place in :class:`WorkloadJob`; ``user`` only if it is a name."""
 
 
-def read_workload(path: str | Path, *, negative_subtimes: bool = False) -> Workload:
+def read_workload(
+    path: str | Path, *, negative_subtimes: bool = False, batsim5: bool = False
+) -> Workload:
     """Read a workload file, plain or gzipped, refusing what Batsim refuses.
+
+    A file is Batsim 5's if a type of its profiles is, or ``batsim5`` says so; free fields are
+    those of ``extra_data`` then. The workload is as if it came from a file of Batsim 4.2.
 
     Jobs are put in order of submission (ties in the order of the file). Fields that Batsim does
     not know go to :attr:`WorkloadJob.extra`, but for ``user``, ``finish_time`` (recorded end)
@@ -43,6 +54,9 @@ def read_workload(path: str | Path, *, negative_subtimes: bool = False) -> Workl
     """
     path = Path(path)
     content = _decode(path)
+    notes: list[str] = []
+    if batsim5 or is_of_batsim5(content):
+        content, notes = from_batsim5(str(path), content, _PREFIX)
     nb_res: Any = content.get("nb_res")
     if not is_integer(nb_res) or nb_res < 1:
         raise WorkloadError(f"{path}: nb_res is {shown(nb_res)}, expected an integer above 0")
@@ -55,7 +69,6 @@ def read_workload(path: str | Path, *, negative_subtimes: bool = False) -> Workl
         raise WorkloadError(f"{path}: profiles is {shown(profiles)}, expected an object")
     for name, profile in profiles.items():
         _check_profile(f"{path}: profile {name!r}", profile, profiles)
-    notes: list[str] = []
     jobs = _jobs(path, content.get("jobs"), profiles)
     early = [job for job in jobs if job.submit_time < 0]
     if early and not negative_subtimes:
@@ -79,8 +92,8 @@ def read_workload(path: str | Path, *, negative_subtimes: bool = False) -> Workl
     )
 
 
-def write_workload(workload: Workload, path: str | Path) -> None:
-    """Write a workload file, one job a line, whole or not at all.
+def write_workload(workload: Workload, path: str | Path, *, batsim5: bool = False) -> None:
+    """Write a workload file for Batsim 4.2 or 5, one job a line, whole or not at all.
 
     What :func:`read_workload` does not get back (profiles that no job uses, the notes, the
     name) is not part of it. Raises :class:`WorkloadError` for values that a file cannot hold,
@@ -96,8 +109,13 @@ def write_workload(workload: Workload, path: str | Path) -> None:
         "nb_res": workload.nb_res,
     }
     lines = [f"{_encode(key)}: {_encode(value)}" for key, value in head.items()]
-    jobs = (_encode(_job_to_json(f"{where}: job {job.id!r}", job)) for job in workload.jobs)
-    profiles = (f"{_encode(name)}: {_encode(of)}" for name, of in workload.profiles.items())
+    jobs = (
+        _encode(_job_to_json(f"{where}: job {job.id!r}", job, batsim5)) for job in workload.jobs
+    )
+    contents = workload.profiles
+    if batsim5:
+        contents = profiles_to_batsim5(where, contents, _PREFIX)
+    profiles = (f"{_encode(name)}: {_encode(of)}" for name, of in contents.items())
     lines.append('"jobs": [\n' + ",\n".join(jobs) + "\n]")
     lines.append('"profiles": {\n' + ",\n".join(profiles) + "\n}")
     write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
@@ -107,7 +125,7 @@ def _encode(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _job_to_json(where: str, job: WorkloadJob) -> dict[str, Any]:
+def _job_to_json(where: str, job: WorkloadJob, batsim5: bool) -> dict[str, Any]:
     if "!" in job.id or not job.id:
         raise WorkloadError(f"{where}: expected an id without '!', at least one character")
     fields: dict[str, Any] = {
@@ -117,16 +135,20 @@ def _job_to_json(where: str, job: WorkloadJob) -> dict[str, Any]:
         "res": job.size,
         "profile": job.profile,
         "walltime": job.walltime,
-        "user": job.user,
-        "finish_time": job.finish_time,
-        "estimate": job.estimate,
     }
+    ours = {"user": job.user, "finish_time": job.finish_time, "estimate": job.estimate}
+    known, free = _written(where, fields), _written(where, ours) | job.extra
+    return job_to_batsim5(where, known, free, _PREFIX) if batsim5 else known | free
+
+
+def _written(where: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return those fields that have a value, numbers as short as they may be."""
     for name, value in fields.items():
         if isinstance(value, float):
             if not isfinite(value):
                 raise WorkloadError(f"{where}: {name} is {value}, expected a finite number")
             fields[name] = whole(value)
-    return {name: value for name, value in fields.items() if value is not None} | job.extra
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _decode(path: Path) -> dict[str, Any]:

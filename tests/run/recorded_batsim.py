@@ -21,6 +21,9 @@ import zmq
 
 
 def main() -> None:
+    if "--version" in sys.argv:
+        print("v4.2.0")
+        return
     folder, *arguments = sys.argv[1 : sys.argv.index("-p")]
     batsims = dict(zip(sys.argv, sys.argv[1:], strict=False))
     wishes = dict(wish.split("=") for wish in arguments)

@@ -46,8 +46,13 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
         "PidsLimit": True,
     }
     engine.images = MagicMock(spec=ImageCollection)
-    engine.images.get.return_value = SimpleNamespace(id="sha256:1", attrs={"RepoDigests": []})
-    engine.images.pull.return_value = SimpleNamespace(id="sha256:2", attrs={"RepoDigests": None})
+    made = {"Config": {"Entrypoint": ["batsim"]}}
+    engine.images.get.return_value = SimpleNamespace(
+        id="sha256:1", attrs={"RepoDigests": [], **made}
+    )
+    engine.images.pull.return_value = SimpleNamespace(
+        id="sha256:2", attrs={"RepoDigests": None, **made}
+    )
     engine.containers = MagicMock(spec=ContainerCollection)
     container = engine.containers.create.return_value = MagicMock(spec=Container, id="c0ffee")
     container.client = engine

@@ -36,6 +36,9 @@ QUICK = Timeouts(ready=LIMIT, run=LIMIT, success=LIMIT, failure=0.5)
 FCFS = "40_random300_batsched_fcfs"
 
 
+VERSION = """[ "$1" != --version ] || { echo v4.2.0; exit 0; }\n"""
+"""The begin of a shell script in Batsim's place."""
+FAILING = shlex.join(["sh", "-c", f"{VERSION} exit 1", "batsim"])
 IDLE = """
 from batsched_py import Start
 class Idle:
@@ -422,7 +425,7 @@ def test_without_a_folder_only_a_failure_leaves_one(
     simulate(small(tmp_path), backend="socket")
     assert not list(place.iterdir())
     with pytest.raises(SimulationError, match=str(place)):
-        simulate(small(tmp_path), backend="batsim", batsim="false", timeouts=QUICK)
+        simulate(small(tmp_path), backend="batsim", batsim=FAILING, timeouts=QUICK)
     (left,) = place.iterdir()
     assert (left / "scheduler.log").exists()
 
@@ -467,7 +470,7 @@ def test_a_request_to_end_leaves_nothing_behind(tmp_path: Path, number: int) -> 
     """Even a Batsim that does not want to end, and what it started."""
     stubborn = tmp_path / "stubborn"
     stubborn.write_text(
-        f"#!/bin/sh\ntrap 'touch {tmp_path}/asked' TERM INT\n"
+        f"#!/bin/sh\n{VERSION}trap 'touch {tmp_path}/asked' TERM INT\n"
         f"(trap '' TERM INT; sleep 611; echo {tmp_path}) &\n"
         f"touch {tmp_path}/began\nwhile :; do sleep 612 & wait; done\n"
     )
@@ -493,5 +496,5 @@ def test_a_platform_that_only_batsim_understands_is_left_to_batsim(tmp_path: Pat
         simulate(small(tmp_path), **settings)
     with pytest.raises(SimulationError, match="Batsim exited with 1"):
         simulate(
-            small(tmp_path), backend="batsim", batsim="false", folder=tmp_path / "run", **settings
+            small(tmp_path), backend="batsim", batsim=FAILING, folder=tmp_path / "run", **settings
         )

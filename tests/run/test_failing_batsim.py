@@ -162,7 +162,18 @@ def test_batsim_is_quiet_unless_a_log_is_asked_for(
     assert ("-q" in command[len(program.split()) :]) is given
 
 
-@pytest.mark.parametrize("option", ["-s tcp://127.0.0.1:1", "-Eeout", "--platform=p.xml", "-w w"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        "-s tcp://127.0.0.1:1",
+        "-Eeout",
+        "--platform=p.xml",
+        "-w w",
+        "-S e f",
+        "-l e.so",
+        "--edc-socket-str e",
+    ],
+)
 def test_options_that_are_always_given_are_refused(option: str) -> None:
     with pytest.raises(UsageError, match=f"{option.split()[0]} is given"):
         ProgramLauncher(f"batsim -m master {option}")

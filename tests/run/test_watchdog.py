@@ -110,7 +110,10 @@ def test_without_process_groups_it_guards_nothing(
 def test_a_killed_simulation_leaves_neither_side_nor_its_folders(tmp_path: Path) -> None:
     (tmp_path / "small.swf").write_text(small_log())
     batsim = tmp_path / "batsim"
-    batsim.write_text(f"#!/bin/sh\necho $$ $* > {tmp_path}/said\nexec sleep 611\n")
+    batsim.write_text(
+        f"#!/bin/sh\n[ $1 != --version ] || exec echo v4.2.0\n"
+        f"echo $$ $* > {tmp_path}/said\nexec sleep 611\n"
+    )
     batsim.chmod(0o755)
     call = f"simulate('small.swf', backend='batsim', batsim='{batsim}')"
     line = [sys.executable, "-c", f"from batsched_py.run.simulate import simulate; {call}"]

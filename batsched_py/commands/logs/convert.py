@@ -1,4 +1,4 @@
-"""``batsched-py convert``: a log becomes a Batsim workload file."""
+"""``batsched-py convert``: a log or workload becomes a workload file of Batsim 4.2 or 5."""
 
 from __future__ import annotations
 
@@ -19,16 +19,26 @@ def convert(
     *,
     rules: Rules,
     source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="SWF log: a file, or the name of a log.")
+        str,
+        typer.Argument(
+            metavar="INPUT",
+            help="SWF log or Batsim workload of either version: a file, or the name of a log.",
+        ),
     ],
     output: Annotated[
         Path, typer.Argument(metavar="OUTPUT.json", help="Batsim workload to write.")
     ],
+    batsim5: Annotated[
+        bool, typer.Option("--batsim5", help="Write for Batsim 5, not 4.2.")
+    ] = False,
     sites: o.Sites = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Write a log as a Batsim workload, by the same rules as a simulation uses."""
+    """Write a log as a Batsim workload, by the same rules as a simulation uses.
+
+    A workload of one version of Batsim becomes one of the other.
+    """
     from batsched_py.run.described_sites import described_sites
     from batsched_py.workload.batsim_workload import write_workload
     from batsched_py.workload.load import load_workload
@@ -41,7 +51,7 @@ def convert(
         skip_bad_lines=skip_bad_lines,
         sites=described_sites(sites),
     )
-    write_workload(workload, output)
+    write_workload(workload, output, batsim5=batsim5)
     for note in workload.notes:
         say(f"note: {note}")
     say(f"rules: {describe(rules)}")

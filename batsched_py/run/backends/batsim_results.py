@@ -12,9 +12,10 @@ import msgspec
 from batsched_py.errors import InputError, SimulationError, UsageError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
+from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
 from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
-from batsched_py.results.run_files import summary
+from batsched_py.results.run_files import SCHEDULE, summary
 from batsched_py.support.csv_fields import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.workload.sites import Sites
@@ -23,20 +24,26 @@ from batsched_py.workload.sites import Sites
 class BatsimOutput:
     """The files of one run: ``out_jobs.csv``, ``out_schedule.csv`` and our ``out_users.csv``.
 
-    Batsim's fields stay as it wrote them, to the digit. ``sites`` are those of the machine, none
-    if it is one. Raises :class:`SimulationError` for files that are missing or not Batsim 4.2's.
+    Batsim's fields stay as it wrote them, to the digit. What is ``batsim5``'s gets the form of
+    Batsim 4.2: it has ``out_schedule.json``, and perhaps ``out_real_exec_info.json``. ``sites`` are
+    those of the machine, none if it is one. Raises :class:`SimulationError` for files that are
+    missing or not Batsim's.
     """
 
     nb_messages: int | None = None
 
-    def __init__(self, folder: Path, sites: Sites = ()) -> None:
-        path, schedule_path = folder / "out_jobs.csv", folder / "out_schedule.csv"
+    def __init__(self, folder: Path, sites: Sites = (), *, batsim5: bool = False) -> None:
+        path = folder / "out_jobs.csv"
+        schedule_path = folder / f"out_{SCHEDULE if batsim5 else 'schedule.csv'}"
         try:
-            self._lines = list(_each_job_once(read_text(path).removesuffix("\n").split("\n")))
-            self._schedule = read_text(schedule_path)
+            jobs = jobs_as_batsim4(read_text(path)).removesuffix("\n")
+            self._lines = list(_each_job_once(jobs.split("\n")))
+            self._schedule = "" if batsim5 else read_text(schedule_path)
             _, self._users = read_columns(io.StringIO(read_text(folder / "out_users.csv")), {})
             _check_header(path, self._lines)
             table = read_jobs(path, sites=sites)
+            if batsim5:
+                self._schedule = schedule_beside(path, table)
         except (InputError, UsageError) as error:
             raise SimulationError(str(error)) from None
         _check_complete(path, job_keys(table.texts), self._submitted())
@@ -45,9 +52,10 @@ class BatsimOutput:
             self.batsim_version = row["batsim_version"]
             self.nb_processors = int(row["nb_computing_machines"])
         except (ValueError, KeyError, InputError):
-            raise SimulationError(
-                f"{schedule_path}: expected a header and one row, as Batsim 4.2 writes them"
-            ) from None
+            wanted = "a header and one row, as Batsim 4.2 writes them"
+            if batsim5:
+                wanted = "nb_computing_machines, as Batsim 5 writes it"
+            raise SimulationError(f"{schedule_path}: expected {wanted}") from None
         self.table: JobTable = msgspec.structs.replace(table, nb_processors=self.nb_processors)
         """All jobs as numpy columns, in order of completion."""
 
@@ -67,7 +75,7 @@ class BatsimOutput:
             yield f"{line},{csv_line(ours)}"
 
     def schedule_csv(self) -> str:
-        """Return the text of ``_schedule.csv``, as Batsim wrote it."""
+        """Return the text of ``_schedule.csv``, as Batsim 4.2 wrote it or would have."""
         return self._schedule
 
 

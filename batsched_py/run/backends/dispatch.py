@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from batsched_py.errors import UsageError, parameter
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import (
@@ -40,8 +42,9 @@ from batsched_py.workload.batsim_workload import write_workload
 if TYPE_CHECKING:
     from batsched_py.workload import Workload
 
-SOCKET = "socket"
-BACKENDS = (EMBEDDED, SOCKET, "batsim", "docker")
+SOCKETS = ("socket", "socket5")
+"""The embedded simulator behind a socket, in the place of Batsim 4 and of Batsim 5."""
+BACKENDS = (EMBEDDED, *SOCKETS, "batsim", "docker")
 
 
 def check_backend(run: Run) -> None:
@@ -89,14 +92,18 @@ def run_outside(
         stack.enter_context(locked(place))
         folder = RunFolder(place, sockets, run.dynamic, registers, quiet=not run.batsim_log)
         prepare_folder(folder.root)
-        write_workload(workload, folder.inputs / "workload.json")
+        batsim5 = batsim.is_batsim5(folder, watchdog, run.timeouts.ready)
+        folder = msgspec.structs.replace(folder, batsim5=batsim5)
+        # Where users submit the jobs, it is our process that reads it.
+        theirs = batsim5 and not run.dynamic
+        write_workload(workload, folder.inputs / "workload.json", batsim5=theirs)
         write_whole(
             folder.inputs / "platform.xml",
             _platform_xml(run, nb_hosts),
         )
         scheduler = _scheduler(run, folder, record)
         run_side_by_side(scheduler, batsim, folder, run.timeouts, watchdog, progress)
-        output = BatsimOutput(folder.outputs, described_sites(run.sites))
+        output = BatsimOutput(folder.outputs, described_sites(run.sites), batsim5=batsim5)
         commands = read_text(folder.root / "commands.sh")
         if root is None:
             shutil.rmtree(place, ignore_errors=True)
@@ -120,8 +127,8 @@ def launcher(
         from batsched_py.run.backends.docker import DockerLauncher
 
         return DockerLauncher()
-    if backend == SOCKET:
-        return EmbeddedLauncher(shake, budgets)
+    if backend in SOCKETS:
+        return EmbeddedLauncher(shake, budgets, batsim5=backend == SOCKETS[1])
     if backend == "batsim":
         return ProgramLauncher(batsim)
     raise UsageError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import SimulationError, UsageError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
+from batsched_py.run.backends.batsim_version import ASK, is_batsim5
 from batsched_py.run.backends.child_processes import Process
 from batsched_py.run.backends.confinement import (
     CONFINED,
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 IMAGE_VARIABLE = "BATSIM_IMAGE"
 """Variable of the environment that names the image."""
 DEFAULT_IMAGE = "oarteam/batsim:4.0.0"
-"""The newest tag found in public use; ``latest`` is whatever the branch of 4.x was when built."""
+"""The newest tag found in public use; ``latest`` is whatever the branch of 4.x was when built, and
+Batsim 5 is on another."""
 _LOOK = 0.2
 """Seconds between two looks at a container."""
 _LOST = 20.0
@@ -42,7 +44,8 @@ _INPUT, _OUTPUT = "/data/input", "/data/output"
 
 
 class DockerLauncher:
-    """Batsim by its image, whose entry point is ``batsim``.
+    """Batsim by its image, whose entry point, if it has one, is ``batsim``: that of Batsim 5, which
+    is marked as work in progress, has none.
 
     Inputs are mounted read-only, outputs belong to who calls and are all that is written, there are
     no privileges, limits of memory and processes where the engine can set them, and no network
@@ -56,6 +59,8 @@ class DockerLauncher:
     def __init__(self) -> None:
         self.image = os.environ.get(IMAGE_VARIABLE) or DEFAULT_IMAGE
         self._exact_image = self.image
+        self._program: list[str] = []
+        """What the arguments in the container begin with."""
         self._limits = Limits.of_environment()
         self._unix_sockets = sys.platform == "linux"
         self._engine_info: dict[str, Any] = {}
@@ -85,13 +90,14 @@ class DockerLauncher:
                     ) from None
                 raise SimulationError(
                     f"the image {self.image} cannot be had ({reason}): see that its "
-                    "registry is reached, or name another image of Batsim 4 in the variable "
+                    "registry is reached, or name another image of Batsim in the variable "
                     f"{IMAGE_VARIABLE}"
                 ) from None
         identity = {"batsim": str(image.id), "image": self.image}
         if (digest := _digest(image, self.image)) is not None:
             identity["image_digest"] = digest
         self._exact_image = digest or str(image.id)
+        self._program = [] if (image.attrs.get("Config") or {}).get("Entrypoint") else ["batsim"]
         return identity
 
     def _engine(self) -> closing[DockerClient]:
@@ -112,6 +118,11 @@ class DockerLauncher:
             ) from None
         return closing(client)
 
+    def is_batsim5(self, folder: RunFolder, watchdog: Watchdog, limit: float) -> bool:
+        """Run it once, only for that."""
+        asked = self._run(folder, [ASK], folder.version_log, watchdog)
+        return is_batsim5(asked, folder.version_log, limit)
+
     def listen_on(self, folder: RunFolder) -> str:
         """Return a Unix socket of this run; where containers cannot reach one, a free port."""
         return f"ipc://{folder.sockets / 'batsim'}" if self._unix_sockets else "tcp://127.0.0.1:*"
@@ -121,10 +132,16 @@ class DockerLauncher:
         # --init passes signals on to Batsim, which as the first process of a container hears none
         command = ["docker", "run", "--rm", "--init", "--workdir", "/data"]
         command += docker_run_arguments(self._options(folder))
-        return [*command, self._exact_image, *self._arguments(folder, endpoint)]
+        return [*command, self._exact_image, *self._program, *self._arguments(folder, endpoint)]
 
     def start(self, folder: RunFolder, endpoint: str, watchdog: Watchdog) -> Process:
         """Run it."""
+        return self._run(folder, self._arguments(folder, endpoint), folder.batsim_log, watchdog)
+
+    def _run(
+        self, folder: RunFolder, arguments: list[str], log: Path, watchdog: Watchdog
+    ) -> Process:
+        """Run it with arguments of Batsim; one container of a run after the other."""
         from docker.errors import DockerException
 
         name = folder.sockets.name
@@ -134,7 +151,7 @@ class DockerLauncher:
             try:
                 container = client.containers.create(
                     self._exact_image,
-                    command=self._arguments(folder, endpoint),
+                    command=[*self._program, *arguments],
                     **self._options(folder),
                 )
                 container.start()
@@ -148,7 +165,7 @@ class DockerLauncher:
                 raise
             stack.pop_all()  # the container is asked by it, until it is stopped
         memory = self._limits.memory_in(self._engine_info)
-        return ContainerProcess(container, folder.batsim_log, memory)
+        return ContainerProcess(container, log, memory)
 
     def _arguments(self, folder: RunFolder, endpoint: str) -> list[str]:
         return batsim_arguments(
@@ -158,6 +175,7 @@ class DockerLauncher:
             prefix=f"{_OUTPUT}/out",
             registers=folder.registers,
             quiet=folder.quiet,
+            batsim5=folder.batsim5,
         )
 
     def _options(self, folder: RunFolder) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
+from batsched_py.run.backends.batsim_version import ASK, is_batsim5
 from batsched_py.run.backends.child_processes import LocalProcess, Process
 from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.simulator.options import Options
@@ -20,8 +21,8 @@ from batsched_py.support.setting_fields import arguments, setting_fields
 
 _VERBOSITY = re.compile(r"-E*[qv]|--q|--verb")
 """Begin of Batsim's options for how much it logs, of which it takes one only."""
-_OURS = re.compile(r"-E*[sepw]|--(socket|export|platform|workload)")
-"""Begin of those of its options that are always given here."""
+_OURS = re.compile(r"-E*[sSlLepw]|--(socket|edc|export|platform|workload)")
+"""Begin of those of its options, in version 4 or 5, that are always given here."""
 
 
 class RunFolder(msgspec.Struct, frozen=True):
@@ -36,6 +37,8 @@ class RunFolder(msgspec.Struct, frozen=True):
     """Whether jobs may be registered during the simulation."""
     quiet: bool = True
     """Whether Batsim is to log its start and errors only."""
+    batsim5: bool = False
+    """Whether it is Batsim 5; else 4."""
 
     @property
     def inputs(self) -> Path:
@@ -53,6 +56,11 @@ class RunFolder(msgspec.Struct, frozen=True):
         return self.root / "scheduler.log"
 
     @property
+    def version_log(self) -> Path:
+        """What Batsim says when it is asked for its version; kept if that is not clear."""
+        return self.root / "version.log"
+
+    @property
     def batsim_log(self) -> Path:
         """What Batsim said."""
         return self.root / "batsim.log"
@@ -66,6 +74,14 @@ class Launcher(Protocol):
 
         ``batsim`` is the path of a program. Raises :class:`~batsched_py.errors.BatschedError` if it
         cannot be run like this.
+        """
+        ...
+
+    def is_batsim5(self, folder: RunFolder, watchdog: Watchdog, limit: float) -> bool:
+        """Ask it for its version, and tell whether that is 5; else it is 4.
+
+        Raises :class:`SimulationError` for any other, and if it does not tell within ``limit``
+        seconds.
         """
         ...
 
@@ -105,10 +121,15 @@ class ProgramLauncher:
         path = shutil.which(name)
         if path is None:
             raise UsageError(
-                f"there is no program {name!r}: install Batsim 4 (docs/batsim.md), say where it "
+                f"there is no program {name!r}: install Batsim (docs/batsim.md), say where it "
                 f"is with {parameter('batsim')}, or use {parameter('backend')} docker"
             )
         return {"batsim": path}
+
+    def is_batsim5(self, folder: RunFolder, watchdog: Watchdog, limit: float) -> bool:
+        """Run it once, only for that."""
+        asked = LocalProcess([*self._program, ASK], folder.version_log, watchdog)
+        return is_batsim5(asked, folder.version_log, limit)
 
     def listen_on(self, folder: RunFolder) -> str:
         """Return a Unix socket of this run."""
@@ -125,6 +146,7 @@ class ProgramLauncher:
                 prefix=str(folder.outputs / "out"),
                 registers=folder.registers,
                 quiet=folder.quiet and not any(map(_VERBOSITY.match, self._program)),
+                batsim5=folder.batsim5,
             ),
             *self._further,
         ]
@@ -135,10 +157,22 @@ class ProgramLauncher:
 
 
 class EmbeddedLauncher(ProgramLauncher):
-    """The embedded simulator behind a socket, in Batsim's place."""
+    """The embedded simulator behind a socket, in the place of Batsim 4 or 5."""
 
-    def __init__(self, shake: int | None = None, budgets: str = "") -> None:
+    def __init__(
+        self, shake: int | None = None, budgets: str = "", *, batsim5: bool = False
+    ) -> None:
         super().__init__()
+        self._batsim5 = batsim5
         self._program = [*PROGRAM, "simulator"]
-        options = {"exact_times": True, "shake": shake, "budgets": budgets or None}
+        options = {
+            "exact_times": True,
+            "shake": shake,
+            "budgets": budgets or None,
+            "protocol": 5 if batsim5 else None,
+        }
         self._further = arguments(setting_fields(Options), options)
+
+    def is_batsim5(self, folder: RunFolder, watchdog: Watchdog, limit: float) -> bool:
+        """Tell in whose place it is; nobody has to be asked."""
+        return self._batsim5

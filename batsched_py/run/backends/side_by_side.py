@@ -43,6 +43,7 @@ _WRITTEN = (
     "output/out_*",
     "scheduler.log",
     "batsim.log",
+    "version.log",
     "commands.sh",
 )
 

@@ -82,7 +82,8 @@ class Watchdog:
 
 def _guard() -> None:
     """Wait until the run is gone, then end what it has left, and itself."""
-    registered = [os.fsdecode(name) for name in sys.stdin.buffer.read().split(b"\0")[:-1]]
+    names = sys.stdin.buffer.read().split(b"\0")[:-1]
+    registered = list(dict.fromkeys(map(os.fsdecode, names)))
     folders = [name for name in registered if os.path.isabs(name)]
     os.killpg(0, signal.SIGTERM)
     begin = time.monotonic()

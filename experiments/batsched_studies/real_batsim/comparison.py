@@ -8,10 +8,11 @@ from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from batsched_py.protocol import message_json
 from batsched_py.report.comparing.job_differences import ROUNDING, Kind, differences
 from batsched_py.run.result import Result
 from batsched_py.support.file_readers import csv_rows, parse_json, read_text
-from batsched_py.transport.recording import read_exchange
+from batsched_py.transport.exchange_replay import read_turns
 from batsched_studies.real_batsim.two_simulators import Left
 
 _FILES = ("schedule", "consumed_energy", "pstate_changes", "machine_states")
@@ -102,13 +103,10 @@ def _events(exchange: Path) -> dict[str, list[tuple[float, Any]]]:
     Not the first, which says how the simulator was started, and not the recorded end of a job,
     which is told to users only.
     """
-    records = read_exchange(exchange)
-    messages = [
-        parse_json(it.raw, dict[str, Any], exchange) for it in records if it.sender == "batsim"
-    ]
     events = defaultdict(list)
-    for message in messages[1:]:
-        for event in message["events"]:
+    for turn in read_turns(exchange)[1:]:
+        raw = message_json.encode_events(turn.message, exact=True)
+        for event in parse_json(raw, dict[str, Any], exchange)["events"]:
             content = event["data"]
             content.get("job", {}).pop("finish_time", None)
             of = content.get("job_id", content.get("type", ""))

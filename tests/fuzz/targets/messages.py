@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
+from types import ModuleType
+
 from batsched_py.errors import ProtocolError
+from batsched_py.protocol import batprotocol_json
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from fuzz.contract import Target, refusal, same
@@ -79,18 +84,113 @@ def check_events(data: bytes) -> str:
     return ""
 
 
-def check_decisions(data: bytes) -> str:
-    """A reply that is accepted says the same when it is written and read again."""
+def check_events_of_5(data: bytes) -> str:
+    """The same of a message of Batsim 5; what is not said in its protocol is not written."""
     try:
-        message = codec.decode_decisions(data)
+        message = batprotocol_json.decode_events(data)
     except ProtocolError as error:
         return refusal(error)
-    raw = codec.encode_decisions(message)
-    same(raw, codec.encode_decisions(codec.decode_decisions(raw)), "reply")
+    raw = batprotocol_json.encode_events(message, exact=True)
+    again = batprotocol_json.encode_events(batprotocol_json.decode_events(raw), exact=True)
+    same(raw, again, "message")
     return ""
+
+
+def check_decisions(data: bytes, of: ModuleType = codec) -> str:
+    """A reply that is accepted says the same when it is written and read again."""
+    try:
+        message = of.decode_decisions(data)
+    except ProtocolError as error:
+        return refusal(error)
+    raw = of.encode_decisions(message)
+    same(raw, of.encode_decisions(of.decode_decisions(raw)), "reply")
+    return ""
+
+
+def check_hello(data: bytes) -> str:
+    """A hello, behind its flags, says the same when it is written and read again."""
+    try:
+        hello = batprotocol_json.decode_hello(_FLAGS + data)
+    except ProtocolError as error:
+        return refusal(error)
+    raw = batprotocol_json.encode_hello(hello)
+    same(raw, batprotocol_json.encode_hello(batprotocol_json.decode_hello(raw)), "hello")
+    return ""
+
+
+_WORDS_OF_5 = (
+    *words(
+        """
+        now events timestamp event_type event job_id job resource_request walltime extra_data
+        profile_id profile_type profile id delay submission_time state return_code job_ids
+        progresses wrapper kill_progress_type kill_progress call_me_later_id when_type when time
+        time_unit OneShot Periodic Millisecond mode_type mode nb_periods period offset host_ids
+        pstate host_allocation executor_placement_type executor_placement strategy mapping
+        external_event_type external_event data GenericExternalEvent machine_unavailable
+        KillProgressSequentialProfile current_task_progress DelayProfile ParallelTaskProfile
+        computation_vector SequentialCompositionProfile profile_ids dyn!1 w0!0000 4294967295
+        """
+    ),
+)
+
+
+def _events_of_5() -> list[bytes]:
+    return [
+        batprotocol_json.encode_events(codec.decode_events(raw), exact=True)[:-1]
+        for raw, _ in exchange(users=True)
+    ] + [_RARE_EVENTS_OF_5]
+
+
+def _decisions_of_5() -> list[bytes]:
+    return [
+        batprotocol_json.encode_decisions(codec.decode_decisions(raw))
+        for _, raw in exchange(users=True)
+    ] + [_RARE_DECISIONS_OF_5]
+
+
+def _hellos() -> list[bytes]:
+    hello = m.Hello(timestamp=0.0, name="me", version="1", features={"profile_reuse": True})
+    return [batprotocol_json.encode_hello(hello).removeprefix(_FLAGS)]
+
+
+_FLAGS = batprotocol_json.JSON.to_bytes(4, sys.byteorder)
+
+
+_RARE_EVENTS_OF_5 = b"""{"now":5.5,"events":[
+{"timestamp":5,"event_type":"JobsKilledEvent","event":{"job_ids":["w0!1"],"progresses":[
+ {"job_id":"w0!1","wrapper":{"kill_progress_type":"KillProgressSequentialProfile","kill_progress":
+  {"profile_id":"w0!s","current_repetition":0,"current_task_index":1,"current_task_progress":
+   {"kill_progress_type":"KillProgressAtomicProfile","kill_progress":
+    {"profile_id":"w0!d","progress":0.5}}}}}]}},
+{"timestamp":5,"event_type":"ExternalEventOccurredEvent","event":{"id":"ee0!1",
+ "external_event_type":"GenericExternalEvent",
+ "external_event":{"data":"{\\"type\\":\\"machine_available\\",\\"resources\\":\\"0\\"}"}}},
+{"timestamp":5,"event_type":"HostsTurnedOnOffEvent","event":{"host_ids":"0-1","state":2}},
+{"timestamp":5,"event_type":"ProbeDataEmittedEvent","event":{"probe_id":"p",
+ "resources_type":"HostResources","resources":{"host_ids":"0-1"},"metrics":"Power",
+ "data_type":"VectorialProbeData","data":{"data":[1.5,2.0]}}}]}"""
+_RARE_DECISIONS_OF_5 = b"""{"now":5.5,"events":[
+{"timestamp":5,"event_type":"KillJobsEvent","event":{"job_ids":["w0!1","w0!2"]}},
+{"timestamp":5,"event_type":"CallMeLaterEvent","event":{"call_me_later_id":"p",
+ "when_type":"Periodic","when":{"period":5,"time_unit":"Second","offset":0,
+ "mode_type":"FinitePeriodNumber","mode":{"nb_periods":4}}}},
+{"timestamp":5,"event_type":"ChangeHostsPStateEvent","event":{"host_ids":"0-1","pstate":1}},
+{"timestamp":5,"event_type":"ExecuteJobEvent","event":{"job_id":"dyn!7","allocation":
+ {"host_allocation":"2","executor_placement_type":"CustomExecutorToHostMapping",
+  "executor_placement":{"mapping":[0,0]}}}},
+{"timestamp":5,"event_type":"FinishRegistrationEvent","event":{}}]}"""
 
 
 TARGETS = (
     Target("events", _event_seeds, check_events, JSON, WORDS),
     Target("decisions", _decision_seeds, check_decisions, JSON, WORDS),
+    Target("events_5", _events_of_5, check_events_of_5, JSON, _WORDS_OF_5),
+    Target(
+        "decisions_5",
+        _decisions_of_5,
+        partial(check_decisions, of=batprotocol_json),
+        JSON,
+        _WORDS_OF_5,
+    ),
+    Target("hello_5", _hellos, check_hello, JSON, _WORDS_OF_5),
 )

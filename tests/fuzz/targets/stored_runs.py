@@ -13,6 +13,7 @@ from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import Stored, StoredRun, open_results
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.explain.replayed_exchange import beginning, read_turns
+from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.results.whole_run import TABLES, NamedFile, sealed
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
@@ -40,6 +41,10 @@ def _load(data: bytes, name: str) -> str:
         Path(f"out_{end}").write_bytes(data if end == name else content)
     if name != "run.json":
         Path("out_run.json").unlink()
+    Path("out_schedule.json").unlink(missing_ok=True)
+    if name == "schedule.json":
+        Path("out_schedule.csv").rename("out_schedule.json")
+        Path("out_schedule.json").write_bytes(data)
     try:
         result = Result.load("out")
         nb_jobs = len(result.table.submit)
@@ -51,6 +56,20 @@ def _load(data: bytes, name: str) -> str:
     assert len(metrics), "no metrics"
     same(nb_jobs, len(Result.load("again").table.submit), "jobs")
     return ""
+
+
+_BATSIM5_JOBS = f"""{JOBS_COLUMNS}
+15,w0,w0!d,0.000000,2,20.000000,0,REJECTED,,,,,,,,,
+1,w0,w0!d,0.0,2,20.0,1,COMPLETED_SUCCESSFULLY,1.0,9.0,10.0,1.0,10.0,1.1,0-1,-1.0,
+w0:15,placed,placed!w0:d*1.5+4.0,0.0,2,-1.0,1,COMPLETED_KILLED,2.0,9.0,11.0,2.0,11.0,1.2,2,0.0,
+"""
+_BATSIM5_SUMMARY = b"""{"batsim_version": "v5.0.0-rc2", "consumed_joules": 0.000000,
+"makespan": 11.000000, "mean_slowdown": 1.000000, "nb_computing_machines": 4, "nb_jobs": 3}"""
+
+
+def check_summary(data: bytes) -> str:
+    """A summary of Batsim 5 that is read tells how large the machine is."""
+    return _load(data, "schedule.json")
 
 
 def check_jobs(data: bytes) -> str:
@@ -161,7 +180,7 @@ _COLUMNS = words(
     requested_time success final_state starting_time execution_time finish_time
     waiting_time turnaround_time stretch allocated_resources consumed_energy
     metadata user original_submission_time measured 0-3 0-3000000000 REJECTED
-    COMPLETED_SUCCESSFULLY home nb_computing_machines makespan
+    COMPLETED_SUCCESSFULLY home nb_computing_machines makespan placed -nan batsim_version
     """
 )
 _KEYS = words(
@@ -174,7 +193,14 @@ _KEYS = words(
 )
 
 TARGETS = (
-    Target("jobs_csv", lambda: [_run()["jobs.csv"]], check_jobs, CSV, _COLUMNS),
+    Target(
+        "jobs_csv",
+        lambda: [_run()["jobs.csv"], _BATSIM5_JOBS.encode()],
+        check_jobs,
+        CSV,
+        _COLUMNS,
+    ),
+    Target("schedule_json", lambda: [_BATSIM5_SUMMARY], check_summary, JSON, _COLUMNS),
     Target("schedule_csv", lambda: [_run()["schedule.csv"]], check_schedule, CSV, _COLUMNS),
     Target("run_json", lambda: [_run()["run.json"]], check_description, JSON, _KEYS),
     Target(

@@ -28,6 +28,15 @@ _OF_A_LOG = b"""{"description": "made up", "rules": {"size": "requested"},
 {"id": "1", "subtime": -5, "res": 2, "profile": "r", "walltime": 5}], "profiles": {
 "r": {"type": "recv", "regex": ".*", "on_success": "s", "on_failure": "s", "on_timeout": "s"},
 "s": {"type": "send", "msg": {"a": 1}, "sleeptime": 1}}}"""
+_OF_BATSIM5 = b"""{"nb_res": 4, "jobs": [
+{"id": "w0!1", "subtime": 0, "res": 1, "profile": "w0!d", "walltime": 12, "other": 3},
+{"id": 2, "subtime": 1.5, "res": 2, "profile": "h", "extra_data": {"user": "a", "estimate": 3}},
+{"id": "3", "subtime": 2, "res": 4, "profile": "c", "extra_data": "{\\"x\\": [1]}"}],
+"profiles": {"w0!d": {"type": "DelayProfile", "delay": 10, "extra_data": {"p": 1}},
+"h": {"type": "ParallelTaskHomogeneousProfile", "cpu": 5e9, "com": 1e6, "ret": 1,
+"generation_strategy": "DefinedAmountsSpreadUniformly"},
+"c": {"type": "SequentialCompositionProfile", "repeat": 3, "seq": ["d", "w0!p"]},
+"p": {"type": "ParallelTaskProfile", "cpu": [1e9, 2e9, 0, 0]}}}"""
 _TOKENS = words(
     """
     id subtime res profile walltime user finish_time estimate nb_res jobs profiles
@@ -35,6 +44,9 @@ _TOKENS = words(
     parallel_homogeneous_total usage_trace trace parallel_homogeneous_pfs
     data_staging send recv smpi w0! w0!1 w1!2 unix_start_time time_zone home
     original_submission_time Europe/Berlin
+    extra_data w0!d DelayProfile ParallelTaskProfile ParallelTaskHomogeneousProfile
+    generation_strategy SequentialCompositionProfile TraceReplayProfile trace_type SMPI filename
+    ParallelTaskOnStorageHomogeneousProfile ParallelTaskDataStagingBetweenStoragesProfile
     """
 )
 
@@ -77,4 +89,4 @@ def _check_written(load: Workload) -> None:
     same(clock, (again.unix_start_time, again.time_zone), "clock")
 
 
-TARGETS = (Target("workload", lambda: [_SMALL, _OF_A_LOG], check, JSON, _TOKENS),)
+TARGETS = (Target("workload", lambda: [_SMALL, _OF_A_LOG, _OF_BATSIM5], check, JSON, _TOKENS),)

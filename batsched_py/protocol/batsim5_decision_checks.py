@@ -1,0 +1,135 @@
+"""What Batsim 5 accepts from a scheduler, judged from the messages alone.
+
+Batsim 5 does not look at how many hosts a job gets, nor at who else uses them: that is refused here
+all the same, since nobody else would.
+
+Source: the protocol as observed from Batsim 5.0.0-rc2.
+"""
+
+from __future__ import annotations
+
+import re
+from math import inf, isfinite
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.decision_checks import DecisionChecks
+from batsched_py.protocol.referee_state import RefereeState
+from batsched_py.support.processor_sets import to_text
+
+_BREAKING = re.compile(r"[,\r\n]|!\"")
+"""What breaks the row of a job in Batsim's table, where it is in its id."""
+
+
+class Batsim5DecisionChecks(DecisionChecks):
+    """Checks each reply of the scheduler, and notes in ``state`` what it asks for."""
+
+    def __init__(self, state: RefereeState, *, strict: bool, energy: bool | None) -> None:
+        super().__init__(state, strict=strict, energy=energy)
+        for only_of_4 in (m.SetJobMetadata, m.ToJobMsg, m.ChangeJobState, m.Query, m.Answer):
+            del self._checks[only_of_4]
+        self._checks[m.CallPeriodically] = self._call_periodically
+        self._checks[m.StopCall] = self._stop_call
+        self._checks[m.CreateProbe] = self._create_probe
+        self._checks[m.StopProbe] = self._stop_probe
+        self._checks[m.ForceSimulationStop] = self._stop
+
+    def check(self, reply: m.Message) -> None:
+        """Take note of the scheduler's reply; raises :class:`ProtocolError` if it is refused."""
+        if self._state.ended and reply.events:
+            raise ProtocolError(
+                f"{reply.events[0].tag}: the simulation has ended, expected no events"
+            )
+        super().check(reply)
+
+    # Jobs ----------------------------------------------------------------------------------------
+
+    def _kill(self, decision: m.KillJob) -> None:
+        asked = self._state.kills & set(decision.job_ids)
+        if len(asked) == len(set(decision.job_ids)) and asked:
+            raise ProtocolError(
+                f"KILL_JOB: {', '.join(sorted(asked))}: that was asked for already, and has not "
+                "been answered yet"
+            )
+        super()._kill(decision)
+
+    def _register_profile(self, decision: m.RegisterProfile) -> None:
+        self._state.registration.add_profile(decision)
+        delay = decision.profile.get("delay")
+        if decision.profile.get("type") == "delay" and not (
+            isinstance(delay, float | int) and 0 < delay < inf
+        ):
+            raise ProtocolError(
+                f"REGISTER_PROFILE: profile {decision.profile_name!r} has the delay {delay!r}: "
+                "expected seconds above 0"
+            )
+
+    def _register_job(self, decision: m.RegisterJob) -> None:
+        state, job_id, job = self._state, decision.job_id, decision.job
+        workload = job_id.partition("!")[0]
+        of, name = state.registration.place(workload, job.profile)
+        if of in state.workloads:  # Batsim does not tell which profiles these have
+            state.registration.assume(of, name)
+        state.registration.check_job(decision)
+        if job_id in state.jobs or job_id in state.past:
+            raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
+        if self._strict and _BREAKING.search(job_id):
+            raise ProtocolError(
+                f"REGISTER_JOB: job {job_id!r}: Batsim 5 writes ids as they are, and a row of its "
+                "table is broken by a comma or a line break, and by a name that begins with a quote"
+            )
+        if self._strict and job.walltime is not None and job.walltime <= 0:
+            raise ProtocolError(
+                f"REGISTER_JOB: job {job_id!r} has the walltime {job.walltime}, which ends it at "
+                "once: expected seconds above 0, or none"
+            )
+        state.add_job(job_id, job)
+        if state.acknowledged:
+            state.echoes[job_id] = msgspec.structs.replace(job, walltime=job.walltime or None)
+
+    # Others --------------------------------------------------------------------------------------
+
+    def _call_later(self, decision: m.CallMeLater) -> None:
+        if not isfinite(decision.time) or (self._strict and not self._state.now < decision.time):
+            super()._call_later(decision)
+        self._note_call(decision.time)
+
+    def _call_periodically(self, decision: m.CallPeriodically) -> None:
+        self._begin_periods(decision.call_id, decision)
+
+    def _create_probe(self, decision: m.CreateProbe) -> None:
+        self._needs_energy("CreateProbeEvent")
+        self._begin_periods(decision.probe_id, decision)
+
+    def _begin_periods(self, name: str, decision: m.CallPeriodically | m.CreateProbe) -> None:
+        live = self._state.periods
+        if name in live:
+            raise ProtocolError(f"{decision.tag}: {name!r} is there already: expected another id")
+        for other, (period, _) in live.items():
+            least, most = sorted((round(period * 1000), round(decision.period * 1000)))
+            if not least or most % least:
+                raise ProtocolError(
+                    f"{decision.tag}: {name!r} has a period of {decision.period:g} s, and {other!r}"
+                    f" one of {period:g} s: expected that one divides the other"
+                )
+        live[name] = (decision.period, decision.nb_periods)
+
+    def _set_state(self, decision: m.SetResourceState) -> None:
+        if not decision.resources or not decision.state.isdecimal():
+            raise ProtocolError(
+                f"{decision.tag}: {to_text(decision.resources)!r} to {decision.state!r}, expected "
+                "machines and the number of a pstate"
+            )
+        self._state.switches.append((decision.resources, decision.state))
+
+    def _stop_call(self, decision: m.StopCall) -> None:
+        self._state.periods.pop(decision.call_id, None)  # of an unknown one Batsim only warns
+
+    def _stop_probe(self, decision: m.StopProbe) -> None:
+        self._state.periods.pop(decision.probe_id, None)
+
+    def _stop(self, decision: Any) -> None:
+        self._state.stopped = True

@@ -1,0 +1,155 @@
+"""Tables that Batsim 5 left, as Batsim 4.2 would have left them: what all readers read.
+
+Source: files written by Batsim 5.0.0-rc2.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batsched_py.errors import InputError
+from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS, JOBS_COLUMNS
+from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
+from batsched_py.results.job_table import JobTable
+from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
+from batsched_py.support.csv_fields import csv_line, field
+from batsched_py.support.file_readers import csv_rows, read_text
+
+_ID, _WORKLOAD, _PROFILE, _SUBMISSION, _ENERGY, _METADATA = map(
+    list(BATSIM_COLUMNS).index,
+    ("job_id", "workload_name", "profile", "submission_time", "consumed_energy", "metadata"),
+)
+_START, _EXECUTION, _FINISH, _WAIT, _TURNAROUND, _STRETCH = map(
+    list(BATSIM_COLUMNS).index,
+    (
+        *("starting_time", "execution_time", "finish_time"),
+        *("waiting_time", "turnaround_time", "stretch"),
+    ),
+)
+_NO_ENERGY = "-1.000000"
+"""Of a job where energy is not accounted for."""
+_SUMMARY = (
+    "batsim_version",
+    "consumed_joules",
+    "makespan",
+    "max_slowdown",
+    "max_turnaround_time",
+    "max_waiting_time",
+    "mean_slowdown",
+    "mean_turnaround_time",
+    "mean_waiting_time",
+    "nb_computing_machines",
+    "nb_grouped_switches",
+    "nb_jobs",
+    "nb_jobs_finished",
+    "nb_jobs_killed",
+    "nb_jobs_rejected",
+    "nb_jobs_success",
+    "nb_machine_switches",
+    "scheduling_time",
+    "simulation_time",
+    "success_rate",
+    "time_computing",
+    "time_idle",
+    "time_sleeping",
+    "time_switching_off",
+    "time_switching_on",
+    "time_unavailable",
+)
+"""The columns of Batsim 4.2's ``_schedule.csv``."""
+_TIMES = {"scheduling_time": "time_in_edc_seconds", "simulation_time": "time_in_simu_seconds"}
+"""Where Batsim 5 says in its other file what Batsim 4.2 has in the summary."""
+
+
+def jobs_as_batsim4(text: str) -> str:
+    """Return the text of a ``_jobs.csv`` as Batsim 4.2 writes it, any other text as it is.
+
+    Batsim 5 writes the workload before the name of each profile, has no metadata, and says of
+    registered jobs that they consumed 0 joules where energy is not accounted for, and were
+    submitted when they were registered. So a job that was refused since another form of it runs is
+    known by that form, which gets its submission.
+    """
+    if not text.startswith(f"{JOBS_COLUMNS}\n") or not _is_batsim5(_second_line(text)):
+        return text
+    header, *lines = text.split("\n")
+    rows = [_row(line) for line in lines]
+    forms = {row[_ID] for row in rows if row and row[_WORKLOAD] == PLACED}
+    replaced = {original(PLACED, name) for name in forms}
+    submissions = {(row[_WORKLOAD], row[_ID]): row[_SUBMISSION] for row in rows if row}
+    accounted = any(row and row[_ENERGY] not in ("", "0.000000", _NO_ENERGY) for row in rows)
+    written = [header]
+    for line, row in zip(lines, rows, strict=True):
+        if not row:  # as wrong as it is
+            written.append(line)
+            continue
+        workload, name = row[_WORKLOAD], row[_ID]
+        row[_PROFILE] = row[_PROFILE].removeprefix(f"{workload}!")
+        if row[_ENERGY] == "0.000000" and not accounted:
+            row[_ENERGY] = _NO_ENERGY
+        if (workload, name) in replaced:
+            row[_METADATA] = f"{RUNS_AS}{placed_id(f'{workload}!{name}').partition('!')[2]}"
+        if workload == PLACED and (submitted := submissions.get(original(workload, name))):
+            _submit_at(row, submitted)
+        metadata = row[_METADATA].replace('"', "'")
+        written.append(f'{",".join(map(field, row[:_METADATA]))},"{metadata}"')
+    return "\n".join(written)
+
+
+def _submit_at(row: list[str], time: str) -> None:
+    """Let a job have been submitted at another time, as far as its row has numbers."""
+    try:
+        submit, start, execution, finish = (
+            float(text) for text in (time, row[_START], row[_EXECUTION], row[_FINISH])
+        )
+        times = (start - submit, finish - submit, (finish - submit) / execution)
+    except (ValueError, ZeroDivisionError):  # of no job that ran
+        return
+    row[_SUBMISSION] = time
+    for column, value in zip((_WAIT, _TURNAROUND, _STRETCH), times, strict=True):
+        row[column] = f"{value:.6f}"
+
+
+def _row(line: str) -> list[str]:
+    """Return the fields of a job, none for what is no job."""
+    try:
+        (values,) = csv_rows([line], "") if '"' in line else [line.split(",")]
+    except (InputError, ValueError):
+        return []
+    return values if len(values) == len(BATSIM_COLUMNS) else []
+
+
+def _second_line(text: str) -> str:
+    begin = text.find("\n") + 1
+    end = text.find("\n", begin)
+    return text[begin:end] if end >= 0 else text[begin:]
+
+
+def _is_batsim5(line: str) -> bool:
+    row = _row(line)  # Batsim 4.2 ends it with two quotation marks at least
+    return bool(row) and "!" in row[_PROFILE] and line.endswith(",")
+
+
+def schedule_beside(jobs: Path, table: JobTable) -> str:
+    """Return what Batsim 5 says of a run, beside its ``PREFIX_jobs.csv``, as a ``_schedule.csv``.
+
+    ``table`` has the jobs. Raises :class:`InputError`, and :class:`UsageError` if there is no
+    ``PREFIX_schedule.json``.
+    """
+    prefix = jobs.name.removesuffix(SUFFIX)
+    path = jobs.with_name(f"{prefix}_{SCHEDULE}")
+    said = summary_of(read_text(path), path)
+    real = beside(jobs, "real_exec_info.json")
+    times = {} if real is None else summary_of(read_text(real), real)
+    return schedule_csv(said, times, max(table.finish[table.ran].tolist(), default=0.0))
+
+
+def schedule_csv(said: dict[str, str], real_times: dict[str, str], makespan: float) -> str:
+    """Return what Batsim 5 says of a run as the text of a ``_schedule.csv``.
+
+    ``real_times`` is what its other file says. The ``makespan`` (seconds) is the last end of a job,
+    which versions of Batsim count from different times. What it does not say is nan.
+    """
+    times = {ours: real_times[there] for ours, there in _TIMES.items() if there in real_times}
+    values = said | times | {"makespan": f"{makespan:.6f}"}
+    row = {name: values.get(name, "nan") for name in _SUMMARY}
+    return csv_line(row) + csv_line(row.values())

@@ -1,0 +1,308 @@
+"""The scheduler's side of both versions: the first frames, and what Batsim 5 does not say."""
+
+from __future__ import annotations
+
+import json
+from heapq import heappop, heappush
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import ProtocolError
+from batsched_py.protocol import batprotocol_json as codec
+from batsched_py.protocol import messages as m
+from batsched_py.protocol.batprotocol_decisions import milliseconds_down
+from batsched_py.protocol.scheduler_side import Batsim4Side, Batsim5Side, side_of
+from batsched_py.support.processor_sets import ProcessorSet
+from helpers import wire, wire5
+
+FEATURES = {"dynamic_registration": True, "profile_reuse": True}
+
+
+def begun(**asked: bool) -> Batsim5Side:
+    """A side that has answered SimulationBeginsEvent."""
+    side = Batsim5Side(lambda text: asked)
+    assert side.hears(wire5.INIT) is None
+    side.says(None)
+    message = side.hears(wire5.begins())
+    assert message is not None
+    side.says(m.Message(0.0, []))
+    return side
+
+
+# The first frames ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["", "hello", "é" * 61 + "!", '{"order": "sjf"}'])
+def test_the_first_frame_of_batsim_5_is_told_by_its_size(text: str) -> None:
+    """Not by its first byte: a text of 123 bytes makes it a brace."""
+    frame = codec.init_frame(text)
+    assert codec.init_text(frame) == text
+    assert isinstance(side_of(frame), Batsim5Side)
+
+
+def test_a_text_of_123_bytes_begins_with_a_brace() -> None:
+    assert codec.init_frame("é" * 61 + "!").startswith(b"{")
+
+
+@pytest.mark.parametrize("first", [wire.begins(), b"hello", b"", b"\xff", b"{}"])
+def test_all_else_is_version_4(first: bytes) -> None:
+    assert isinstance(side_of(first), Batsim4Side)
+
+
+def test_an_early_batsim_5_is_told_to_be_one() -> None:
+    """Before April 2025 there were four bytes of flags in front of the size."""
+    with pytest.raises(ProtocolError, match="before its release candidates"):
+        side_of(bytes(4) + codec.init_frame("text"))
+
+
+def test_the_hello_asks_for_json_and_names_every_feature() -> None:
+    """Batsim 5 crashes if the commit or the features are left out."""
+    side = Batsim5Side(lambda text: {"profile_reuse": text == "much"})
+    side.hears(codec.init_frame("much"))
+    raw = side.says(None)
+    assert raw[:4] == (2).to_bytes(4, "little")
+    ((name, hello),) = wire5.decisions(raw[4:])
+    assert name == "EDCHelloEvent"
+    assert hello["decision_component_name"] == "batsched_py"
+    assert hello["decision_component_commit"] == ""
+    features = hello["requested_simulation_features"]
+    assert len(features) == 6
+    assert [name for name, asked in features.items() if asked] == ["profile_reuse"]
+
+
+def test_what_was_asked_for_stands_in_simulation_begins() -> None:
+    side = Batsim5Side(lambda text: FEATURES)
+    side.hears(codec.init_frame("for you"))
+    side.says(None)
+    message = side.hears(wire5.begins())
+    assert message is not None
+    (begins,) = message.events
+    assert begins.config == {
+        m.PROTOCOL_VERSION: 5,
+        m.EXACT_TIMES: True,
+        "dynamic-jobs-enabled": True,
+        "dynamic-jobs-acknowledged": False,
+        "profile-reuse-enabled": True,
+        "profiles-forwarded-on-submission": False,
+        "sched-config": "for you",
+    }
+
+
+# What is not said ----------------------------------------------------------------------------
+
+
+def test_where_a_job_ran_is_remembered() -> None:
+    side = begun()
+    side.hears(wire5.submitted("a", 2))
+    start = m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=ProcessorSet.of([1, 3]))
+    side.says(m.Message(0.0, [start]))
+    message = side.hears(wire5.completed("a", 5.0))
+    assert message is not None
+    assert list(message.events[0].alloc) == [1, 3]
+
+
+@pytest.mark.parametrize("code", [4294967295, -1])
+def test_a_return_code_below_0_may_come_as_a_large_number(code: int) -> None:
+    content = {"job_id": "w0!a", "state": "COMPLETED_WALLTIME_REACHED", "return_code": code}
+    message = codec.decode_events(wire5.message(1.0, ("JobCompletedEvent", content)))
+    assert message.events[0].return_code == -1
+
+
+def test_stale_timestamps_are_mended() -> None:
+    """An external event has the time of the event before it: 0 for what happens at 8 or later."""
+    side = begun()
+    side.hears(wire5.submitted("a"))
+    side.says(m.Message(0.0, [m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=ONE)]))
+    event = {"external_event_type": "GenericExternalEvent", "external_event": {"data": "x"}}
+    content = json.loads(wire5.completed("a", 8.0)[:-1])
+    stale = {"timestamp": 0.0, "event_type": "ExternalEventOccurredEvent", "event": event}
+    content["events"] = [stale, *content["events"], stale]
+    content["now"] = 9.0
+    message = side.hears(json.dumps(content).encode())
+    assert message is not None
+    assert [event.timestamp for event in message.events] == [8.0, 8.0, 9.0]
+
+
+ONE = ProcessorSet.of([0])
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "resources"),
+    [
+        ('{"type":"machine_unavailable","resources":"0-1"}', "event_machine_unavailable", "0-1"),
+        ('{"type":"machine_available","resources":"2"}', "event_machine_available", "2"),
+        ('{"type":"machine_available"}', "generic", None),
+        ('{"type":["machine_available"],"resources":"2"}', "generic", None),
+        ("{no json", "generic", None),
+        ("late", "generic", None),
+    ],
+)
+def test_machines_come_and_go_by_the_text_of_an_event(
+    data: str, kind: str, resources: str | None
+) -> None:
+    """Batsim 5 knows no failing machines; its manual suggests this form for schedulers."""
+    event = {"external_event_type": "GenericExternalEvent", "external_event": {"data": data}}
+    raw = wire5.message(5.0, ("ExternalEventOccurredEvent", {"id": "ee0!2", **event}))
+    (notice,) = codec.decode_events(raw).events
+    assert (notice.type, notice.details.get("resources")) == (kind, resources)
+    assert notice.details["data"] == data
+
+
+def test_what_only_version_4_has_is_not_said() -> None:
+    side = begun()
+    decision = m.SetJobMetadata(timestamp=0.0, job_id="w0!a", metadata="x")
+    with pytest.raises(ProtocolError, match="SET_JOB_METADATA cannot be said to Batsim 5"):
+        side.says(m.Message(0.0, [decision]))
+
+
+def test_a_profile_that_fails_by_itself_cannot_be_registered() -> None:
+    profile = m.RegisterProfile(
+        timestamp=0.0,
+        workload_name="dyn",
+        profile_name="p",
+        profile={"type": "delay", "delay": 1, "ret": 3},
+    )
+    with pytest.raises(ProtocolError, match="return code 3"):
+        begun().says(m.Message(0.0, [profile]))
+
+
+# Calls ---------------------------------------------------------------------------------------
+
+
+@given(st.floats(0, 1e9))
+def test_the_millisecond_before(time: float) -> None:
+    count = milliseconds_down(time)
+    assert count / 1000 <= time < (count + 1) / 1000
+
+
+def called(reply: bytes) -> list[tuple[int, str]]:
+    """Return the milliseconds and ids of the calls that a reply asks for."""
+    return [
+        (event["when"]["time"], event["call_me_later_id"])
+        for name, event in wire5.decisions(reply)
+        if name == "CallMeLaterEvent"
+    ]
+
+
+def test_a_call_at_a_fraction_of_a_millisecond() -> None:
+    """Asked for at 3.141 s, it is let pass until 3.14159265 s::
+
+    Batsim   0 begins   3.141 call             3.14159265 call
+    we       call 3141  call 3141, now = 3.14159265
+    policy   call t     (asleep)               called at t
+    """
+    side = begun()
+    side.hears(wire5.message(0.0))
+    reply = side.says(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=3.14159265)]))
+    ((milliseconds, call_id),) = called(reply)
+    assert (milliseconds, call_id) == (3141, "at 3.14159265")
+    assert side.hears(call(3.141, call_id)) is None
+    again = json.loads(side.says(None))
+    assert again["now"] == again["events"][0]["timestamp"] == 3.14159265
+    assert called(json.dumps(again).encode()) == [(3141, call_id)]
+    message = side.hears(call(3.14159265, call_id))
+    assert message is not None
+    assert message.now == 3.14159265
+    assert [type(event) for event in message.events] == [m.RequestedCall]
+
+
+def call(now: float, call_id: str) -> bytes:
+    content = {"call_me_later_id": call_id, "last_periodic_call": False}
+    return wire5.message(now, ("RequestedCallEvent", content))
+
+
+def test_the_time_of_a_call_comes_back_with_all_its_digits() -> None:
+    """Batsim writes 12 decimals, and its clock may stop short of so small a step."""
+    side, time = begun(), 7.000000000000123
+    side.hears(wire5.message(0.0))
+    side.says(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=time)]))
+    assert side.hears(call(7.0, f"at {time!r}")) is None
+    side.says(None)
+    message = side.hears(call(7.0, f"at {time!r}"))
+    assert message is not None
+    assert message.now == time
+    side.says(m.Message(time, []))
+    later = side.hears(wire5.completed("a", 7.0))  # nor may the time go back
+    assert later is not None
+    assert (later.now, later.events[0].timestamp) == (time, time)
+
+
+class SmallBatsim:
+    """The rules of Batsim 5 for calls, and nothing else."""
+
+    def __init__(self, side: Batsim5Side) -> None:
+        self.side = side
+        self.now = 0.0
+        self.calls: list[tuple[float, str]] = []
+
+    def answered(self, raw: bytes) -> None:
+        reply = json.loads(raw)
+        for event in reply["events"]:
+            self.now = max(self.now, event["timestamp"])
+            time = event["event"]["when"]["time"] / 1000
+            heappush(self.calls, (max(time, self.now), event["event"]["call_me_later_id"]))
+        self.now = max(self.now, reply["now"])
+
+    def next_message(self) -> bytes:
+        self.now = max(self.now, self.calls[0][0])
+        events: list[tuple[str, dict[str, Any]]] = []
+        while self.calls and self.calls[0][0] <= self.now:
+            content = {"call_me_later_id": heappop(self.calls)[1], "last_periodic_call": False}
+            events.append(("RequestedCallEvent", content))
+        return wire5.message(self.now, *events)
+
+
+@given(st.lists(st.floats(0, 0.01) | st.integers(0, 5), min_size=1, unique=True))
+def test_every_call_comes_once_at_its_time_to_the_digit(delays: list[float]) -> None:
+    """Each call leads to the next one, many of them within a millisecond."""
+    side = begun()
+    batsim = SmallBatsim(side)
+    side.hears(wire5.message(0.0))
+    wanted = sorted({float(delay) for delay in delays if delay > 0})
+    first = [m.CallMeLater(timestamp=0.0, time=time) for time in wanted[::2]]
+    rest = wanted[1::2]
+    batsim.answered(side.says(m.Message(0.0, list(first))))
+    told: list[float] = []
+    while batsim.calls:
+        message = side.hears(batsim.next_message())
+        if message is None:
+            batsim.answered(side.says(None))
+            continue
+        told += [message.now] * len(message.events)
+        due = [time for time in rest if time > message.now]
+        rest = due[1:]
+        new = [m.CallMeLater(timestamp=message.now, time=time) for time in due[:1]]
+        batsim.answered(side.says(m.Message(message.now, list(new))))
+    assert told == sorted(told)
+    assert set(told) <= set(wanted)
+    assert {call.time for call in first} <= set(told)
+
+
+# Reading what was said -----------------------------------------------------------------------
+
+
+def test_a_reply_is_read_as_it_was_given() -> None:
+    """The hello and the reply that lets time pass are of no concern to who reads a recording."""
+    time = 3.14159265
+    frames = [
+        (wire5.INIT, None),
+        (wire5.begins(), [m.CallMeLater(timestamp=0.0, time=time)]),
+        (call(3.141, f"at {time!r}"), None),
+        (call(time, f"at {time!r}"), [m.CallMeLater(timestamp=time, time=time + 1)]),
+    ]
+    ours, reader = Batsim5Side(lambda text: FEATURES), Batsim5Side(lambda text: {})
+    for frame, decisions in frames:
+        heard = ours.hears(frame)
+        now = 0.0 if heard is None else heard.now
+        raw = ours.says(None if decisions is None else m.Message(now, list(decisions)))
+        assert reader.hears(frame) == heard or frame == wire5.begins()
+        said = reader.said(raw)
+        if decisions is None:
+            assert said is None or not said.events
+        else:
+            assert said is not None
+            assert [event.time for event in said.events] == [event.time for event in decisions]
+            assert said.now == now

@@ -1,0 +1,207 @@
+"""What Batsim 5 left, read as what Batsim 4.2 leaves."""
+
+from __future__ import annotations
+
+import csv
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+
+from batsched_py import Result
+from batsched_py.errors import InputError, SimulationError
+from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
+from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_csv
+from batsched_py.results.jobs_file import read_jobs
+from batsched_py.results.run_files import machine_size, summary_of
+from batsched_py.run.backends.batsim_results import BatsimOutput
+
+RAN = "1.000000,2,20.000000,1,COMPLETED_SUCCESSFULLY,1.0,10.0,11.0,0.0,10.0,1.0,0-1"
+REFUSED = "0.000000,2,20.000000,0,REJECTED,,,,,,,"
+USERS = "job_id,workload_name,user,session,original_submission_time,lateness\n"
+SCHEDULE = '{"batsim_version": "v5.0.0-rc2", "nb_computing_machines": 4, "makespan": 10.000000}'
+
+
+def table(*rows: str) -> str:
+    return "".join(f"{line}\n" for line in (JOBS_COLUMNS, *rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([f"1,w0,w0!d,{RAN},-1.000000,"], [f'1,w0,d,{RAN},-1.000000,""']),
+        ([f"1,w0,w0!d,{REFUSED},,"], [f'1,w0,d,{REFUSED},,""']),
+        # of registered jobs it says 0 joules, without energy too
+        (
+            [f"1,w0,w0!d,{RAN},-1.000000,", f"x,dyn,dyn!p,{RAN},0.000000,"],
+            [f'1,w0,d,{RAN},-1.000000,""', f'x,dyn,p,{RAN},-1.000000,""'],
+        ),
+        (
+            [f"1,w0,w0!d,{RAN},5.000000,", f"x,dyn,dyn!p,{RAN},0.000000,"],
+            [f'1,w0,d,{RAN},5.000000,""', f'x,dyn,p,{RAN},0.000000,""'],
+        ),
+        # a job that another form of it ran for, and one that was refused
+        (
+            [
+                f"15,w0,w0!d,{REFUSED},,",
+                f"16,w0,w0!d,{REFUSED},,",
+                f"w0:15,placed,placed!w0:d*1.5+4.0,{RAN},0.000000,",
+            ],
+            [
+                f'15,w0,d,{REFUSED},,"runs as placed!w0:15"',
+                f'16,w0,d,{REFUSED},,""',
+                f'w0:15,placed,w0:d*1.5+4.0,{RAN},-1.000000,""',
+            ],
+        ),
+        # a profile of another workload, a name in quotes, and what is no job
+        (
+            [f'"a,b",dyn,w0!d,{RAN},-1.000000,', f"1,w0,w0!d,{RAN},-1.000000,", "a,b", '"'],
+            [f'"a,b",dyn,w0!d,{RAN},-1.000000,""', f'1,w0,d,{RAN},-1.000000,""', "a,b", '"'],
+        ),
+    ],
+)
+def test_a_table_of_jobs_has_the_form_of_version_4(rows: list[str], expected: list[str]) -> None:
+    assert jobs_as_batsim4(table(*rows)) == table(*expected)
+    assert jobs_as_batsim4(table(*expected)) == table(*expected)
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", JOBS_COLUMNS, table(), table("1,w0,w0!d")])
+def test_any_other_text_stays(text: str) -> None:
+    assert jobs_as_batsim4(text) == text
+
+
+def test_a_job_is_there_once_whatever_form_of_it_ran(tmp_path: Path) -> None:
+    path = tmp_path / "out_jobs.csv"
+    form = f"w0:15,placed,placed!w0:d*1.5+4.0,{RAN},0.000000,"
+    path.write_text(table(f"15,w0,w0!d,{REFUSED},,", f"16,w0,w0!d,{REFUSED},,", form))
+    (tmp_path / "out_schedule.json").write_text(SCHEDULE)
+    jobs = read_jobs(path)
+    assert jobs.texts["job_id"] == ["16", "15"]
+    assert jobs.texts["profile"] == ["d", "w0:d*1.5+4.0"]
+    assert machine_size(path) == 4
+
+
+def test_no_number_is_read_as_c_writes_it() -> None:
+    text = '{"a": -nan, "b": nan\n, "batsim_version": "v5, nan", "c": 1.500000, "d": inf}'
+    assert summary_of(text, Path("s")) == {
+        "a": "-nan",
+        "b": "nan",
+        "batsim_version": "v5, nan",
+        "c": "1.500000",
+        "d": "inf",
+    }
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a": 1', "nan", "{'a': 1}"])
+def test_what_is_no_summary_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"^s:.* expected what Batsim 5 writes"):
+        summary_of(text, Path("s"))
+
+
+def test_a_summary_has_the_columns_of_version_4() -> None:
+    said = {"batsim_version": "v5", "makespan": "7.000000", "nb_jobs": "3", "new": "1"}
+    text = schedule_csv(said, {"time_in_edc_seconds": "0.5", "memory": "1"}, 9.25)
+    (row,) = csv.DictReader(text.splitlines())
+    assert len(row) == 26
+    assert {name: value for name, value in row.items() if value != "nan"} == {
+        "batsim_version": "v5",
+        "makespan": "9.250000",
+        "nb_jobs": "3",
+        "scheduling_time": "0.5",
+    }
+
+
+def outputs(folder: Path) -> Path:
+    files = {
+        "jobs.csv": table(f"1,w0,w0!d,{RAN},-1.000000,"),
+        "schedule.json": SCHEDULE,
+        "users.csv": f"{USERS}1,w0,u,0,1.0,0.0\n",
+    }
+    for name, text in files.items():
+        (folder / f"out_{name}").write_text(text)
+    return folder
+
+
+def test_a_run_that_it_left_is_loaded(tmp_path: Path) -> None:
+    """Without our columns, if no process of ours was beside it."""
+    (outputs(tmp_path) / "out_users.csv").unlink()
+    loaded = Result.load(tmp_path / "out")
+    assert (loaded.metrics["nb_jobs"], loaded.output.nb_processors) == (1, 4)
+    assert list(loaded.jobs["profile"]) == ["d"]
+    lines = loaded.write(tmp_path / "again")
+    assert lines
+    assert (tmp_path / "again_jobs.csv").read_text() == table(f'1,w0,d,{RAN},-1.000000,""')
+    (row,) = csv.DictReader((tmp_path / "again_schedule.csv").open())
+    assert (row["batsim_version"], row["makespan"]) == ("v5.0.0-rc2", "11.000000")
+
+
+def test_outputs_are_read(tmp_path: Path) -> None:
+    output = BatsimOutput(outputs(tmp_path), batsim5=True)
+    assert (output.batsim_version, output.nb_processors) == ("v5.0.0-rc2", 4)
+    (row,) = csv.DictReader(output.schedule_csv().splitlines())
+    assert (row["makespan"], row["scheduling_time"]) == ("11.000000", "nan")
+    lines = list(output.jobs_lines(output.table.measured))
+    assert lines[1] == f'1,w0,d,{RAN},-1.000000,"",u,0,1.0,0.0\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("jobs.csv", "", "found the columns .*; expected those of Batsim"),
+        ("jobs.csv", "a,b\n", "found the columns a,b; expected those of Batsim"),
+        ("jobs.csv", f"{JOBS_COLUMNS}\n1,w0,w0!d,{RAN},-1.000000,\n2,w0\n", ":3: 2 fields"),
+        ("jobs.csv", f"{JOBS_COLUMNS}\n", "1 jobs are missing"),
+        ("schedule.json", "", "expected what Batsim 5 writes"),
+        ("schedule.json", "{}", "expected nb_computing_machines, as Batsim 5 writes it"),
+        ("real_exec_info.json", "{}", ""),
+    ],
+)
+def test_outputs_that_are_not_whole_are_refused(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    files = outputs(tmp_path)
+    (files / f"out_{name}").write_text(text)
+    if not message:
+        BatsimOutput(files, batsim5=True)
+        return
+    with pytest.raises(SimulationError, match=message):
+        BatsimOutput(files, batsim5=True)
+
+
+@pytest.mark.parametrize("name", ["jobs.csv", "schedule.json", "users.csv"])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    (outputs(tmp_path) / f"out_{name}").unlink()
+    with pytest.raises(SimulationError, match=f"there is no file '.*out_{name}'"):
+        BatsimOutput(tmp_path, batsim5=True)
+
+
+def test_recorded_outputs(shared: Path, tmp_path: Path) -> None:
+    """Each table that the program left, with its own last end as makespan."""
+    broken = {"dyn_comma_in_id"}  # Batsim does not quote the comma
+    read = 0
+    for jobs in sorted((shared / "batsim5_recordings").glob("*/out/jobs.csv")):
+        if jobs.parents[1].name in broken or not (jobs.parent / "schedule.json").is_file():
+            continue
+        folder = tmp_path / jobs.parents[1].name
+        folder.mkdir()
+        for path in jobs.parent.iterdir():
+            shutil.copy(path, folder / f"out_{path.name}")
+        theirs = list(csv.DictReader(jobs.open()))
+        keys = "".join(f"{row['job_id']},{row['workload_name']}\n" for row in theirs)
+        (folder / "out_users.csv").write_text(f"job_id,workload_name\n{keys}")
+        output = BatsimOutput(folder, batsim5=True)
+        ours = list(csv.DictReader(output.jobs_lines(output.table.measured)))
+        for row, its in zip(ours, theirs, strict=True):
+            assert its["profile"].removeprefix(f"{row['workload_name']}!") == row["profile"]
+            changed = {"profile", "consumed_energy"}
+            assert {n: v for n, v in row.items() if n in its and n not in changed} == {
+                n: v for n, v in its.items() if n not in changed
+            }
+        (row,) = csv.DictReader(output.schedule_csv().splitlines())
+        summary = summary_of((jobs.parent / "schedule.json").read_text(), jobs)
+        assert {name: row[name] for name in summary} == summary
+        assert not math.isnan(float(row["scheduling_time"]))
+        read += 1
+    if not read:
+        pytest.skip(f"no tables in {shared / 'batsim5_recordings'}")

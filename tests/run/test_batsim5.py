@@ -1,0 +1,313 @@
+"""Batsim 5 as another process: how it is known, started and read. What is said: elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+import docker
+import pytest
+from docker.models.containers import Container
+
+from batsched_py.errors import SimulationError
+from batsched_py.run.backends.batsim_arguments import batsim_arguments
+from batsched_py.run.backends.batsim_version import is_batsim5
+from batsched_py.run.backends.docker import DockerLauncher
+from batsched_py.run.backends.launchers import EmbeddedLauncher, RunFolder
+from batsched_py.run.backends.watchdog import Watchdog
+from batsched_py.run.settings import Timeouts
+from batsched_py.run.simulate import simulate
+from batsched_py.workload.batsim_workload import read_workload
+from helpers.logs import small_log
+from helpers.waiting import LIMIT
+
+STAND_IN = shlex.join([sys.executable, str(Path(__file__).with_name("stand_in_for_batsim5.py"))])
+DILATED = Path(__file__).with_name("dilated_jobs")
+QUICK = Timeouts(ready=LIMIT, run=LIMIT, success=LIMIT, failure=0.5)
+
+
+def program(*said: str, code: int = 0) -> str:
+    """Return a command line of what says something and ends."""
+    return shlex.join(["sh", "-c", f"printf '%s\\n' {shlex.join(said)}; exit {code}", "batsim"])
+
+
+def asked(folder: Path, said: str, code: int = 0) -> bool:
+    """Tell what is thought of a Batsim that said so."""
+    (folder / "log").write_text(said)
+    process = SimpleNamespace(poll=lambda: code, stop=lambda: None)
+    return is_batsim5(process, folder / "log", 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("v4.2.0\n", False),
+        ("4.0.0", False),
+        ("v4.1.0-dirty", False),
+        ("Batsim 4.2.1\n", False),
+        ("batsched-py 0.1.0 (stand-in for Batsim v4.2.0)\n", False),
+        ("[0.000000] [batsim/INFO] Batsim version: v4.2.0\n", False),
+        ("v5.0.0-rc2\n", True),
+        ("5.0.0\r\n", True),
+        ("[0.1] [xbt/INFO] SimGrid 4.0 was found\nv5.1.2-12-gabc123\n", True),
+    ],
+)
+def test_the_version_is_what_it_says(tmp_path: Path, said: str, expected: bool) -> None:
+    assert asked(tmp_path, said) is expected
+    assert not (tmp_path / "log").exists()
+    assert asked(tmp_path, said, code=1) is expected  # whatever else it complains of
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "message"),
+    [
+        ("", 0, "it said ''; expected such as v4.2.0 or v5.0.0"),
+        ("v3.1.0", 0, "it said 'v3.1.0'; expected"),
+        ("v6.0.0", 0, "it said 'v6.0.0'; expected"),
+        ("v4.2.0\nv5.0.0", 0, "; expected"),
+        ("four", 0, "it said 'four'; expected"),
+        ("", -9, "it was killed by SIGKILL: its log is empty; expected"),
+        ("batsim: error while loading x.so\n", 127, "exited with 127: batsim: error while loading"),
+    ],
+)
+def test_any_other_version_is_refused(tmp_path: Path, said: str, code: int, message: str) -> None:
+    with pytest.raises(SimulationError) as error:
+        asked(tmp_path, said, code)
+    assert message in str(error.value)
+    assert str(error.value).endswith(f"all is in {tmp_path / 'log'}")
+    assert (tmp_path / "log").read_text() == said
+
+
+def test_who_does_not_tell_is_ended(tmp_path: Path) -> None:
+    process = MagicMock()
+    process.poll.return_value = None
+    with pytest.raises(SimulationError, match=r"did not tell its version within 0.05 s \(ready\)"):
+        is_batsim5(process, tmp_path / "log", 0.05)
+    process.stop.assert_called_once_with()
+
+
+ARGUMENTS: dict[str, Any] = {
+    "platform": "p",
+    "workloads": ["w"],
+    "endpoint": "e",
+    "prefix": "out/x",
+}
+
+
+@pytest.mark.parametrize("registers", [False, True])
+def test_batsim_5_has_other_arguments(registers: bool) -> None:
+    """Init text and underscore; what was switched on or off by options is not any more."""
+    given = batsim_arguments(**ARGUMENTS, registers=registers, batsim5=True)
+    assert given == ["-p", "p", "-w", "w", "-s", "e", "", "-e", "out/x_"]
+    quiet = batsim_arguments(**ARGUMENTS, registers=registers, batsim5=True, quiet=True)
+    assert quiet == [*given, "-q"]
+
+
+def test_our_simulator_takes_its_place(tmp_path: Path) -> None:
+    for batsim5 in (False, True):
+        launcher = EmbeddedLauncher(3, batsim5=batsim5)
+        folder = RunFolder(tmp_path, tmp_path, dynamic=False, registers=True, batsim5=batsim5)
+        assert launcher.is_batsim5(folder, MagicMock(spec=Watchdog), 1) is batsim5
+        command = shlex.join(launcher.command(folder, "ipc:///x"))
+        assert (f" -s ipc:///x '' -e {tmp_path}/output/out_ -q " in command) is batsim5
+        assert ("--enable-dynamic-jobs" in command) is not batsim5
+        assert command.endswith(f"--exact-times --shake 3{' --protocol 5' * batsim5}")
+
+
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.swf"
+    path.write_text(small_log())
+    return path
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("users", ["rigid", "feedback"])
+def test_what_it_leaves_is_what_version_4_leaves(tmp_path: Path, users: str) -> None:
+    log = small(tmp_path)
+    embedded = simulate(log, users=users)
+    outside = simulate(
+        log, users=users, backend="batsim", batsim=STAND_IN, folder=tmp_path / "run", timeouts=QUICK
+    )
+    assert outside.jobs_csv() == embedded.jobs_csv()
+    assert outside.measured == embedded.measured
+    (ours,), (theirs,) = (
+        csv.DictReader(result.output.schedule_csv().splitlines()) for result in (outside, embedded)
+    )
+    assert list(ours) == list(theirs)
+    assert {name for name in ours if ours[name] != theirs[name]} == {
+        "batsim_version",
+        "scheduling_time",
+        "simulation_time",
+    }
+    assert (ours["scheduling_time"], ours["simulation_time"]) == ("0.25", "0.5")
+    assert outside.settings["backend"]["batsim_version"] == "v5.0.0-rc2"
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        ".lock",
+        "batsim.log",
+        "commands.sh",
+        "input",
+        "output",
+        "scheduler.log",
+    }
+    workload = tmp_path / "run/input/workload.json"
+    types = {profile["type"] for profile in json.loads(workload.read_text())["profiles"].values()}
+    wanted = {"ParallelTaskHomogeneousProfile"} if users == "rigid" else {"parallel_homogeneous"}
+    assert types == wanted  # of users, it is our process that reads it
+    assert len(read_workload(workload).jobs) == len(embedded.table.submit)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "name",
+    [
+        "completion_chain",
+        "external_events",
+        "failing_profile",
+        "fcfs_basic",
+        "fractional_times",
+        "job_int_id_and_extra",
+        "job_too_big",
+        "many_jobs",
+        "parallel_tasks",
+        "same_instant_many",
+        "submissions_later",
+        "unsorted_subtimes",
+        "walltime_edges",
+        "walltime_exact_ptask",
+        "walltime_sequence",
+    ],
+)
+def test_what_was_recorded_comes_back_with_our_columns(
+    shared: Path, tmp_path: Path, name: str
+) -> None:
+    """What Batsim 5.0.0-rc2 said and wrote: as the embedded simulator has it, to the byte."""
+    recorded = shared / "batsim5_recordings" / name
+    if not recorded.is_dir():
+        pytest.skip(f"no {recorded}")
+    settings: dict[str, Any] = {"platform": recorded / "platform.xml", "scheduler": "fcfs"}
+    program = [sys.executable, str(Path(__file__).with_name("recorded_batsim5.py")), str(recorded)]
+    outside = simulate(
+        recorded / "workload.json",
+        backend="batsim",
+        batsim=shlex.join(program),
+        folder=tmp_path / "run",
+        timeouts=QUICK,
+        **settings,
+    )
+    embedded = simulate(recorded / "workload.json", **settings)
+    assert outside.jobs_csv() == embedded.jobs_csv()
+    for path in (recorded / "out").iterdir():
+        kept = tmp_path / f"run/output/out_{path.name}"
+        assert kept.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.process
+def test_the_kept_commands_can_be_run_by_hand(tmp_path: Path) -> None:
+    result = simulate(small(tmp_path), backend="batsim", batsim=STAND_IN, folder=tmp_path / "run")
+    jobs = tmp_path / "run/output/out_jobs.csv"
+    before = jobs.read_bytes()
+    jobs.unlink()
+    done = subprocess.run(["sh", tmp_path / "run/commands.sh"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert jobs.read_bytes() == before
+    assert len(before.splitlines()) == len(result.jobs_csv().splitlines())
+
+
+@pytest.mark.process
+def test_jobs_that_ran_in_another_form_are_there_once(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "sites": "west:3,east:3@0.5",
+        "scheduler": f"{DILATED}/policy.py:Grid",
+    }
+    workload = DILATED / "workload.json"
+    embedded = simulate(workload, **settings)
+    outside = simulate(
+        workload,
+        backend="batsim",
+        batsim=STAND_IN,
+        folder=tmp_path / "run",
+        timeouts=QUICK,
+        **settings,
+    )
+    assert "placed,placed!" in (tmp_path / "run/output/out_jobs.csv").read_text()
+    assert outside.jobs_csv() == embedded.jobs_csv()
+    assert outside.measured == embedded.measured
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("batsim", "message"),
+    [
+        (program(), "it said ''"),
+        (program("v3.1.0"), r"it said 'v3\.1\.0'"),
+        (program("no", code=7), "it exited with 7: no"),
+        ("sh -c 'exit 1'", "it exited with 1: its log is empty"),
+        ("sh -c 'kill -9 $$'", "it was killed by SIGKILL"),
+    ],
+)
+def test_a_program_that_is_no_batsim_is_told_at_once(
+    tmp_path: Path, batsim: str, message: str
+) -> None:
+    with pytest.raises(SimulationError, match=f"asked for its version .*{message}") as error:
+        simulate(small(tmp_path), backend="batsim", batsim=batsim, folder=tmp_path / "run")
+    assert str(tmp_path / "run/version.log") in str(error.value)
+    assert not (tmp_path / "run/input/workload.json").exists()
+
+
+@pytest.mark.process
+def test_a_program_that_does_not_tell_is_ended(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    with pytest.raises(SimulationError, match=r"did not tell its version within 0\.5 s"):
+        simulate(
+            small(tmp_path),
+            backend="batsim",
+            batsim=f"sh -c 'echo {tmp_path}; sleep 611'",
+            folder=tmp_path / "run",
+            timeouts=Timeouts(ready=0.5),
+        )
+    assert time.monotonic() - begin < LIMIT
+    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True)
+    assert left.stdout == ""
+
+
+@pytest.mark.parametrize("entry_point", [["batsim"], None, []])
+@pytest.mark.parametrize("version", ["v4.2.0", "v5.0.0-rc2"])
+def test_an_image_is_asked_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry_point: Any, version: str
+) -> None:
+    """That of Batsim 5 has no entry point: its arguments begin with the program."""
+    engine = MagicMock(spec=docker.DockerClient)
+    engine.info.return_value = {}
+    engine.images = MagicMock()
+    engine.images.get.return_value = SimpleNamespace(
+        id="sha256:1", attrs={"Config": {"Entrypoint": entry_point}}
+    )
+    engine.containers = MagicMock()
+    container = engine.containers.create.return_value = MagicMock(spec=Container, client=engine)
+    container.attrs = {"State": {"Status": "exited", "ExitCode": 0}}
+    container.logs.return_value = [f"{version}\n".encode()]
+    monkeypatch.setattr(docker, "from_env", MagicMock(return_value=engine))
+    folder = RunFolder(tmp_path, tmp_path, dynamic=False, registers=False)
+    launcher = DockerLauncher()
+    launcher.check()
+    batsim5 = launcher.is_batsim5(folder, MagicMock(spec=Watchdog), 1)
+    assert batsim5 is (version > "v5")
+    program = [] if entry_point else ["batsim"]
+    assert engine.containers.create.call_args.kwargs["command"] == [*program, "--version"]
+    container.remove.assert_called_once_with(v=True, force=True)
+    assert engine.close.call_count == 2
+    folder = RunFolder(tmp_path, tmp_path, dynamic=False, registers=False, batsim5=batsim5)
+    command = launcher.command(folder, "ipc:///x")
+    arguments = command[command.index("sha256:1") + 1 :]
+    assert arguments[: len(program) + 1] == [*program, "-p"]
+    launcher.start(folder, "ipc:///x", MagicMock(spec=Watchdog))
+    assert engine.containers.create.call_args.kwargs["command"] == arguments
+    assert ("/data/output/out_" in arguments) is batsim5

@@ -1,0 +1,302 @@
+"""Workload files of Batsim 5."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import WorkloadError
+from batsched_py.workload.batsim_workload import read_workload, write_workload
+from batsched_py.workload.workload import Workload, WorkloadJob
+from helpers.calling import command
+
+JOB = {"id": "a", "subtime": 0, "res": 1, "profile": "p", "walltime": 10}
+PROFILES: dict[str, Any] = {"p": {"type": "DelayProfile", "delay": 1}}
+OLD: dict[str, Any] = {"type": "delay", "delay": 1}
+
+
+def content(job: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    return {"nb_res": 4, "jobs": [JOB | (job or {})], "profiles": PROFILES} | changes
+
+
+def save(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        pytest.param(content({"walltime": -1}), "walltime is -1", id="a walltime of -1"),
+        pytest.param(content({"walltime": 0}), "walltime is 0", id="a walltime of 0"),
+        pytest.param(content({"walltime": None}), "walltime", id="a walltime of null"),
+        pytest.param(content({"id": "w01"}), "w0!w01", id="an id that contains w0"),
+        pytest.param(content({"id": "w1!a"}), "w0!", id="an id of another workload"),
+        pytest.param(content({"res": 0}), "res is 0", id="a res of 0"),
+        pytest.param(content({"profile": "w0p"}), "w0p", id="a profile that contains w0"),
+        pytest.param(content({"profile": "w1!p"}), "w1!p", id="a profile of another workload"),
+        pytest.param(content({"profile": "zz"}), "zz", id="an unknown profile"),
+        pytest.param(content({"profile": 3}), "profile", id="a profile without name"),
+        pytest.param(content(jobs=[3]), "object", id="a job that is a number"),
+        pytest.param(content(jobs=None), "jobs", id="no jobs"),
+        pytest.param(
+            content(profiles=PROFILES | {"q": OLD}), "'delay'.*DelayProfile", id="both versions"
+        ),
+        pytest.param(
+            content(profiles=PROFILES | {"w0!p": PROFILES["p"]}), "without '!'", id="a whole name"
+        ),
+        pytest.param(content(profiles=PROFILES | {"q": 3}), "object", id="a profile that is none"),
+        pytest.param(
+            content(profiles=PROFILES | {"q": {"type": "ForkJoinCompositionProfile"}}),
+            "'q'.*ForkJoin",
+            id="a type that cannot be run",
+        ),
+        pytest.param(
+            content({"extra_data": {"estimate": "x"}}), "estimate", id="an estimate in words"
+        ),
+    ],
+)
+def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, message: str) -> None:
+    path = save(tmp_path / "w.json", value)
+    with pytest.raises(WorkloadError, match=message) as error:
+        read_workload(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_file_of_version_4_is_refused_only_where_5_is_asked_for(tmp_path: Path) -> None:
+    path = save(tmp_path / "w.json", content(profiles={"p": OLD}))
+    assert read_workload(path).profiles == {"p": OLD}
+    with pytest.raises(WorkloadError, match=r"'delay'.*DelayProfile"):
+        read_workload(path, batsim5=True)
+
+
+@pytest.mark.parametrize("profiles", [{}, None])
+def test_a_file_without_profiles(tmp_path: Path, profiles: Any) -> None:
+    path = save(tmp_path / "w.json", {"nb_res": 4, "jobs": [], "profiles": profiles})
+    if profiles is None:
+        with pytest.raises(WorkloadError, match="profiles is missing"):
+            read_workload(path, batsim5=True)
+    else:
+        assert read_workload(path, batsim5=True).jobs == []
+
+
+def test_ids_may_be_bare_or_whole(tmp_path: Path) -> None:
+    profiles: dict[str, Any] = {
+        "p": {"type": "DelayProfile", "delay": 2},
+        "q": {"type": "SequentialCompositionProfile", "seq": ["p", "w0!p"]},
+    }
+    jobs = [JOB | {"id": "w0!x", "profile": "w0!q"}, JOB | {"id": 7}]
+    workload = read_workload(save(tmp_path / "w.json", content(jobs=jobs, profiles=profiles)))
+    assert [(job.id, job.profile) for job in workload.jobs] == [("x", "q"), ("7", "p")]
+    assert workload.profiles == {
+        "p": {"type": "delay", "delay": 2},
+        "q": {"type": "composed", "seq": ["p", "p"]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        ("text", {"extra_data": "text"}),
+        ([1, 2], {"extra_data": [1, 2]}),
+        ({"x": [1, 2], "session": 3}, {"x": [1, 2], "session": 3}),
+        ('{"x": 1}', {"x": 1}),
+        ({"res": 7}, {"extra_data": {"res": 7}}),  # a name with a meaning
+        (None, {}),
+    ],
+)
+def test_free_fields_come_from_extra_data(tmp_path: Path, extra: Any, expected: Any) -> None:
+    job = read_workload(save(tmp_path / "w.json", content({"extra_data": extra}))).jobs[0]
+    assert job.extra == expected
+    assert (job.size, job.user) == (1, None)
+
+
+def test_our_fields_come_from_extra_data_and_from_nowhere_else(tmp_path: Path) -> None:
+    fields = {"user": 3, "finish_time": 9, "estimate": 5, "home": "a"}
+    workload = read_workload(save(tmp_path / "w.json", content({"extra_data": fields})))
+    job = workload.jobs[0]
+    assert (job.user, job.finish_time, job.estimate, job.extra) == ("3", 9.0, 5.0, {"home": "a"})
+    assert workload.notes == []
+    workload = read_workload(save(tmp_path / "w.json", content(fields)))
+    job = workload.jobs[0]
+    assert (job.user, job.finish_time, job.estimate, job.extra) == (None, None, None, {})
+    assert any("estimate, finish_time, home, user" in note for note in workload.notes)
+
+
+names = st.text('aw0"\\,é ', min_size=1, max_size=4)
+seconds = st.integers(0, 10**9).map(float) | st.floats(0, 1e12)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | names,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
+    max_leaves=4,
+)
+free = st.dictionaries(st.sampled_from(["session", "think time", "é"]), plain, max_size=2)
+amounts = st.floats(0, 1e15) | st.integers(0, 10**15)
+common = {"ret": st.integers(0, 9), "note": plain}
+profile_contents = st.one_of(
+    st.fixed_dictionaries(
+        {"type": st.just("delay"), "delay": st.floats(1e-3, 1e9)}, optional=common
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(["parallel_homogeneous", "parallel_homogeneous_total"]),
+            "cpu": amounts,
+            "com": amounts,
+        },
+        optional=common,
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("parallel"),
+            "cpu": st.just([1, 2.5]),
+            "com": st.lists(amounts, min_size=4, max_size=4),
+        },
+        optional=common,
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("composed"), "seq": st.just(["p", "p"])},
+        optional={**common, "repeat": st.integers(1, 3)},
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("data_staging"), "nb_bytes": amounts, "from": names, "to": names},
+        optional=common,
+    ),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["smpi", "usage_trace"]), "trace": names}, optional=common
+    ),
+)
+jobs = st.builds(
+    WorkloadJob,
+    id=names,
+    submit_time=seconds,
+    size=st.just(2),
+    profile=st.sampled_from(["p", "w0q"]),
+    walltime=st.none() | st.floats(1e-9, 1e12),
+    estimate=st.none() | seconds,
+    user=st.none() | names,
+    finish_time=st.none() | seconds,
+    extra=free,
+)
+
+
+@given(
+    jobs=st.lists(jobs, min_size=1, max_size=4, unique_by=lambda job: job.id),
+    profile=profile_contents,
+)
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, jobs: list[WorkloadJob], profile: dict[str, Any]
+) -> None:
+    folder = tmp_path_factory.mktemp("json")
+    workload = Workload(
+        name="w.json",
+        nb_res=4,
+        jobs=sorted(jobs, key=lambda job: job.submit_time),
+        profiles={"p": OLD, "w0q": profile},
+        rules={"size": "requested"},
+        unix_start_time=9.5,
+        time_zone="+01:00",
+    )
+    path = folder / "w.json"
+    write_workload(workload, path)
+    workload = read_workload(path)  # without the profiles that no job uses
+    write_workload(workload, path, batsim5=True)
+    assert read_workload(path, batsim5=True) == workload
+    assert read_workload(path) == workload
+
+
+def test_what_is_written(tmp_path: Path) -> None:
+    jobs = [
+        WorkloadJob(id="1", submit_time=5.0, size=1, profile="p", extra={"walltime": -1}),
+        WorkloadJob(
+            id="w01", submit_time=5.5, size=1, profile="p", walltime=60.0, user="u", extra={"x": 1}
+        ),
+        WorkloadJob(id="3", submit_time=6, size=1, profile="p", extra={"extra_data": "as it is"}),
+    ]
+    workload = Workload(name="w", nb_res=4, jobs=jobs, profiles={"p": OLD | {"note": [2]}})
+    write_workload(workload, tmp_path / "w.json", batsim5=True)
+    written = json.loads((tmp_path / "w.json").read_text())
+    assert written["jobs"] == [
+        {"id": "w0!1", "subtime": 5, "res": 1, "profile": "w0!p"},
+        {
+            "id": "w0!w01",
+            "subtime": 5.5,
+            "res": 1,
+            "profile": "w0!p",
+            "walltime": 60,
+            "extra_data": {"user": "u", "x": 1},
+        },
+        {"id": "w0!3", "subtime": 6, "res": 1, "profile": "w0!p", "extra_data": "as it is"},
+    ]
+    assert written["profiles"] == {
+        "p": {"type": "DelayProfile", "delay": 1, "extra_data": {"note": [2]}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "message"),
+    [
+        ("a!b", OLD, "'a!b'"),
+        ("p", {"type": "send", "msg": "m", "to": "j"}, "'p'.*'send'"),
+    ],
+)
+def test_what_batsim_5_cannot_say_is_not_written(
+    tmp_path: Path, name: str, profile: dict[str, Any], message: str
+) -> None:
+    job = WorkloadJob(id="1", submit_time=0, size=2, profile=name)
+    workload = Workload(name="w", nb_res=4, jobs=[job], profiles={name: profile})
+    with pytest.raises(WorkloadError, match=message):
+        write_workload(workload, tmp_path / "w.json", batsim5=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+REFUSED = {"id_contains_workload_name": "w0!w01", "walltime_minus_one_static": "walltime is -1"}
+"""Recordings whose load aborted, and why."""
+
+
+def test_recorded_workloads(shared: Path) -> None:
+    paths = sorted((shared / "batsim5_recordings").glob("*/workload*.json"))
+    if not paths:
+        pytest.skip(f"no workloads in {shared / 'batsim5_recordings'}")
+    for path in paths:
+        if path.parent.name in REFUSED:
+            with pytest.raises(WorkloadError, match=REFUSED[path.parent.name]):
+                read_workload(path)
+        else:
+            there = len(json.loads(path.read_text())["jobs"])
+            assert len(read_workload(path, batsim5=True).jobs) == there
+            assert read_workload(path) == read_workload(path, batsim5=True)
+
+
+def test_a_file_of_version_5_works_as_one_of_version_4(tmp_path: Path) -> None:
+    old = save(tmp_path / "old.json", content({"user": "u"}, profiles={"p": OLD}))
+    new = save(tmp_path / "new.json", content({"extra_data": {"user": "u"}}))
+    shown = [command(tmp_path, "info", path).stdout.splitlines()[1:] for path in (old, new)]
+    assert shown[0] == shown[1]
+    tables = []
+    for path in (old, new):
+        command(tmp_path, "simulate", path, "-e", path.stem)
+        tables.append((tmp_path / f"{path.stem}_jobs.csv").read_text())
+    assert tables[0] == tables[1]
+
+
+def test_convert_writes_for_either_version(tmp_path: Path) -> None:
+    old = save(tmp_path / "old.json", content({"user": "u"}, profiles={"p": OLD}))
+    for source, target, flags in (
+        (old, "new.json", ["--batsim5"]),
+        (tmp_path / "new.json", "again.json", ["--batsim5"]),
+        (tmp_path / "new.json", "back.json", []),
+        ("sample", "sample.json", ["--batsim5", "--first", "20"]),
+    ):
+        assert command(tmp_path, "convert", source, target, *flags).returncode == 0
+    written = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
+    assert written["new"]["jobs"] == written["again"]["jobs"]
+    assert written["new"]["profiles"] == {"p": PROFILES["p"]}
+    assert written["new"]["jobs"][0]["extra_data"] == {"user": "u"}
+    assert written["back"]["jobs"] == written["old"]["jobs"]
+    assert written["back"]["profiles"] == written["old"]["profiles"]
+    assert len(read_workload(tmp_path / "sample.json", batsim5=True).jobs) == 20
