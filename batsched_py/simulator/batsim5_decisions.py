@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from batsched_py.errors import ProtocolError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batprotocol_decisions import said
@@ -93,8 +95,10 @@ class Batsim5Decisions(Decisions):
         return added
 
     def _register_acknowledged(self, decision: m.RegisterJob) -> None:
-        job = self._add(decision)
-        self._agenda.send(self._registry.submission(job, self._agenda.now))
+        event = self._registry.submission(self._add(decision), self._agenda.now)
+        if event.job.walltime == 0:  # Batsim 5 says so of it, and ends it at once
+            event.job = msgspec.structs.replace(event.job, walltime=None)
+        self._agenda.send(event)
 
     def _kill(self, decision: m.KillJob) -> None:
         decision.job_ids = list(dict.fromkeys(decision.job_ids))

@@ -173,7 +173,7 @@ class Batsim5Socket(SimulatorSocket):
         return self._ask(batprotocol_json.init_frame(init), 0.0, batprotocol_json.decode_hello)
 
 
-def _restore_digits(reply: m.Message, now: float, decimals: int) -> None:
+def _restore_digits(reply: m.Message, now: float, decimals: int = 6) -> None:
     """Take the time as it was sent, with so many decimals, for the time that it stands for.
 
     A scheduler that says when it was asked means now, not the rounding of it.
