@@ -8,7 +8,8 @@ The kernel, in the order in which it is best read:
 - ``jobs``: the jobs and profiles that there are, and which of them the scheduler may speak of
 - ``machines``: which machines are free
 - ``execution``: a job starts, ends, is rejected or killed
-- ``applied_decisions``: what each decision of the scheduler does, at its time
+- ``applied_decisions``: what each decision of the scheduler does, at its time;
+  ``batsim5_decisions``: where Batsim 5 is otherwise, with what is ``periodic`` there
 - ``engine``: :class:`~batsched_py.simulator.engine.Simulator`: events of an instant, messages, the
   end
 - ``simulation_begins``: the first message

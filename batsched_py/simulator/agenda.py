@@ -55,6 +55,10 @@ class Agenda:
             heapify(heap)
             self._nb_cancelled = 0
 
+    def clear(self) -> None:
+        """Let nothing happen any more."""
+        self._heap.clear()
+
     def send(self, event: m.Event) -> None:
         """Tell the scheduler of an event now, after what is to happen at this instant already."""
         self.at(self.now, lambda: (event,))

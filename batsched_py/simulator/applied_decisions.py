@@ -34,6 +34,8 @@ class Decisions:
     ) -> None:
         self.busy = False
         """Whether the scheduler takes its time: something was decided for later."""
+        self.stopped = False
+        """Whether the scheduler has ended the simulation."""
         self._agenda, self._registry, self._execution = agenda, registry, execution
         self._stepwise, self._power = stepwise, power
         self._handlers: dict[type, Callable[[Any], object]] = {
@@ -75,7 +77,8 @@ class Decisions:
                 at += 1
         except ProtocolError as error:
             raise ProtocolError(
-                f"{error} (event {at + 1} of {len(decisions)} in the reply, carried out at "
+                f"{self._in_words(error, decision)} (event {at + 1} of {len(decisions)} in the "
+                "reply, carried out at "
                 f"{now:f} s)"
             ) from None
         if reply.now > now:
@@ -84,6 +87,10 @@ class Decisions:
             self.busy = False
             if self._stepwise.in_use:
                 self._settle()
+
+    def _in_words(self, error: ProtocolError, decision: m.Event) -> str:
+        """Say what is wrong with a decision, by its name in the protocol."""
+        return str(error)
 
     def _pause(self, until: float, reply: m.Message, at: int) -> None:
         self.busy = True
@@ -114,11 +121,16 @@ class Decisions:
                     f"KILL_JOB: job {job.description.id} does not run: it waits to be started"
                 )
         jobs = [job for job in jobs if not job.kill_requested]
-        if jobs:  # else that was asked for all of them already, which Batsim ignores
-            for job in jobs:
-                job.kill_requested = True
-            killed = [(job, self._execution.kill(job)) for job in jobs]
-            self._agenda.at(self._agenda.now, self._killed, killed)
+        if not jobs:
+            self._all_asked_for(decision)
+            return
+        for job in jobs:
+            job.kill_requested = True
+        killed = [(job, self._execution.kill(job)) for job in jobs]
+        self._agenda.at(self._agenda.now, self._killed, killed)
+
+    def _all_asked_for(self, decision: m.KillJob) -> None:
+        """Ignore, as Batsim 4.2, that jobs are to be killed for which that was asked before."""
 
     def _killed(self, jobs: list[tuple[SimulatedJob, dict[str, Any] | None]]) -> Iterator[m.Event]:
         """Tell of jobs that were to be killed, with the progress of those that had not ended."""

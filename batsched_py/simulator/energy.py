@@ -55,18 +55,25 @@ class PowerStates(msgspec.Struct, frozen=True):
         return {pstate for state in self.sleep.values() for pstate in state}
 
 
-def power_states(host: Host) -> PowerStates:
+_NO_WATTS = Watts(0.0, 0.0, 0.0)
+
+
+def power_states(host: Host, *, metered: bool = True) -> PowerStates:
     """Read the properties ``wattage_per_state`` and ``sleep_pstates`` of a host.
 
-    Raises :class:`PlatformError` if they are missing or malformed.
+    If it is not ``metered``, the first means nothing. Raises :class:`PlatformError` if they are
+    missing or malformed.
     """
     text = host.properties.get("wattage_per_state")
-    if text is None:
+    if not metered:
+        watts = (_NO_WATTS,) * len(host.speeds)
+    elif text is None:
         raise PlatformError(
             f"host {host.name!r} has no property wattage_per_state, such as '100:120:200' (idle, "
             "least and full load, watts; one for each pstate): without it there is no energy"
         )
-    watts = tuple(_watts(host.name, part) for part in text.split(","))
+    else:
+        watts = tuple(_watts(host.name, part) for part in text.split(","))
     if len(watts) != len(host.speeds):
         raise PlatformError(
             f"host {host.name!r} has {len(host.speeds)} speeds and {len(watts)} values of "
@@ -119,11 +126,13 @@ class Energy:
     A host's power is that of its pstate at its load. As in SimGrid, what it consumed since it was
     last accounted for is found with the load that it has had just now, whatever it had before:
     :meth:`account` is to be called where SimGrid accounts for a host, and not where a load changes.
-    Sums have 80 bits, as in Batsim.
+    Sums have 80 bits, as in Batsim. Hosts that are not ``metered`` consume nothing, and have their
+    pstates all the same.
     """
 
-    def __init__(self, hosts: Sequence[Host]) -> None:
-        self.states = [power_states(host) for host in hosts]
+    def __init__(self, hosts: Sequence[Host], *, metered: bool = True) -> None:
+        self.metered = metered
+        self.states = [power_states(host, metered=metered) for host in hosts]
         self._pstates = [host.pstate for host in hosts]
         self._loads = [0.0] * len(hosts)
         first = [states.watts[p] for states, p in zip(self.states, self._pstates, strict=True)]
@@ -172,6 +181,12 @@ class Energy:
         at = list(hosts)
         self.account(at, now)
         return np.longdouble(self._joules[at].sum(dtype=np.longdouble))
+
+    def consumed_by_each(self, hosts: ProcessorSet, now: float) -> list[float]:
+        """Return the joules that each of a set of hosts has consumed until now."""
+        at = list(hosts)
+        self.account(at, now)
+        return [float(joules) for joules in self._joules[at]]
 
     def total(self, now: float) -> np.longdouble:
         """Return the joules that all hosts have consumed until now."""

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from batsched_py.errors import DeadlockError, ProtocolError, jobs_wait
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
+from batsched_py.simulator.batsim5_decisions import Batsim5Decisions
 from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import ExternalEvent, schedule_events
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
-from batsched_py.simulator.machine_states import TracedMachines
+from batsched_py.simulator.machine_states import MachinesOfBatsim5, TracedMachines
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.power_states import PowerManagement
-from batsched_py.simulator.simulation_begins import simulation_begins
+from batsched_py.simulator.power_states import PowerManagement, PowerManagementOfBatsim5
+from batsched_py.simulator.simulation_begins import batsim5_begins, simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.budgets import parse_budgets
 from batsched_py.support.processor_sets import NO_PROCESSORS
@@ -33,7 +35,7 @@ SchedulerSide = Callable[[m.Message], m.Message]
 
 
 class Simulator:
-    """Batsim 4.2 on one platform.
+    """Batsim 4.2 on one platform, or Batsim 5 if the options say so.
 
     One instant is put into one message: all events at an exactly equal time. Decisions take
     effect at their timestamp, so a scheduler may model the time it needs. ``events`` are external
@@ -54,11 +56,15 @@ class Simulator:
         self.agenda = agenda = Agenda()
         self.outcome: Outcome | None = None
         """What the simulation came to, as soon as nothing can happen in it any more."""
+        self.told: dict[str, Any] = {}
+        """What version 5 says in its first message of how it was called, by the protocol's names.
+        """
         self._registry = JobRegistry(options)
+        self.workloads, self._events = workloads, events
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         self._build_machine(failing=events is not None)
         self._static = _StaticJobs(self._workloads, self._registry, agenda, self._energy)
-        self._decisions = Decisions(
+        self._decisions = (Batsim5Decisions if self._is_batsim5 else Decisions)(
             agenda, self._registry, self._execution, self._stepwise, self._power, options
         )
         if events is not None:
@@ -77,12 +83,20 @@ class Simulator:
         """Put together what the jobs run on; only what the options ask for is followed."""
         platform, options, agenda = self.platform, self.options, self.agenda
         storing = platform.storages
-        energy = self._energy = Energy([*platform.hosts, *storing]) if options.energy else None
+        is_batsim5 = self._is_batsim5 = options.protocol == 5
+        energy: Energy | None = None
+        if options.energy or is_batsim5:  # which has pstates without it, too
+            energy = Energy([*platform.hosts, *storing], metered=options.energy)
+        meter = self._energy = energy if options.energy else None
         self._asleep = NO_PROCESSORS if energy is None else energy.asleep()
         """The machines that sleep in the beginning."""
-        varying = options.energy or options.compute_sharing
+        varying = options.energy or options.compute_sharing or is_batsim5
         self._states: TracedMachines | None = None
-        if failing or varying or options.trace_machines:
+        if is_batsim5:
+            self._states = MachinesOfBatsim5(
+                len(platform.hosts), asleep=self._asleep, traced=options.trace_machines
+            )
+        elif failing or varying or options.trace_machines:
             self._states = TracedMachines(
                 len(platform.hosts),
                 sharing=options.compute_sharing,
@@ -93,8 +107,9 @@ class Simulator:
             agenda,
             platform,
             self._registry.profile,
-            energy,
+            meter,
             most_steps=parse_budgets(options.budgets).messages,
+            by_repetition=is_batsim5,
         )
         self._execution = Execution(
             agenda,
@@ -104,14 +119,21 @@ class Simulator:
             # Static jobs stay in memory with their workload; of dynamic ones there may be any
             # number.
             FinishedJobs() if options.dynamic_jobs else [],
-            energy=energy,
+            energy=meter,
             varying=varying,
+            any_size=is_batsim5,
         )
         self._power: PowerManagement | None = None
         if energy is not None and self._states is not None:
-            self._power = PowerManagement(
+            self._power = (PowerManagementOfBatsim5 if is_batsim5 else PowerManagement)(
                 agenda, platform, self._states, energy, self._stepwise.tasks
             )
+
+    def again(self, options: Options) -> Simulator:
+        """Return a new simulation of the same with other options."""
+        other = Simulator(self.platform, self.workloads, options, self._events)
+        other.told = self.told
+        return other
 
     def run(self, scheduler: SchedulerSide) -> Outcome:
         """Simulate to the end.
@@ -123,6 +145,8 @@ class Simulator:
         agenda, decisions, stepwise = self.agenda, self._decisions, self._stepwise
         each_event = self.options.each_event
         begins = simulation_begins(self.platform, self.options, self._workloads, self._asleep)
+        if self._is_batsim5:
+            begins = batsim5_begins(begins, self.platform, self.options, self.told)
         self._exchange(scheduler, [begins])
         for told in agenda.instants():
             self._pending = self._pending + told if self._pending else told
@@ -134,7 +158,8 @@ class Simulator:
                 events, self._pending = self._pending, []
                 self._exchange(scheduler, self._first_part(events) if self._in_parts else events)
         self.outcome = self._outcome()
-        self._check_all_done()
+        if not decisions.stopped:
+            self._check_all_done()
         self._say_goodbye(scheduler)
         self.outcome.nb_messages = self._nb_messages
         return self.outcome

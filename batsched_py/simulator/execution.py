@@ -32,7 +32,8 @@ class Execution:
 
     The jobs go to ``finished``, in order of completion or rejection. A delay, and a computation
     on hosts of its own with speeds that stay (not ``varying``), end at a time that is known when
-    they start; ``stepwise`` runs all others, and ``energy``, if there is one, is told.
+    they start; ``stepwise`` runs all others, and ``energy``, if there is one, is told. A job may
+    be given ``any_size``, as by Batsim 5: its executors take turns on the hosts that it has.
     """
 
     def __init__(
@@ -45,8 +46,10 @@ class Execution:
         *,
         energy: Energy | None = None,
         varying: bool = False,
+        any_size: bool = False,
     ) -> None:
         self.finished = finished
+        self._any_size = any_size
         self._agenda, self._machines, self._stepwise = agenda, machines, stepwise
         self._energy = energy
         self._varying = varying
@@ -83,7 +86,7 @@ class Execution:
             self._set_end(job, duration)
         else:
             job.finish_time = inf
-            self._stepwise.begin(job, _hosts(job, decision))
+            self._stepwise.begin(job, self._hosts(job, decision))
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
             self._agenda.after_each = self._complete_stepwise
         if job.finish_time < inf:
@@ -209,7 +212,7 @@ class Execution:
             raise ProtocolError(f"EXECUTE_JOB: job {decision.job_id} is {job.state.value}")
         if decision.mapping is not None:
             check_mapping(decision, size)
-        elif alloc.size != size and not job.profile.total:
+        elif alloc.size != size and not job.profile.total and not self._any_size:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} of size {size} was given "
                 f"{alloc.size} processors ({to_text(alloc)!r})"
@@ -230,14 +233,20 @@ class Execution:
                 f"EXECUTE_JOB: job {decision.job_id} uses storage, which the embedded simulator "
                 "does not run: use real Batsim"
             )
+        if decision.further and "profile_allocation_override" in decision.further:
+            raise ProtocolError(
+                f"EXECUTE_JOB: job {decision.job_id} has a profile_allocation_override, which the "
+                "embedded simulator does not do: use real Batsim"
+            )
 
-
-def _hosts(job: SimulatedJob, decision: m.ExecuteJob) -> list[int]:
-    """Return the host of each executor of a job."""
-    hosts = list(decision.alloc)
-    if decision.mapping is None:
+    def _hosts(self, job: SimulatedJob, decision: m.ExecuteJob) -> list[int]:
+        """Return the host of each executor of a job."""
+        hosts = list(decision.alloc)
+        if decision.mapping is not None:
+            return [hosts[place] for place in check_mapping(decision, job.description.size)]
+        if self._any_size:
+            return [hosts[executor % len(hosts)] for executor in range(job.description.size)]
         return hosts
-    return [hosts[place] for place in check_mapping(decision, job.description.size)]
 
 
 def _by_speed(platform: Platform) -> list[tuple[float, ProcessorSet]]:

@@ -1,7 +1,10 @@
 """External events: machines that fail and come back, and what only the scheduler understands.
 
 A file has one JSON object a line: ``{"type": "machine_unavailable", "resources": "0 2-3",
-"timestamp": 5}``, ``machine_available``, or any other type, which is for the scheduler.
+"timestamp": 5}``, ``machine_available``, or any other type, which is for the scheduler. Of Batsim 5
+all are for the scheduler, of type ``generic`` with a text as ``data``, and have ids: ``ee0!3`` is
+the fourth line of the first file. When they happen the real program tells with a time that is not
+theirs (its 5.0.0-rc2 takes that of the event before); here it is the right one.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import msgspec
 
 from batsched_py.errors import InputError, ProtocolError, parameter
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batprotocol_events import GENERIC
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.support.file_readers import parse_json, read_bytes
@@ -110,6 +114,39 @@ def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
             f"({parameter('forward_unknown_events')} hands others on to the scheduler)"
         )
     return ExternalEvent(float(time), where, content=content)
+
+
+def read_generic_events(paths: Iterable[str | Path]) -> list[ExternalEvent]:
+    """Read files of Batsim 5's events; return the events of all in order of time.
+
+    Raises :class:`InputError` naming file and line for what is no such event.
+    """
+    events = [
+        _generic(f"{path}:{number + 1}", line, f"ee{at}!{number}")
+        for at, path in enumerate(paths)
+        for number, line in enumerate(read_bytes(Path(path)).splitlines())
+        if line.strip()
+    ]
+    events.sort(key=lambda event: event.time)
+    return events
+
+
+def _generic(where: str, line: bytes, event_id: str) -> ExternalEvent:
+    content = parse_json(line, Any, where, unique_names=True)
+    if not isinstance(content, dict) or content.get("type") != GENERIC:
+        kind = content.get("type") if isinstance(content, dict) else content
+        raise InputError(
+            f"{where}: type is {kind!r}: Batsim 5 knows generic events only, with a timestamp and "
+            "a text as data"
+        )
+    time, data = content.get("timestamp"), content.get("data")
+    if not is_number(time) or not 0 <= time < 1e300:
+        raise InputError(f"{where}: timestamp is {time!r}, expected seconds, at least 0")
+    if not isinstance(data, str):
+        raise InputError(f"{where}: data is {data!r}, expected a text")
+    return ExternalEvent(
+        float(time), where, content={"type": GENERIC, "id": event_id, "data": data}
+    )
 
 
 def _check_machines(events: list[ExternalEvent], nb_machines: int) -> None:

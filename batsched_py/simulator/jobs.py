@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
+from typing import Any
 
 import msgspec
 
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_REACHED
-from batsched_py.protocol.dynamic_registration import Registration
+from batsched_py.protocol.dynamic_registration import AnytimeRegistration, Registration
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.agenda import Timer
 from batsched_py.simulator.options import Options
@@ -78,10 +79,13 @@ class JobRegistry:
     """
 
     def __init__(self, options: Options) -> None:
-        self.registration = Registration(
+        anytime = options.protocol == 5
+        self.registration = (AnytimeRegistration if anytime else Registration)(
             dynamic=options.dynamic_jobs, profile_reuse=options.profile_reuse
         )
-        self._dynamic = options.dynamic_jobs
+        self._dynamic = anytime or options.dynamic_jobs
+        self._sequences = anytime
+        """Whether profiles may be composed of registered ones."""
         self._forward_profiles = options.forward_profiles
         self._releases = self.registration.releases
         self.jobs: dict[str, SimulatedJob] = {}
@@ -128,11 +132,15 @@ class JobRegistry:
         """Return what the scheduler is told of a job that is submitted now."""
         description, profile = job.description, None
         if self._forward_profiles:
-            workload = description.id.partition("!")[0]
-            profile = self.registration.content(workload, description.profile)
+            profile = self.content(description)
         return m.JobSubmitted(
             timestamp=now, job_id=description.id, job=description, profile=profile
         )
+
+    def content(self, job: JobDescription) -> dict[str, Any] | None:
+        """Return the profile of a job as written, None if it is not there any more."""
+        registration = self.registration
+        return registration.content(*registration.place(job.id.partition("!")[0], job.profile))
 
     def profile(self, workload: str, name: str) -> Profile | None:
         """Return a profile that is kept, None if there is none of that name."""
@@ -183,17 +191,25 @@ class JobRegistry:
             self._rejected.append((job_id, job))
 
     def _release(self, job_id: str, job: SimulatedJob) -> None:
-        workload = job_id.partition("!")[0]
-        for name in _names(job.description.profile, job.profile):
-            self.registration.release(workload, name)
-            self._parsed.pop((workload, name), None)
+        profile = job.description.profile
+        workload, _ = self.registration.place(job_id.partition("!")[0], profile)
+        for name in _names(profile, job.profile):
+            place = self.registration.place(workload, name)
+            self.registration.release(*place)
+            self._parsed.pop(place, None)
 
     def add_profile(self, decision: m.RegisterProfile) -> None:
         """Carry out REGISTER_PROFILE; raises :class:`ProtocolError`."""
         self.registration.add_profile(decision)
         workload, name = decision.workload_name, decision.profile_name
         try:
-            self._parsed[workload, name] = parse_registered(name, decision.profile)
+            self._parsed[workload, name] = parse_registered(
+                name,
+                decision.profile,
+                (lambda part: self.profile(*self.registration.place(workload, part)))
+                if self._sequences
+                else None,
+            )
         except WorkloadError as error:
             raise ProtocolError(f"REGISTER_PROFILE: {error}") from None
 
@@ -204,7 +220,7 @@ class JobRegistry:
         if not self._names.add(job_id):
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
         description.id = job_id
-        profile = self._parsed[workload, description.profile]
+        profile = self._parsed[self.registration.place(workload, description.profile)]
         job = SimulatedJob(description, profile, SUBMITTED)
         self.jobs[job_id] = job
         return job

@@ -75,7 +75,8 @@ class TracedMachines(Machines):
         super().__init__(nb_machines)
         self.traced = traced
         self._sharing = sharing
-        self._nb_jobs: dict[int, int] | None = {} if sharing else None
+        self._nb_jobs: dict[int, int] = {}
+        """By machine, if several jobs may run on one."""
         pool = type(self._idle)
         self._busy, self._unavailable = pool(NO_PROCESSORS), pool(NO_PROCESSORS)
         self._off = {state: pool(NO_PROCESSORS) for state in _OFF}
@@ -103,7 +104,7 @@ class TracedMachines(Machines):
         idle = self._idle.common(alloc)
         if idle.size < alloc.size and self.not_free(alloc):
             return False
-        if self._nb_jobs is not None:
+        if self._sharing:
             for machine in alloc:
                 self._nb_jobs[machine] = self._nb_jobs.get(machine, 0) + 1
         self._busy.give_back(idle)
@@ -115,7 +116,7 @@ class TracedMachines(Machines):
 
     def release(self, alloc: ProcessorSet, now: float) -> None:
         """Let a job on ``alloc`` end."""
-        if self._nb_jobs is not None:
+        if self._sharing:
             for machine in alloc:
                 self._nb_jobs[machine] -= 1
             left = [machine for machine in alloc if not self._nb_jobs[machine]]
@@ -231,3 +232,36 @@ class TracedMachines(Machines):
     def _note_change(self, machines: ProcessorSet, now: float) -> None:
         if machines:
             self._changes.note(now, machines)
+
+
+class MachinesOfBatsim5(TracedMachines):
+    """The same, as Batsim 5.0.0-rc2 counts: what once computed is computing, until it is switched.
+
+    So machines may always run several jobs, and the time of one that computes is counted with each
+    start on it.
+    """
+
+    def __init__(
+        self, nb_machines: int, *, asleep: ProcessorSet = NO_PROCESSORS, traced: bool = True
+    ) -> None:
+        super().__init__(nb_machines, sharing=True, asleep=asleep, traced=traced)
+
+    def occupy(self, alloc: ProcessorSet, now: float) -> bool:
+        """Let a job start on ``alloc`` if all of it may start one; tell whether."""
+        if self.not_free(alloc):
+            return False
+        for machine in alloc:
+            self._nb_jobs[machine] = self._nb_jobs.get(machine, 0) + 1
+        self._busy.give_back(alloc - self._busy.common(alloc))
+        self._count_times(now)
+        self._move(self._idle.common(alloc), _IDLE, _COMPUTING)
+        self._note_change(alloc, now)
+        self.trace(now)
+        return True
+
+    def release(self, alloc: ProcessorSet, now: float) -> None:
+        """Let a job on ``alloc`` end."""
+        for machine in alloc:
+            self._nb_jobs[machine] -= 1
+        self._busy.take(ProcessorSet.of(at for at in alloc if not self._nb_jobs[at]))
+        self.trace(now)

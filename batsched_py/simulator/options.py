@@ -64,6 +64,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = 4
     """The version of Batsim that is simulated; what it asks for in its hello, a scheduler of
     version 5 has in the fields above."""
+    forward_profiles_on_kill: bool = False
+    """Version 5: send the profiles of killed jobs."""
+    forward_profiles_at_begin: bool = False
+    """Version 5: send all profiles with the first message."""
     each_event: bool = False
     """Every event in a message of its own, so that the policy runs after each; submissions come
     before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""

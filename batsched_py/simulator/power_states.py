@@ -24,6 +24,9 @@ _NUMBER = re.compile("[0-9]{1,9}")
 class PowerManagement:
     """Carries out SET_RESOURCE_STATE, and traces it as Batsim does."""
 
+    _turned: bool | None = None
+    """What is said of machines that have reached their pstate: Batsim 4.2 does not say it."""
+
     def __init__(
         self,
         agenda: Agenda,
@@ -116,8 +119,13 @@ class PowerManagement:
     def _done(self, machines: ProcessorSet, pstate: int, now: float) -> None:
         self.energy.note("p", now)
         self._trace(now, machines, pstate)
-        changed = m.ResourceStateChanged(timestamp=now, resources=machines, state=str(pstate))
-        self._agenda.send(changed)
+        self._tell(machines, pstate, turned=self._turned)
+
+    def _tell(self, machines: ProcessorSet, pstate: int, *, turned: bool | None) -> None:
+        now, state = self._agenda.now, str(pstate)
+        self._agenda.send(
+            m.ResourceStateChanged(timestamp=now, resources=machines, state=state, turned=turned)
+        )
 
     def _trace(self, now: float, machines: ProcessorSet, pstate: int) -> None:
         self._changes.append((now, to_text(machines), pstate))
@@ -165,3 +173,44 @@ class PowerManagement:
 
     def _sleeps(self, host: int, pstate: int) -> bool:
         return pstate in self.energy.states[host].sleep
+
+
+class PowerManagementOfBatsim5(PowerManagement):
+    """Carries out the two decisions that Batsim 5 has instead.
+
+    Machines are turned on and off as before. From one speed to another they change at once and
+    whatever they run, which is noted once, before it happens.
+    """
+
+    _turned = True
+
+    def switch(self, decision: m.SetResourceState) -> None:
+        """Turn machines on or off, or change their speed."""
+        if decision.turned:
+            super().switch(decision)
+            return
+        machines, pstate, now = decision.resources, self._pstate(decision), self._agenda.now
+        self._check(decision, machines, pstate)
+        self.energy.note("p", now)
+        for host in machines:
+            self.energy.set_pstate(host, pstate, now)
+            self._tasks.set_speed(host, self._hosts[host].speeds[pstate], now)
+        self._trace(now, machines, pstate)
+        self._tell(machines, pstate, turned=False)
+
+    def _check(
+        self, decision: m.SetResourceState, machines: ProcessorSet, pstate: int
+    ) -> ProcessorSet:
+        sleeping = super()._check(decision, machines, pstate)
+        doing = f"SET_RESOURCE_STATE of {to_text(machines)!r} to {pstate}"
+        if self._sleeps(next(iter(machines)), pstate):
+            if not decision.turned:
+                raise ProtocolError(f"{doing}: that is a sleep pstate: turn them off")
+        elif decision.turned and (on := machines - sleeping):
+            raise ProtocolError(f"{doing}: {to_text(on)!r} is on already")
+        elif not decision.turned and sleeping:
+            raise ProtocolError(f"{doing}: {to_text(sleeping)!r} sleeps: turn it on")
+        there = ProcessorSet.of(host for host in machines if self.energy.pstate(host) == pstate)
+        if there:
+            raise ProtocolError(f"{doing}: {to_text(there)!r} is in that pstate already")
+        return sleeping

@@ -30,6 +30,8 @@ class Composed(msgspec.Struct, frozen=True):
 
     parts: tuple[tuple[str, Profile], ...]
     repeat: int
+    height: int = 1
+    """How deep it is composed of composed ones: 1 if it is of none."""
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -95,14 +97,19 @@ class Profile(msgspec.Struct, gc=False):
         return body.flops / nb_executors, body.com / nb_executors
 
 
-def parse_registered(name: str, profile: Mapping[str, Any]) -> Profile:
+def parse_registered(
+    name: str, profile: Mapping[str, Any], known: Callable[[str], Profile | None] | None = None
+) -> Profile:
     """Read a Batsim profile that is registered by a scheduler; see :func:`parse_profiles`.
 
-    A composed one has no parts: Batsim 4.2.0 takes it, and crashes when a job with it starts.
+    A composed one is made of those that are ``known``. Without, it has no parts: Batsim 4.2.0 takes
+    it, and crashes when a job with it starts.
     """
-    if profile.get("type") == "composed":
+    if profile.get("type") != "composed":
+        return _parse_other(name, profile)
+    if known is None:
         return Profile(None, body=Composed((), 1))
-    return _parse_other(name, profile)
+    return _compose(name, profile, lambda part: known(part) is not None, known)
 
 
 def parse_profiles(
@@ -124,8 +131,6 @@ class _Parser:
         self._profiles = profiles
         self._parsed: dict[str, Profile] = {}
         self._open: set[str] = set()
-        self._heights: dict[str, int] = {}
-        """How deep the composed ones are; 0, or not there, for all others."""
 
     def parse(self, name: str, depth: int) -> Profile:
         if name in self._parsed:
@@ -135,29 +140,42 @@ class _Parser:
         profile = self._profiles[name]
         if profile.get("type") == "composed":
             self._open.add(name)
-            parsed = self._composed(name, profile, depth)
+            parsed = _compose(
+                name, profile, self._profiles.__contains__, lambda part: self.parse(part, depth + 1)
+            )
             self._open.remove(name)
         else:
             parsed = _parse_other(name, profile)
         self._parsed[name] = parsed
         return parsed
 
-    def _composed(self, name: str, profile: Mapping[str, Any], depth: int) -> Profile:
-        names, repeat = profile.get("seq"), profile.get("repeat", 1)
-        are_profiles = isinstance(names, list) and all(
-            isinstance(part, str) and part in self._profiles for part in names
-        )
-        if not names or not are_profiles:
-            raise WorkloadError(f"profile {name!r}: seq is {names!r}, expected names of profiles")
-        if not is_integer(repeat) or repeat < 1:
-            raise WorkloadError(f"profile {name!r}: repeat is {repeat!r}, expected at least 1")
-        parts = tuple((part, self.parse(part, depth + 1)) for part in names)
-        self._heights[name] = 1 + max(self._heights.get(part, 0) for part in names)
-        if self._heights[name] > DEEPEST:
-            raise _too_deep(name)
-        total = all(part.total for _, part in parts)
-        return_code = _return_code(name, profile)
-        return Profile(None, total=total, return_code=return_code, body=Composed(parts, repeat))
+
+def _compose(
+    name: str,
+    profile: Mapping[str, Any],
+    is_known: Callable[[str], bool],
+    find: Callable[[str], Profile | None],
+) -> Profile:
+    """Read a profile that is composed of others, which are found by their names."""
+    names, repeat = profile.get("seq"), profile.get("repeat", 1)
+    are_profiles = isinstance(names, list) and all(
+        isinstance(part, str) and is_known(part) for part in names
+    )
+    if not names or not are_profiles:
+        raise WorkloadError(f"profile {name!r}: seq is {names!r}, expected names of profiles")
+    if not is_integer(repeat) or repeat < 1:
+        raise WorkloadError(f"profile {name!r}: repeat is {repeat!r}, expected at least 1")
+    parts = tuple((part, found) for part in names if (found := find(part)) is not None)
+    inner = (part.body for _, part in parts)
+    height = 1 + max((body.height for body in inner if isinstance(body, Composed)), default=0)
+    if height > DEEPEST:
+        raise _too_deep(name)
+    return Profile(
+        None,
+        total=all(part.total for _, part in parts),
+        return_code=_return_code(name, profile),
+        body=Composed(parts, repeat, height),
+    )
 
 
 def _parse_other(name: str, profile: Mapping[str, Any]) -> Profile:

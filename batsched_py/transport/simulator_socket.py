@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 from time import monotonic
+from types import ModuleType
 from typing import TypeVar
 
 import zmq
 
 from batsched_py.errors import ProtocolError, SimulationError, UsageError, parameter
-from batsched_py.protocol import message_json as codec
+from batsched_py.protocol import batprotocol_json, message_json
 from batsched_py.protocol import messages as m
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.transport.closing import Closing
 from batsched_py.transport.connection_events import connection_events
+from batsched_py.transport.recording import Recorder
 from batsched_py.transport.scheduler_socket import check_address
 
 _T = TypeVar("_T")
@@ -36,6 +38,10 @@ class SimulatorSocket(Closing):
     Raises :class:`~batsched_py.errors.UsageError` for what is no address.
     """
 
+    _codec: ModuleType = message_json
+    _decimals = 6
+    _recorder: Recorder | None = None
+
     def __init__(
         self,
         address: str,
@@ -54,7 +60,7 @@ class SimulatorSocket(Closing):
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, codec.MOST_BYTES)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, message_json.MOST_BYTES)
         for wait in (zmq.SNDTIMEO, zmq.RCVTIMEO):  # where nobody is connected, sending waits too
             self._socket.setsockopt(wait, round(_TICK * 1000))
         self._monitor = self._socket.get_monitor_socket(
@@ -83,19 +89,29 @@ class SimulatorSocket(Closing):
         """
         if message.events and isinstance(begins := message.events[0], m.SimulationBegins):
             self._nb_resources = begins.nb_resources
-        raw = codec.encode_events(message, exact=self._exact)
-        self._patiently(lambda: self._socket.send(raw), message.now)
-        frames = self._patiently(self._socket.recv_multipart, message.now)
+        raw = self._codec.encode_events(message, exact=self._exact)
+        reply: m.Message = self._ask(
+            raw, message.now, lambda said: self._codec.decode_decisions(said, self._nb_resources)
+        )
+        if not self._exact:
+            _restore_digits(reply, message.now, self._decimals)
+        return reply
+
+    def _ask(self, raw: bytes, now: float, read: Callable[[bytes], _T]) -> _T:
+        """Send a frame, and read the one that answers it."""
+        self._patiently(lambda: self._socket.send(raw), now)
+        if self._recorder is not None:
+            self._recorder.add("batsim", raw)
+        frames = self._patiently(self._socket.recv_multipart, now)
+        if self._recorder is not None:
+            self._recorder.add("sched", frames[0])
         try:
             if len(frames) != 1:
                 raise ProtocolError(f"a reply of {len(frames)} frames, expected one")
-            reply = codec.decode_decisions(frames[0], self._nb_resources)
+            return read(frames[0])
         except ProtocolError as error:
             beginning = frames[0][:300].decode(errors="replace")
             raise ProtocolError(f"{error}; it said: {beginning}") from None
-        if not self._exact:
-            _restore_digits(reply, message.now)
-        return reply
 
     def _patiently(self, action: Callable[[], _T], now: float) -> _T:
         """Send, or wait for the reply. A scheduler that went away will not answer any more."""
@@ -131,12 +147,38 @@ class SimulatorSocket(Closing):
         return f"no scheduler was reached at {self._address} {within} ({self._listener})"
 
 
-def _restore_digits(reply: m.Message, now: float) -> None:
-    """Take the time as it was sent, with six decimals, for the time that it stands for.
+class Batsim5Socket(SimulatorSocket):
+    """The same with Batsim 5's protocol, in JSON; :meth:`greet` comes first.
+
+    Times are said with twelve decimals. All frames are noted by ``recorder`` as they were.
+    """
+
+    _codec = batprotocol_json
+    _decimals = 12
+
+    def __init__(
+        self,
+        address: str,
+        timeout: float,
+        *,
+        exact: bool = False,
+        note: Callable[[str], None] = lambda text: None,
+        recorder: Recorder | None = None,
+    ) -> None:
+        super().__init__(address, timeout, exact=exact, note=note)
+        self._recorder = recorder
+
+    def greet(self, init: str) -> m.Hello:
+        """Send the first frame, whose text ``init`` is for the scheduler; return its hello."""
+        return self._ask(batprotocol_json.init_frame(init), 0.0, batprotocol_json.decode_hello)
+
+
+def _restore_digits(reply: m.Message, now: float, decimals: int = 6) -> None:
+    """Take the time as it was sent, with so many decimals, for the time that it stands for.
 
     A scheduler that says when it was asked means now, not the rounding of it.
     """
-    sent = float(f"{now:.6f}")
+    sent = float(f"{now:.{decimals}f}")
     if sent == now:
         return
     if reply.now == sent:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from batsched_py.errors import UsageError, parameter
+from batsched_py.errors import ProtocolError, UsageError, parameter
+from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Simulator
-from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.external_events import read_events, read_generic_events
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.platform.hosts import MASTER_HOST, limited
+from batsched_py.simulator.platform.hosts import MASTER_HOST, Platform, limited
 from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.support.file_readers import parse_json, read_bytes, unpacked
 from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.workload import Workload
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +39,9 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
 def prepare(inputs: Inputs, options: Options) -> Simulator:
     """Read the files, and return a simulation that is ready to run.
 
+    Under Batsim 5 the options are not all known yet: it asks for some by its hello. See
+    :func:`as_asked`.
+
     Raises :class:`InputError` naming file and place, and :class:`UsageError` for options that do
     not fit.
     """
@@ -46,10 +53,32 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         raise UsageError(f"{parameter('shake')} {options.shake}: expected at least 0")
     for path in (inputs.platform, *(inputs.events or ())):
         _check_file(path)
-    workloads = [read_workload(path, negative_subtimes=True) for path in inputs.workloads]
+    is_batsim5 = options.protocol == 5
+    workloads = [
+        read_workload(path, negative_subtimes=True, batsim5=is_batsim5) for path in inputs.workloads
+    ]
     for workload, path in zip(workloads, inputs.workloads, strict=True):
         workload.name = str(path.absolute())  # what SIMULATION_BEGINS says
-    platform = read_platform(inputs.platform, inputs.master_host, inputs.roles)
+    platform = _platform(inputs, workloads, natural=is_batsim5)
+    events = None
+    if inputs.events is not None and is_batsim5:
+        events = read_generic_events(inputs.events)
+    elif inputs.events is not None:
+        events = read_events(
+            inputs.events, len(platform.hosts), forward_unknown=options.forward_unknown_events
+        )
+    simulator = Simulator(platform, workloads, options, events)
+    if is_batsim5:
+        simulator.told["external_event_lists"] = [
+            {"name": f"ee{at}", "filename": str(path.absolute())}
+            for at, path in enumerate(inputs.events or ())
+        ]
+    return simulator
+
+
+def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -> Platform:
+    """Read the platform, as much of it as is to be used."""
+    platform = read_platform(inputs.platform, inputs.master_host, inputs.roles, natural=natural)
     mmax = inputs.mmax
     if inputs.mmax_workload:
         mmax = max((workload.nb_res for workload in workloads), default=mmax)
@@ -57,14 +86,42 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         raise UsageError(
             f"{parameter('mmax')} {mmax}: the platform has {len(platform.hosts)} machines"
         )
-    if mmax:
-        platform = limited(platform, mmax)
-    events = None
-    if inputs.events is not None:
-        events = read_events(
-            inputs.events, len(platform.hosts), forward_unknown=options.forward_unknown_events
+    return limited(platform, mmax) if mmax else platform
+
+
+def as_asked(simulator: Simulator, hello: m.Hello) -> Simulator:
+    """Return a simulation with what a scheduler of Batsim 5 asks for, of one that was prepared.
+
+    Raises :class:`ProtocolError` for what Batsim 5 crashes on.
+    """
+    asked = hello.features.get
+    forward_at_begin = asked("forward_profiles_on_simulation_begins", False)
+    if forward_at_begin:
+        for workload in simulator.workloads:
+            _check_all_used(workload)
+    return simulator.again(
+        msgspec.structs.replace(
+            simulator.options,
+            dynamic_jobs=asked("dynamic_registration", False),
+            profile_reuse=asked("profile_reuse", False),
+            acknowledge_dynamic_jobs=asked("acknowledge_dynamic_jobs", False),
+            forward_profiles=asked("forward_profiles_on_job_submission", False),
+            forward_profiles_on_kill=asked("forward_profiles_on_jobs_killed", False),
+            forward_profiles_at_begin=forward_at_begin,
         )
-    return Simulator(platform, workloads, options, events)
+    )
+
+
+def _check_all_used(workload: Workload) -> None:
+    """Raise :class:`ProtocolError` if the file of a workload has profiles that no job uses."""
+    text = unpacked(read_bytes(workload.name), workload.name)
+    content: Any = parse_json(text, dict[str, Any], workload.name)
+    names = (name.rpartition("!")[2] for name in content["profiles"])
+    if unused := [name for name in names if name not in workload.profiles]:
+        raise ProtocolError(
+            f"forward_profiles_on_simulation_begins: no job of {workload.name} uses the profile "
+            f"{unused[0]!r}, and Batsim 5.0.0-rc2 crashes on that"
+        )
 
 
 def _check_file(path: Path) -> None:

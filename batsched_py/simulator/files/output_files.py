@@ -30,20 +30,27 @@ def lines_of(
     jobs: Iterable[EndedJobs],
     columns: Sequence[str] = (),
     further: Callable[[EndedJobs], Sequence[list[str]]] | None = None,
+    *,
+    quote_metadata: bool = True,
 ) -> Iterator[str]:
     """Yield the same of jobs in parts.
 
     ``columns`` come after Batsim's, with the texts that ``further`` returns for some jobs: a list
-    for each column.
+    for each column. Batsim 4.2 writes metadata in quotes, also where there are none.
     """
     yield ",".join((JOBS_COLUMNS, *columns)) + "\n"
     for some in jobs:
         texts = [] if further is None else list(map(fields, further(some)))
-        yield from csv_lines(*_fields(some), *texts)
+        quote = '"' if quote_metadata else ""
+        metadata = [f"{quote}{metadata}{quote}" for metadata in some.metadata]
+        yield from csv_lines(*_fields(some), metadata, *texts)
 
 
 def _fields(jobs: EndedJobs) -> Iterator[list[str]]:
-    """Yield Batsim's columns; those after the final state are empty of jobs that were rejected."""
+    """Yield Batsim's columns but for the metadata.
+
+    Those after the final state are empty of jobs that were rejected.
+    """
     ids = [job_id.partition("!") for job_id in jobs.id]
     yield fields([name for _, _, name in ids])
     yield fields([workload for workload, _, _ in ids])
@@ -62,7 +69,6 @@ def _fields(jobs: EndedJobs) -> Iterator[list[str]]:
     yield six_decimals(jobs.stretch)
     yield list(map(to_text, jobs.alloc))
     yield six_decimals(jobs.of_ran(jobs.consumed_energy))
-    yield [f'"{metadata}"' for metadata in jobs.metadata]
 
 
 class Summary:
@@ -109,19 +115,25 @@ def schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
     makespan is the absolute last end. The two wall-clock columns are nan, so that the same run
     gives the same bytes; the measured times are in ``_run.json``.
     """
+    values = schedule_values(outcome, sums)
+    return ",".join(values) + "\n" + ",".join(values.values()) + "\n"
+
+
+def schedule_values(outcome: Outcome, sums: Summary | None = None) -> dict[str, str]:
+    """Return the summary by name, as :func:`schedule_csv` writes it."""
     if sums is None:
         sums = Summary(outcome.nb_processors)
         for some in columns_of(outcome.jobs):
             sums.add(some)
     nb_jobs, nb_ran = sums.nb_jobs, len(sums.waits)
     states, power = _machine_times(outcome, sums), outcome.power
-    values: dict[str, str] = {
+    return {
         "batsim_version": "v4.2.0",
-        "consumed_joules": _six(power.energy.summed_up if power else 0),
-        "makespan": _six(sums.makespan),
-        "max_slowdown": _six(max(sums.slowdowns, default=0)),
-        "max_turnaround_time": _six(max(sums.turnarounds, default=0)),
-        "max_waiting_time": _six(max(sums.waits, default=0)),
+        "consumed_joules": six(power.energy.summed_up if power and power.energy.metered else 0),
+        "makespan": six(sums.makespan),
+        "max_slowdown": six(max(sums.slowdowns, default=0)),
+        "max_turnaround_time": six(max(sums.turnarounds, default=0)),
+        "max_waiting_time": six(max(sums.waits, default=0)),
         "mean_slowdown": _mean(sums.slowdowns, nb_jobs),
         "mean_turnaround_time": _mean(sums.turnarounds, nb_jobs),
         "mean_waiting_time": _mean(sums.waits, nb_jobs),
@@ -136,9 +148,8 @@ def schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
         "scheduling_time": "nan",
         "simulation_time": "nan",
         "success_rate": _mean([sums.success], nb_jobs),
-        **{f"time_{state.value}": _six(states[state]) for state in _BY_NAME},
+        **{f"time_{state.value}": six(states[state]) for state in _BY_NAME},
     }
-    return ",".join(values) + "\n" + ",".join(values.values()) + "\n"
 
 
 _BY_NAME = sorted(MachineState, key=lambda state: state.value)
@@ -156,19 +167,19 @@ def _machine_times(outcome: Outcome, sums: Summary) -> dict[MachineState, float]
 
 
 Shown = Callable[[float], str]
-_short: Shown = "{:g}".format
+short: Shown = "{:g}".format
 """Writes a number with six significant digits, as Batsim 4.2.0 does in its traces."""
-_six: Shown = "{:.6f}".format
+six: Shown = "{:.6f}".format
 
 
-def machine_states_lines(machines: TracedMachines, shown: Shown = _short) -> Iterator[str]:
+def machine_states_lines(machines: TracedMachines, shown: Shown = short) -> Iterator[str]:
     """Yield the lines of ``_machine_states.csv``: how many machines are in each state, and when."""
     yield "time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing\n"
     for time, *counts in machines.rows():
         yield f"{shown(time)}," + ",".join(map(str, counts)) + "\n"
 
 
-def consumed_energy_lines(power: PowerManagement, shown: Shown = _short) -> Iterator[str]:
+def consumed_energy_lines(power: PowerManagement, shown: Shown = short) -> Iterator[str]:
     """Yield the lines of ``_consumed_energy.csv``: joules until then, and watts."""
     yield "time,energy,event_type,wattmin,epower\n"
     for time, energy, kind, least, mean in power.energy.events():
@@ -176,7 +187,7 @@ def consumed_energy_lines(power: PowerManagement, shown: Shown = _short) -> Iter
         yield f"{shown(time)},{shown(energy)},{kind},{shown(least)},{watts}\n"
 
 
-def pstate_changes_lines(power: PowerManagement, shown: Shown = _short) -> Iterator[str]:
+def pstate_changes_lines(power: PowerManagement, shown: Shown = short) -> Iterator[str]:
     """Yield the lines of ``_pstate_changes.csv``: time, machines, and their new pstate."""
     yield "time,machine_id,new_pstate\n"
     for time, machines, pstate in power.changes():
@@ -191,7 +202,7 @@ def write_outputs(outcome: Outcome, prefix: str, *, exact: bool = False) -> list
     ``PREFIX_pstate_changes.csv``. These three have six significant digits, as Batsim's, or all if
     they are to be ``exact``. Raises :class:`OutputError`.
     """
-    shown: Shown = repr if exact else _short
+    shown: Shown = repr if exact else short
     files: dict[str, Iterable[str]] = {"jobs": jobs_lines(outcome.jobs)}
     if outcome.machines is not None and outcome.machines.traced:
         files["machine_states"] = machine_states_lines(outcome.machines, shown)
@@ -211,6 +222,6 @@ def _mean(values: Sequence[float], count: int) -> str:
     if not count:
         return "-nan"
     try:
-        return _six(fsum(values) / count)
+        return six(fsum(values) / count)
     except OverflowError:
-        return _six(inf)  # as sums of C are then
+        return six(inf)  # as sums of C are then

@@ -74,7 +74,8 @@ class NumberedHosts(Sequence[Host]):
 class Platform(msgspec.Struct):
     """The hosts in the order of their resource ids: ``hosts``, which compute, then ``storages``.
 
-    Batsim numbers hosts by lexicographic order of their names, which is not the numeric one.
+    Batsim 4.2 numbers hosts by lexicographic order of their names, which is not the numeric one,
+    Batsim 5 by the one that it is.
     """
 
     hosts: Sequence[Host]

@@ -39,6 +39,7 @@ _NETWORK |= {"backbone", "host_link", "link_ctn", "trace"}
 _TRACES_OF_LINKS = {"BANDWIDTH", "LATENCY", "LINK_AVAIL"}
 _FILES_OF_HOSTS = ("availability_file", "speed_file", "state_file")
 _PSTATE = re.compile("[0-9]{1,9}")
+_PARTS = re.compile("[0-9]+|[^0-9]+")
 _BLANK = b" \t\r\n"
 _MOST_BYTES = 128 << 20
 _MOST_MARKS = 4_000_000
@@ -48,12 +49,17 @@ _LONGEST = 300
 
 
 def read_platform(
-    path: str | Path, master_host: str = MASTER_HOST, roles: Mapping[str, str] | None = None
+    path: str | Path,
+    master_host: str = MASTER_HOST,
+    roles: Mapping[str, str] | None = None,
+    *,
+    natural: bool = False,
 ) -> Platform:
     """Read a SimGrid platform file; ``master_host`` is left out, as Batsim does.
 
     ``roles`` gives hosts by name further roles, as Batsim's ``-r`` does: those with the role
-    ``storage`` store, and one, ``master_host`` or that of the file, is the master. Raises
+    ``storage`` store, and one, ``master_host`` or that of the file, is the master. In ``natural``
+    order of names, which is Batsim 5's, digits in them count as numbers. Raises
     :class:`PlatformError`, naming the file and the element, for a file that is missing, not XML,
     has entities, elements that are not supported, no hosts, no master host or two, or one that no
     message reaches.
@@ -69,7 +75,9 @@ def read_platform(
         for name in roles:
             if name not in hosts:
                 raise PlatformError(f"there is no host {name!r} to give the role {roles[name]!r}")
-        computing, storing, master = _by_role(hosts, {master_host: "master", **roles})
+        computing, storing, master = _by_role(
+            hosts, {master_host: "master", **roles}, natural=natural
+        )
         network = read_network(root)
         network.check_master(master)
     except PlatformError as error:
@@ -197,7 +205,7 @@ def _host(name: str, element: Element, zone_properties: dict[str, str]) -> Host:
 
 
 def _by_role(
-    hosts: Mapping[str, Host], given: Mapping[str, str]
+    hosts: Mapping[str, Host], given: Mapping[str, str], *, natural: bool
 ) -> tuple[list[Host], list[Host], str]:
     """Return the hosts that compute and those that store, both by name, and the master's name.
 
@@ -205,7 +213,7 @@ def _by_role(
     a host must come out with one.
     """
     computing, storing, masters = [], [], []
-    for name in sorted(hosts):
+    for name in sorted(hosts, key=_natural) if natural else sorted(hosts):
         host = hosts[name]
         texts = (host.properties.get("role"), given.get(name))
         role = ",".join(text for text in texts if text is not None)
@@ -228,3 +236,10 @@ def _by_role(
     if not computing:
         raise PlatformError("there are no hosts to compute on")
     return computing, storing, masters[0]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key for order of names in which digits are numbers."""
+    return [
+        (int(part), "") if part[0] in "0123456789" else (-1, part) for part in _PARTS.findall(name)
+    ]

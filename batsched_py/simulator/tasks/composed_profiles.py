@@ -88,17 +88,18 @@ class ProfilePosition:
         self.name, self.profile = name, profile
         return True
 
-    def progress(self, done: float | None) -> dict[str, Any]:
+    def progress(self, done: float | None, *, by_repetition: bool = False) -> dict[str, Any]:
         """Return how much is done, as Batsim reports it.
 
-        ``done`` is the part's, from 0 to 1, None for one that sends or receives.
+        ``done`` is the part's, from 0 to 1, None for one that sends or receives. The parts are
+        counted over all repetitions, or ``by_repetition`` as Batsim 5 does.
         """
         report: dict[str, Any] = {"profile_name": self.name}
         report |= {"current_task_index": -1} if done is None else {"progress": done}
         for level in reversed(self._levels):
-            report = {
-                "profile_name": level.name,
-                "current_task_index": level.index,
-                "current_task": report,
-            }
+            at: dict[str, Any] = {"current_task_index": level.index}
+            if by_repetition:
+                repetition, index = divmod(level.index, len(level.parts))
+                at = {"current_repetition": repetition, "current_task_index": index}
+            report = {"profile_name": level.name, **at, "current_task": report}
         return report

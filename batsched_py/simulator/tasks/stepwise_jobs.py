@@ -67,7 +67,8 @@ class StepwiseJobs:
 
     ``energy`` is told the loads of hosts, and when SimGrid accounts for them: where a task ends,
     and where the one executor of a task begins. ``most_steps`` are what a job may do while no
-    message comes.
+    message comes. ``by_repetition`` says how the parts of composed profiles are counted in what is
+    reported of killed jobs.
     """
 
     def __init__(
@@ -78,8 +79,10 @@ class StepwiseJobs:
         energy: Energy | None = None,
         *,
         most_steps: float = inf,
+        by_repetition: bool = False,
     ) -> None:
         self._platform = platform
+        self._by_repetition = by_repetition
         self.ended: list[SimulatedJob] = []
         """At this instant; who takes them removes them."""
         self.in_use = False
@@ -171,7 +174,7 @@ class StepwiseJobs:
             done = 1.0 - self.tasks.remaining(running.task, now)
         elif running.profile.delay is not None:
             done = (now - running.begin) / running.length if running.length else 0.0
-        return running.position.progress(done)
+        return running.position.progress(done, by_repetition=self._by_repetition)
 
     def tell(self, job: SimulatedJob, message: str) -> None:
         """Keep a message for a job, which takes it with its next ``recv`` profile."""

@@ -1,0 +1,102 @@
+"""Batsim 5's command line for the simulator: told from 4.2's, and put into its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from batsched_py.errors import UsageError
+
+ONLY_5 = {
+    *("--edc-socket-str", "-S", "--edc-socket-file", "--init", "--init-file", "--ee"),
+    *("--energy-host", "--trace-machine-state", "--trace-pstate-changes"),
+}
+"""Options that version 4.2 does not have."""
+_HELLO = "a scheduler of Batsim 5 asks for that itself, in its hello"
+_REFUSED = {
+    "--enable-dynamic-jobs": _HELLO,
+    "--acknowledge-dynamic-jobs": _HELLO,
+    "--enable-profile-reuse": _HELLO,
+    "--forward-profiles-on-submission": _HELLO,
+    "--enable-compute-sharing": "machines are always shared in Batsim 5",
+    "--disable-storage-sharing": "Batsim 5 has no such option",
+    "-E": "Batsim 5 ends with an error on it; --energy-host accounts for energy",
+    "--energy": "Batsim 5 ends with an error on it; --energy-host accounts for energy",
+    "--energy-link": "Batsim 5 ends with an error on it; --energy-host accounts for energy",
+    "--forward-unknown-events": "all external events are for the scheduler in Batsim 5",
+    "--events": "in Batsim 5 this is --ee",
+    "--sched-cfg": "in Batsim 5 this is the INIT of -s ENDPOINT INIT",
+    "--sched-cfg-file": "in Batsim 5 this is the FILE of -S ENDPOINT FILE",
+    "--disable-machine-state-tracing": "that is off in Batsim 5 unless --trace-machine-state",
+    "--disable-schedule-tracing": "Batsim 5 has no such option",
+    "--dump-execution-context": "Batsim 5 has no such option",
+    "-l": "schedulers in libraries cannot be run here: use real Batsim",
+    "-L": "schedulers in libraries cannot be run here: use real Batsim",
+    "--edc-library-str": "schedulers in libraries cannot be run here: use real Batsim",
+    "--edc-library-file": "schedulers in libraries cannot be run here: use real Batsim",
+    "--edc-library-load-method": "schedulers in libraries cannot be run here: use real Batsim",
+    "-c": "configuration files of Batsim 5 are not read here",
+    "--gen-config": "configuration files of Batsim 5 are not written here",
+}
+_TWO = {
+    "-s": ("--socket-endpoint", "--init"),
+    "--edc-socket-str": ("--socket-endpoint", "--init"),
+    "-S": ("--socket-endpoint", "--init-file"),
+    "--edc-socket-file": ("--socket-endpoint", "--init-file"),
+}
+"""Options with two values, and what has each here."""
+_ONE = {
+    *("-p", "--platform", "-w", "--workload", "--ee", "-e", "--export", "-m", "--master-host"),
+    *("--mmax", "-v", "--verbosity", "--sg-log", "--timeout", "--record", "--shake", "--budgets"),
+    *("--protocol", "--socket-endpoint", "--init", "--init-file"),
+}
+"""Options whose value may look like an option."""
+
+
+def version_of(arguments: Sequence[str]) -> int:
+    """Return whose command line this is, 4 or 5: what it says, or else what its options tell."""
+    for at, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name == "--protocol":
+            said = value if equals else "".join(arguments[at + 1 : at + 2])
+            return 5 if said == "5" else 4
+    if any(argument.partition("=")[0] in ONLY_5 for argument in arguments):
+        return 5
+    for at, argument in enumerate(arguments):
+        init = arguments[at + 2 : at + 3]
+        if argument == "-s" and init and not init[0].startswith("-"):
+            return 5
+    return 4
+
+
+def as_ours(arguments: Sequence[str]) -> list[str]:
+    """Return Batsim 5's arguments as those of the command.
+
+    Raises :class:`UsageError` for those that Batsim 5 does not have or we do not do.
+    """
+    return ["--protocol=5", *_translated(arguments)]
+
+
+def _translated(arguments: Sequence[str]) -> Iterator[str]:
+    at = 0
+    while at < len(arguments):
+        argument = arguments[at]
+        name = argument.partition("=")[0] if argument.startswith("--") else argument[:2]
+        if name in _REFUSED:
+            raise UsageError(f"{name}: {_REFUSED[name]}")
+        values = arguments[at + 1 : at + 3]
+        if argument in _TWO or argument == "-r":
+            if len(values) < 2:
+                wanted = "HOST ROLE" if argument == "-r" else "ENDPOINT INIT ('' for none)"
+                raise UsageError(f"{argument} {' '.join(values)}: expected two values, {wanted}")
+            if argument == "-r":
+                yield f"--add-role-to-hosts={values[0]}:{values[1]}"
+            else:
+                for option, value in zip(_TWO[argument], values, strict=True):
+                    yield f"{option}={value}"
+            at += 3
+            continue
+        yield argument
+        at += 1
+        if argument in _ONE and at < len(arguments):
+            yield arguments[at]
+            at += 1

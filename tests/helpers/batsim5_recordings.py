@@ -1,0 +1,203 @@
+"""Recorded exchanges with Batsim 5.0.0-rc2, and a scheduler that says again what was said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batsched_py.commands.protocol import simulator as command
+from batsched_py.errors import BatschedError
+from batsched_py.protocol import batprotocol_json as codec
+from batsched_py.protocol import messages as m
+from batsched_py.support.processor_sets import MOST_PROCESSORS
+from helpers.calling import call
+
+INPUTS = (".xml", ".json", ".txt")
+STALE = {
+    *("ExternalEventOccurredEvent", "HostsPStateChangedEvent", "HostsTurnedOnOffEvent"),
+    "JobsKilledEvent",
+}
+"""Events that the real program tells with a time that is not theirs: their message's is right."""
+GUESSED = {"batsim_arguments", "batsim_execution_context_json", "batprotocol_version"}
+PATHS = ("workloads", "external_event_lists")
+Said = dict[str, Any]
+SENT: dict[str, str] = {"no_events_member": '{"now": 0.0}'}
+"""Replies that are recorded otherwise than they were sent."""
+
+
+class EnoughError(BatschedError):
+    """All that was recorded has been said, of a simulation that never ends."""
+
+
+@dataclass
+class Recording:
+    """One folder: the command line, both sides' messages, the files and how it ended."""
+
+    folder: Path
+    hello: bytes = b""
+    messages: list[Said] = field(default_factory=list)
+    replies: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        path = self.folder / "messages.jsonl"
+        for line in path.read_text().splitlines() if path.exists() else ():
+            record = json.loads(line)
+            if "json" not in record and "text" not in record:  # binary, or the first frame
+                if record["dir"] == "hello":
+                    flags = int(record["flags"]).to_bytes(4, sys.byteorder)
+                    self.hello = flags + bytes.fromhex(record["hex"])
+            elif record["dir"] == "hello":
+                self.hello = bytes.fromhex(record["flags_hex"]) + record["text"].encode()
+            elif record["dir"] == "batsim":
+                self.messages.append(record["json"])
+            elif record["dir"] == "edc":
+                said = SENT.get(self.folder.name, record["json"])
+                self.replies.append((said if isinstance(said, str) else json.dumps(said)).encode())
+
+    @property
+    def arguments(self) -> list[str]:
+        arguments: list[str] = json.loads((self.folder / "args.json").read_text())
+        return arguments[1:]
+
+    @property
+    def result(self) -> Said:
+        result: Said = json.loads((self.folder / "result.json").read_text())
+        return result
+
+
+class Echo:
+    """Plays the recorded scheduler: a reply is said once all events it answered have been seen."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.init: str | None = None
+        self.seen: list[tuple[float, Said]] = []
+        """The time of the message and the event."""
+        self._unseen = [Counter(map(_key, said["events"])) for said in recording.messages]
+        self._expected: Counter[tuple[Any, ...]] = Counter()
+        self._keys: Counter[tuple[Any, ...]] = Counter()
+        self.nb_replies = 0
+        self._nb_resources = MOST_PROCESSORS
+
+    def greet(self, init: str) -> m.Hello:
+        self.init = init
+        return codec.decode_hello(self.recording.hello)
+
+    def __call__(self, message: m.Message) -> m.Message:
+        if self.nb_replies == len(self.recording.replies) and self.recording.result["rc"] == "hang":
+            raise EnoughError("all was said")
+        if message.events and isinstance(begins := message.events[0], m.SimulationBegins):
+            self._nb_resources = begins.nb_resources
+        events = json.loads(codec.encode_events(message).removesuffix(b"\0"))["events"]
+        self.seen += [(message.now, event) for event in events]
+        self._keys.update(map(_key, events))
+        reply = m.Message(message.now, [])
+        while self.nb_replies < len(self.recording.replies):
+            unseen = self._unseen[self.nb_replies]
+            if any(self._keys[key] < self._expected[key] + unseen[key] for key in unseen):
+                break
+            self._expected += unseen
+            raw = self.recording.replies[self.nb_replies]
+            self.nb_replies += 1
+            recorded = codec.decode_decisions(raw, self._nb_resources)
+            reply.events += recorded.events
+            reply.now = max(reply.now, recorded.now)
+        return reply
+
+
+def _key(event: Said) -> tuple[Any, ...]:
+    """What makes an event the same in both simulations, apart from its time."""
+    content = event["event"]
+    names = ("job_id", "call_me_later_id", "id", "host_ids", "probe_id")
+    return event["event_type"], *(content.get(name) for name in names)
+
+
+@dataclass
+class Run:
+    """What the command did: how it exited, what it said, and what it wrote in ``folder``."""
+
+    echo: Echo
+    exit_code: int
+    stderr: str
+    folder: Path
+
+
+def run(
+    recording: Recording,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """Run the command with Batsim's recorded arguments, against its recorded scheduler."""
+    for path in recording.folder.iterdir():
+        if path.suffix in INPUTS and path.name not in ("args.json", "result.json"):
+            shutil.copyfile(path, tmp_path / path.name)
+    monkeypatch.chdir(tmp_path)
+    echo = Echo(recording)
+    monkeypatch.setattr(command, "_batsim5_scheduler", lambda *args: echo)
+    code = call(monkeypatch, "simulator", "--protocol", "5", *recording.arguments)
+    return Run(echo, code, capsys.readouterr().err, tmp_path)
+
+
+def assert_same_events(recording: Recording, echo: Echo) -> None:
+    """Every recorded event was seen, with the same content at the same time."""
+    left: dict[tuple[Any, ...], list[Said]] = {}
+    for message in recording.messages:
+        for event in message["events"]:
+            left.setdefault(_key(event), []).append(_content(message["now"], event))
+    for now, event in echo.seen:
+        ours, same = _content(now, event), left.get(_key(event), [])
+        if recording.result["rc"] != 0 and ours["event_type"].startswith("AllStatic") and not same:
+            continue  # Batsim sends it alone, and had stopped before
+        assert same, f"not recorded: {ours}"
+        match = next((theirs for theirs in same if _close(theirs, ours)), None)
+        assert match is not None, f"not recorded: {ours}, but {same}"
+        same.remove(match)
+    assert not any(left.values())
+
+
+def _close(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_close(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_close, a, b))
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return abs(a - b) <= 1e-11
+    return bool(a == b)
+
+
+def _content(now: float, event: Said) -> Said:
+    """Return an event without paths and what only the real program knows of itself."""
+    content = dict(event["event"])
+    if event["event_type"] == "SimulationBeginsEvent":
+        for name in GUESSED:
+            content.pop(name, None)
+        for name in PATHS:
+            content[name] = sorted(item["name"] for item in content[name])
+    stale = event["event_type"] in STALE
+    return {**event, "timestamp": now if stale else event["timestamp"], "event": content}
+
+
+def assert_same_files(recording: Recording, folder: Path) -> None:
+    """The files of Batsim and no others, to the byte, but for the one with wall-clock times."""
+    prefix = recording.arguments[recording.arguments.index("-e") + 1]
+    below = prefix.rpartition("/")[0]
+    theirs, ours = _files(recording.folder / below), _files(folder / below)
+    assert ours.keys() == theirs.keys()
+    for name, content in theirs.items():
+        assert ours[name] == content, name
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {
+        path.name: path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith("real_exec_info.json")
+    }
