@@ -21,6 +21,7 @@ from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
 from batsched_py.support.csv_fields import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
+from batsched_py.support.last_times import LastTimes
 from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet, from_text
 
 _ID, _WORKLOAD, _PROFILE, _SUBMISSION, _ENERGY, _METADATA = map(
@@ -163,8 +164,6 @@ def _of_jobs(table: JobTable, said: dict[str, str]) -> dict[str, str]:
     5.0.0-rc2 a machine computes from its first job to the start of its last. Where machines were
     switched, it is not known how long they were idle.
     """
-    from batsched_py.simulator.machine_states import LastTimes
-
     ran = table.only_ran
     last = LastTimes(ProcessorSet.interval(0, MOST_PROCESSORS))
     for finish, alloc in zip(table.finish.tolist(), table.text_column(_ALLOC), strict=True):

@@ -13,11 +13,12 @@ from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS, SUCCESS
 from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.finished_jobs import columns_of
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.machine_states import LastTimes, MachineState, TracedMachines
+from batsched_py.simulator.machine_states import MachineState, TracedMachines
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.support.atomic_files import parts_of, write_parts
 from batsched_py.support.csv_fields import csv_lines, fields, six_decimals
+from batsched_py.support.last_times import LastTimes
 from batsched_py.support.processor_sets import ProcessorSet, to_text
 
 
