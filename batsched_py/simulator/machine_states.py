@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from enum import Enum
 
 from batsched_py.simulator.machines import Machines
-from batsched_py.support.processor_pool import ProcessorPool
 from batsched_py.support.last_times import LastTimes
+from batsched_py.support.processor_pool import ProcessorPool
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.support.temporary_rows import SpooledList
 
