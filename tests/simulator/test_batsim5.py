@@ -91,7 +91,10 @@ def test_periodic_calls_that_do_not_go_together(second: Callable[[float], m.Even
 
 def test_the_simulation_may_be_stopped() -> None:
     events = run(
-        {0.0: [call(4)], 4.0: [lambda now: m.ForceSimulationStop(timestamp=now), execute("x", "")]},
+        {
+            0.0: [call(4)],
+            4.0: [lambda now: m.ForceSimulationStop(timestamp=now), execute("x", "0")],
+        },
         [WorkloadJob(id="1", submit_time=0, size=1, profile="d")],
     )
     assert (events[-1].tag, events[-1].timestamp) == ("SIMULATION_ENDS", 4.0)
