@@ -111,7 +111,10 @@ def _submit_at(row: list[str], time: str) -> None:
         submit, start, execution, finish = (
             float(text) for text in (time, row[_START], row[_EXECUTION], row[_FINISH])
         )
-        times = (start - submit, finish - submit, (finish - submit) / execution)
+        wait, turnaround = start - submit, finish - submit
+        # Of the 1e-5 s that a job of no length counts with, a date keeps few digits.
+        response = turnaround if execution > LEAST_EXECUTION_TIME else wait + execution
+        times = (wait, turnaround, response / execution)
     except (ValueError, ZeroDivisionError):  # of no job that ran
         return
     row[_SUBMISSION] = time

@@ -84,22 +84,24 @@ class Simulator:
         platform, options, agenda = self.platform, self.options, self.agenda
         storing = platform.storages
         is_batsim5 = self._is_batsim5 = options.protocol == 5
+        # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
+        sharing = options.compute_sharing or (is_batsim5 and not options.exact_times)
+        varying = options.energy or sharing
         energy: Energy | None = None
-        if options.energy or is_batsim5:  # which has pstates without it, too
+        if options.energy or (is_batsim5 and varying):  # which has pstates without it, too
             energy = Energy([*platform.hosts, *storing], metered=options.energy)
         meter = self._energy = energy if options.energy else None
         self._asleep = NO_PROCESSORS if energy is None else energy.asleep()
         """The machines that sleep in the beginning."""
-        varying = options.energy or options.compute_sharing or is_batsim5
         self._states: TracedMachines | None = None
-        if is_batsim5:
+        if is_batsim5 and sharing:
             self._states = MachinesOfBatsim5(
                 len(platform.hosts), asleep=self._asleep, traced=options.trace_machines
             )
         elif failing or varying or options.trace_machines:
             self._states = TracedMachines(
                 len(platform.hosts),
-                sharing=options.compute_sharing,
+                sharing=sharing,
                 asleep=self._asleep,
                 traced=options.trace_machines,
             )

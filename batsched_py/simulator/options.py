@@ -47,7 +47,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     exact_times: Annotated[
         bool, Setting("Say and trace times with all digits, not six (not Batsim's).")
     ] = False
-    """SIMULATION_BEGINS says so."""
+    """SIMULATION_BEGINS says so. Under Batsim 5 machines are then not shared, so that ends of jobs
+    are known to the digit, nor switched unless energy is accounted for."""
     shake: Annotated[
         int | None,
         Setting("Seed of a shaken order of simultaneous events (not Batsim's)."),
