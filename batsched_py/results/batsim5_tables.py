@@ -5,6 +5,7 @@ Source: files written by Batsim 5.0.0-rc2.
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from math import nan
 from pathlib import Path
 
@@ -108,14 +109,12 @@ def jobs_as_batsim4(text: str) -> str:
 def _submit_at(row: list[str], time: str) -> None:
     """Let a job have been submitted at another time, as far as its row has numbers."""
     try:
+        # Of the 1e-5 s that a job of no length counts with, a date of 64 bits keeps few digits.
         submit, start, execution, finish = (
-            float(text) for text in (time, row[_START], row[_EXECUTION], row[_FINISH])
+            Decimal(text) for text in (time, row[_START], row[_EXECUTION], row[_FINISH])
         )
-        wait, turnaround = start - submit, finish - submit
-        # Of the 1e-5 s that a job of no length counts with, a date keeps few digits.
-        response = turnaround if execution > LEAST_EXECUTION_TIME else wait + execution
-        times = (wait, turnaround, response / execution)
-    except (ValueError, ZeroDivisionError):  # of no job that ran
+        times = (start - submit, finish - submit, (finish - submit) / execution)
+    except (InvalidOperation, ZeroDivisionError):  # of no job that ran
         return
     row[_SUBMISSION] = time
     for column, value in zip((_WAIT, _TURNAROUND, _STRETCH), times, strict=True):

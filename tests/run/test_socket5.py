@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -23,16 +24,36 @@ COMPARED = [case for case in ANY_SIZE if "Batsim's options" not in case.group]
 """Simulations of our policies and users, most of 600 jobs."""
 
 
-def jobs(case: Case, side: str, folder: Path) -> bytes:
+def jobs(case: Case, side: str, folder: Path) -> str:
     left = case.run(side, folder / side)
-    return Path(f"{left.prefix}_jobs.csv").read_bytes()
+    return Path(f"{left.prefix}_jobs.csv").read_text()
+
+
+def check_equal(case: Case, one: str, other: str) -> None:
+    """Tables are equal to the byte.
+
+    Batsim 5 submits the form of a job that runs longer when it starts, so the stretch of the job
+    is found from dates of six decimals: one that lasts 1e-5 s has it to 0.1.
+    """
+    if one == other or not case.name.startswith("`grid`"):
+        assert one == other
+        return
+    for ours, theirs in zip(*map(rows, (one, other)), strict=True):
+        fields = {name for name in ours if ours[name] != theirs[name]}
+        assert fields <= {"stretch"}
+        assert not fields or ours["execution_time"] == "0.000010"
+        assert float(ours["stretch"]) == pytest.approx(float(theirs["stretch"]), rel=0, abs=0.1)
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in COMPARED])
 def test_the_same_jobs_to_the_byte(case: Case, tmp_path: Path) -> None:
     here = jobs(case, "embedded", tmp_path)
-    assert here.count(b"\n") > 100
-    assert jobs(case, "socket5", tmp_path) == here
+    assert here.count("\n") > 100
+    check_equal(case, here, jobs(case, "socket5", tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +66,7 @@ def test_the_same_jobs_to_the_byte(case: Case, tmp_path: Path) -> None:
     ],
 )
 def test_over_both_sockets(case: Case, tmp_path: Path) -> None:
-    assert jobs(case, "socket5", tmp_path) == jobs(case, "socket", tmp_path)
+    check_equal(case, *(jobs(case, side, tmp_path) for side in ("socket5", "socket")))
 
 
 @pytest.fixture(scope="module")
