@@ -96,6 +96,10 @@ FAILURES = {
         "Usage:\n  batsim -p <platform_file>\n\n  -h, --help    Shows this help.\n",
         "Unexpected argument: --foo",
     ),
+    "unknown option of Batsim 5": (
+        "The following argument was not expected: --foo\nRun with --help for more information.\n",
+        "The following argument was not expected: --foo",
+    ),
     "missing library": (
         "batsim: error while loading shared libraries: libsimgrid.so.3.32: cannot open shared "
         "object file: No such file or directory\n",

@@ -111,8 +111,8 @@ def _signal_name(number: int) -> str:
 def cause(log: Path) -> str:
     """Return the line of a log that tells why a process failed, for messages.
 
-    That is Batsim's first error; where it shows its usage, the first line; else the last line that
-    is no mere information.
+    That is Batsim's first error; where it shows its usage or tells how to, the first line; else the
+    last line that is no mere information.
     """
     if (error := error_line(log)) is not None:
         return error
@@ -121,7 +121,7 @@ def cause(log: Path) -> str:
     if not first:
         return "its log names no cause" if any(_lines(log)) else "its log is empty"
     for last in own_words:
-        if last.startswith("Usage:"):
+        if last.startswith(("Usage:", "Run with ")):
             if first.startswith("Unexpected argument: "):  # all that follow it are named too
                 first = first.partition(",")[0]
             return shorten(first, _WIDTH)
