@@ -36,12 +36,19 @@ _TYPED = frozenset((*_REQUIRED, "walltime", "finish_time", "estimate"))
 
 
 def read_workload(
-    path: str | Path, *, negative_subtimes: bool = False, batsim5: bool = False
+    path: str | Path,
+    *,
+    negative_subtimes: bool = False,
+    batsim5: bool = False,
+    batsims_name: str = _PREFIX,
 ) -> Workload:
     """Read a workload file, plain or gzipped, refusing what Batsim refuses.
 
     A file is Batsim 5's if a type of its profiles is, or ``batsim5`` says so; free fields are
     those of ``extra_data`` then. The workload is as if it came from a file of Batsim 4.2.
+
+    Ids may say the workload, by ``batsims_name``: Batsim calls its workloads w0, w1, ... in their
+    order.
 
     Jobs are put in order of submission (ties in the order of the file). Fields that Batsim does
     not know go to :attr:`WorkloadJob.extra`, but for ``user``, ``finish_time`` (recorded end)
@@ -56,7 +63,7 @@ def read_workload(
     content = _decode(path)
     notes: list[str] = []
     if batsim5 or is_of_batsim5(content):
-        content, notes = from_batsim5(str(path), content, _PREFIX)
+        content, notes = from_batsim5(str(path), content, batsims_name)
     nb_res: Any = content.get("nb_res")
     if not is_integer(nb_res) or nb_res < 1:
         raise WorkloadError(f"{path}: nb_res is {shown(nb_res)}, expected an integer above 0")
@@ -69,7 +76,7 @@ def read_workload(
         raise WorkloadError(f"{path}: profiles is {shown(profiles)}, expected an object")
     for name, profile in profiles.items():
         _check_profile(f"{path}: profile {name!r}", profile, profiles)
-    jobs = _jobs(path, content.get("jobs"), profiles)
+    jobs = _jobs(path, content.get("jobs"), profiles, batsims_name)
     early = [job for job in jobs if job.submit_time < 0]
     if early and not negative_subtimes:
         for job in early:
@@ -175,12 +182,12 @@ def _clock(path: Path, content: dict[str, Any]) -> tuple[float | None, str]:
     return (None if start is None else float(start)), zone
 
 
-def _jobs(path: Path, items: Any, profiles: dict[str, Any]) -> list[WorkloadJob]:
+def _jobs(path: Path, items: Any, profiles: dict[str, Any], workload: str) -> list[WorkloadJob]:
     if not isinstance(items, list):
         raise WorkloadError(f"{path}: jobs is {shown(items)}, expected an array of jobs")
     jobs, seen = [], set()
     for index, item in enumerate(items):
-        job = _job(path, index, item)
+        job = _job(path, index, item, workload)
         where = f"{path}: job {job.id!r}"
         if job.id in seen:
             raise WorkloadError(f"{where} (jobs[{index}]): this id is taken; expected another")
@@ -190,11 +197,11 @@ def _jobs(path: Path, items: Any, profiles: dict[str, Any]) -> list[WorkloadJob]
     return jobs
 
 
-def _job(path: Path, index: int, item: Any) -> WorkloadJob:
+def _job(path: Path, index: int, item: Any, workload: str) -> WorkloadJob:
     where = f"{path}: jobs[{index}]"
     if not isinstance(item, dict):
         raise WorkloadError(f"{where} is {shown(item)}, expected an object")
-    name = _name(where, item)
+    name = _name(where, item, workload)
     where = f"{path}: job {name!r} (jobs[{index}])"
     missing = [field for field in _REQUIRED if field not in item]
     if missing:
@@ -227,7 +234,7 @@ def _extra(item: dict[str, Any], named: bool) -> dict[str, Any]:
     return {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
 
 
-def _name(where: str, item: dict[str, Any]) -> str:
+def _name(where: str, item: dict[str, Any], workload: str) -> str:
     value = item.get("id")
     if not isinstance(value, str) and not is_integer(value):
         raise WorkloadError(f"{where}: id is {shown(value)}, expected text or an integer")
@@ -235,13 +242,13 @@ def _name(where: str, item: dict[str, Any]) -> str:
     prefix, bang, name = text.partition("!")
     if not bang:
         name = text
-        if _PREFIX in name:
+        if workload in name:
             raise WorkloadError(
-                f"{where}: id {text!r} contains {_PREFIX!r}, which Batsim refuses; expected "
-                f"'{_PREFIX}!{text}' or another id"
+                f"{where}: id {text!r} contains {workload!r}, which Batsim refuses; expected "
+                f"'{workload}!{text}' or another id"
             )
-    elif prefix != _PREFIX or "!" in name:
-        raise WorkloadError(f"{where}: id {text!r}, expected a name or '{_PREFIX}!name'")
+    elif prefix != workload or "!" in name:
+        raise WorkloadError(f"{where}: id {text!r}, expected a name or '{workload}!name'")
     if not name:
         raise WorkloadError(f"{where}: id {text!r}, expected at least one character")
     return name

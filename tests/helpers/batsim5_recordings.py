@@ -6,17 +6,18 @@ import json
 import shutil
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from batsched_py.commands.protocol import simulator as command
 from batsched_py.errors import BatschedError
 from batsched_py.protocol import batprotocol_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.support.processor_sets import MOST_PROCESSORS
+from batsched_py.transport import simulator_socket
 from helpers.calling import call
 
 INPUTS = (".xml", ".json", ".txt")
@@ -141,7 +142,7 @@ def run(
             shutil.copyfile(path, tmp_path / path.name)
     monkeypatch.chdir(tmp_path)
     echo = Echo(recording)
-    monkeypatch.setattr(command, "_batsim5_scheduler", lambda *args: echo)
+    monkeypatch.setattr(simulator_socket, "Batsim5Socket", lambda *_, **__: nullcontext(echo))
     code = call(monkeypatch, "simulator", "--protocol", "5", *recording.arguments)
     return Run(echo, code, capsys.readouterr().err, tmp_path)
 

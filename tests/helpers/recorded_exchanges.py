@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -15,11 +16,9 @@ from typing import Any
 
 import pytest
 
-from batsched_py.commands.protocol import simulator as command
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.engine import Outcome, Simulator
-from batsched_py.transport import Partner
+from batsched_py.transport import Partner, simulator_socket
 from helpers.calling import call
 
 TOLERANCE = 5e-3  # on platforms with latency, Batsim's own messages take simulated time
@@ -136,10 +135,8 @@ def run(
     monkeypatch.chdir(tmp_path)
     echo = Echo(recording)
 
-    def speak(made: Simulator, *args: Any) -> Outcome:
-        return made.run(scheduler or echo)
-
-    monkeypatch.setattr(command, "_run", speak)
+    speaks = nullcontext(scheduler or echo)
+    monkeypatch.setattr(simulator_socket, "SimulatorSocket", lambda *_, **__: speaks)
     code = call(monkeypatch, "simulator", *recording.arguments)
     return Run(echo, code, capsys.readouterr().err, tmp_path)
 

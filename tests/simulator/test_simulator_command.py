@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 import zmq
 
-from batsched_py.commands.protocol import simulator as simulator_command
 from batsched_py.errors import SimulationError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.files import output_files as outputs
@@ -194,10 +193,22 @@ def told(call: Call, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[m
             message.now, [m.RejectJob(timestamp=message.now, job_id=e.job_id) for e in submitted]
         )
 
-    monkeypatch.setattr(simulator_command, "_run", lambda made, *_: made.run(reject))
+    monkeypatch.setattr(front, "SimulatorSocket", lambda *_, **__: nullcontext(reject))
     done = call("-p", "platform.xml", "-m", "n4", *arguments)  # of two -m the last counts
     assert (done.returncode, done.stderr) == (0, "")
     return seen
+
+
+def test_each_workload_has_its_name(call: Call) -> None:
+    """An id may contain that of another workload."""
+    second = WORKLOAD["jobs"][0] | {"id": "w1!w0", "subtime": 9}
+    Path("second.json").write_bytes(workload(jobs=[second]))
+    replies = (NOTHING, START, NOTHING, START.replace(b"w0!1", b"w1!w0"), NOTHING, NOTHING)
+    with scheduler(*replies) as address:
+        done = call(*USUAL, "-w", "second.json", "-s", address)
+    assert done.returncode == 0, done.stderr
+    rows = [row.split(",")[:2] for row in Path("out_jobs.csv").read_text().splitlines()[1:]]
+    assert rows == [["1", "w0"], ["w0", "w1"]]
 
 
 # Mistakes ----------------------------------------------------------------------------------------

@@ -68,6 +68,19 @@ def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, message: str
     assert str(path) in str(error.value)
 
 
+def test_a_second_workload_is_called_by_another_name(tmp_path: Path) -> None:
+    parts = {"type": "SequentialCompositionProfile", "seq": ["w1!p"]}
+    job = {"id": "w1!w0", "profile": "w1!parts"}
+    path = save(tmp_path / "w.json", content(job, profiles=PROFILES | {"parts": parts}))
+    workload = read_workload(path, batsims_name="w1")
+    assert [(job.id, job.profile) for job in workload.jobs] == [("w0", "parts")]
+    assert workload.profiles["parts"] == {"type": "composed", "seq": ["p"]}
+    for field in ("id", "profile"):
+        save(path, content({field: "w0!p"}))
+        with pytest.raises(WorkloadError, match=r"w1!"):
+            read_workload(path, batsims_name="w1")
+
+
 def test_a_file_of_version_4_is_refused_only_where_5_is_asked_for(tmp_path: Path) -> None:
     path = save(tmp_path / "w.json", content(profiles={"p": OLD}))
     assert read_workload(path).profiles == {"p": OLD}

@@ -111,6 +111,26 @@ def test_what_is_no_json_is_refused(tmp_path: Path, data: bytes, message: str) -
         read_workload(path)
 
 
+@pytest.mark.parametrize(("given", "expected"), [("a", "a"), ("w1!a", "a"), ("w0", "w0")])
+def test_a_second_workload_has_a_name_of_its_own(tmp_path: Path, given: str, expected: str) -> None:
+    path = save(tmp_path / "w.json", content({"id": given}))
+    assert [job.id for job in read_workload(path, batsims_name="w1").jobs] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("w1", "id 'w1' contains 'w1', which Batsim refuses; expected 'w1!w1'"),
+        ("w0!a", "id 'w0!a', expected a name or 'w1!name'"),
+        ("w1!w1!a", "expected a name or 'w1!name'"),
+    ],
+)
+def test_ids_that_a_second_workload_cannot_have(tmp_path: Path, given: str, message: str) -> None:
+    path = save(tmp_path / "w.json", content({"id": given}))
+    with pytest.raises(WorkloadError, match=message):
+        read_workload(path, batsims_name="w1")
+
+
 def read(tmp_path: Path, value: Any) -> Workload:
     return read_workload(save(tmp_path / "w.json", value))
 

@@ -2,13 +2,70 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
 
-from batsched_py.errors import UsageError
+import msgspec
+
+from batsched_py.errors import BatschedError, UsageError
+from batsched_py.simulator.options import Options
+from batsched_py.support.file_readers import read_bytes
+from batsched_py.support.setting_fields import Setting, setting_fields
+
+BATSIM_5 = "Batsim 5"
+"""Heading of its options."""
+
+
+class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Options that version 4.2 does not have."""
+
+    init: Annotated[
+        str | None,
+        Setting("Text for the scheduler, as -s ENDPOINT TEXT.", "TEXT", group=BATSIM_5),
+    ] = None
+    init_file: Annotated[
+        Path | None,
+        Setting("File with that text, as -S ENDPOINT FILE.", "FILE", group=BATSIM_5),
+    ] = None
+    ee: Annotated[
+        list[Path] | None, Setting("External events (repeatable).", "FILE", group=BATSIM_5)
+    ] = None
+    energy_host: Annotated[
+        bool, Setting("Account for energy; machines can be switched.", group=BATSIM_5)
+    ] = False
+    trace_machine_state: Annotated[
+        bool, Setting("Write PREFIXmachine_states.csv.", group=BATSIM_5)
+    ] = False
+    trace_pstate_changes: Annotated[
+        bool, Setting("Write PREFIXpstate_changes.csv.", group=BATSIM_5)
+    ] = False
+
+    def completed(self, options: Options) -> Options:
+        """Return the options of a simulation with what is asked for here."""
+        return msgspec.structs.replace(
+            options, energy=self.energy_host, trace_machines=self.trace_machine_state
+        )
+
+    def text(self) -> str:
+        """Return the text for the scheduler, every byte of it; raises :class:`UsageError`."""
+        if self.init is not None and self.init_file is not None:
+            raise UsageError("--init (-s) and --init-file (-S): give one")
+        try:
+            if self.init_file is not None:
+                return read_bytes(self.init_file).decode()
+            return os.fsencode(self.init or "").decode()
+        except UnicodeDecodeError as error:
+            at = f"byte {error.start + 1} is 0x{error.object[error.start]:02x}"
+            raise UsageError(f"the text for the scheduler: {at}; expected UTF-8") from None
+        except BatschedError as error:
+            raise UsageError(f"--init-file: {error}") from None
+
 
 ONLY_5 = {
-    *("--edc-socket-str", "-S", "--edc-socket-file", "--init", "--init-file", "--ee"),
-    *("--energy-host", "--trace-machine-state", "--trace-pstate-changes"),
+    *("--edc-socket-str", "-S", "--edc-socket-file"),
+    *(flag for field in setting_fields(Batsim5Options).values() for flag in field.flags),
 }
 """Options that version 4.2 does not have."""
 _HELLO = "a scheduler of Batsim 5 asks for that itself, in its hello"
@@ -54,18 +111,31 @@ _ONE = {
 
 def version_of(arguments: Sequence[str]) -> int:
     """Return whose command line this is, 4 or 5: what it says, or else what its options tell."""
+    said = ""
     for at, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if name == "--protocol":
             said = value if equals else "".join(arguments[at + 1 : at + 2])
-            return 5 if said == "5" else 4
+    if said:
+        return 5 if said == "5" else 4
     if any(argument.partition("=")[0] in ONLY_5 for argument in arguments):
         return 5
     for at, argument in enumerate(arguments):
         init = arguments[at + 2 : at + 3]
-        if argument == "-s" and init and not init[0].startswith("-"):
+        if argument == "-s" and init and not init[0].startswith(("-", "@")):
             return 5
     return 4
+
+
+def places_of_texts(arguments: Sequence[str]) -> set[int]:
+    """Return where texts for the scheduler stand that look like ``@FILE``, if this is Batsim 5."""
+    before = ("", "", *arguments)
+    return {
+        at
+        for at, argument in enumerate(arguments)
+        if argument.startswith("@")
+        and (before[at] in _TWO or before[at + 1] in ("--init", "--init-file"))
+    }
 
 
 def as_ours(arguments: Sequence[str]) -> list[str]:

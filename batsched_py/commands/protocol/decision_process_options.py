@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,14 +44,24 @@ class ArgumentsFromFiles(CommandHelp):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the content of the files in place; comments begin with ``#``."""
-        expanded: list[str] = []
-        for at, argument in enumerate(args):
-            # behind --variant_options, @FILE is a value: see json_options
-            if argument.startswith("@") and not (at and args[at - 1] == "--variant_options"):
-                expanded += _arguments(argument)
-            else:
-                expanded.append(argument)
-        return super().parse_args(ctx, expanded)
+        return super().parse_args(ctx, self.with_files(args))
+
+    def with_files(self, arguments: Sequence[str]) -> list[str]:
+        """Return the arguments with the content of the files in place."""
+        # behind --variant_options, @FILE is a value: see json_options
+        values = {at for at, name in enumerate(arguments, 1) if name == "--variant_options"}
+        return contents_in_place(arguments, values)
+
+
+def contents_in_place(arguments: Sequence[str], values: Container[int] = ()) -> list[str]:
+    """Return arguments with the content of files instead of ``@FILE``, but at ``values``."""
+    expanded: list[str] = []
+    for at, argument in enumerate(arguments):
+        if argument.startswith("@") and at not in values:
+            expanded += _arguments(argument)
+        else:
+            expanded.append(argument)
+    return expanded
 
 
 def _arguments(argument: str) -> list[str]:

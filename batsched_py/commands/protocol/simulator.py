@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import ExitStack
-from enum import StrEnum
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
 from typer.core import TyperCommand
 
-from batsched_py.commands.protocol.batsim5_arguments import ONLY_5, as_ours, version_of
-from batsched_py.commands.protocol.decision_process_options import ArgumentsFromFiles, text_of_file
+from batsched_py.commands.protocol.batsim5_arguments import (
+    ONLY_5,
+    Batsim5Options,
+    as_ours,
+    places_of_texts,
+    version_of,
+)
+from batsched_py.commands.protocol.decision_process_options import (
+    ArgumentsFromFiles,
+    contents_in_place,
+    text_of_file,
+)
+from batsched_py.commands.protocol.simulator_run import (
+    BatsimVerbosity,
+    Surroundings,
+    simulate,
+    simulate_batsim5,
+)
 from batsched_py.commands.shared_options import seconds_to_wait, with_fields
-from batsched_py.errors import BatschedError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.simulator.options import Options
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.setting_fields import setting_fields
-from batsched_py.support.signals import stop_signals
-from batsched_py.support.terminal_text import say
-
-if TYPE_CHECKING:
-    from batsched_py.protocol import messages as m
-    from batsched_py.simulator.engine import Outcome, Simulator
-    from batsched_py.transport import Partner
-    from batsched_py.transport.simulator_socket import Batsim5Socket
 
 REFUSED = {
     "-W": "workflows",
@@ -54,7 +60,8 @@ class RefusedByName(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse them by name; a command line of Batsim 5 is put into our options."""
-        if version_of(args) == 5:
+        ctx.meta[_VERSION] = version_of(args)
+        if ctx.meta[_VERSION] == 5:
             args = as_ours(args)
         elif wrong := [name for name in args if name.partition("=")[0] in ONLY_5]:
             raise UsageError(f"{wrong[0]}: only Batsim 5 has that (--protocol 5)")
@@ -71,35 +78,37 @@ class RefusedByName(TyperCommand):
 class BatsimArguments(ArgumentsFromFiles, RefusedByName):
     """A command with Batsim's options, which may come from files."""
 
+    def with_files(self, arguments: Sequence[str]) -> list[str]:
+        """Put the content of files in place; a text for a scheduler of Batsim 5 is none."""
+        texts = places_of_texts(arguments)
+        expanded = contents_in_place(arguments, texts)
+        if texts and version_of(expanded) == 4:
+            return contents_in_place(arguments)
+        return expanded
 
-class BatsimVerbosity(StrEnum):
-    """How much is said: Batsim's words."""
 
-    quiet = "quiet"
-    network_only = "network-only"
-    information = "information"
-    debug = "debug"
-
-
-BATSIM_5 = "Batsim 5"
-"""Heading of the options that only it has."""
+_VERSION = f"{__name__}.version"
+"""Whose command line it is, 4 or 5: a key of what is known while arguments are read."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(context: typer.Context, wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        print(f"batsched-py {version('batsched_py')} (stand-in for Batsim v4.2.0)")
+        stood_in_for = "v5.0.0-rc2" if context.meta[_VERSION] == 5 else "v4.2.0"
+        print(f"batsched-py {version('batsched_py')} (stand-in for Batsim {stood_in_for})")
         raise typer.Exit
 
 
 @app.command(cls=BatsimArguments)
 @with_fields("options", Options, setting_fields(Options).values(), trace_machines=True)
+@with_fields("only_5", Batsim5Options, setting_fields(Batsim5Options).values())
 def simulator(
     *,
     options: Options,
+    only_5: Batsim5Options,
     platform: Annotated[
         Path, typer.Option("-p", "--platform", metavar="FILE", help="SimGrid platform (XML).")
     ],
@@ -177,53 +186,6 @@ def simulator(
         Path | None,
         typer.Option("--record", metavar="FILE", help="Write the exchange to FILE (not Batsim's)."),
     ] = None,
-    init: Annotated[
-        str | None,
-        typer.Option(
-            "--init",
-            metavar="TEXT",
-            help="Text for the scheduler, as -s ENDPOINT TEXT.",
-            rich_help_panel=BATSIM_5,
-        ),
-    ] = None,
-    init_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--init-file",
-            metavar="FILE",
-            help="File with that text, as -S ENDPOINT FILE.",
-            rich_help_panel=BATSIM_5,
-        ),
-    ] = None,
-    generic_events: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--ee",
-            metavar="FILE",
-            help="External events (repeatable).",
-            rich_help_panel=BATSIM_5,
-        ),
-    ] = None,
-    energy_host: Annotated[
-        bool,
-        typer.Option("--energy-host", help="Account for energy.", rich_help_panel=BATSIM_5),
-    ] = False,
-    trace_machine_state: Annotated[
-        bool,
-        typer.Option(
-            "--trace-machine-state",
-            help="Write PREFIXmachine_states.csv.",
-            rich_help_panel=BATSIM_5,
-        ),
-    ] = False,
-    trace_pstates: Annotated[
-        bool,
-        typer.Option(
-            "--trace-pstate-changes",
-            help="Write PREFIXpstate_changes.csv.",
-            rich_help_panel=BATSIM_5,
-        ),
-    ] = False,
 ) -> None:
     """Simulate for a scheduler that listens, in Batsim's place and with its options.
 
@@ -233,18 +195,10 @@ def simulator(
     and on a deadlock, where Batsim exits with 0.
     """
     from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
-    from batsched_py.simulator.files.output_files import write_outputs
 
     is_batsim5 = _is_batsim5(options)
     if prefix is None:
         prefix = "out/" if is_batsim5 else "out"
-    if is_batsim5:
-        options = msgspec.structs.replace(
-            options, energy=energy_host, trace_machines=trace_machine_state
-        )
-        events = generic_events
-    if quiet:
-        verbosity = BatsimVerbosity.quiet
     if dump:
         print(_execution_context(endpoint, prefix))
         return
@@ -253,142 +207,34 @@ def simulator(
     inputs = Inputs(
         platform=platform,
         workloads=workload or [],
-        events=events or None,
+        events=(only_5.ee if is_batsim5 else events) or None,
         master_host=master_host,
         roles=parse_roles(roles or []),
         mmax=mmax,
         mmax_workload=mmax_workload,
     )
-    made = prepare(inputs, options)
-    make_folder_of(f"{prefix}{'' if is_batsim5 else '_'}jobs.csv")
-    if is_batsim5:
-        text = _init_text(init, init_file)
-        _simulate_batsim5(
-            made, endpoint, text, timeout or inf, verbosity, record, prefix, trace_pstates
-        )
-        return
-    with stop_signals():  # no half files either, if it has to end while it writes
-        try:
-            outcome = _run(made, endpoint, timeout or inf, verbosity, record)
-        except BatschedError:
-            if made.outcome is not None:  # a deadlock, or an error in the very last reply
-                write_outputs(made.outcome, prefix, exact=options.exact_times)
-            raise
-        paths = write_outputs(outcome, prefix, exact=options.exact_times)
-    if verbosity is not BatsimVerbosity.quiet:
-        print(f"{len(outcome.jobs)} jobs; wrote {', '.join(paths)}")
-
-
-def _run(
-    made: Simulator, endpoint: str, timeout: float, verbosity: BatsimVerbosity, record: Path | None
-) -> Outcome:
-    from batsched_py.transport.recording import Recorder, recorded
-    from batsched_py.transport.simulator_socket import (
-        SimulatorSocket,  # ZeroMQ is imported here, after the mistakes
+    around = Surroundings(
+        endpoint=endpoint,
+        timeout=timeout or inf,
+        prefix=prefix,
+        verbosity=BatsimVerbosity.quiet if quiet else verbosity,
+        record=record,
     )
-
-    exact = made.options.exact_times
-
-    def note(text: str) -> None:
-        if verbosity is not BatsimVerbosity.quiet:
-            say(text)
-
-    with ExitStack() as stack:
-        scheduler: Partner = stack.enter_context(
-            SimulatorSocket(endpoint, timeout, exact=exact, note=note)
-        )
-        if record is not None:
-            scheduler = recorded(scheduler, stack.enter_context(Recorder(record)))
-        if verbosity in (BatsimVerbosity.network_only, BatsimVerbosity.debug):
-            scheduler = _shown(scheduler, exact)
-        return made.run(scheduler)
-
-
-def _init_text(init: str | None, init_file: Path | None) -> str:
-    if init is not None and init_file is not None:
-        raise UsageError("--init and --init-file: give one")
-    return init or "" if init_file is None else text_of_file(str(init_file), "--init-file")
-
-
-def _simulate_batsim5(
-    made: Simulator,
-    endpoint: str,
-    init: str,
-    timeout: float,
-    verbosity: BatsimVerbosity,
-    record: Path | None,
-    prefix: str,
-    trace_pstates: bool,
-) -> None:
-    """Simulate with a scheduler of Batsim 5, as its hello asks, and write the files."""
-    from batsched_py.simulator.files.batsim5_files import write_batsim5_outputs
-    from batsched_py.simulator.files.input_files import as_asked
-
-    options = made.options
-    context = {"socket_endpoint": endpoint, "export_prefix": prefix}
-    made.told["batsim_arguments"] = sys.argv
-    made.told["batsim_execution_context_json"] = json.dumps(context, separators=(",", ":"))
-    with stop_signals(), ExitStack() as stack:
-        scheduler = _batsim5_scheduler(stack, endpoint, timeout, verbosity, record, options)
-        made = as_asked(made, scheduler.greet(init))
-        partner: Partner = scheduler
-        if verbosity in (BatsimVerbosity.network_only, BatsimVerbosity.debug):
-            partner = _shown(partner, options.exact_times, batsim5=True)
-        try:
-            outcome = made.run(partner)
-        except BatschedError:
-            if made.outcome is not None:  # a deadlock, or an error in the very last reply
-                write_batsim5_outputs(
-                    made.outcome, prefix, options, trace_pstates=trace_pstates, whole=False
-                )
-            raise
-        paths = write_batsim5_outputs(outcome, prefix, options, trace_pstates=trace_pstates)
-    if verbosity is not BatsimVerbosity.quiet:
-        print(f"{len(outcome.jobs)} jobs; wrote {', '.join(paths)}")
+    if is_batsim5:
+        init = only_5.text()
+        made = prepare(inputs, only_5.completed(options))
+        make_folder_of(f"{prefix}jobs.csv")
+        simulate_batsim5(made, around, init, trace_pstates=only_5.trace_pstate_changes)
+    else:
+        made = prepare(inputs, options)
+        make_folder_of(f"{prefix}_jobs.csv")
+        simulate(made, around)
 
 
 def _is_batsim5(options: Options) -> bool:
     if options.protocol not in (4, 5):
         raise UsageError(f"--protocol {options.protocol}: expected 4 or 5")
     return options.protocol == 5
-
-
-def _batsim5_scheduler(
-    stack: ExitStack,
-    endpoint: str,
-    timeout: float,
-    verbosity: BatsimVerbosity,
-    record: Path | None,
-    options: Options,
-) -> Batsim5Socket:
-    from batsched_py.transport.recording import Recorder
-    from batsched_py.transport.simulator_socket import Batsim5Socket
-
-    def note(text: str) -> None:
-        if verbosity is not BatsimVerbosity.quiet:
-            say(text)
-
-    recorder = None if record is None else stack.enter_context(Recorder(record))
-    return stack.enter_context(
-        Batsim5Socket(endpoint, timeout, exact=options.exact_times, note=note, recorder=recorder)
-    )
-
-
-def _shown(scheduler: Partner, exact: bool, *, batsim5: bool = False) -> Partner:
-    """Print every message and its reply, on standard error."""
-    from batsched_py.protocol import batprotocol_json, message_json
-
-    codec: Any = batprotocol_json if batsim5 else message_json
-
-    def exchange(message: m.Message) -> m.Message:
-        raw: bytes = codec.encode_events(message, exact=exact)
-        said = raw.removesuffix(b"\0").decode()
-        say(f"-> {said}")
-        reply = scheduler(message)
-        say(f"<- {codec.encode_decisions(reply).decode()}")
-        return reply
-
-    return exchange
 
 
 def _execution_context(endpoint: str, prefix: str) -> str:

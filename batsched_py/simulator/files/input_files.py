@@ -55,7 +55,8 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         _check_file(path)
     is_batsim5 = options.protocol == 5
     workloads = [
-        read_workload(path, negative_subtimes=True, batsim5=is_batsim5) for path in inputs.workloads
+        read_workload(path, negative_subtimes=True, batsim5=is_batsim5, batsims_name=f"w{at}")
+        for at, path in enumerate(inputs.workloads)
     ]
     for workload, path in zip(workloads, inputs.workloads, strict=True):
         workload.name = str(path.absolute())  # what SIMULATION_BEGINS says

@@ -1,0 +1,149 @@
+"""What ``batsched-py simulator`` does: simulate with a scheduler that listens, write files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from batsched_py.errors import BatschedError, DeadlockError
+from batsched_py.support.signals import stop_signals
+from batsched_py.support.terminal_text import say
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from batsched_py.protocol import messages as m
+    from batsched_py.simulator.engine import Simulator
+    from batsched_py.simulator.outcome import Outcome
+    from batsched_py.transport import Partner
+
+
+class BatsimVerbosity(StrEnum):
+    """How much is said: Batsim's words."""
+
+    quiet = "quiet"
+    network_only = "network-only"
+    information = "information"
+    debug = "debug"
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is around a simulation: its scheduler, its files, and who looks on."""
+
+    endpoint: str
+    timeout: float
+    """Seconds for each reply."""
+    prefix: str
+    """Of the files."""
+    verbosity: BatsimVerbosity
+    record: Path | None
+    """The file for the exchange."""
+
+    def note(self, text: str) -> None:
+        """Say it, unless all is to be quiet."""
+        if self.verbosity is not BatsimVerbosity.quiet:
+            say(text)
+
+
+_Write = Callable[["Outcome", bool], list[str]]
+"""Writes the files of a simulation, which ended in a deadlock or not, and returns their paths."""
+
+
+def simulate(made: Simulator, around: Surroundings) -> None:
+    """Simulate in the place of Batsim 4.2, and write its files.
+
+    Raises :class:`BatschedError`; after a deadlock, or if only the last reply was wrong, the files
+    are there nevertheless.
+    """
+    # ZeroMQ is imported here, after the mistakes.
+    from batsched_py.protocol import message_json
+    from batsched_py.simulator.files.output_files import write_outputs
+    from batsched_py.transport.recording import Recorder, recorded
+    from batsched_py.transport.simulator_socket import SimulatorSocket
+
+    exact = made.options.exact_times
+
+    def write(outcome: Outcome, deadlock: bool) -> list[str]:
+        return write_outputs(outcome, around.prefix, exact=exact)
+
+    with stop_signals(), ExitStack() as stack:
+        scheduler: Partner = stack.enter_context(
+            SimulatorSocket(around.endpoint, around.timeout, exact=exact, note=around.note)
+        )
+        if around.record is not None:
+            scheduler = recorded(scheduler, stack.enter_context(Recorder(around.record)))
+        _run(made, scheduler, around, message_json, write)
+
+
+def simulate_batsim5(
+    made: Simulator, around: Surroundings, init: str, *, trace_pstates: bool
+) -> None:
+    """Simulate in the place of Batsim 5, as the scheduler asks in its hello, and write its files.
+
+    ``init`` is the text for the scheduler. Raises as :func:`simulate`.
+    """
+    from batsched_py.protocol import batprotocol_json
+    from batsched_py.simulator.files.batsim5_files import write_batsim5_outputs
+    from batsched_py.simulator.files.input_files import as_asked
+    from batsched_py.transport.recording import Recorder
+    from batsched_py.transport.simulator_socket import Batsim5Socket
+
+    options, record = made.options, around.record
+    context = {"socket_endpoint": around.endpoint, "export_prefix": around.prefix}
+    made.told["batsim_arguments"] = sys.argv
+    made.told["batsim_execution_context_json"] = json.dumps(context, separators=(",", ":"))
+
+    def write(outcome: Outcome, deadlock: bool) -> list[str]:
+        return write_batsim5_outputs(
+            outcome, around.prefix, options, trace_pstates=trace_pstates, whole=not deadlock
+        )
+
+    with stop_signals(), ExitStack() as stack:
+        scheduler = stack.enter_context(
+            Batsim5Socket(
+                around.endpoint,
+                around.timeout,
+                exact=options.exact_times,
+                note=around.note,
+                recorder=None if record is None else stack.enter_context(Recorder(record)),
+            )
+        )
+        made = as_asked(made, scheduler.greet(init))
+        _run(made, scheduler, around, batprotocol_json, write)
+
+
+def _run(
+    made: Simulator, scheduler: Partner, around: Surroundings, codec: ModuleType, write: _Write
+) -> None:
+    """Simulate, and write the files; no half ones either, if it has to end meanwhile."""
+    if around.verbosity in (BatsimVerbosity.network_only, BatsimVerbosity.debug):
+        scheduler = _shown(scheduler, codec, made.options.exact_times)
+    try:
+        outcome = made.run(scheduler)
+    except BatschedError as error:
+        if made.outcome is not None:  # a deadlock, or an error in the very last reply
+            write(made.outcome, isinstance(error, DeadlockError))
+        raise
+    paths = write(outcome, False)
+    if around.verbosity is not BatsimVerbosity.quiet:
+        print(f"{len(outcome.jobs)} jobs; wrote {', '.join(paths)}")
+
+
+def _shown(scheduler: Partner, codec: ModuleType, exact: bool) -> Partner:
+    """Print every message and its reply, on standard error."""
+
+    def exchange(message: m.Message) -> m.Message:
+        raw: bytes = codec.encode_events(message, exact=exact)
+        say(f"-> {raw.removesuffix(bytes(1)).decode()}")
+        reply = scheduler(message)
+        say(f"<- {codec.encode_decisions(reply).decode()}")
+        return reply
+
+    return exchange
