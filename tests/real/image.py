@@ -29,11 +29,22 @@ import docker
 
 PACKAGES = "/packages"
 PROGRAMS = "/usr/local/bin"
-SCRIPT = b"""#!/usr/local/bin/python
+SCRIPTS = {
+    "batsched-py": b"""#!/usr/local/bin/python
 from batsched_py.cli import main
 
 main()
-"""
+""",
+    "batsim": b"""#!/usr/local/bin/python
+import sys
+
+from batsched_py.cli import main
+
+sys.argv[1:1] = ["simulator", "--protocol", "5"]
+main()
+""",
+}
+"""Programs of the image; ``batsim`` is Batsim 5's."""
 LEFT_OUT = {"dist-packages", "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip"}
 """Folders that no run needs."""
 PATIENCE = 600
@@ -44,13 +55,14 @@ PATIENCE = 600
 def imported_image(tag: str, entry_point: Sequence[str]) -> Iterator[str]:
     """Give the engine an image with the name ``tag``, which is removed in the end.
 
-    ``entry_point`` is a command such as ``["batsched-py", "simulator"]``; besides there is
-    ``python``. As in Batsim's image there is a volume ``/data``.
+    ``entry_point`` is a command such as ``["batsched-py", "simulator"]``; without one the image is
+    as that of Batsim 5, of which ``batsim`` is the program. Besides there is ``python``. As in the
+    image of Batsim 4 there is a volume ``/data``.
     """
     tar, library_path = _tar()
     name, _, version = tag.partition(":")
     changes = [
-        f"ENTRYPOINT {json.dumps(list(entry_point))}",
+        *([f"ENTRYPOINT {json.dumps(list(entry_point))}"] if entry_point else []),
         f"ENV PATH={PROGRAMS} PYTHONPATH={PACKAGES} LD_LIBRARY_PATH={library_path}",
         "WORKDIR /data",
         "VOLUME /data",
@@ -86,8 +98,9 @@ def _tar() -> tuple[Any, str]:
         tar.addfile(_entry("/tmp", tarfile.DIRTYPE, 0o1777))
         tar.addfile(_entry("/data", tarfile.DIRTYPE, 0o777))
         tar.addfile(_entry(f"{PROGRAMS}/python", tarfile.SYMTYPE, linkname=str(python)))
-        script = _entry(f"{PROGRAMS}/batsched-py", size=len(SCRIPT))
-        tar.addfile(script, io.BytesIO(SCRIPT))
+        for program, script in SCRIPTS.items():
+            entry = _entry(f"{PROGRAMS}/{program}", size=len(script))
+            tar.addfile(entry, io.BytesIO(script))
         for target, source in contents.items():
             tar.add(source, target, filter=_for_everybody)
     made.flush()

@@ -105,6 +105,23 @@ def test_it_simulates_what_the_embedded_simulator_does(image: str, tmp_path: Pat
     assert "embedded and docker: all 6 jobs are equal" in stdout
 
 
+def test_an_image_of_batsim_5_needs_no_entry_point(
+    client: DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The arguments begin with the program, then; its version is asked for in a container."""
+    tag = f"batsched-simulator5:{os.getpid()}"
+    with imported_image(tag, []):
+        monkeypatch.setenv(IMAGE_VARIABLE, tag)
+        for users in ([], ["--users", "feedback"]):
+            process = simulate(tmp_path, "--check-against", "docker", *users)
+            stdout, stderr = process.communicate(timeout=LIMIT)
+            assert process.returncode == 0, stderr
+            assert "embedded and docker: all 6 jobs are equal" in stdout
+            told = json.loads((tmp_path / "x_docker_run.json").read_text())["backend"]
+            assert told["batsim_version"] == "v5.0.0-rc2"
+    assert not containers(client, tmp_path)
+
+
 def test_nothing_is_left_but_files_of_who_called(waiting: Waiting, tmp_path: Path) -> None:
     (tmp_path / "go").touch()
     code, stderr = waiting.end()
