@@ -18,7 +18,6 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_checks import DecisionChecks
 from batsched_py.protocol.referee_state import RefereeState
-from batsched_py.support.processor_sets import to_text
 
 _BREAKING = re.compile(r"[,\r\n]|!\"")
 """What breaks the row of a job in Batsim's table, where it is in its id."""
@@ -117,13 +116,8 @@ class Batsim5DecisionChecks(DecisionChecks):
                 )
         live[name] = (decision.period, decision.nb_periods)
 
-    def _set_state(self, decision: m.SetResourceState) -> None:
-        if not decision.resources or not decision.state.isdecimal():
-            raise ProtocolError(
-                f"{decision.tag}: {to_text(decision.resources)!r} to {decision.state!r}, expected "
-                "machines and the number of a pstate"
-            )
-        self._state.switches.append((decision.resources, decision.state))
+    def _check_switches(self) -> None:
+        """Machines are switched whether energy is accounted for or not."""
 
     def _stop_call(self, decision: m.StopCall) -> None:
         self._state.periods.pop(decision.call_id, None)  # of an unknown one Batsim only warns

@@ -281,8 +281,11 @@ class DecisionChecks:
         if self._energy is False:
             raise ProtocolError(f"{doing}: energy is not accounted for (start with --energy)")
 
-    def _set_state(self, decision: m.SetResourceState) -> None:
+    def _check_switches(self) -> None:
         self._needs_energy("SET_RESOURCE_STATE")
+
+    def _set_state(self, decision: m.SetResourceState) -> None:
+        self._check_switches()
         if not decision.resources or not decision.state.isdecimal():
             raise ProtocolError(
                 f"SET_RESOURCE_STATE: {to_text(decision.resources)!r} to {decision.state!r}, "
