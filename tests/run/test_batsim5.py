@@ -25,6 +25,7 @@ from batsched_py.run.backends.launchers import EmbeddedLauncher, RunFolder
 from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
+from batsched_py.support.own_command import PROGRAM
 from batsched_py.workload.batsim_workload import read_workload
 from helpers.logs import small_log
 from helpers.waiting import LIMIT
@@ -54,6 +55,7 @@ def asked(folder: Path, said: str, code: int = 0) -> bool:
         ("v4.1.0-dirty", False),
         ("Batsim 4.2.1\n", False),
         ("batsched-py 0.1.0 (stand-in for Batsim v4.2.0)\n", False),
+        ("batsched-py 0.1.0 (stand-in for Batsim v5.0.0-rc2)\n", True),
         ("[0.000000] [batsim/INFO] Batsim version: v4.2.0\n", False),
         ("v5.0.0-rc2\n", True),
         ("5.0.0\r\n", True),
@@ -311,3 +313,11 @@ def test_an_image_is_asked_too(
     launcher.start(folder, "ipc:///x", MagicMock(spec=Watchdog))
     assert engine.containers.create.call_args.kwargs["command"] == arguments
     assert ("/data/output/out_" in arguments) is batsim5
+
+
+def test_our_own_simulator_may_be_that_program(tmp_path: Path) -> None:
+    log = tmp_path / "small.swf"
+    log.write_text(small_log())
+    ours = shlex.join([*PROGRAM, "simulator", "--protocol", "5"])
+    outside = simulate(log, backend="batsim", batsim=ours, users="feedback", timeouts=QUICK)
+    assert outside.jobs_csv() == simulate(log, users="feedback").jobs_csv()

@@ -7,10 +7,9 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from batsched_py.support.own_command import PROGRAM
 from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
 from helpers.calling import Called, command
+from helpers.listening_scheduler import NEXT_FRAME, scheduler
 from helpers.waiting import LIMIT
 
 PLATFORM = """<?xml version="1.0"?>
@@ -76,41 +76,6 @@ def assert_one_line(done: Called, code: int, message: str) -> None:
 # Schedulers --------------------------------------------------------------------------------------
 
 
-@contextmanager
-def scheduler(*replies: bytes | None, kind: int = zmq.REP) -> Iterator[str]:
-    """Listen, yield the address, and say the replies in turn; None: no reply.
-
-    After the last one the connection is closed. ``{now}`` stands for the time of the message.
-    """
-    context = zmq.Context()
-    listening = context.socket(kind)
-    listening.setsockopt(zmq.RCVTIMEO, 60_000)
-    port = listening.bind_to_random_port("tcp://127.0.0.1")
-    over = threading.Event()
-
-    def listen() -> None:
-        try:
-            for reply in replies:
-                now = json.loads(listening.recv())["now"]
-                if reply is None:
-                    over.wait(10)
-                    break
-                frames = reply.replace(b"{now}", str(now).encode()).split(NEXT_FRAME)
-                listening.send_multipart(frames)
-        finally:  # nobody may ask: then the end would wait for the socket for ever
-            listening.close(linger=1000)
-
-    thread = threading.Thread(target=listen)
-    thread.start()
-    try:
-        yield f"tcp://127.0.0.1:{port}"
-    finally:
-        over.set()
-        thread.join()
-        context.term()
-
-
-NEXT_FRAME = b"<next frame>"
 NOTHING = b'{"now":{now},"events":[]}'
 START = (
     b'{"now":{now},"events":[{"timestamp":{now},"type":"EXECUTE_JOB",'

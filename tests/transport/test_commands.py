@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -324,6 +325,28 @@ def test_a_request_to_end_after_the_simulation_comes_too_late(folder: Path) -> N
         os.kill(process.pid, signal.SIGTERM)
     assert process.returncode == 0
     assert (folder / "o" / "b_users.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("beginning", "conversion"),
+    [
+        ("start Batsim 4 as: batsim ", []),
+        ("or Batsim 5 as: batsim ", ["--batsim5"]),
+    ],
+)
+def test_it_says_how_each_batsim_is_to_be_started(
+    folder: Path, beginning: str, conversion: list[str]
+) -> None:
+    command(folder, "convert", "log.swf", "WORKLOAD.json", *conversion)
+    (folder / "p.xml").rename(folder / "PLATFORM.xml")
+    with serving(folder, "-e", "o/b") as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(3)]
+        (line,) = (line for line in said if line.startswith(beginning))
+        done = command(folder, "simulator", *shlex.split(line.removeprefix(beginning)))
+        assert done == Called(0, "", "")
+    assert process.returncode == 0
+    assert (folder / "o/b_jobs.csv").is_file()
 
 
 def test_nohup_is_respected(folder: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -52,15 +52,21 @@ class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
         """Return the text for the scheduler, every byte of it; raises :class:`UsageError`."""
         if self.init is not None and self.init_file is not None:
             raise UsageError("--init (-s) and --init-file (-S): give one")
+        if self.init_file is None:
+            return _text("--init", os.fsencode(self.init or ""))
         try:
-            if self.init_file is not None:
-                return read_bytes(self.init_file).decode()
-            return os.fsencode(self.init or "").decode()
-        except UnicodeDecodeError as error:
-            at = f"byte {error.start + 1} is 0x{error.object[error.start]:02x}"
-            raise UsageError(f"the text for the scheduler: {at}; expected UTF-8") from None
+            content = read_bytes(self.init_file)
         except BatschedError as error:
             raise UsageError(f"--init-file: {error}") from None
+        return _text(str(self.init_file), content)
+
+
+def _text(where: str, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        at = f"byte {error.start + 1} is 0x{content[error.start]:02x}"
+        raise UsageError(f"{where}: {at}: expected a text in UTF-8") from None
 
 
 ONLY_5 = {
@@ -94,13 +100,28 @@ _REFUSED = {
     "-c": "configuration files of Batsim 5 are not read here",
     "--gen-config": "configuration files of Batsim 5 are not written here",
 }
+
+
+class _TwoValues(NamedTuple):
+    """What an option with two values is here."""
+
+    wanted: str
+    ours: Callable[[str, str], Sequence[str]]
+
+
+_TEXT = _TwoValues(
+    "ENDPOINT INIT ('' for none)", lambda at, init: (f"--socket-endpoint={at}", f"--init={init}")
+)
+_FILE = _TwoValues(
+    "ENDPOINT FILE", lambda at, path: (f"--socket-endpoint={at}", f"--init-file={path}")
+)
 _TWO = {
-    "-s": ("--socket-endpoint", "--init"),
-    "--edc-socket-str": ("--socket-endpoint", "--init"),
-    "-S": ("--socket-endpoint", "--init-file"),
-    "--edc-socket-file": ("--socket-endpoint", "--init-file"),
+    "-s": _TEXT,
+    "--edc-socket-str": _TEXT,
+    "-S": _FILE,
+    "--edc-socket-file": _FILE,
+    "-r": _TwoValues("HOST ROLE", lambda host, role: (f"--add-role-to-hosts={host}:{role}",)),
 }
-"""Options with two values, and what has each here."""
 _ONE = {
     *("-p", "--platform", "-w", "--workload", "--ee", "-e", "--export", "-m", "--master-host"),
     *("--mmax", "-v", "--verbosity", "--sg-log", "--timeout", "--record", "--shake", "--budgets"),
@@ -154,15 +175,11 @@ def _translated(arguments: Sequence[str]) -> Iterator[str]:
         if name in _REFUSED:
             raise UsageError(f"{name}: {_REFUSED[name]}")
         values = arguments[at + 1 : at + 3]
-        if argument in _TWO or argument == "-r":
+        if argument in _TWO:
             if len(values) < 2:
-                wanted = "HOST ROLE" if argument == "-r" else "ENDPOINT INIT ('' for none)"
-                raise UsageError(f"{argument} {' '.join(values)}: expected two values, {wanted}")
-            if argument == "-r":
-                yield f"--add-role-to-hosts={values[0]}:{values[1]}"
-            else:
-                for option, value in zip(_TWO[argument], values, strict=True):
-                    yield f"{option}={value}"
+                given = " ".join((argument, *values))
+                raise UsageError(f"{given}: expected two values, {_TWO[argument].wanted}")
+            yield from _TWO[argument].ours(*values)
             at += 3
             continue
         yield argument

@@ -159,8 +159,11 @@ class SchedulerMaker:
             "forward_profiles_on_job_submission": dilates and self._workload is None,
         }
 
-    def batsim_command(self, prefix: str = "PREFIX") -> str:
-        """Return the command line that Batsim is to be started with; capitals stand for files."""
+    def batsim_command(self, prefix: str = "PREFIX", *, batsim5: bool = False) -> str:
+        """Return the command line that Batsim 4 or 5 is to be started with.
+
+        Capitals stand for files.
+        """
         from batsched_py.run.backends.batsim_arguments import batsim_arguments
 
         arguments = batsim_arguments(
@@ -170,6 +173,7 @@ class SchedulerMaker:
             prefix=prefix,
             registers=self._workload is not None or self._dilates(),
             quiet=True,
+            batsim5=batsim5,
         )
         return shlex.join(["batsim", *arguments])
 

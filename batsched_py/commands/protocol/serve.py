@@ -102,7 +102,7 @@ def serve(
     ] = 3600,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Wait for Batsim 4.2, schedule its jobs, and end with the simulation.
+    """Wait for Batsim 4.2 or 5, schedule its jobs, and end with the simulation.
 
     Exits with 0 only if the simulation went to its end: SIMULATION_ENDS was seen and answered.
     An argument @FILE stands for the arguments in FILE.
@@ -156,7 +156,9 @@ def _serve(
         observer = _observer(table, verbosity)
         conversation = c.Conversation(begin, observer, lambda: _stuck(make.process), make.asked)
         _say(f"{LISTENING}{socket.address}", verbosity)
-        _say(f"start Batsim as: {make.batsim_command(prefix or 'PREFIX')}", verbosity)
+        command = partial(make.batsim_command, prefix or "PREFIX")
+        _say(f"start Batsim 4 as: {command()}", verbosity)
+        _say(f"or Batsim 5 as: {command(batsim5=True)}", verbosity)
         limits = c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf)
         try:
             c.serve(socket, conversation, limits, recorder)

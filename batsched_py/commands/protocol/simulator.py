@@ -142,7 +142,7 @@ def simulator(
             "-r",
             "--add-role-to-hosts",
             metavar="HOSTS:ROLES",
-            help="Roles of hosts, such as host1,host2:storage (repeatable).",
+            help="Roles of hosts, such as host1,host2:storage (repeatable); Batsim 5: -r HOST ROLE.",
         ),
     ] = None,
     mmax: Annotated[
