@@ -142,7 +142,7 @@ def simulator(
             "-r",
             "--add-role-to-hosts",
             metavar="HOSTS:ROLES",
-            help="Roles of hosts, such as host1,host2:storage (repeatable); Batsim 5: -r HOST ROLE.",
+            help="Roles of hosts: host1,host2:storage (repeatable); of Batsim 5: HOST ROLE.",
         ),
     ] = None,
     mmax: Annotated[
