@@ -62,6 +62,7 @@ class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _text(where: str, content: bytes) -> str:
+    """Return content as text, without changing anything; raises :class:`UsageError`."""
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -106,7 +107,9 @@ class _TwoValues(NamedTuple):
     """What an option with two values is here."""
 
     wanted: str
+    """The values, in words."""
     ours: Callable[[str, str], Sequence[str]]
+    """Returns our arguments for them."""
 
 
 _TEXT = _TwoValues(
