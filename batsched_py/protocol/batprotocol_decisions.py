@@ -39,6 +39,7 @@ _U32 = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
 _U64 = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _Enum = str | int
 """By name, or by number."""
+_Id = Annotated[str, msgspec.Meta(min_length=1)]
 _Table = dict[str, Any]
 
 
@@ -102,7 +103,7 @@ class _Hello(_Form):
 class _Allocation(_Form):
     host_allocation: str
     executor_placement: _Table
-    executor_placement_type: str
+    executor_placement_type: _Enum
 
 
 class _Execute(_Form):
@@ -157,9 +158,9 @@ class _Nothing(_Form):
 
 
 class _CallMeLater(_Form):
-    call_me_later_id: str
+    call_me_later_id: _Id
     when: _Table
-    when_type: str
+    when_type: _Enum
 
 
 class _OneShot(_Form):
@@ -168,7 +169,7 @@ class _OneShot(_Form):
 
 
 class _Periodic(_Form):
-    mode_type: str
+    mode_type: _Enum
     mode: _Table
     period: _U64 = 0
     offset: _U64 = 0
@@ -194,8 +195,8 @@ class _Turned(_Form):
 
 
 class _CreateProbe(_Form):
-    probe_id: str
-    resources_type: str
+    probe_id: _Id
+    resources_type: _Enum
     resources: _Table
     data_accumulation_strategy_type: str
     data_accumulation_strategy: _Table
@@ -222,7 +223,7 @@ class _Accumulation(_Form):
 
 
 class _Trigger(_Form):
-    temporal_trigger_type: str
+    temporal_trigger_type: _Enum
     temporal_trigger: _Table
 
 
@@ -243,6 +244,8 @@ def decision(name: str, content: Any, timestamp: float, nb_resources: int) -> m.
         )
     form, read = reader
     try:
+        if content is None and form is _Nothing:
+            content = {}
         read_decision = read(_converted(content, form), nb_resources)
     except (ProtocolError, WorkloadError) as error:
         raise ProtocolError(f"{name}: {error}") from None
@@ -274,21 +277,17 @@ def _hello(form: _Hello, nb_resources: int) -> m.Hello:
 def _execute(form: _Execute, nb_resources: int) -> m.ExecuteJob:
     allocation = form.allocation
     alloc = _set(allocation.host_allocation, "host_allocation", nb_resources)
-    kind, placement = allocation.executor_placement_type, allocation.executor_placement
+    kind = _table_name(allocation.executor_placement_type, _PLACEMENTS)
+    placement = allocation.executor_placement
     further: dict[str, Any] = {}
     mapping = None
     if kind == "CustomExecutorToHostMapping":
         places = _converted(placement, _Custom).mapping
         mapping = {str(executor): place for executor, place in enumerate(places)}
-    elif kind == "PredefinedExecutorPlacementStrategyWrapper":
+    else:
         strategy = _named(_converted(placement, _Predefined).strategy, _STRATEGIES)
         if strategy != _STRATEGIES[0]:
             further["strategy"] = strategy
-    else:
-        raise ProtocolError(
-            f"executor_placement_type is {shown(kind)}: expected "
-            "PredefinedExecutorPlacementStrategyWrapper or CustomExecutorToHostMapping"
-        )
     if form.profile_allocation_override:
         further["profile_allocation_override"] = form.profile_allocation_override
     storages = {
@@ -306,6 +305,9 @@ def _execute(form: _Execute, nb_resources: int) -> m.ExecuteJob:
 
 
 def _register_profile(form: _RegisterProfile, nb_resources: int) -> m.RegisterProfile:
+    for part in _converted(form.profile.profile.get("profile_ids", []), list[str]):
+        if "!" not in part:
+            raise ProtocolError(f"profile_ids has {part!r}, expected WORKLOAD!NAME")
     workload, name, content = from_message(msgspec.to_builtins(form.profile))
     return m.RegisterProfile(
         timestamp=0.0, workload_name=workload, profile_name=name, profile=content
@@ -328,7 +330,7 @@ def job_of(job_id: str, said: dict[str, Any], submit_time: float) -> m.JobDescri
         "profile": profile.removeprefix(f"{workload}!") if isinstance(profile, str) else profile,
     }
     walltime = said.get("walltime")
-    if walltime is not None and walltime != -1:  # Batsim's way to say: none
+    if walltime is not None and not walltime < 0:  # Batsim's way to say: none
         fields["walltime"] = walltime
     fields["extra"] = free_fields(said.get("extra_data"), taken=_JOB_NAMES)
     job: m.JobDescription = _converted(fields, m.JobDescription)
@@ -339,33 +341,28 @@ _JOB_NAMES = dict.fromkeys(("id", "subtime", "res", "profile", "walltime"))
 
 
 def _call(form: _CallMeLater, nb_resources: int) -> m.CallMeLater | m.CallPeriodically:
-    if form.when_type == "OneShot":
+    kind = _table_name(form.when_type, _WHENS)
+    if kind == "OneShot":
         when: _OneShot = _converted(form.when, _OneShot)
         time = when.time / _unit(when.time_unit)
         return m.CallMeLater(timestamp=0.0, time=time, call_id=form.call_me_later_id)
-    period, nb_periods = _periods(form.when_type, form.when)
+    period, nb_periods = _periods(form.when)
     return m.CallPeriodically(
         timestamp=0.0, call_id=form.call_me_later_id, period=period, nb_periods=nb_periods
     )
 
 
-def _periods(kind: str, table: _Table) -> tuple[float, int | None]:
+def _periods(table: _Table) -> tuple[float, int | None]:
     """Return the seconds of a period, and how many there are, None: any number."""
-    if kind != "Periodic":
-        raise ProtocolError(f"{shown(kind)} says when: expected Periodic, or for a call OneShot")
     when: _Periodic = _converted(table, _Periodic)
     if when.offset:
         raise ProtocolError(f"offset is {when.offset}: Batsim 5 takes 0 only")
     if not when.period:
         raise ProtocolError("period is 0: expected at least 1")
     period = when.period / _unit(when.time_unit)
-    if when.mode_type == "Infinite":
+    if _table_name(when.mode_type, _MODES) == "Infinite":
         _converted(when.mode, _Nothing)
         return period, None
-    if when.mode_type != "FinitePeriodNumber":
-        raise ProtocolError(
-            f"mode_type is {shown(when.mode_type)}: expected Infinite or FinitePeriodNumber"
-        )
     nb_periods: int = _converted(when.mode, _Number).nb_periods
     if not nb_periods:
         raise ProtocolError("nb_periods is 0: expected at least 1")
@@ -384,7 +381,7 @@ def _probe(form: _CreateProbe, nb_resources: int) -> m.CreateProbe:
     trigger: _Trigger = _converted(form.measurement_triggering_policy, _Trigger)
     for said, wanted in (
         (_named(form.metrics, ("Power", *_UNDONE_METRICS)), "Power"),
-        (form.resources_type, "HostResources"),
+        (_table_name(form.resources_type, _RESOURCES), "HostResources"),
         (form.data_accumulation_strategy_type, "ProbeDataAccumulation"),
         (form.measurement_triggering_policy_type, "TemporalTriggerWrapper"),
         (form.temporal_aggregation_function_type, "NoTemporalAggregation"),
@@ -404,7 +401,9 @@ def _probe(form: _CreateProbe, nb_resources: int) -> m.CreateProbe:
             f"{', '.join(_AGGREGATIONS)}"
         )
     hosts = _converted(form.resources, _HostResources).host_ids
-    period, nb_periods = _periods(trigger.temporal_trigger_type, trigger.temporal_trigger)
+    if _table_name(trigger.temporal_trigger_type, _WHENS) != "Periodic":
+        raise ProtocolError("expected a Periodic temporal_trigger")
+    period, nb_periods = _periods(trigger.temporal_trigger)
     return m.CreateProbe(
         timestamp=0.0,
         probe_id=form.probe_id,
@@ -415,6 +414,7 @@ def _probe(form: _CreateProbe, nb_resources: int) -> m.CreateProbe:
     )
 
 
+_RESOURCES = ("HostResources", "LinkResources")
 _UNDONE_METRICS = (
     *("NetworkLoad", "ComputationLoad"),
     *("NormalizedNetworkLoad", "NormalizedComputationLoad"),
@@ -428,8 +428,20 @@ def _set(text: str, what: str, nb_resources: int) -> ProcessorSet:
         raise ProtocolError(f"{what}: {error}") from None
 
 
+_PLACEMENTS = ("PredefinedExecutorPlacementStrategyWrapper", "CustomExecutorToHostMapping")
+_WHENS = ("OneShot", "Periodic")
+_MODES = ("Infinite", "FinitePeriodNumber")
+
+
+def _table_name(value: _Enum, names: tuple[str, ...]) -> str:
+    """Return the name of the table that a union has, which may be said by its number, too."""
+    return _named(value - 1 if isinstance(value, int) else value, names)  # 0 is for none
+
+
 def _named(value: _Enum, names: tuple[str, ...]) -> str:
     """Return the name of a value of an enumeration."""
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
     if isinstance(value, int) and 0 <= value < len(names):
         return names[value]
     if value not in names:

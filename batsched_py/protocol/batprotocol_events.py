@@ -19,7 +19,7 @@ from batsched_py.protocol.batprotocol_decisions import job_of, job_table
 from batsched_py.support.file_readers import parse_json
 from batsched_py.support.json_values import is_number, shown
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text, to_text
-from batsched_py.workload.batsim5_profiles import from_message, full_id, to_message
+from batsched_py.workload.batsim5_profiles import from_message, full_id, told
 
 GENERIC = "generic"
 """Type of a NOTIFY for an external event that only the scheduler understands."""
@@ -284,9 +284,9 @@ def _say_begins(event: m.SimulationBegins) -> _Said:
             {"name": name, "filename": filename} for name, filename in event.workloads.items()
         ],
         "profiles": [
-            to_message(profile, name, workload)
+            told(profile, name, workload)
             for workload, profiles in event.profiles.items()
-            for name, profile in profiles.items()
+            for name, profile in sorted(profiles.items())
         ],
     }
     return "SimulationBeginsEvent", content
@@ -306,7 +306,7 @@ def _say_submitted(event: m.JobSubmitted) -> _Said:
     if event.profile is not None:
         workload = event.job_id.partition("!")[0]
         name = full_id(event.job.profile, workload)
-        content["profile"] = to_message(event.profile, name, workload)
+        content["profile"] = told(event.profile, name, workload)
     return "JobSubmittedEvent", content
 
 
@@ -322,7 +322,7 @@ def _say_completed(event: m.JobCompleted) -> _Said:
 def _say_killed(event: m.JobKilled) -> _Said:
     progresses = [
         {"job_id": job_id, "wrapper": _say_progress(progress, job_id.partition("!")[0])}
-        for job_id, progress in event.job_progress.items()
+        for job_id, progress in sorted(event.job_progress.items())
     ]
     content = {"job_ids": event.job_ids, "progresses": progresses}
     return "JobsKilledEvent", content | (event.further or {})

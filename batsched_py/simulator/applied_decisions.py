@@ -126,18 +126,26 @@ class Decisions:
             return
         for job in jobs:
             job.kill_requested = True
-        killed = [(job, self._execution.kill(job)) for job in jobs]
+        killed = [(job, self._stop_job(job)) for job in jobs]
         self._agenda.at(self._agenda.now, self._killed, killed)
 
     def _all_asked_for(self, decision: m.KillJob) -> None:
         """Ignore, as Batsim 4.2, that jobs are to be killed for which that was asked before."""
+
+    def _stop_job(self, job: SimulatedJob) -> dict[str, Any] | None:
+        """Stop a job that is to be killed; return its progress, None if it ends by itself."""
+        return self._execution.kill(job)
+
+    def _put_down(self, job: SimulatedJob) -> list[m.Event]:
+        """Let a job that was stopped be over; return what is told of it."""
+        return self._execution.complete(job)
 
     def _killed(self, jobs: list[tuple[SimulatedJob, dict[str, Any] | None]]) -> Iterator[m.Event]:
         """Tell of jobs that were to be killed, with the progress of those that had not ended."""
         progress = {}
         for job, done in jobs:
             if done is not None:
-                yield from self._execution.complete(job)
+                yield from self._put_down(job)
                 progress[job.description.id] = done
         job_ids = [job.description.id for job, _ in jobs]
         yield m.JobKilled(timestamp=self._agenda.now, job_ids=job_ids, job_progress=progress)

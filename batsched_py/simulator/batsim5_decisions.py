@@ -5,7 +5,7 @@ Source: the protocol as observed from Batsim 5.0.0-rc2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from batsched_py.simulator.periodic import Grid
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import ProcessorSet
-from batsched_py.workload.batsim5_profiles import to_message
+from batsched_py.workload.batsim5_profiles import told
 
 
 class _Stopped(Exception):  # noqa: N818 - nothing is wrong
@@ -53,10 +53,11 @@ class Batsim5Decisions(Decisions):
             decision: self._handlers[decision]
             for decision in (
                 *(m.ExecuteJob, m.RejectJob, m.KillJob, m.CallMeLater, m.SetResourceState),
-                *(m.RegisterProfile, m.Notify),
+                m.Notify,
             )
         }
         self._handlers |= {
+            m.RegisterProfile: self._register_profile,
             m.RegisterJob: register,
             m.CallPeriodically: self._call_periodically,
             m.StopCall: lambda decision: self._grid.stop("call", decision.call_id),
@@ -65,6 +66,13 @@ class Batsim5Decisions(Decisions):
             m.ForceSimulationStop: self._stop,
             m.Hello: self._hello,
         }
+        self._handlers = {
+            kind: partial(self._carry_out_one, handle) for kind, handle in self._handlers.items()
+        }
+        self._stopped_jobs: list[SimulatedJob] = []
+        """Killed by the decision before."""
+        self._over: dict[str, list[m.Event]] = {}
+        """Killed jobs that are over, by id, and what is to be told of each."""
 
     def carry_out(self, reply: m.Message, first: int = 0) -> None:
         """Carry out the decisions from number ``first`` on, pausing at those in the future."""
@@ -73,6 +81,13 @@ class Batsim5Decisions(Decisions):
         except _Stopped:
             self.stopped = self.busy = True  # there is no further message but the end
             self._agenda.clear()
+
+    def _carry_out_one(self, handle: Callable[[Any], object], decision: m.Event) -> None:
+        """Carry out a decision; the jobs that the one before has killed are over after it."""
+        stopped, self._stopped_jobs = self._stopped_jobs, []
+        handle(decision)
+        for job in stopped:
+            self._over[job.description.id] = self._execution.put_down(job)
 
     def _in_words(self, error: ProtocolError, decision: m.Event) -> str:
         if type(decision) not in self._handlers:
@@ -110,7 +125,19 @@ class Batsim5Decisions(Decisions):
             "been answered yet"
         )
 
+    def _stop_job(self, job: SimulatedJob) -> dict[str, Any] | None:
+        """Stop a job, whose machines are free at once: they may be turned off in this reply."""
+        progress = super()._stop_job(job)
+        if progress is not None:
+            self._execution.leave(job)
+            self._stopped_jobs.append(job)
+        return progress
+
+    def _put_down(self, job: SimulatedJob) -> list[m.Event]:
+        return self._over.pop(job.description.id, None) or self._execution.put_down(job)
+
     def _killed(self, jobs: list[tuple[SimulatedJob, dict[str, Any] | None]]) -> Iterator[m.Event]:
+        self._stopped_jobs = []
         for event in super()._killed(jobs):
             if self._forwards_on_kill and isinstance(event, m.JobKilled):
                 event.further = {"profiles": self._profiles(jobs)}
@@ -125,9 +152,20 @@ class Batsim5Decisions(Decisions):
             content = self._registry.content(job.description)
             if done is not None and content is not None:
                 workload = job.description.id.partition("!")[0]
-                profile = to_message(content, job.description.profile, workload)
+                profile = told(content, job.description.profile, workload)
                 profiles[profile["id"]] = profile
-        return list(profiles.values())
+        return [profiles[profile_id] for profile_id in sorted(profiles)]
+
+    def _register_profile(self, decision: m.RegisterProfile) -> None:
+        """Add a profile; parts of another workload only where profiles are not dropped."""
+        registration, workload = self._registry.registration, decision.workload_name
+        for part in decision.profile.get("seq", ()) if registration.releases else ():
+            if registration.place(workload, part)[0] != workload:
+                raise ProtocolError(
+                    f"its part {part!r} is of another workload, and Batsim 5.0.0-rc2 crashes "
+                    "when the profile is dropped; with profile_reuse it is not"
+                )
+        self._registry.add_profile(decision)
 
     # Calls ---------------------------------------------------------------------------------------
 

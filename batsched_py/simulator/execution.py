@@ -123,17 +123,25 @@ class Execution:
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return what is told of it."""
-        job_id, now = job.description.id, job.finish_time
+        self.leave(job)
+        return self.put_down(job)
+
+    def leave(self, job: SimulatedJob) -> None:
+        """Free the machines of a job that ended or was killed."""
+        now = job.finish_time
         job.end = None
         job.state = ENDED
         self._machines.release(job.alloc, now)
         if self._energy is not None:
-            job.consumed_energy = self._energy.job_ends(job_id, job.alloc, now)
+            job.consumed_energy = self._energy.job_ends(job.description.id, job.alloc, now)
+
+    def put_down(self, job: SimulatedJob) -> list[m.Event]:
+        """Add a job to those that finished; return what is told of it."""
         self.finished.append(job)
         return [
             m.JobCompleted(
-                timestamp=now,
-                job_id=job_id,
+                timestamp=job.finish_time,
+                job_id=job.description.id,
                 job_state=job.final_state,
                 return_code=job.return_code,
                 alloc=job.alloc,
@@ -210,7 +218,7 @@ class Execution:
         size = job.description.size
         if job.state is not SUBMITTED:
             raise ProtocolError(f"EXECUTE_JOB: job {decision.job_id} is {job.state.value}")
-        if decision.mapping is not None:
+        if decision.mapping is not None and not self._any_size:
             check_mapping(decision, size)
         elif alloc.size != size and not job.profile.total and not self._any_size:
             raise ProtocolError(
@@ -228,7 +236,8 @@ class Execution:
                 f"{job.description.profile!r}, which was registered dynamically: Batsim 4.2.0 "
                 "crashes on it"
             )
-        if decision.storage_mapping is not None or decision.additional_io_job is not None:
+        uses_storage = decision.storage_mapping is not None and not self._any_size
+        if uses_storage or decision.additional_io_job is not None:
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} uses storage, which the embedded simulator "
                 "does not run: use real Batsim"
@@ -240,8 +249,16 @@ class Execution:
             )
 
     def _hosts(self, job: SimulatedJob, decision: m.ExecuteJob) -> list[int]:
-        """Return the host of each executor of a job."""
+        """Return the host of each executor of a job.
+
+        Where a job may run on hosts of ``any_size``, a mapping may also have more executors than
+        the job has, or fewer.
+        """
         hosts = list(decision.alloc)
+        if decision.mapping is not None and self._any_size:
+            if not decision.mapping:
+                raise ProtocolError(f"EXECUTE_JOB: the mapping of job {decision.job_id} is empty")
+            return [hosts[place] for place in check_mapping(decision, len(decision.mapping))]
         if decision.mapping is not None:
             return [hosts[place] for place in check_mapping(decision, job.description.size)]
         if self._any_size:

@@ -210,7 +210,4 @@ class PowerManagementOfBatsim5(PowerManagement):
             raise ProtocolError(f"{doing}: {to_text(on)!r} is on already")
         elif not decision.turned and sleeping:
             raise ProtocolError(f"{doing}: {to_text(sleeping)!r} sleeps: turn it on")
-        there = ProcessorSet.of(host for host in machines if self.energy.pstate(host) == pstate)
-        if there:
-            raise ProtocolError(f"{doing}: {to_text(there)!r} is in that pstate already")
         return sleeping

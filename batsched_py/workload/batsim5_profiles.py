@@ -76,6 +76,7 @@ _LEAST_FLOP = 1e-6
 """What a processor computes at least: on a computation of nothing Batsim 5.0.0-rc2 crashes (on
 SimGrid 3.32), and so little takes no time."""
 _DEFAULTS = {"generation_strategy": "DefinedAmountsUsedForEachValue", "trace_type": "SMPI"}
+_STRATEGY = ("generation_strategy", _DEFAULTS["generation_strategy"])
 _NAMES = {kind.name for kind in _TYPES.values()}
 
 
@@ -123,6 +124,10 @@ def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any
             read[field] = content.pop(there)
     if isinstance(read.get("seq"), list):
         read["seq"] = [short_id(part, workload) for part in read["seq"]]
+    if kind.fields is _AMOUNTS and (missing := [field for field in _AMOUNTS if field not in read]):
+        raise WorkloadError(f"there is no {missing[0]}: Batsim 5 wants both, cpu and com")
+    if isinstance(code := content.get("ret"), int) and code < -1:
+        raise WorkloadError(f"ret is {code}: Batsim 5 stops when a job ends with that")
     _complete(read)
     return read | content | free_fields(free, taken=read)
 
@@ -149,6 +154,29 @@ def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str
         table["profile_ids"] = [full_id(part, workload) for part in table["profile_ids"]]
     said = {"id": full_id(name, workload), "profile_type": kind.name}
     return {**said, "profile": table | kind.fixed} | with_extra(content, extra_data)
+
+
+def told(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]:
+    """Return the ``ProfileAndId`` by which Batsim tells of a profile.
+
+    All numbers have decimals, fields that were left out are said, but for vectors; that a profile
+    fails by itself (``ret``) is not said.
+    """
+    said = to_message({**profile, "ret": 0}, name, workload)
+    table = said["profile"]
+    if said["profile_type"] == "ParallelTaskHomogeneousProfile":
+        amounts = {there: float(profile.get(field, 0)) for field, there in _AMOUNTS.items()}
+        table |= amounts | {"generation_strategy": table.get(*_STRATEGY)}
+    for vector in ("computation_vector", "communication_matrix"):
+        if vector in table:
+            table[vector] = [float(amount) for amount in table[vector]]
+            if not any(table[vector]) and vector == "communication_matrix":
+                del table[vector]  # as good as left out
+    if "delay" in table:
+        table["delay"] = float(table["delay"])
+    if "profile_ids" in table:
+        table.setdefault("repetition_count", 1)
+    return said
 
 
 def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.transport import simulator_socket
 from helpers.calling import call
+from helpers.recorded_batsim5 import BATSIM, SCHEDULER, frames, return_code
 
 INPUTS = (".xml", ".json", ".txt")
 STALE = {
@@ -29,7 +29,7 @@ STALE = {
 GUESSED = {"batsim_arguments", "batsim_execution_context_json", "batprotocol_version"}
 PATHS = ("workloads", "external_event_lists")
 Said = dict[str, Any]
-SENT: dict[str, str] = {"no_events_member": '{"now": 0.0}'}
+SENT: dict[str, bytes] = {"no_events_member": b'{"now": 0.0}'}
 """Replies that are recorded otherwise than they were sent."""
 
 
@@ -47,20 +47,14 @@ class Recording:
     replies: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        path = self.folder / "messages.jsonl"
-        for line in path.read_text().splitlines() if path.exists() else ():
-            record = json.loads(line)
-            if "json" not in record and "text" not in record:  # binary, or the first frame
-                if record["dir"] == "hello":
-                    flags = int(record["flags"]).to_bytes(4, sys.byteorder)
-                    self.hello = flags + bytes.fromhex(record["hex"])
-            elif record["dir"] == "hello":
-                self.hello = bytes.fromhex(record["flags_hex"]) + record["text"].encode()
-            elif record["dir"] == "batsim":
-                self.messages.append(record["json"])
-            elif record["dir"] == "edc":
-                said = SENT.get(self.folder.name, record["json"])
-                self.replies.append((said if isinstance(said, str) else json.dumps(said)).encode())
+        said = frames(self.folder)
+        self.messages = [
+            frame.content for frame in said if frame.content and frame.sender == BATSIM
+        ]
+        replies = [frame.raw for frame in said if frame.sender == SCHEDULER]
+        self.hello, self.replies = b"".join(replies[:1]), replies[1:]
+        if self.folder.name in SENT:
+            self.replies[0] = SENT[self.folder.name]
 
     @property
     def arguments(self) -> list[str]:
@@ -68,9 +62,8 @@ class Recording:
         return arguments[1:]
 
     @property
-    def result(self) -> Said:
-        result: Said = json.loads((self.folder / "result.json").read_text())
-        return result
+    def return_code(self) -> int | str:
+        return return_code(self.folder)
 
 
 class Echo:
@@ -92,7 +85,7 @@ class Echo:
         return codec.decode_hello(self.recording.hello)
 
     def __call__(self, message: m.Message) -> m.Message:
-        if self.nb_replies == len(self.recording.replies) and self.recording.result["rc"] == "hang":
+        if self.nb_replies == len(self.recording.replies) and self.recording.return_code == "hang":
             raise EnoughError("all was said")
         if message.events and isinstance(begins := message.events[0], m.SimulationBegins):
             self._nb_resources = begins.nb_resources
@@ -155,7 +148,7 @@ def assert_same_events(recording: Recording, echo: Echo) -> None:
             left.setdefault(_key(event), []).append(_content(message["now"], event))
     for now, event in echo.seen:
         ours, same = _content(now, event), left.get(_key(event), [])
-        if recording.result["rc"] != 0 and ours["event_type"].startswith("AllStatic") and not same:
+        if recording.return_code != 0 and ours["event_type"].startswith("AllStatic") and not same:
             continue  # Batsim sends it alone, and had stopped before
         assert same, f"not recorded: {ours}"
         match = next((theirs for theirs in same if _close(theirs, ours)), None)

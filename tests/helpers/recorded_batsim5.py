@@ -39,7 +39,8 @@ def _frame(record: dict[str, Any]) -> Frame:
         return Frame(SCHEDULER, bytes.fromhex(record["flags_hex"]) + record["text"].encode())
     sender = BATSIM if record["dir"] == "batsim" else SCHEDULER
     if "json" not in record:
-        return Frame(sender, bytes.fromhex(record.get("hex", "")))
+        raw = record["text"].encode() if "text" in record else bytes.fromhex(record.get("hex", ""))
+        return Frame(sender, raw)  # binary, or no JSON
     end = b"\0" if record.get("nul") else b""
     return Frame(sender, json.dumps(record["json"]).encode() + end, record["json"])
 

@@ -2,35 +2,79 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batsched_py.commands.protocol.batsim5_arguments import as_ours, version_of
-from batsched_py.errors import ProtocolError, UsageError
+from batsched_py.errors import ProtocolError, UsageError, WorkloadError
+from batsched_py.protocol import batprotocol_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.files.batsim5_files import schedule_json
+from batsched_py.simulator.files.input_files import Inputs, prepare
+from batsched_py.simulator.platform.hosts import Platform, homogeneous
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support.processor_sets import from_text
+from batsched_py.workload.batsim5_profiles import from_file, told
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 Said = dict[float, Sequence[Callable[[float], m.Event]]]
+PROFILES: dict[str, dict[str, Any]] = {
+    "d": {"type": "delay", "delay": 10},
+    "each": {"type": "parallel_homogeneous", "cpu": 1e10, "com": 0},
+    "all": {"type": "parallel_homogeneous_total", "cpu": 12e9, "com": 0},
+    "two": {"type": "parallel", "cpu": [4e9, 7e9], "com": [0] * 4},
+    "parts": {"type": "composed", "repeat": 2, "seq": ["d", "each"]},
+}
+SLEEPY = """<!DOCTYPE platform><platform version="4.1"><zone id="z" routing="Vivaldi">
+<host id="master_host" coordinates="0 0 0" speed="1Gf"/>
+<host id="n0" coordinates="0 0 0" speed="1Gf,0.5Gf,1f,0.1f,0.1f">
+<prop id="sleep_pstates" value="2:3:4"/></host>
+<host id="n1" coordinates="0 0 0" speed="1Gf"/></zone></platform>"""
+"""Its first host takes 10 s to be turned off."""
 
 
-def run(said: Said, jobs: Sequence[WorkloadJob] = (), **options: Any) -> list[m.Event]:
+def run(
+    said: Said,
+    jobs: Sequence[WorkloadJob] = (),
+    platform: Platform | None = None,
+    **options: Any,
+) -> list[m.Event]:
     """Simulate a scheduler that says each at its time, in its first reply then."""
-    left, seen = dict(said), []
+    seen: list[m.Event] = []
+    simulate(said, jobs, platform, seen, **options)
+    return seen
+
+
+def simulate(
+    said: Said,
+    jobs: Sequence[WorkloadJob] = (),
+    platform: Platform | None = None,
+    seen: list[m.Event] | None = None,
+    **options: Any,
+) -> Outcome:
+    """Return what the simulation leaves; what the scheduler is told is ``seen``."""
+    left, seen = dict(said), [] if seen is None else seen
 
     def answer(message: m.Message) -> m.Message:
         seen.extend(message.events)
         return m.Message(message.now, [make(message.now) for make in left.pop(message.now, ())])
 
-    load = Workload(
-        name="w", nb_res=4, jobs=list(jobs), profiles={"d": {"type": "delay", "delay": 10}}
-    )
-    Simulator(homogeneous(4), [load], Options(protocol=5, **options)).run(answer)
-    return seen
+    load = Workload(name="w", nb_res=4, jobs=list(jobs), profiles=PROFILES)
+    options.setdefault("protocol", 5)
+    return Simulator(platform or homogeneous(4), [load], Options(**options)).run(answer)
+
+
+@pytest.fixture
+def sleepy(tmp_path: Path) -> Path:
+    """Return the file of a platform whose first host may sleep."""
+    path = tmp_path / "platform.xml"
+    path.write_text(SLEEPY)
+    return path
 
 
 def call(time: float, call_id: str = "c") -> Callable[[float], m.Event]:
@@ -57,8 +101,43 @@ def profile(now: float) -> m.RegisterProfile:
     return m.RegisterProfile(timestamp=now, workload_name="dyn", profile_name="p", profile=content)
 
 
-def execute(job_id: str, alloc: str) -> Callable[[float], m.Event]:
-    return lambda now: m.ExecuteJob(timestamp=now, job_id=job_id, alloc=from_text(alloc))
+def execute(
+    job_id: str, alloc: str, places: Sequence[int] | None = None
+) -> Callable[[float], m.Event]:
+    mapping = None if places is None else {str(at): place for at, place in enumerate(places)}
+    return lambda now: m.ExecuteJob(
+        timestamp=now, job_id=job_id, alloc=from_text(alloc), mapping=mapping
+    )
+
+
+def job(profile: str, size: int = 2, name: str = "1", **fields: Any) -> WorkloadJob:
+    return WorkloadJob(id=name, submit_time=1, size=size, profile=profile, **fields)
+
+
+def kill(*job_ids: str) -> Callable[[float], m.Event]:
+    return lambda now: m.KillJob(timestamp=now, job_ids=list(job_ids))
+
+
+def switch(hosts: str, state: int, *, turned: bool = False) -> Callable[[float], m.Event]:
+    return lambda now: m.SetResourceState(
+        timestamp=now, resources=from_text(hosts), state=str(state), turned=turned
+    )
+
+
+def force_stop(now: float) -> m.Event:
+    return m.ForceSimulationStop(timestamp=now)
+
+
+def ends(events: Sequence[m.Event]) -> list[tuple[float, str]]:
+    return [(e.timestamp, e.job_state) for e in events if isinstance(e, m.JobCompleted)]
+
+
+def said_by(name: str, content: Any) -> m.Event:
+    """Read a decision of a scheduler."""
+    event = {"timestamp": 0.0, "event_type": name, "event": content}
+    raw = json.dumps({"now": 0.0, "events": [event]})
+    (decision,) = codec.decode_decisions(raw, 4).events
+    return decision
 
 
 def test_calls_for_the_past_come_at_once() -> None:
@@ -93,7 +172,7 @@ def test_the_simulation_may_be_stopped() -> None:
     events = run(
         {
             0.0: [call(4)],
-            4.0: [lambda now: m.ForceSimulationStop(timestamp=now), execute("x", "0")],
+            4.0: [force_stop, execute("x", "0")],
         },
         [WorkloadJob(id="1", submit_time=0, size=1, profile="d")],
     )
@@ -163,3 +242,244 @@ def test_command_lines_of_batsim_5_are_known() -> None:
 def test_options_that_batsim_5_does_not_have(wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong.partition("=")[0]):
         as_ours([wrong])
+
+
+# Executors and hosts -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("profile", "alloc", "places", "end"),
+    [
+        ("each", "0-1", [0, 1, 1], 21.0),
+        ("each", "0-1", [1], 11.0),
+        ("all", "0-2", [0, 1, 2, 2], 7.0),
+        ("two", "0-1", [1, 1], 12.0),
+        ("parts", "0-1", [1, 1, 0], 61.0),
+        ("d", "0-1", [0, 9, 7], 11.0),
+        ("each", "3", None, 21.0),
+        ("each", "0-2", None, 11.0),
+        ("all", "0-2", None, 7.0),
+    ],
+)
+def test_executors_are_those_of_the_mapping_or_as_the_job_asks(
+    profile: str, alloc: str, places: list[int] | None, end: float
+) -> None:
+    """Each executor of ``each`` has 10 Gflop, those of ``all`` have 12 together; hosts: 1 Gf."""
+    events = run({1.0: [execute("w0!1", alloc, places)]}, [job(profile)])
+    assert ends(events) == [(pytest.approx(end), "COMPLETED_SUCCESSFULLY")]
+
+
+@pytest.mark.parametrize(
+    ("profile", "places", "why"),
+    [
+        ("two", [0], "is for 2 executors, it has 1"),
+        ("two", [0, 1, 1], "is for 2 executors, it has 3"),
+        ("each", [0, 2], "their places, 0 to 1"),
+        ("each", [], "the mapping of job w0!1 is empty"),
+    ],
+)
+def test_mappings_that_do_not_fit(profile: str, places: list[int], why: str) -> None:
+    with pytest.raises(ProtocolError, match=why):
+        run({1.0: [execute("w0!1", "0-1", places)]}, [job(profile)])
+
+
+def test_where_storages_are_means_nothing_to_jobs_without() -> None:
+    def start(now: float) -> m.Event:
+        decision = execute("w0!1", "0")(now)
+        assert isinstance(decision, m.ExecuteJob)
+        decision.storage_mapping = {"disk": 2}
+        return decision
+
+    assert ends(run({1.0: [start]}, [job("d")])) == [(11.0, "COMPLETED_SUCCESSFULLY")]
+
+
+# Machines ------------------------------------------------------------------------------------
+
+
+def test_a_machine_may_be_changed_to_the_pstate_that_it_is_in(sleepy: Path) -> None:
+    platform = read_platform(sleepy)
+    said: Said = {1.0: [execute("w0!1", "0"), switch("0", 0), call(3)], 3.0: [switch("0", 1)]}
+    events = run(said, [job("each", 1)], platform)
+    assert [e.state for e in events if isinstance(e, m.ResourceStateChanged)] == ["0", "1"]
+    assert ends(events) == [(19.0, "COMPLETED_SUCCESSFULLY")]
+
+
+def test_machines_of_killed_jobs_may_be_turned_off_in_the_same_reply(sleepy: Path) -> None:
+    off = switch("0", 2, turned=True)
+    said: Said = {1.0: [execute("w0!1", "0"), call(3)], 3.0: [kill("w0!1"), off]}
+    events = run(said, [job("d", 1)], read_platform(sleepy))
+    assert ends(events) == [(3.0, "COMPLETED_KILLED")]
+    (there,) = [e for e in events if isinstance(e, m.ResourceStateChanged)]
+    assert (there.timestamp, there.state, there.turned) == (13.0, "2", True)
+
+
+def test_a_role_that_was_given_is_told(sleepy: Path) -> None:
+    platform = read_platform(sleepy, roles={"n1": "compute_node"}, natural=True)
+    assert [host.properties.get("role") for host in platform.hosts] == [None, "compute_node"]
+
+
+@pytest.mark.parametrize(("mmax", "nb"), [(0, 2), (1, 1), (2, 2)])
+def test_the_smaller_limit_of_machines_counts(
+    mmax: int, nb: int, sleepy: Path, tmp_path: Path
+) -> None:
+    load = tmp_path / "load.json"
+    load.write_text('{"nb_res": 2, "jobs": [], "profiles": {}}')
+    inputs = Inputs(platform=sleepy, workloads=[load], mmax=mmax, mmax_workload=True)
+    assert len(prepare(inputs, Options(protocol=5)).platform.hosts) == nb
+
+
+# Profiles ------------------------------------------------------------------------------------
+
+
+def test_profiles_are_told_with_all_their_fields() -> None:
+    """The return code is none of them."""
+    each = {"computation_amount": 1e10, "communication_amount": 0.0}
+    as_one = told(PROFILES["d"] | {"ret": 3, "extra_data": "x"}, "d", "w0")
+    assert as_one == {
+        "id": "w0!d",
+        "profile_type": "DelayProfile",
+        "profile": {"delay": 10.0},
+        "extra_data": "x",
+    }
+    tables = {name: told(profile, name, "w0")["profile"] for name, profile in PROFILES.items()}
+    assert tables["each"] == {**each, "generation_strategy": "DefinedAmountsUsedForEachValue"}
+    assert tables["all"]["generation_strategy"] == "DefinedAmountsSpreadUniformly"
+    assert tables["two"] == {"computation_vector": [4e9, 7e9]}
+    assert tables["parts"] == {"repetition_count": 2, "profile_ids": ["w0!d", "w0!each"]}
+    once = told({"type": "composed", "seq": ["d"]}, "s", "w0")["profile"]
+    assert once == {"repetition_count": 1, "profile_ids": ["w0!d"]}
+
+
+def test_progress_and_profiles_of_killed_jobs_are_in_the_order_of_their_ids() -> None:
+    jobs = [job("parts", 1), job("d", 1, "2"), job("d", 1, "3")]
+    said: Said = {
+        1.0: [*(execute(f"w0!{name}", "0") for name in "321"), call(5)],
+        5.0: [kill("w0!3", "w0!1", "w0!2")],
+    }
+    events = run(said, jobs, forward_profiles_on_kill=True)
+    (killed,) = [e for e in events if isinstance(e, m.JobKilled)]
+    raw = codec.encode_events(m.Message(5.0, [killed]))
+    content = json.loads(raw.removesuffix(b"\0"))["events"][0]["event"]
+    assert content["job_ids"] == ["w0!3", "w0!1", "w0!2"]
+    assert [of["job_id"] for of in content["progresses"]] == ["w0!1", "w0!2", "w0!3"]
+    assert [profile["id"] for profile in content["profiles"]] == ["w0!d", "w0!parts"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ({"type": "DelayProfile", "delay": 3, "ret": -2}, "ret is -2"),
+        ({"type": "ParallelTaskHomogeneousProfile", "cpu": 3}, "there is no com"),
+    ],
+)
+def test_profiles_on_which_batsim_5_stops(content: dict[str, Any], why: str) -> None:
+    with pytest.raises(WorkloadError, match=why):
+        from_file(content)
+
+
+def test_parts_of_another_workload_are_for_profiles_that_are_kept() -> None:
+    def sequence(now: float) -> m.Event:
+        content = {"type": "composed", "seq": ["w0!d", "p"]}
+        return m.RegisterProfile(
+            timestamp=now, workload_name="dyn", profile_name="s", profile=content
+        )
+
+    def finished(now: float) -> m.Event:
+        return m.Notify(timestamp=now, type="registration_finished")
+
+    said: Said = {0.0: [profile, sequence, finished]}
+    with pytest.raises(ProtocolError, match="part 'w0!d' is of another workload"):
+        run(said)
+    run(said, dynamic_jobs=True, profile_reuse=True)
+
+
+def test_a_submission_before_0_makes_the_makespan_longer() -> None:
+    early = WorkloadJob(id="1", submit_time=-5, size=1, profile="d")
+    outcome = simulate({0.0: [call(1)], 1.0: [execute("w0!1", "0")]}, [early])
+    assert json.loads(schedule_json(outcome))["makespan"] == 16.0
+
+
+# What is read --------------------------------------------------------------------------------
+
+
+def test_unions_and_enumerations_may_be_numbers() -> None:
+    mapped = {"executor_placement_type": 2, "executor_placement": {"mapping": [1, 0]}}
+    start = said_by(
+        "ExecuteJobEvent", {"job_id": "w0!1", "allocation": {"host_allocation": "0-1", **mapped}}
+    )
+    assert isinstance(start, m.ExecuteJob)
+    assert start.mapping == {"0": 1, "1": 0}
+    once = {"time": 1500, "time_unit": 1}
+    later = said_by("CallMeLaterEvent", {"call_me_later_id": "c", "when_type": 1, "when": once})
+    assert isinstance(later, m.CallMeLater)
+    assert later.time == 1.5
+    mode = {"mode_type": 2, "mode": {"nb_periods": 3}}
+    when = {"period": 2, "time_unit": "0", **mode}
+    often = said_by("CallMeLaterEvent", {"call_me_later_id": "c", "when_type": 2, "when": when})
+    assert isinstance(often, m.CallPeriodically)
+    assert (often.period, often.nb_periods) == (2.0, 3)
+
+
+@pytest.mark.parametrize("kind", [0, 3, "Twice", True])
+def test_unions_of_no_such_kind(kind: Any) -> None:
+    content = {"call_me_later_id": "c", "when_type": kind, "when": {}}
+    with pytest.raises(ProtocolError, match="CallMeLaterEvent"):
+        said_by("CallMeLaterEvent", content)
+
+
+def test_what_has_no_content_may_leave_it_out() -> None:
+    assert isinstance(said_by("FinishRegistrationEvent", None), m.Notify)
+    with pytest.raises(ProtocolError, match="RejectJobEvent"):
+        said_by("RejectJobEvent", None)
+
+
+def test_a_walltime_below_0_is_none() -> None:
+    described = {"resource_request": 1, "profile_id": "p", "walltime": -2.0}
+    registered = said_by("RegisterJobEvent", {"job_id": "dyn!1", "job": described})
+    assert isinstance(registered, m.RegisterJob)
+    assert registered.job.walltime is None
+
+
+def test_parts_say_their_workload_and_calls_have_a_name() -> None:
+    content = {
+        "id": "dyn!s",
+        "profile_type": "SequentialCompositionProfile",
+        "profile": {"profile_ids": ["p"]},
+    }
+    with pytest.raises(ProtocolError, match="profile_ids has 'p', expected WORKLOAD!NAME"):
+        said_by("RegisterProfileEvent", {"profile": content})
+    with pytest.raises(ProtocolError, match="length"):
+        said_by(
+            "CallMeLaterEvent",
+            {"call_me_later_id": "", "when_type": "OneShot", "when": {"time": 3}},
+        )
+
+
+@pytest.mark.parametrize("hosts", ["", " 0", "0-1 ", "1-0", "0,1", "+1", "0-", "4"])
+def test_sets_of_hosts_that_are_none(hosts: str) -> None:
+    with pytest.raises(ProtocolError, match="host_ids"):
+        assert said_by("ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": 0}) is None
+
+
+@pytest.mark.parametrize(("hosts", "canonical"), [("1 0", "0-1"), ("0  2", "0 2"), ("0-1", "0-1")])
+def test_sets_of_hosts(hosts: str, canonical: str) -> None:
+    switched = said_by("ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": 0})
+    assert isinstance(switched, m.SetResourceState)
+    assert switched.resources == from_text(canonical)
+
+
+# The order of rows ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("between", "order"), [(0, "21"), (1, "12"), (2, "12")])
+def test_a_killed_job_is_over_after_the_next_decision(between: int, order: str) -> None:
+    """Its row comes then; with ForceSimulationStopEvent as the next there is none."""
+    rejected: Callable[[float], m.Event] = lambda now: m.RejectJob(  # noqa: E731
+        timestamp=now, job_id="w0!2"
+    )
+    for last, rows in ((rejected, order), (force_stop, "1" if between else "")):
+        decisions = [kill("w0!1"), *[call(4)] * between, last]
+        said: Said = {1.0: [execute("w0!1", "0"), call(3)], 3.0: decisions}
+        jobs = [job("d", 1), job("d", 1, "2")]
+        outcome = simulate(said, jobs)
+        assert "".join(of.description.id[-1] for of in outcome.jobs) == rows

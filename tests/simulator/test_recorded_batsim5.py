@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.batsim5_recordings import Recording, assert_same_events, assert_same_files, run
-from helpers.shared_folder import SHARED
-
-FOLDERS = sorted(SHARED.glob("batsim5_recordings/*/")) if SHARED.is_dir() else []
+from helpers.recorded_batsim5 import FOLDERS
 
 # What is deliberately done otherwise, and why.
 OTHER_FILES = {
@@ -38,7 +36,7 @@ def test_in_batsims_place(
     """The same messages and the same files, or stopped where Batsim stopped."""
     recording = Recording(folder)
     done = run(recording, tmp_path, monkeypatch, capsys)
-    rc = recording.result["rc"]
+    rc = recording.return_code
     if folder.name == "binary_fcfs":
         assert (done.exit_code, "ask for JSON" in done.stderr) == (1, True)
         return

@@ -15,6 +15,7 @@ import msgspec
 from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.files.output_files import (
     Shown,
+    Summary,
     consumed_energy_lines,
     lines_of,
     machine_states_lines,
@@ -77,9 +78,15 @@ def _with_full_profiles(jobs: EndedJobs) -> EndedJobs:
 def schedule_json(outcome: Outcome) -> str:
     """Return ``schedule.json``: the summary of the run.
 
-    As in Batsim 5.0.0-rc2 the makespan is the last end, and means over no jobs are ``-nan``, which
-    is no JSON.
+    As in Batsim 5.0.0-rc2 the makespan is the last end, but for submissions before 0, and means
+    over no jobs are ``-nan``, which is no JSON.
     """
-    values = schedule_values(outcome) | {"batsim_version": f'"{BATSIM5}"'}
+    sums = Summary(outcome.nb_processors)
+    for some in columns_of(outcome.jobs):
+        sums.add(some)
+    values = schedule_values(outcome, sums) | {
+        "batsim_version": f'"{BATSIM5}"',
+        "makespan": six(sums.makespan - sums.first_submission),
+    }
     lines = [f'  "{name}": {value}' for name, value in values.items() if name not in _WALL_CLOCK]
     return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -82,7 +82,8 @@ def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -
     platform = read_platform(inputs.platform, inputs.master_host, inputs.roles, natural=natural)
     mmax = inputs.mmax
     if inputs.mmax_workload:
-        mmax = max((workload.nb_res for workload in workloads), default=mmax)
+        most = max((workload.nb_res for workload in workloads), default=mmax)
+        mmax = min(mmax, most) if natural and mmax else most
     if mmax > len(platform.hosts):
         raise UsageError(
             f"{parameter('mmax')} {mmax}: the platform has {len(platform.hosts)} machines"

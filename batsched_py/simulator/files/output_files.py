@@ -81,6 +81,8 @@ class Summary:
         self.areas = array("d")
         """Processor-seconds."""
         self.makespan = 0.0
+        self.first_submission = 0.0
+        """Of those that ran, if that is below 0."""
         self.success = 0
         self._last = LastTimes(ProcessorSet.interval(0, nb_processors))
         """When jobs finished on the processors."""
@@ -95,6 +97,7 @@ class Summary:
         self.turnarounds.frombytes(turnarounds[ran].tobytes())
         self.slowdowns.frombytes(some.stretch[ran].tobytes())
         self.areas.frombytes(areas[ran].tobytes())
+        self.first_submission = min([self.first_submission, *some.submit[ran].tolist()])
         self.makespan = max([self.makespan, *some.finish[ran].tolist()])
         self.success += some.final_state.count(SUCCESS)
         for finish, alloc in compress(zip(some.finish_time, some.alloc, strict=True), ran.tolist()):

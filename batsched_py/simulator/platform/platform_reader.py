@@ -222,6 +222,8 @@ def _by_role(
         elif role == "storage":
             storing.append(replace(host, properties={**host.properties, "role": "storage"}))
         elif role in ("", "compute_node"):
+            if natural and role:
+                host = replace(host, properties={**host.properties, "role": role})
             computing.append(host)
         else:
             raise PlatformError(
