@@ -9,14 +9,14 @@ Source: the protocol as observed from Batsim 5.0.0-rc2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from math import floor
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.protocol import batprotocol_forms as f
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.exact_calls import exact_id, milliseconds_down
 from batsched_py.protocol.message_json import job_to_json
 from batsched_py.support.json_values import did_you_mean, shown
 from batsched_py.support.processor_sets import ProcessorSet, from_text, to_text
@@ -30,205 +30,8 @@ from batsched_py.workload.batsim5_profiles import (
 
 _UNITS = {"Second": 1, "Millisecond": 1000}
 """Calls are at whole numbers of these, which are parts of a second."""
-_EXACT = "at "
-"""How the id of a call begins that says when it is meant for, with all digits."""
 _STRATEGIES = ("SpreadOverHostsFirst", "FillOneHostCoresFirst")
 _AGGREGATIONS = {"NoResourcesAggregation": "", "Sum": "Sum", "ArithmeticMean": "ArithmeticMean"}
-
-_U32 = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
-_U64 = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-_Enum = str | int
-"""By name, or by number."""
-_Id = Annotated[str, msgspec.Meta(min_length=1)]
-_Table = dict[str, Any]
-
-
-# Calls at fractions of a millisecond ---------------------------------------------------------
-
-
-def exact_id(time: float) -> str:
-    """Return an id for a call at ``time`` (seconds), which tells it with all digits.
-
-    Batsim 5 is asked in milliseconds, and says the id again when it calls.
-    """
-    return f"{_EXACT}{time!r}"
-
-
-def exact_time(call_id: str | None) -> float | None:
-    """Return the time (seconds) that an id tells, None if it tells none."""
-    if call_id is not None and call_id.startswith(_EXACT):
-        with suppress(ValueError):
-            return float(call_id.removeprefix(_EXACT))
-    return None
-
-
-def milliseconds_down(time: float) -> int:
-    """Return the last whole millisecond that is not after ``time`` (seconds)."""
-    count = floor(time * 1000)
-    while count / 1000 > time:
-        count -= 1
-    while (count + 1) / 1000 <= time:
-        count += 1
-    return count
-
-
-# Forms ---------------------------------------------------------------------------------------
-
-
-class _Form(msgspec.Struct, forbid_unknown_fields=True):
-    """A table of the protocol; members without default are required."""
-
-
-class _Features(_Form):
-    dynamic_registration: bool = False
-    profile_reuse: bool = False
-    acknowledge_dynamic_jobs: bool = False
-    forward_profiles_on_job_submission: bool = False
-    forward_profiles_on_jobs_killed: bool = False
-    forward_profiles_on_simulation_begins: bool = False
-
-
-FEATURES = _Features.__struct_fields__
-"""What may be asked of a simulation."""
-
-
-class _Hello(_Form):
-    batprotocol_version: str
-    decision_component_name: str
-    decision_component_version: str
-    decision_component_commit: str
-    requested_simulation_features: _Features
-
-
-class _Allocation(_Form):
-    host_allocation: str
-    executor_placement: _Table
-    executor_placement_type: _Enum
-
-
-class _Execute(_Form):
-    job_id: str
-    allocation: _Allocation
-    profile_allocation_override: list[_Table] | None = None
-    storage_placement: list[_Table] | None = None
-
-
-class _Predefined(_Form):
-    strategy: _Enum = 0
-
-
-class _Custom(_Form):
-    mapping: list[_U32]
-
-
-class _OfJob(_Form):
-    job_id: str
-
-
-class _OfJobs(_Form):
-    job_ids: list[str]
-
-
-class _Profile(_Form):
-    id: str
-    profile_type: str
-    profile: _Table
-    extra_data: str | None = None
-
-
-class _RegisterProfile(_Form):
-    profile: _Profile
-
-
-class _Job(_Form):
-    profile_id: str
-    resource_request: _U32 = 0
-    walltime: float | None = None
-    extra_data: str | None = None
-    rigid: bool = True
-
-
-class _RegisterJob(_Form):
-    job_id: str
-    job: _Job
-
-
-class _Nothing(_Form):
-    pass
-
-
-class _CallMeLater(_Form):
-    call_me_later_id: _Id
-    when: _Table
-    when_type: _Enum
-
-
-class _OneShot(_Form):
-    time: _U64 = 0
-    time_unit: _Enum = 0
-
-
-class _Periodic(_Form):
-    mode_type: _Enum
-    mode: _Table
-    period: _U64 = 0
-    offset: _U64 = 0
-    time_unit: _Enum = 0
-
-
-class _Number(_Form):
-    nb_periods: _U32 = 0
-
-
-class _OfCall(_Form):
-    call_me_later_id: str
-
-
-class _Hosts(_Form):
-    host_ids: str
-    pstate: _U32 = 0
-
-
-class _Turned(_Form):
-    host_ids: str
-    state: _U32 = 0
-
-
-class _CreateProbe(_Form):
-    probe_id: _Id
-    resources_type: _Enum
-    resources: _Table
-    data_accumulation_strategy_type: str
-    data_accumulation_strategy: _Table
-    measurement_triggering_policy_type: str
-    measurement_triggering_policy: _Table
-    resources_aggregation_function_type: str
-    resources_aggregation_function: _Table
-    temporal_aggregation_function_type: str
-    temporal_aggregation_function: _Table
-    emission_filtering_policy_type: str
-    emission_filtering_policy: _Table
-    metrics: _Enum = 0
-
-
-class _HostResources(_Form):
-    host_ids: str
-
-
-class _Accumulation(_Form):
-    reset_mode_type: str
-    reset_mode: _Table
-    cumulative_function: _Enum = 0
-    temporal_normalization: bool = False
-
-
-class _Trigger(_Form):
-    temporal_trigger_type: _Enum
-    temporal_trigger: _Table
-
-
-class _OfProbe(_Form):
-    probe_id: str
 
 
 # Reading -------------------------------------------------------------------------------------
@@ -244,7 +47,7 @@ def decision(name: str, content: Any, timestamp: float, nb_resources: int) -> m.
         )
     form, read = reader
     try:
-        if content is None and form is _Nothing:
+        if content is None and form is f.Nothing:
             content = {}
         read_decision = read(_converted(content, form), nb_resources)
     except (ProtocolError, WorkloadError) as error:
@@ -262,7 +65,7 @@ def _converted(content: Any, form: Any) -> Any:
         raise ProtocolError(str(error)) from None
 
 
-def _hello(form: _Hello, nb_resources: int) -> m.Hello:
+def _hello(form: f.Hello, nb_resources: int) -> m.Hello:
     features = msgspec.structs.asdict(form.requested_simulation_features)
     return m.Hello(
         timestamp=0.0,
@@ -274,7 +77,7 @@ def _hello(form: _Hello, nb_resources: int) -> m.Hello:
     )
 
 
-def _execute(form: _Execute, nb_resources: int) -> m.ExecuteJob:
+def _execute(form: f.Execute, nb_resources: int) -> m.ExecuteJob:
     allocation = form.allocation
     alloc = _set(allocation.host_allocation, "host_allocation", nb_resources)
     kind = _table_name(allocation.executor_placement_type, _PLACEMENTS)
@@ -282,10 +85,10 @@ def _execute(form: _Execute, nb_resources: int) -> m.ExecuteJob:
     further: dict[str, Any] = {}
     mapping = None
     if kind == "CustomExecutorToHostMapping":
-        places = _converted(placement, _Custom).mapping
+        places = _converted(placement, f.Custom).mapping
         mapping = {str(executor): place for executor, place in enumerate(places)}
     else:
-        strategy = _named(_converted(placement, _Predefined).strategy, _STRATEGIES)
+        strategy = _named(_converted(placement, f.Predefined).strategy, _STRATEGIES)
         if strategy != _STRATEGIES[0]:
             further["strategy"] = strategy
     if form.profile_allocation_override:
@@ -304,7 +107,7 @@ def _execute(form: _Execute, nb_resources: int) -> m.ExecuteJob:
     )
 
 
-def _register_profile(form: _RegisterProfile, nb_resources: int) -> m.RegisterProfile:
+def _register_profile(form: f.RegisterProfile, nb_resources: int) -> m.RegisterProfile:
     for part in _converted(form.profile.profile.get("profile_ids", []), list[str]):
         if "!" not in part:
             raise ProtocolError(f"profile_ids has {part!r}, expected WORKLOAD!NAME")
@@ -314,7 +117,7 @@ def _register_profile(form: _RegisterProfile, nb_resources: int) -> m.RegisterPr
     )
 
 
-def _register_job(form: _RegisterJob, nb_resources: int) -> m.RegisterJob:
+def _register_job(form: f.RegisterJob, nb_resources: int) -> m.RegisterJob:
     job = job_of(form.job_id, msgspec.structs.asdict(form.job), 0.0)
     return m.RegisterJob(timestamp=0.0, job_id=form.job_id, job=job)
 
@@ -340,10 +143,10 @@ def job_of(job_id: str, said: dict[str, Any], submit_time: float) -> m.JobDescri
 _JOB_NAMES = dict.fromkeys(("id", "subtime", "res", "profile", "walltime"))
 
 
-def _call(form: _CallMeLater, nb_resources: int) -> m.CallMeLater | m.CallPeriodically:
+def _call(form: f.CallMeLater, nb_resources: int) -> m.CallMeLater | m.CallPeriodically:
     kind = _table_name(form.when_type, _WHENS)
     if kind == "OneShot":
-        when: _OneShot = _converted(form.when, _OneShot)
+        when: f.OneShot = _converted(form.when, f.OneShot)
         time = when.time / _unit(when.time_unit)
         return m.CallMeLater(timestamp=0.0, time=time, call_id=form.call_me_later_id)
     period, nb_periods = _periods(form.when)
@@ -352,33 +155,33 @@ def _call(form: _CallMeLater, nb_resources: int) -> m.CallMeLater | m.CallPeriod
     )
 
 
-def _periods(table: _Table) -> tuple[float, int | None]:
+def _periods(table: f.Table) -> tuple[float, int | None]:
     """Return the seconds of a period, and how many there are, None: any number."""
-    when: _Periodic = _converted(table, _Periodic)
+    when: f.Periodic = _converted(table, f.Periodic)
     if when.offset:
         raise ProtocolError(f"offset is {when.offset}: Batsim 5 takes 0 only")
     if not when.period:
         raise ProtocolError("period is 0: expected at least 1")
     period = when.period / _unit(when.time_unit)
     if _table_name(when.mode_type, _MODES) == "Infinite":
-        _converted(when.mode, _Nothing)
+        _converted(when.mode, f.Nothing)
         return period, None
-    nb_periods: int = _converted(when.mode, _Number).nb_periods
+    nb_periods: int = _converted(when.mode, f.Number).nb_periods
     if not nb_periods:
         raise ProtocolError("nb_periods is 0: expected at least 1")
     return period, nb_periods
 
 
-def _switch(form: _Hosts | _Turned, nb_resources: int) -> m.SetResourceState:
-    turned = isinstance(form, _Turned)
-    state = form.state if isinstance(form, _Turned) else form.pstate
+def _switch(form: f.Hosts | f.Turned, nb_resources: int) -> m.SetResourceState:
+    turned = isinstance(form, f.Turned)
+    state = form.state if isinstance(form, f.Turned) else form.pstate
     hosts = _set(form.host_ids, "host_ids", nb_resources)
     return m.SetResourceState(timestamp=0.0, resources=hosts, state=str(state), turned=turned)
 
 
-def _probe(form: _CreateProbe, nb_resources: int) -> m.CreateProbe:
+def _probe(form: f.CreateProbe, nb_resources: int) -> m.CreateProbe:
     """Read a probe of the one kind that Batsim 5.0.0-rc2 does."""
-    trigger: _Trigger = _converted(form.measurement_triggering_policy, _Trigger)
+    trigger: f.Trigger = _converted(form.measurement_triggering_policy, f.Trigger)
     for said, wanted in (
         (_named(form.metrics, ("Power", *_UNDONE_METRICS)), "Power"),
         (_table_name(form.resources_type, _RESOURCES), "HostResources"),
@@ -389,7 +192,7 @@ def _probe(form: _CreateProbe, nb_resources: int) -> m.CreateProbe:
     ):
         if said != wanted:
             raise ProtocolError(f"{shown(said)} is not done: expected {wanted}")
-    accumulation: _Accumulation = _converted(form.data_accumulation_strategy, _Accumulation)
+    accumulation: f.Accumulation = _converted(form.data_accumulation_strategy, f.Accumulation)
     if accumulation.reset_mode_type != "NoReset" or accumulation.temporal_normalization:
         raise ProtocolError("expected data accumulated without reset and normalization")
     if _named(accumulation.cumulative_function, ("Sum", "Minimum", "Maximum")) != "Sum":
@@ -400,7 +203,7 @@ def _probe(form: _CreateProbe, nb_resources: int) -> m.CreateProbe:
             f"{shown(form.resources_aggregation_function_type)} is not done: expected one of "
             f"{', '.join(_AGGREGATIONS)}"
         )
-    hosts = _converted(form.resources, _HostResources).host_ids
+    hosts = _converted(form.resources, f.HostResources).host_ids
     if _table_name(trigger.temporal_trigger_type, _WHENS) != "Periodic":
         raise ProtocolError("expected a Periodic temporal_trigger")
     period, nb_periods = _periods(trigger.temporal_trigger)
@@ -433,12 +236,12 @@ _WHENS = ("OneShot", "Periodic")
 _MODES = ("Infinite", "FinitePeriodNumber")
 
 
-def _table_name(value: _Enum, names: tuple[str, ...]) -> str:
+def _table_name(value: f.Enum, names: tuple[str, ...]) -> str:
     """Return the name of the table that a union has, which may be said by its number, too."""
     return _named(value - 1 if isinstance(value, int) else value, names)  # 0 is for none
 
 
-def _named(value: _Enum, names: tuple[str, ...]) -> str:
+def _named(value: f.Enum, names: tuple[str, ...]) -> str:
     """Return the name of a value of an enumeration."""
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
@@ -449,32 +252,32 @@ def _named(value: _Enum, names: tuple[str, ...]) -> str:
     return str(value)
 
 
-def _unit(value: _Enum) -> int:
+def _unit(value: f.Enum) -> int:
     return _UNITS[_named(value, tuple(_UNITS))]
 
 
-_READERS: dict[str, tuple[type[_Form], Callable[[Any, int], m.Event]]] = {
-    "EDCHelloEvent": (_Hello, _hello),
-    "ExecuteJobEvent": (_Execute, _execute),
-    "RejectJobEvent": (_OfJob, lambda form, _: m.RejectJob(timestamp=0.0, job_id=form.job_id)),
-    "KillJobsEvent": (_OfJobs, lambda form, _: m.KillJob(timestamp=0.0, job_ids=form.job_ids)),
-    "RegisterProfileEvent": (_RegisterProfile, _register_profile),
-    "RegisterJobEvent": (_RegisterJob, _register_job),
+_READERS: dict[str, tuple[type[f.Form], Callable[[Any, int], m.Event]]] = {
+    "EDCHelloEvent": (f.Hello, _hello),
+    "ExecuteJobEvent": (f.Execute, _execute),
+    "RejectJobEvent": (f.OfJob, lambda form, _: m.RejectJob(timestamp=0.0, job_id=form.job_id)),
+    "KillJobsEvent": (f.OfJobs, lambda form, _: m.KillJob(timestamp=0.0, job_ids=form.job_ids)),
+    "RegisterProfileEvent": (f.RegisterProfile, _register_profile),
+    "RegisterJobEvent": (f.RegisterJob, _register_job),
     "FinishRegistrationEvent": (
-        _Nothing,
+        f.Nothing,
         lambda form, _: m.Notify(timestamp=0.0, type="registration_finished"),
     ),
-    "CallMeLaterEvent": (_CallMeLater, _call),
+    "CallMeLaterEvent": (f.CallMeLater, _call),
     "StopCallMeLaterEvent": (
-        _OfCall,
+        f.OfCall,
         lambda form, _: m.StopCall(timestamp=0.0, call_id=form.call_me_later_id),
     ),
-    "ForceSimulationStopEvent": (_Nothing, lambda form, _: m.ForceSimulationStop(timestamp=0.0)),
-    "ChangeHostsPStateEvent": (_Hosts, _switch),
-    "TurnOnOffHostsEvent": (_Turned, _switch),
-    "CreateProbeEvent": (_CreateProbe, _probe),
+    "ForceSimulationStopEvent": (f.Nothing, lambda form, _: m.ForceSimulationStop(timestamp=0.0)),
+    "ChangeHostsPStateEvent": (f.Hosts, _switch),
+    "TurnOnOffHostsEvent": (f.Turned, _switch),
+    "CreateProbeEvent": (f.CreateProbe, _probe),
     "StopProbeEvent": (
-        _OfProbe,
+        f.OfProbe,
         lambda form, _: m.StopProbe(timestamp=0.0, probe_id=form.probe_id),
     ),
 }
@@ -505,7 +308,7 @@ def _say_hello(event: m.Hello) -> _Said:
         "decision_component_name": event.name,
         "decision_component_version": event.version,
         "decision_component_commit": event.commit,
-        "requested_simulation_features": dict.fromkeys(FEATURES, False) | event.features,
+        "requested_simulation_features": dict.fromkeys(f.FEATURES, False) | event.features,
     }
 
 

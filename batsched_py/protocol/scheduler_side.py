@@ -16,8 +16,8 @@ from typing import Protocol
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import batprotocol_json, message_json
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batprotocol_decisions import exact_time
 from batsched_py.protocol.batprotocol_events import GENERIC
+from batsched_py.protocol.exact_calls import exact_time
 from batsched_py.support.processor_sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet
 
 Asked = Callable[[str], Mapping[str, bool]]

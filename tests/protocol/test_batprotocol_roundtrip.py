@@ -172,7 +172,9 @@ DECISIONS = st.one_of(
         version=NAME,
         commit=NAME,
         protocol_version=NAME,
-        features=st.fixed_dictionaries({name: st.booleans() for name in codec.decisions.FEATURES}),
+        features=st.fixed_dictionaries(
+            {name: st.booleans() for name in codec.decisions.f.FEATURES}
+        ),
     ),
     st.builds(
         m.ExecuteJob,

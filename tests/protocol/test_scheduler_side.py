@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import batprotocol_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batprotocol_decisions import milliseconds_down
+from batsched_py.protocol.exact_calls import milliseconds_down
 from batsched_py.protocol.scheduler_side import Batsim4Side, Batsim5Side, side_of
 from batsched_py.support.processor_sets import ProcessorSet
 from helpers import wire, wire5

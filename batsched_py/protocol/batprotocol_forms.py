@@ -1,0 +1,224 @@
+"""The tables of a scheduler's messages to Batsim 5, as strict structs.
+
+Names are those of the protocol, batprotocol. A member without a default is required. A union is two
+members, of which ``X_type`` names the table that ``X`` is.
+
+Source: the protocol as observed from Batsim 5.0.0-rc2.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+U32 = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+U64 = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Enum = str | int
+"""By name, or by number."""
+Id = Annotated[str, msgspec.Meta(min_length=1)]
+Table = dict[str, Any]
+
+
+class Form(msgspec.Struct, forbid_unknown_fields=True):
+    """A table of the protocol; members without default are required."""
+
+
+class Features(Form):
+    """What may be asked of a simulation; what is left out is not."""
+
+    dynamic_registration: bool = False
+    profile_reuse: bool = False
+    acknowledge_dynamic_jobs: bool = False
+    forward_profiles_on_job_submission: bool = False
+    forward_profiles_on_jobs_killed: bool = False
+    forward_profiles_on_simulation_begins: bool = False
+
+
+FEATURES = Features.__struct_fields__
+"""What may be asked of a simulation."""
+
+
+class Hello(Form):
+    """EDCHelloEvent."""
+
+    batprotocol_version: str
+    decision_component_name: str
+    decision_component_version: str
+    decision_component_commit: str
+    requested_simulation_features: Features
+
+
+class Allocation(Form):
+    """Where a job runs."""
+
+    host_allocation: str
+    executor_placement: Table
+    executor_placement_type: Enum
+
+
+class Execute(Form):
+    """ExecuteJobEvent."""
+
+    job_id: str
+    allocation: Allocation
+    profile_allocation_override: list[Table] | None = None
+    storage_placement: list[Table] | None = None
+
+
+class Predefined(Form):
+    """PredefinedExecutorPlacementStrategyWrapper."""
+
+    strategy: Enum = 0
+
+
+class Custom(Form):
+    """CustomExecutorToHostMapping: places in the allocation, one for each executor."""
+
+    mapping: list[U32]
+
+
+class OfJob(Form):
+    """RejectJobEvent."""
+
+    job_id: str
+
+
+class OfJobs(Form):
+    """KillJobsEvent."""
+
+    job_ids: list[str]
+
+
+class Profile(Form):
+    """ProfileAndId."""
+
+    id: str
+    profile_type: str
+    profile: Table
+    extra_data: str | None = None
+
+
+class RegisterProfile(Form):
+    """RegisterProfileEvent."""
+
+    profile: Profile
+
+
+class Job(Form):
+    """Job; its walltime is in seconds."""
+
+    profile_id: str
+    resource_request: U32 = 0
+    walltime: float | None = None
+    extra_data: str | None = None
+    rigid: bool = True
+
+
+class RegisterJob(Form):
+    """RegisterJobEvent."""
+
+    job_id: str
+    job: Job
+
+
+class Nothing(Form):
+    """A table without members."""
+
+
+class CallMeLater(Form):
+    """CallMeLaterEvent."""
+
+    call_me_later_id: Id
+    when: Table
+    when_type: Enum
+
+
+class OneShot(Form):
+    """OneShot: a time in whole units."""
+
+    time: U64 = 0
+    time_unit: Enum = 0
+
+
+class Periodic(Form):
+    """Periodic: a period in whole units."""
+
+    mode_type: Enum
+    mode: Table
+    period: U64 = 0
+    offset: U64 = 0
+    time_unit: Enum = 0
+
+
+class Number(Form):
+    """FinitePeriodNumber."""
+
+    nb_periods: U32 = 0
+
+
+class OfCall(Form):
+    """StopCallMeLaterEvent."""
+
+    call_me_later_id: str
+
+
+class Hosts(Form):
+    """ChangeHostsPStateEvent."""
+
+    host_ids: str
+    pstate: U32 = 0
+
+
+class Turned(Form):
+    """TurnOnOffHostsEvent."""
+
+    host_ids: str
+    state: U32 = 0
+
+
+class CreateProbe(Form):
+    """CreateProbeEvent."""
+
+    probe_id: Id
+    resources_type: Enum
+    resources: Table
+    data_accumulation_strategy_type: str
+    data_accumulation_strategy: Table
+    measurement_triggering_policy_type: str
+    measurement_triggering_policy: Table
+    resources_aggregation_function_type: str
+    resources_aggregation_function: Table
+    temporal_aggregation_function_type: str
+    temporal_aggregation_function: Table
+    emission_filtering_policy_type: str
+    emission_filtering_policy: Table
+    metrics: Enum = 0
+
+
+class HostResources(Form):
+    """HostResources."""
+
+    host_ids: str
+
+
+class Accumulation(Form):
+    """ProbeDataAccumulation."""
+
+    reset_mode_type: str
+    reset_mode: Table
+    cumulative_function: Enum = 0
+    temporal_normalization: bool = False
+
+
+class Trigger(Form):
+    """TemporalTriggerWrapper."""
+
+    temporal_trigger_type: Enum
+    temporal_trigger: Table
+
+
+class OfProbe(Form):
+    """StopProbeEvent."""
+
+    probe_id: str
