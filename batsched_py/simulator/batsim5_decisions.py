@@ -20,9 +20,9 @@ from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.periodic import Grid
-from batsched_py.simulator.power_states import PowerManagement
+from batsched_py.simulator.power_states import PowerManagement, PowerManagementOfBatsim5
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.support.processor_sets import ProcessorSet
+from batsched_py.support.processor_sets import ProcessorSet, to_text
 from batsched_py.workload.batsim5_profiles import told
 
 
@@ -97,6 +97,15 @@ class Batsim5Decisions(Decisions):
         return f"{name}{text}" if text.startswith((":", " ")) else f"{name}: {text}"
 
     # Jobs ----------------------------------------------------------------------------------------
+
+    def _execute(self, decision: m.ExecuteJob) -> None:
+        power = self._power
+        if isinstance(power, PowerManagementOfBatsim5) and (lost := power.astray & decision.alloc):
+            raise ProtocolError(
+                f"{decision.job_id} was given {to_text(lost)!r}, which was changed to a pstate in "
+                "which nothing is computed"
+            )
+        super()._execute(decision)
 
     def _add(self, decision: m.RegisterJob) -> SimulatedJob:
         """Add a job, which is submitted now, whatever it says."""

@@ -304,6 +304,32 @@ def test_a_machine_may_be_changed_to_the_pstate_that_it_is_in(sleepy: Path) -> N
     assert ends(events) == [(19.0, "COMPLETED_SUCCESSFULLY")]
 
 
+@pytest.mark.parametrize("pstate", [2, 3])
+def test_no_job_starts_in_a_pstate_to_sleep_or_to_pass(pstate: int, sleepy: Path) -> None:
+    """A machine may be changed to it all the same, and back."""
+    platform = read_platform(sleepy)
+    there, start = switch("0", pstate), execute("w0!1", "0")
+    back: Said = {1.0: [there, call(3)], 3.0: [switch("0", 0), start]}
+    assert ends(run(back, [job("d", 1)], platform)) == [(13.0, "COMPLETED_SUCCESSFULLY")]
+    for late in (start, switch("0", 0, turned=True), switch("0", 2, turned=True)):
+        with pytest.raises(ProtocolError, match="was changed to"):
+            run({1.0: [there, call(3)], 3.0: [late]}, [job("d", 1)], platform)
+    with pytest.raises(ProtocolError, match="has the pstates 0 to 4"):
+        run({1.0: [switch("0", 5)]}, [job("d", 1)], platform)
+
+
+def test_a_sleeping_machine_is_turned_on_from_a_sleep_pstate(sleepy: Path) -> None:
+    def said(*pstates: int) -> Said:
+        said: Said = {1.0: [switch("0", 2, turned=True), call(20)]}
+        changes = [switch("0", pstate) for pstate in pstates]
+        return said | {20.0: [*changes, switch("0", 0, turned=True), call(40)], 40.0: [start]}
+
+    start, jobs, platform = execute("w0!1", "0"), [job("d", 1)], read_platform(sleepy)
+    assert ends(run(said(1, 2), jobs, platform)) == [(50.0, "COMPLETED_SUCCESSFULLY")]
+    with pytest.raises(ProtocolError, match="was changed to a pstate of another kind"):
+        run(said(1), jobs, platform)
+
+
 def test_machines_of_killed_jobs_may_be_turned_off_in_the_same_reply(sleepy: Path) -> None:
     off = switch("0", 2, turned=True)
     said: Said = {1.0: [execute("w0!1", "0"), call(3)], 3.0: [kill("w0!1"), off]}
