@@ -10,6 +10,7 @@ Source: the protocol as observed from Batsim 5.0.0-rc2.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isqrt
 from typing import Any
 
 import msgspec
@@ -76,6 +77,7 @@ _LEAST_FLOP = 1e-6
 """What a processor computes at least: on a computation of nothing Batsim 5.0.0-rc2 crashes (on
 SimGrid 3.32), and so little takes no time."""
 _DEFAULTS = {"generation_strategy": "DefinedAmountsUsedForEachValue", "trace_type": "SMPI"}
+_VECTORS = ("computation_vector", "communication_matrix")
 _STRATEGY = ("generation_strategy", _DEFAULTS["generation_strategy"])
 _NAMES = {kind.name for kind in _TYPES.values()}
 
@@ -167,11 +169,12 @@ def told(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]
     if said["profile_type"] == "ParallelTaskHomogeneousProfile":
         amounts = {there: float(profile.get(field, 0)) for field, there in _AMOUNTS.items()}
         table |= amounts | {"generation_strategy": table.get(*_STRATEGY)}
-    for vector in ("computation_vector", "communication_matrix"):
+    for vector, other in zip(_VECTORS, _VECTORS[::-1], strict=True):
         if vector in table:
             table[vector] = [float(amount) for amount in table[vector]]
-            if not any(table[vector]) and vector == "communication_matrix":
-                del table[vector]  # as good as left out
+            left_out = vector == "communication_matrix" or any(table.get(other, ()))
+            if left_out and not any(table[vector]):
+                del table[vector]
     if "delay" in table:
         table["delay"] = float(table["delay"])
     if "profile_ids" in table:
@@ -300,6 +303,9 @@ def _complete(read: dict[str, Any]) -> None:
         read |= {field: read.get(field, 0) for field in ("cpu", "com")}
         if read["cpu"] == _LEAST_FLOP:
             read["cpu"] = 0
-    if read["type"] == "parallel" and isinstance(vector := read.get("cpu", []), list):
-        read.setdefault("cpu", vector)
-        read.setdefault("com", [0] * len(vector) ** 2)
+    if read["type"] == "parallel":
+        if "cpu" not in read:
+            matrix = read.get("com", [])
+            read["cpu"] = [0] * isqrt(len(matrix)) if isinstance(matrix, list) else []
+        if isinstance(read["cpu"], list):
+            read.setdefault("com", [0] * len(read["cpu"]) ** 2)

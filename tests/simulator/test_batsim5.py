@@ -376,6 +376,15 @@ def test_profiles_are_told_with_all_their_fields() -> None:
     assert once == {"repetition_count": 1, "profile_ids": ["w0!d"]}
 
 
+def test_a_task_may_only_talk() -> None:
+    matrix = [0, 1e8, 2e8, 0]
+    read = from_file({"type": "ParallelTaskProfile", "com": matrix})
+    assert read == {"type": "parallel", "cpu": [0, 0], "com": matrix}
+    assert told(read, "p", "w0")["profile"] == {"communication_matrix": matrix}
+    idle = {"type": "parallel", "cpu": [0, 0], "com": [0] * 4}
+    assert told(idle, "p", "w0")["profile"] == {"computation_vector": [0.0, 0.0]}
+
+
 def test_progress_and_profiles_of_killed_jobs_are_in_the_order_of_their_ids() -> None:
     jobs = [job("parts", 1), job("d", 1, "2"), job("d", 1, "3")]
     said: Said = {
