@@ -22,6 +22,7 @@ from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
 from batsched_py.support.csv_fields import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
+from batsched_py.support.json_values import shown
 from batsched_py.support.last_times import LastTimes
 from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet, from_text
 
@@ -153,18 +154,25 @@ def schedule_beside(jobs: Path, table: JobTable) -> str:
     real = beside(jobs, "real_exec_info.json")
     real_times = {} if real is None else summary_of(read_text(real), real)
     times = {ours: real_times[there] for ours, there in _TIMES.items() if there in real_times}
-    values = said | times | _of_jobs(table, said)
+    try:
+        nb_jobs = float(said.get("nb_jobs", nan))
+    except ValueError:
+        found = shown(said["nb_jobs"])
+        raise InputError(f"{path}: nb_jobs is {found}, expected a number") from None
+    switched = said.get("nb_machine_switches", "0") != "0"
+    values = said | times | _of_jobs(table, nb_jobs, switched=switched)
     row = {name: values.get(name, "nan") for name in _SUMMARY}
     return csv_line(row) + csv_line(row.values())
 
 
-def _of_jobs(table: JobTable, said: dict[str, str]) -> dict[str, str]:
+def _of_jobs(table: JobTable, nb_jobs: float, *, switched: bool) -> dict[str, str]:
     """Return what Batsim 4.2 says of the jobs of ``table`` and Batsim 5 otherwise, or wrongly.
 
-    The makespan is the last end of a job; versions of Batsim count it from different times. The
-    times of the machines are those of the jobs, and until the last of each machine: to Batsim
-    5.0.0-rc2 a machine computes from its first job to the start of its last. Where machines were
-    switched, it is not known how long they were idle.
+    ``nb_jobs`` are counted with each form of a job, ``switched`` says whether machines were. The
+    makespan is the last end of a job; versions of Batsim count it from different times. The times
+    of the machines are those of the jobs, and until the last of each machine: to Batsim 5.0.0-rc2 a
+    machine computes from its first job to the start of its last. Where machines were switched, it
+    is not known how long they were idle.
     """
     ran = table.only_ran
     last = LastTimes(ProcessorSet.interval(0, MOST_PROCESSORS))
@@ -174,12 +182,9 @@ def _of_jobs(table: JobTable, said: dict[str, str]) -> dict[str, str]:
     lasted = np.where(ran.execution > LEAST_EXECUTION_TIME, ran.execution, 0.0)
     computing = float((ran.size * lasted).sum())
     values = {"makespan": max(ran.finish.tolist(), default=0.0), "time_computing": computing}
-    if said.get("nb_machine_switches", "0") == "0":
-        until = sum(time * machines.size for time, machines in last.all())
-        values["time_idle"] = until - computing
-    else:
-        values["time_idle"] = nan
-    if (nb_jobs := float(said.get("nb_jobs", nan))) > len(table.submit):
+    until = sum(time * machines.size for time, machines in last.all())
+    values["time_idle"] = nan if switched else until - computing
+    if nb_jobs > len(table.submit):
         # Some ran in another form, which to Batsim 5 were submitted when they started.
         for name, column in (
             ("waiting_time", ran.waiting),
