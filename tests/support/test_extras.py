@@ -52,6 +52,7 @@ def test_a_missing_extra_is_told(
     tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("BATSCHED_LOGS", raising=False)  # who has logs needs not fetch them
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     with pytest.raises(MissingExtraError, match=rf"pip install 'batsched_py\[{extra}\]'$"):
         use()
