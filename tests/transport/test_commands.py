@@ -372,3 +372,21 @@ def test_debug_shows_every_message(folder: Path) -> None:
     with serving(folder, "--verbosity", "quiet") as process:
         batsim(folder, "-w", "w.json")
     assert (process.stdout.read() if process.stdout else "") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("hello", "the text behind Batsim's endpoint hello"), ('{"oder": 1}', "called 'oder'")],
+)
+def test_a_text_of_batsim_5_that_is_no_options_is_told_to_both_sides(
+    folder: Path, text: str, message: str
+) -> None:
+    with serving(folder) as process:
+        end = f"ipc://{folder}/s"
+        done = command(folder, "simulator", "-p", "p.xml", "-s", end, text, "--protocol", "5")
+        _, stderr = process.communicate(timeout=LIMIT)
+    assert process.returncode in (1, 2)
+    assert message in stderr
+    assert len(stderr.splitlines()) == 1
+    assert done.returncode == 1
+    assert message in done.stderr

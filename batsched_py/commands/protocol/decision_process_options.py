@@ -149,7 +149,7 @@ class SchedulerMaker:
 
         Raises :class:`UsageError` for a text that does not fit.
         """
-        self._complete(text)
+        self._complete(text, "the text behind Batsim's endpoint")
         dilates = self._dilates()
         registers = self._workload is not None or dilates
         return {
@@ -185,15 +185,15 @@ class SchedulerMaker:
                 "users who react submit their jobs during the simulation, and Batsim was started "
                 f"without that; start it as: {self.batsim_command()}"
             )
-        self._complete(config.get("sched-config") or "")
+        self._complete(config.get("sched-config") or "", "Batsim's --sched-cfg")
         return self.process.answer
 
-    def _complete(self, text: str) -> None:
+    def _complete(self, text: str, what: str) -> None:
         """Make the process anew if Batsim was started with options for the policy."""
         if text == self._text:
             return
         settings = self._settings
-        given = json_object(text, f"Batsim's --sched-cfg {text}")
+        given = json_object(text, f"{what} {text}")
         options = given | settings.scheduler_options
         self._text = text
         self.process = self._process(msgspec.structs.replace(settings, scheduler_options=options))
