@@ -227,7 +227,7 @@ class DecisionProcess:
                 reuse=self._reuses_profiles,
                 speed_factor=self._speed_factor,
                 six_decimals=self._six_decimals,
-                has_metadata=config.get(m.PROTOCOL_VERSION) != 5,
+                has_metadata=not event.is_batsim5,
             )
 
     def _notified(self, event: m.Notify) -> None:

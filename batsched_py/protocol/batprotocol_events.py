@@ -9,6 +9,7 @@ Source: the protocol as observed from Batsim 5.0.0-rc2.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -28,7 +29,7 @@ _MACHINES = {
     "machine_unavailable": "event_machine_unavailable",
 }
 """Types that the text of an external event may say, and the NOTIFY that it then is."""
-NOTICES = {
+_NOTICES = {
     "AllStaticJobsHaveBeenSubmittedEvent": "no_more_static_job_to_submit",
     "AllStaticExternalEventsHaveBeenInjectedEvent": "no_more_external_event_to_occur",
 }
@@ -220,6 +221,10 @@ def _probed(content: _Content) -> m.ProbeData:
     )
 
 
+def _notice(notice: str, content: _Content) -> m.Notify:
+    return m.Notify(timestamp=0.0, type=notice)
+
+
 _READERS: dict[str, Callable[[_Content], m.Event]] = {
     "SimulationBeginsEvent": _begins,
     "SimulationEndsEvent": lambda content: m.SimulationEnds(timestamp=0.0),
@@ -245,12 +250,7 @@ _READERS: dict[str, Callable[[_Content], m.Event]] = {
         turned=True,
     ),
     "ProbeDataEmittedEvent": _probed,
-    "AllStaticJobsHaveBeenSubmittedEvent": lambda content: m.Notify(
-        timestamp=0.0, type="no_more_static_job_to_submit"
-    ),
-    "AllStaticExternalEventsHaveBeenInjectedEvent": lambda content: m.Notify(
-        timestamp=0.0, type="no_more_external_event_to_occur"
-    ),
+    **{name: partial(_notice, notice) for name, notice in _NOTICES.items()},
 }
 
 
@@ -343,7 +343,7 @@ def _say_progress(progress: _Table, workload: str) -> _Table:
 
 
 def _say_notice(event: m.Notify) -> _Said:
-    for name, notice in NOTICES.items():
+    for name, notice in _NOTICES.items():
         if event.type == notice:
             return name, {}
     if "data" not in event.details:

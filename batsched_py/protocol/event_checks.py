@@ -97,7 +97,7 @@ class EventChecks:
         state.exact = bool(event.config.get(m.EXACT_TIMES))
         state.acknowledged = bool(event.config.get("dynamic-jobs-acknowledged"))
         state.workloads = set(event.workloads)
-        kind = AnytimeRegistration if event.config.get(m.PROTOCOL_VERSION) == 5 else Registration
+        kind = AnytimeRegistration if event.is_batsim5 else Registration
         state.registration = kind(
             dynamic=bool(event.config.get("dynamic-jobs-enabled")),
             profile_reuse=bool(event.config.get("profile-reuse-enabled")),

@@ -27,6 +27,8 @@ EXACT_TIMES = "exact-times"
 """Option in SIMULATION_BEGINS: the other side says and reads times with all digits, and any id."""
 PROTOCOL_VERSION = "protocol-version"
 """Option in SIMULATION_BEGINS, made by our codec: 5 for Batsim 5; not there for Batsim 4."""
+BATPROTOCOL = "1.0.0"
+"""The version of Batsim 5's protocol, as both sides of a conversation say it."""
 Seconds = Annotated[float, msgspec.Meta(ge=-MOST_SECONDS, le=MOST_SECONDS)]
 NbResources = Annotated[int, msgspec.Meta(ge=0, le=MOST_PROCESSORS)]
 
@@ -106,6 +108,11 @@ class SimulationBegins(Event, kw_only=True):
     storage_resources: list[dict[str, Any]] = []
     workloads: dict[str, str] = {}
     profiles: dict[str, dict[str, dict[str, Any]]] = {}
+
+    @property
+    def is_batsim5(self) -> bool:
+        """Whether Batsim 5 says it; else Batsim 4."""
+        return bool(self.config.get(PROTOCOL_VERSION) == 5)
 
 
 class SimulationEnds(Event, kw_only=True):

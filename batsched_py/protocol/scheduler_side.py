@@ -231,7 +231,7 @@ def _hello(features: Mapping[str, bool]) -> m.Hello:
         timestamp=0.0,
         name="batsched_py",
         version=version("batsched_py"),
-        protocol_version="1.0.0",
+        protocol_version=m.BATPROTOCOL,
         features=dict(features),
     )
 

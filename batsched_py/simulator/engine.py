@@ -83,7 +83,7 @@ class Simulator:
         """Put together what the jobs run on; only what the options ask for is followed."""
         platform, options, agenda = self.platform, self.options, self.agenda
         storing = platform.storages
-        is_batsim5 = self._is_batsim5 = options.protocol == 5
+        is_batsim5 = self._is_batsim5 = options.is_batsim5
         # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
         sharing = options.compute_sharing or (is_batsim5 and not options.exact_times)
         varying = options.energy or sharing

@@ -79,7 +79,7 @@ class JobRegistry:
     """
 
     def __init__(self, options: Options) -> None:
-        anytime = options.protocol == 5
+        anytime = options.is_batsim5
         self.registration = (AnytimeRegistration if anytime else Registration)(
             dynamic=options.dynamic_jobs, profile_reuse=options.profile_reuse
         )

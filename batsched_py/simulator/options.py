@@ -72,3 +72,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     each_event: bool = False
     """Every event in a message of its own, so that the policy runs after each; submissions come
     before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""
+
+    @property
+    def is_batsim5(self) -> bool:
+        """Whether Batsim 5 is simulated; else Batsim 4.2."""
+        return self.protocol == 5

@@ -85,8 +85,6 @@ def _described(number: int, host: Host, state: str, role: str) -> dict[str, Any]
     }
 
 
-BATPROTOCOL = "1.0.0"
-"""The version of the protocol."""
 BATSIM5 = "v5.0.0-rc2"
 """The version that the embedded simulator takes the place of, beside 4.2."""
 
@@ -108,7 +106,7 @@ def batsim5_begins(
         storage_resources=said[nb_hosts:],
         profiles=begins.profiles if options.forward_profiles_at_begin else {},
         further={
-            "batprotocol_version": BATPROTOCOL,
+            "batprotocol_version": m.BATPROTOCOL,
             "batsim_version": BATSIM5,
             "batsim_commit": "",
             "batsim_arguments": [],

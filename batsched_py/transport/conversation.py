@@ -95,8 +95,7 @@ class Conversation:
     def _begin(self, message: m.Message) -> Partner:
         for event in message.events:
             if isinstance(event, m.SimulationBegins):
-                is_batsim5 = event.config.get(m.PROTOCOL_VERSION) == 5
-                self._referee = Referee(strict=True, batsim5=is_batsim5)
+                self._referee = Referee(strict=True, batsim5=event.is_batsim5)
                 return self._make_scheduler(event)
         raise Unexpected(
             "the first message is not SIMULATION_BEGINS: was the simulation under way before "

@@ -23,12 +23,7 @@ from helpers import wire5
 from helpers.waiting import LIMIT
 from helpers.wire import ask, conversing, fcfs, peer, serving
 
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "_TICK", 0.02)
-    monkeypatch.setattr(conversation, "LAST_CALL", 0.1)
-    monkeypatch.setattr(conversation, "_PATIENCE", 0.1)
+pytestmark = pytest.mark.usefixtures("impatient")
 
 
 def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:

@@ -234,7 +234,7 @@ def simulator(
 def _is_batsim5(options: Options) -> bool:
     if options.protocol not in (4, 5):
         raise UsageError(f"--protocol {options.protocol}: expected 4 or 5")
-    return options.protocol == 5
+    return options.is_batsim5
 
 
 def _execution_context(endpoint: str, prefix: str) -> str:

@@ -23,12 +23,12 @@ from batsched_py.simulator.files.output_files import (
     schedule_values,
     short,
     six,
+    write_each,
 )
 from batsched_py.simulator.finished_jobs import columns_of
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.simulation_begins import BATSIM5
-from batsched_py.support.atomic_files import parts_of, write_parts
 from batsched_py.workload.batsim5_profiles import full_id
 
 _WALL_CLOCK = ("scheduling_time", "simulation_time")
@@ -55,11 +55,7 @@ def write_batsim5_outputs(
         files["pstate_changes.csv"] = pstate_changes_lines(outcome.power, shown)
     if whole:
         files["schedule.json"] = [schedule_json(outcome)]
-    paths = []
-    for name, lines in files.items():
-        paths.append(f"{prefix}{name}")
-        write_parts(paths[-1], parts_of(lines))
-    return paths
+    return write_each({f"{prefix}{name}": lines for name, lines in files.items()})
 
 
 def _jobs_lines(outcome: Outcome) -> Iterator[str]:
@@ -81,12 +77,13 @@ def schedule_json(outcome: Outcome) -> str:
     As in Batsim 5.0.0-rc2 the makespan is the last end, but for submissions before 0, and means
     over no jobs are ``-nan``, which is no JSON.
     """
-    sums = Summary(outcome.nb_processors)
+    sums, first_submission = Summary(outcome.nb_processors), 0.0
     for some in columns_of(outcome.jobs):
         sums.add(some)
+        first_submission = float(some.submit[some.ran].min(initial=first_submission))
     values = schedule_values(outcome, sums) | {
         "batsim_version": f'"{BATSIM5}"',
-        "makespan": six(sums.makespan - sums.first_submission),
+        "makespan": six(sums.makespan - first_submission),
     }
     lines = [f'  "{name}": {value}' for name, value in values.items() if name not in _WALL_CLOCK]
     return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -53,7 +53,7 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         raise UsageError(f"{parameter('shake')} {options.shake}: expected at least 0")
     for path in (inputs.platform, *(inputs.events or ())):
         _check_file(path)
-    is_batsim5 = options.protocol == 5
+    is_batsim5 = options.is_batsim5
     workloads = [
         read_workload(path, negative_subtimes=True, batsim5=is_batsim5, batsims_name=f"w{at}")
         for at, path in enumerate(inputs.workloads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from math import fsum, inf
 
@@ -81,8 +81,6 @@ class Summary:
         self.areas = array("d")
         """Processor-seconds."""
         self.makespan = 0.0
-        self.first_submission = 0.0
-        """Of those that ran, if that is below 0."""
         self.success = 0
         self._last = LastTimes(ProcessorSet.interval(0, nb_processors))
         """When jobs finished on the processors."""
@@ -97,7 +95,6 @@ class Summary:
         self.turnarounds.frombytes(turnarounds[ran].tobytes())
         self.slowdowns.frombytes(some.stretch[ran].tobytes())
         self.areas.frombytes(areas[ran].tobytes())
-        self.first_submission = min([self.first_submission, *some.submit[ran].tolist()])
         self.makespan = max([self.makespan, *some.finish[ran].tolist()])
         self.success += some.final_state.count(SUCCESS)
         for finish, alloc in compress(zip(some.finish_time, some.alloc, strict=True), ran.tolist()):
@@ -214,11 +211,14 @@ def write_outputs(outcome: Outcome, prefix: str, *, exact: bool = False) -> list
         files["consumed_energy"] = consumed_energy_lines(outcome.power, shown)
         files["pstate_changes"] = pstate_changes_lines(outcome.power, shown)
     files["schedule"] = [schedule_csv(outcome)]
-    paths = []
-    for name, lines in files.items():
-        paths.append(f"{prefix}_{name}.csv")
-        write_parts(paths[-1], parts_of(lines))
-    return paths
+    return write_each({f"{prefix}_{name}.csv": lines for name, lines in files.items()})
+
+
+def write_each(files: Mapping[str, Iterable[str]]) -> list[str]:
+    """Write the lines of files, each whole or not at all; return their paths."""
+    for path, lines in files.items():
+        write_parts(path, parts_of(lines))
+    return list(files)
 
 
 def _mean(values: Sequence[float], count: int) -> str:
