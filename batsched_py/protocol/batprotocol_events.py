@@ -22,8 +22,6 @@ from batsched_py.support.json_values import is_number, shown
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text, to_text
 from batsched_py.workload.batsim5_profiles import from_message, full_id, told
 
-GENERIC = "generic"
-"""Type of a NOTIFY for an external event that only the scheduler understands."""
 _MACHINES = {
     "machine_available": "event_machine_available",
     "machine_unavailable": "event_machine_unavailable",
@@ -205,7 +203,7 @@ def _external(content: _Content) -> m.Notify:
     notice = _MACHINES.get(named) if isinstance(named, str) else None
     if notice is not None and isinstance(resources := said_in_it.get("resources"), str):
         return m.Notify(timestamp=0.0, type=notice, details={"resources": resources, **details})
-    return m.Notify(timestamp=0.0, type=GENERIC, details=details)
+    return m.Notify(timestamp=0.0, type=m.GENERIC, details=details)
 
 
 def _probed(content: _Content) -> m.ProbeData:

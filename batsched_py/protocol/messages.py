@@ -27,6 +27,8 @@ EXACT_TIMES = "exact-times"
 """Option in SIMULATION_BEGINS: the other side says and reads times with all digits, and any id."""
 PROTOCOL_VERSION = "protocol-version"
 """Option in SIMULATION_BEGINS, made by our codec: 5 for Batsim 5; not there for Batsim 4."""
+GENERIC = "generic"
+"""Type of a NOTIFY for an external event of Batsim 5 that only the scheduler understands."""
 BATPROTOCOL = "1.0.0"
 """The version of Batsim 5's protocol, as both sides of a conversation say it."""
 Seconds = Annotated[float, msgspec.Meta(ge=-MOST_SECONDS, le=MOST_SECONDS)]

@@ -16,7 +16,6 @@ from typing import Protocol
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import batprotocol_json, message_json
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batprotocol_events import GENERIC
 from batsched_py.protocol.exact_calls import exact_time
 from batsched_py.support.processor_sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet
 
@@ -239,7 +238,7 @@ def _hello(features: Mapping[str, bool]) -> m.Hello:
 def _is_stale(event: m.Event) -> bool:
     """Tell whether Batsim 5.0.0-rc2 gives an event the time of the one before it."""
     if isinstance(event, m.Notify):
-        return event.type == GENERIC or event.type.startswith("event_machine_")
+        return event.type == m.GENERIC or event.type.startswith("event_machine_")
     if isinstance(event, m.JobKilled):
         return not event.job_progress
     return isinstance(event, m.ResourceStateChanged)

@@ -10,7 +10,6 @@ from batsched_py.errors import DeadlockError, ProtocolError, jobs_wait
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
-from batsched_py.simulator.batsim5_decisions import Batsim5Decisions
 from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import ExternalEvent, schedule_events
@@ -64,7 +63,7 @@ class Simulator:
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         self._build_machine(failing=events is not None)
         self._static = _StaticJobs(self._workloads, self._registry, agenda, self._energy)
-        self._decisions = (Batsim5Decisions if self._is_batsim5 else Decisions)(
+        self._decisions = _kind_of_decisions(options)(
             agenda, self._registry, self._execution, self._stepwise, self._power, options
         )
         if events is not None:
@@ -239,6 +238,15 @@ class Simulator:
             raise DeadlockError(
                 f"deadlock at {now}: the scheduler never sent registration_finished"
             )
+
+
+def _kind_of_decisions(options: Options) -> type[Decisions]:
+    if not options.is_batsim5:
+        return Decisions
+    # Imported here with all of its protocol, which most simulations have no need of.
+    from batsched_py.simulator.batsim5_decisions import Batsim5Decisions
+
+    return Batsim5Decisions
 
 
 class _StaticJobs:

@@ -18,7 +18,6 @@ import msgspec
 
 from batsched_py.errors import InputError, ProtocolError, parameter
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batprotocol_events import GENERIC
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.support.file_readers import parse_json, read_bytes
@@ -133,7 +132,7 @@ def read_generic_events(paths: Iterable[str | Path]) -> list[ExternalEvent]:
 
 def _generic(where: str, line: bytes, event_id: str) -> ExternalEvent:
     content = parse_json(line, Any, where, unique_names=True)
-    if not isinstance(content, dict) or content.get("type") != GENERIC:
+    if not isinstance(content, dict) or content.get("type") != m.GENERIC:
         kind = content.get("type") if isinstance(content, dict) else content
         raise InputError(
             f"{where}: type is {kind!r}: Batsim 5 knows generic events only, with a timestamp and "
@@ -145,7 +144,7 @@ def _generic(where: str, line: bytes, event_id: str) -> ExternalEvent:
     if not isinstance(data, str):
         raise InputError(f"{where}: data is {data!r}, expected a text")
     return ExternalEvent(
-        float(time), where, content={"type": GENERIC, "id": event_id, "data": data}
+        float(time), where, content={"type": m.GENERIC, "id": event_id, "data": data}
     )
 
 
