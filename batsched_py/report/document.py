@@ -130,6 +130,10 @@ class Verdict(msgspec.Struct, frozen=True):
     """The numbers behind it, in a sentence or two (Markdown)."""
     log: str = ""
     """On which log, if that matters."""
+    effect: str = ""
+    """The number that the verdict hangs on, with its interval and how many runs it is from."""
+    reading: str = ""
+    """The reading of the source on which it depends, if there are several."""
 
 
 class Report(msgspec.Struct, frozen=True):

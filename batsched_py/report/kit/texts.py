@@ -64,15 +64,26 @@ class Texts:
         return Figure(name or key, self.title(key, **values), chart, caption)
 
     def verdict(
-        self, key: str, holds: bool | None, log: str = "", /, *, tell: bool = True, **values: Any
+        self,
+        key: str,
+        holds: bool | None,
+        log: str = "",
+        /,
+        *,
+        tell: bool = True,
+        effect: str = "",
+        reading: str = "",
+        **values: Any,
     ) -> Verdict:
         """Return whether the claim of this key holds, with its evidence unless there is none yet.
+
+        ``effect`` and ``reading`` are those of :class:`batsched_py.report.Verdict`.
 
         Raises ``KeyError`` for a value that a text needs and that is not given.
         """
         texts, values = self._verdicts[key], {"log": log, **values}
         evidence = texts["evidence"].format(**values) if tell else ""
-        return Verdict(texts["claim"].format(**values), holds, evidence, log)
+        return Verdict(texts["claim"].format(**values), holds, evidence, log, effect, reading)
 
     def report(
         self,
