@@ -140,8 +140,8 @@ class WeeklyUsers:
         of an active week one more chain begins, so that five equal days make up to five jobs on
         Friday. The chains of the days before go on by the rule above, on working days of the same
         week only: what would be submitted after the last of them is not, and nothing of a chain
-        comes in a later week, however long its jobs take. Nothing in the paper says so; its
-        numbers do (see the study of dynamic think times).
+        comes in a later week, however long its jobs take. The paper says one job; its numbers
+        need several (see the study of dynamic think times).
     ``days`` -- how the shares p_d of the weekdays select days.
         ``each`` (default): in an active week a day is worked by the chance min(1, 5 p_d), so that
         users of five equal days work all of them. ``draw``: a submission that has to move draws
