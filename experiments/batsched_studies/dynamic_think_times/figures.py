@@ -179,7 +179,7 @@ def readings(runs: Runs) -> Figure | None:
         return None
     scale = alt.Scale(domain=names, range=list(palette.MANY[: len(names)]))
     base = alt.Chart(pd.DataFrame(rows)).encode(
-        x=alt.X("work:Q", title="workload (G core-s)"),
+        x=alt.X("work:Q", title="workload (G core-s)", axis=alt.Axis(tickCount=5)),
         y=alt.Y("art:Q", title="ART (s)"),
         color=alt.Color("reading:N", sort=names, scale=scale),
         tooltip=["reading", "system", "think", *formatted("work", "art", digits=".4g")],
