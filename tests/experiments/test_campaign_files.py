@@ -15,7 +15,7 @@ FILES = [
     ("creasy/readings", 153, 68),
     ("dynamic_think_times/campaign", 2 * 4 * 4 * 100, 2 * 4 * 4 * 6),
     ("dynamic_think_times/readings", 10 * 8 * 50, 10 * 8 * 6),
-    ("dynamic_think_times/equal_work", 2 * 2 * 2 * 8 * 30, 2 * 2 * 1 * 8 * 6),
+    ("dynamic_think_times/equal_work", 2 * 8 * 30, 2 * 8 * 6),
     ("dynamic_think_times/warm_up", 8 * 30, 4 * 2),
     ("dynp/campaign", 9, 9),
     ("dynp/ctc", 9, 9),
