@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.metrics.warm_up import mser5
+from batsched_py.metrics import mser5
 from batsched_py.report import CampaignResults, Table
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import TEXTS
