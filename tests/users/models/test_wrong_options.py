@@ -65,6 +65,7 @@ OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
     (WeeklyUsers, {"weeks": float("inf")}, "weeks=inf"),
     (WeeklyUsers, {"activity": 1.5}, "activity=1.5: expected a number from 0 to 1"),
     (WeeklyUsers, {"think": "linn"}, "think=linn: expected lin"),
+    (WeeklyUsers, {"chains": "two"}, "expected one of single, daily"),
     (WeeklyUsers, {"days": "all"}, "days=all"),
     (WeeklyUsers, {"short": "clipp"}, "did you mean 'clip'"),
     (WeeklyUsers, {"first": 9}, "first=9"),
