@@ -82,6 +82,33 @@ class Quantiles:
         under = self.below(least)
         return max(least, self.quantile(under + (1 - under) * random.random()))
 
+    def at_most(self, most: float) -> Quantiles:
+        """Return the distribution of the values up to ``most``; all if the least is longer."""
+        share = self.below(most)
+        if not 0 < share < 1:
+            return self
+        kept = [(probability / share, value) for probability, value in self.pairs if value < most]
+        return Quantiles(self.about, (*kept, (1.0, most)))
+
+    def in_equal_parts(self, *borders: float) -> Quantiles:
+        """Return the distribution in which the parts between ``borders`` are equally likely.
+
+        Within each part the values keep their proportions: a value of a part that has the share s
+        of all counts 1 / (n s), n being the number of parts. Borders ascend. Raises
+        :class:`UsageError` for a part without values.
+        """
+        shares = [0.0, *map(self.below, borders), 1.0]
+        pairs: list[Pair] = [(0.0, self._values[0])]
+        ends = (*borders, self._values[-1])
+        for part, ((low, high), end) in enumerate(zip(pairwise(shares), ends, strict=True)):
+            if not low < high:
+                raise UsageError(f"{self.about.name}: no values next to {end:g} to count more")
+            inside = [pair for pair in self.pairs if low < pair[0] < high]
+            places = [(part + (p - low) / (high - low)) / len(ends) for p, _ in inside]
+            pairs += zip(places, (value for _, value in inside), strict=True)
+            pairs.append(((part + 1) / len(ends), end))
+        return Quantiles(self.about, tuple(pairs))
+
     @property
     def mean(self) -> float:
         """The expectation: the area under the lines."""
