@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
+from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_studies.creasy import PUBLISHED, checks, measures, room, tables
 from batsched_studies.creasy.report import report
+from batsched_users.behaviour import think_times as thinking
 from batsched_users.behaviour.empirical_distributions import About, Quantiles
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import Played, play
@@ -128,14 +130,46 @@ def test_measures_of_three_jobs() -> None:
         "original_submit": np.array([np.nan, np.nan, np.nan]),
     }
     found = measures.numbers(JobTable(**columns, user=["a", "a", "b"], nb_processors=4))
-    assert found == {
+    whole = {name: value for name, value in found.items() if not name.endswith("min")}
+    assert whole == {
         "mean_run_time": 620,
         "mean_area": pytest.approx((60 + 2400 + 2400) / 3),
         "mean_batch_width": 1.5,
-        "share_to_1_min": pytest.approx(1 / 3),
-        "share_over_10_min": pytest.approx(1 / 3),
         "mean_jobs_in_system": pytest.approx((60 + 100 + 0) / 100),
+        # 0.8 / 1.05 after a minute, 0.8 / 2.05 after 21, 0.8 / 1.5 after 10
+        "mean_continuation": pytest.approx(0.8 * (1 / 1.05 + 1 / 2.05 + 1 / 1.5) / 3),
     }
+    assert found["share_to_1_min"] == found["share_over_10_min"] == pytest.approx(1 / 3)
+    slowdowns = [found[f"mean_slowdown_{name}"] for name in measures.CLASSES]
+    assert slowdowns == pytest.approx([1, 1, 1260 / 1200])  # 600 s is in the second class
+    assert found["mean_continuation_over_10_min"] == pytest.approx(0.8 / 2.05)
+
+
+def test_late_jobs() -> None:
+    """Jobs of 0 s, 5 weeks and 6 weeks: the first is no late one, and the last ends too late."""
+    submit = np.array([0, 5, 6]) * WEEK
+    run = np.array([60.0, 60.0, 60.0])
+    start = submit + np.array([0, 60, 120])
+    table = JobTable(
+        submit=submit,
+        start=start,
+        finish=start + run,
+        execution=run,
+        size=np.ones(3),
+        original_submit=np.full(3, np.nan),
+        user=["a"] * 3,
+    )
+    found = measures.late(table)
+    assert found["late_throughput"] == pytest.approx(1 / (2 * 168))
+    assert found["late_turnaround_time"] == pytest.approx((120 + 180) / 2)
+    assert found["late_slowdown"] == pytest.approx((2 + 3) / 2)
+    assert measures.late(table.select(slice(0, 1))) == {}
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
+def test_continuation_is_that_of_the_users(responses: list[float]) -> None:
+    chances = measures.continuation(np.array(responses))
+    assert chances == pytest.approx([thinking.continuation(r / 60) for r in responses])
 
 
 # Tables and verdicts -----------------------------------------------------------------------------
@@ -222,15 +256,25 @@ def test_campaign_is_that_of_the_paper() -> None:
 
 
 def test_every_reading_has_its_machine_and_the_one_without_waits() -> None:
-    runs = read_campaign(STUDY / "readings.toml").runs
+    """The machine is one of its scan; in the other campaigns, the same reading has the same."""
     by_reading: dict[Any, set[tuple[Any, Any]]] = {}
-    for run in runs:
+    for run in read_campaign(STUDY / "readings.toml").runs:
         own = by_reading.setdefault(run.labels["reading"], set())
         own.add((run.settings.nodes, run.labels["alpha"]))
+    scanned: dict[Any, set[Any]] = {}
+    for run in read_campaign(STUDY / "machines.toml").runs:
+        scanned.setdefault(run.labels["reading"], set()).add(run.settings.nodes)
+    assert by_reading.keys() == scanned.keys()
     assert len(by_reading) > 10
-    for own in by_reading.values():
+    for reading, own in by_reading.items():
         assert (room.UNLIMITED, 0) in own
-        assert sorted(alpha for nodes, alpha in own if nodes != room.UNLIMITED) == [0, 6000]
+        others = {(nodes, alpha) for nodes, alpha in own if nodes != room.UNLIMITED}
+        assert {alpha for _, alpha in others} == {0, 6000, 90_000}
+        ((nodes),) = {nodes for nodes, _ in others}
+        assert nodes in scanned[reading]
+    narrow = by_reading["thirds, up to 5 h, sizes up to 8"] - {(room.UNLIMITED, 0)}
+    (run, *_) = read_campaign(STUDY / "thirds.toml").runs
+    assert {nodes for nodes, _ in narrow} == {run.settings.nodes}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -285,6 +329,35 @@ def test_long_run_times_are_drawn_again() -> None:
     assert np.median(times) == pytest.approx(logs.quantile(logs.below(limit) / 2), rel=0.1)
     longer_than_all = played(longest_run_time=1e9)
     assert [job.end for job in longer_than_all] == [job.end for job in played()]
+
+
+@pytest.mark.parametrize("longest", [None, 18_000.0])
+def test_run_times_in_thirds(longest: float | None) -> None:
+    """A third is up to a minute, a third to ten, a third longer; within, they are as learnt."""
+    options = {"longest_run_time": longest, "locality": False}
+    drawn = [
+        np.array([job.end - job.submit for job in played(**options, run_times=name)])
+        for name in ("learnt", "thirds")
+    ]
+    classes = [(0, 60), (60, 600), (600, longest or np.inf)]
+    inside = [[(times > low) & (times <= high) for low, high in classes] for times in drawn]
+    assert [rows.mean() for rows in inside[1]] == pytest.approx([1 / 3] * 3, abs=0.02)
+    assert inside[0][0].mean() < 0.28
+    for learnt, thirds in zip(*inside, strict=True):
+        assert np.median(drawn[1][thirds]) == pytest.approx(np.median(drawn[0][learnt]), rel=0.1)
+
+
+def test_narrow_jobs() -> None:
+    """Sizes up to the largest keep their proportions."""
+    sizes = [job.job.size for job in played(largest_size=8, locality=False)]
+    assert max(sizes) == 8
+    logs = SiteDistributions.read(SHIPPED).sizes
+    alone = dict(logs.at_most(8).pairs)[1]
+    assert np.mean(np.array(sizes) == 1) == pytest.approx(alone, abs=0.04)
+    with pytest.raises(UsageError, match="largest_size"):
+        played(largest_size=0)
+    with pytest.raises(UsageError, match="expected one of learnt, thirds"):
+        played(run_times="halves")
 
 
 def test_a_set_by_its_name() -> None:
