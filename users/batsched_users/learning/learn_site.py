@@ -103,7 +103,9 @@ def learn_site(
     of = {name: [found[name] for found in values] for name in (*TIMES, *TABLES)}
     if kinds == "series":
         firsts = [log.select(run_starts(log, same_size(log))) for log in logs]
-        of |= {name: [log.attribute(name[:-1]) for log in firsts] for name in ("sizes", "run_times")}
+        of |= {
+            name: [log.attribute(name[:-1]) for log in firsts] for name in ("sizes", "run_times")
+        }
     requests = [log.requested_time[np.isfinite(log.requested_time)] for log in logs]
     drawn: dict[str, Any] = {name: pool.quantiles(of[name], name, TIMES[name]) for name in TIMES}
     drawn |= {name: pool.table(of[name], name, *TABLES[name]) for name in TABLES}
