@@ -54,7 +54,7 @@ def _against_easy(easy: Runs, most: Runs, reading: str) -> Iterator[Verdict]:
     texts |= {"gain": gain, "paper": PUBLISHED["response_change"]}
     for claim, change, right in judged:
         effect = shown(change) if claim != "classes" else _in_classes(changes)
-        holds = right if is_known(change) else None
+        holds = right if change.is_known else None
         yield TEXTS.verdict(claim, holds, effect=effect, reading=reading, **texts)
 
 
@@ -68,7 +68,7 @@ def _amounts(runs: Runs, reading: str) -> Iterator[Verdict]:
         changes = {name: by_alpha[alpha].change(name, easy) for name in CLASSES}
         paper = PUBLISHED["response_change"]
         near = all(abs(change.value - paper[name]) <= CLOSE for name, change in changes.items())
-        known = all(map(is_known, changes.values()))
+        known = all(change.is_known for change in changes.values())
         yield TEXTS.verdict(
             "amounts",
             near if known else None,
@@ -97,7 +97,7 @@ def _sessions(runs: Runs, reading: str) -> Iterator[Verdict]:
     flat = easy.high < 0 and abs(most.value) < FLAT * abs(easy.value)
     yield TEXTS.verdict(
         "sessions",
-        flat if is_known(easy) else None,
+        flat if easy.is_known else None,
         easy=shown(easy),
         most=shown(most),
         effect=f"EASY {shown(easy)}; CREASY {shown(most)}",
@@ -114,7 +114,7 @@ def _alike(runs: Runs, reading: str) -> Iterator[Verdict]:
     for name in ("throughput", "response", "slowdown", "session_length"):
         changes = (creasy.change(name, easy) for creasy in others.values())
         most[name] = max(changes, key=lambda change: abs(change.value))
-    known = is_known(most["throughput"])
+    known = most["throughput"].is_known
     holds = all(abs(change.value) <= ALIKE for change in most.values()) if known else None
     told = ", ".join(f"{TITLES[name]} {change.value:+.1f} %" for name, change in most.items())
     worst = max(most, key=lambda name: abs(most[name].value))
@@ -129,7 +129,7 @@ def _monotone(runs: Runs, reading: str) -> Iterator[Verdict]:
     if len(means) < 3:
         return
     values = [mean.value for mean in means.values()]
-    holds = values == sorted(values) if is_known(next(iter(means.values()))) else None
+    holds = values == sorted(values) if next(iter(means.values())).is_known else None
     told = ", ".join(f"{alpha:g}: {mean.value:.1f}" for alpha, mean in means.items())
     gain = by_alpha[max(means)].change("throughput", by_alpha[min(means)])
     effect = f"{shown(gain)} from {min(means):g} to {max(means):g}"
@@ -148,7 +148,7 @@ def _marginal(runs: Runs, reading: str) -> Iterator[Verdict]:
     told = ", ".join(f"{alpha:,.0f}: {shown(gain)}" for alpha, gain in gains.items())
     yield TEXTS.verdict(
         "marginal",
-        best.value <= most.value + MARGINAL if is_known(best) else None,
+        best.value <= most.value + MARGINAL if best.is_known else None,
         most=shown(most),
         means=told,
         within=MARGINAL,
@@ -157,13 +157,8 @@ def _marginal(runs: Runs, reading: str) -> Iterator[Verdict]:
     )
 
 
-def is_known(change: Interval) -> bool:
-    """Tell whether there are replications enough for an interval."""
-    return change.low == change.low
-
-
 def shown(change: Interval) -> str:
     """Return a change in per cent with its interval and the number of pairs."""
-    if not is_known(change):
+    if not change.is_known:
         return f"{change.value:+.1f} % (n = {change.nb})"
     return f"{change.value:+.1f} % ({change.low:+.1f} to {change.high:+.1f}, n = {change.nb})"

@@ -52,6 +52,7 @@ def tables(runs: Runs) -> Iterator[Table | None]:
             if not len(days):
                 continue
             row = {**labels, "what": title, "day": days.mean(), "last": days.max(), "n": len(days)}
+            row["none"] = int(days.isna().sum())
             easy = runs.where(reading=reading, alpha=EASY)
             for kind, key in (("whole", "all"), ("cut", "cut")):
                 row[key] = own.change(f"{kind}_{name}", easy).value

@@ -60,7 +60,10 @@ def columns_of(jobs: pd.DataFrame) -> JobColumns:
 
 
 def warm_up(submit: NDArray[np.float64], response: NDArray[np.float64]) -> dict[str, float]:
-    """Return where MSER-5 cuts the days, by jobs and by their mean response, and what is left."""
+    """Return where MSER-5 cuts the days, by jobs and by their mean response, and what is left.
+
+    Nan where the rule finds no end of the beginning.
+    """
     day = (submit // DAY).astype(int)
     count = np.bincount(day)
     total = np.bincount(day, weights=response)
@@ -68,6 +71,7 @@ def warm_up(submit: NDArray[np.float64], response: NDArray[np.float64]) -> dict[
     found: dict[str, float] = {}
     for name, values in series.items():
         cut = mser5(values)
-        found |= {f"mser5_{name}": cut, f"whole_{name}": values.mean()}
-        found[f"cut_{name}"] = values[cut:].mean()
+        found[f"mser5_{name}"] = np.nan if cut is None else cut
+        found[f"whole_{name}"] = values.mean()
+        found[f"cut_{name}"] = np.nan if cut is None else values[cut:].mean()
     return {name: float(value) for name, value in found.items()}

@@ -91,7 +91,7 @@ def _rows(title: str, name: str, runs: Runs, numbers: Sequence[float]) -> Iterat
         if easy and (creasy := runs.where(alpha=alpha)):
             row = {"what": title, "system": f"change, {system(alpha)} (%)"}
             row |= cells(creasy.change(name, easy), nb="replications")
-            yield row | {"published": number, "difference": nan, "spreads": nan}
+            yield row | {"published": number, "difference": nan, "z": nan}
 
 
 def by_alpha(runs: Runs, name: str = "by_alpha", reading: str = "") -> Table | None:
