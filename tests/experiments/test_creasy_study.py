@@ -20,13 +20,21 @@ from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload
-from batsched_studies.creasy import PUBLISHED, checks, measures, room, tables
+from batsched_studies.creasy import (
+    PUBLISHED,
+    checks,
+    generated,
+    generated_jobs,
+    measures,
+    room,
+    tables,
+)
 from batsched_studies.creasy.report import report
 from batsched_users.behaviour import think_times as thinking
-from batsched_users.behaviour.empirical_distributions import About, Quantiles
+from batsched_users.behaviour.empirical_distributions import About, Quantiles, distance
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import Played, play
-from batsched_users.learning.learn_site import learn_site
+from batsched_users.learning.learn_site import learn_site, site_values
 from batsched_users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
 from helpers.drawn_sessions import job
 from helpers.made_up_campaign import STUDIES, MadeUpCampaign, table_of
@@ -336,6 +344,56 @@ def test_a_scan_of_alpha() -> None:
     assert holds[marginal.claim] is False
     names = [figure.name for figure in report(results(rows)).figures]
     assert names == ["gain_by_alpha_r", "classes_by_alpha_r"]
+
+
+def test_generated_jobs_are_like_what_users_draw_from() -> None:
+    """Batches are as wide as drawn; runs of equal size are longer, as two may meet by chance.
+
+    Ten users who never wait, without locality: sizes and run times are those of the options.
+    """
+    options = {"run_times": "thirds", "longest_run_time": 18_000, "locality": False}
+    frame = generated.played(options, 256)
+    drawn = generated_jobs.drawn_from(options, 256)
+    values = site_values(generated_jobs.columns_of(frame))
+    distances = {name: distance(own, getattr(drawn, name)) for name, own in values.items()}
+    assert max(distances[name] for name in ("sizes", "run_times", "batch_widths")) < 0.02
+    assert max(distances[name] for name in ("think_times", "breaks")) < 0.1
+    learnt = generated_jobs.drawn_from({}, 256)  # as learnt: more long ones
+    assert distance(values["run_times"], learnt.run_times) > 0.08
+    chart = generated.figure(options, 256, "thirds").spec
+    assert "run times" in str(chart)
+
+
+def test_where_the_beginning_ends() -> None:
+    """Fifty days: none the first ten, ten jobs a day then; responses begin low and settle."""
+    days = np.repeat(np.arange(10, 50), 10)
+    rng = np.random.default_rng(1)
+    submit = 86_400.0 * (days + rng.random(len(days)))
+    found = generated_jobs.warm_up(submit, np.full(len(days), 60.0))
+    assert found["mser5_jobs"] == 10
+    assert found["cut_jobs"] == pytest.approx(10 / 24)
+    assert found["whole_jobs"] == pytest.approx(8 / 24)
+    assert found["cut_response"] == found["whole_response"] == 60
+    growing = np.repeat(np.arange(50), np.arange(1, 51)) * 86_400.0
+    assert np.isnan(generated_jobs.warm_up(growing, growing)["mser5_jobs"])  # no end
+
+
+def test_report_of_generated_jobs() -> None:
+    """A campaign that measured distances and cuts has their tables, for each reading."""
+    measured = {f"distance_{name}": 0.1 for name in generated.QUANTITIES}
+    measured |= {"mser5_jobs": 5.0, "whole_jobs": 40.0, "cut_jobs": 42.0}
+    measured |= {"mser5_response": np.nan, "whole_response": 60.0, "cut_response": np.nan}
+    rows = [
+        row(alpha, 250, seed, reading="r", user_options='{"locality":false}') | measured
+        for alpha in (0, 6000)
+        for seed in range(5)
+    ]
+    made = report(results(rows))
+    assert table_of(made, "generated").frame.ours.to_numpy() == pytest.approx(0.1)
+    cuts = table_of(made, "warm_up").frame
+    assert cuts.day.tolist()[::2] == [5, 5]
+    assert cuts.none.tolist() == [0, 5, 0, 5]
+    assert [figure.name for figure in made.figures] == ["generated_r"]
 
 
 # Campaign files ----------------------------------------------------------------------------------

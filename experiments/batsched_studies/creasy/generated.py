@@ -34,6 +34,15 @@ QUANTITIES = {
     "think_times": "think times (s)",
     "breaks": "breaks (s)",
 }
+COLUMNS = (
+    "job_id",
+    "user",
+    "submission_time",
+    "finish_time",
+    "requested_number_of_resources",
+    "execution_time",
+)
+"""Of ``_jobs.csv``: what is learnt from."""
 SERIES = {"jobs": "jobs a day", "response": "mean response by day"}
 
 
@@ -64,23 +73,7 @@ def tables(runs: Runs) -> Iterator[Table | None]:
 def figure(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
     """Return what 50 users who never wait generate in eight weeks beside what they draw from."""
     drawn = drawn_from(options, nb_res)
-    machine = Workload(name="none", nb_res=nb_res, jobs=[], profiles={})
-    own = {key: value for key, value in options.items() if key not in ("nb_users", "weeks")}
-    played = play(SiteUsers(machine, nb_users=50, weeks=8, **own))
-    frame = pd.DataFrame(
-        [
-            (int(p.job.id), p.job.user, p.submit, p.end, p.job.size, p.end - p.submit)
-            for p in played
-        ],
-        columns=[
-            "job_id",
-            "user",
-            "submission_time",
-            "finish_time",
-            "requested_number_of_resources",
-            "execution_time",
-        ],
-    )
+    frame = played(options, nb_res)
     rows = []
     for name, values in site_values(columns_of(frame)).items():
         distribution = getattr(drawn, name)
@@ -110,3 +103,14 @@ def figure(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
         .resolve_scale(x="independent")
     )
     return TEXTS.figure("generated", chart, slug("generated", reading), reading=reading)
+
+
+def played(options: Mapping[str, Any], nb_res: int) -> pd.DataFrame:
+    """Return the jobs of 50 users with these options in eight weeks if nobody waits."""
+    machine = Workload(name="none", nb_res=nb_res, jobs=[], profiles={})
+    own = {key: value for key, value in options.items() if key not in ("nb_users", "weeks")}
+    rows = [
+        (int(job.job.id), job.job.user, job.submit, job.end, job.job.size, job.end - job.submit)
+        for job in play(SiteUsers(machine, nb_users=50, weeks=8, **own))
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)

@@ -6,13 +6,15 @@ All campaign files of the folder have this report: it shows what their runs allo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from batsched_py.report import CampaignResults, Part, Report, Verdict
 from batsched_py.report.kit import Runs
 from batsched_py.report.kit.selection import slug
+from batsched_py.support.file_readers import parse_json
 from batsched_studies.creasy import TEXTS, checks, claims, figures, generated, room, tables
 from batsched_studies.creasy.tables import EASY
-from batsched_users.models.site import LEARNT, SHIPPED, THIRDS, SiteDistributions
+from batsched_users.models.site import SHIPPED, THIRDS, SiteDistributions
 
 FIVE_HOURS = 18_000.0
 """Seconds: the longest run time of the reading with thirds."""
@@ -33,10 +35,16 @@ def _verdicts(runs: Runs) -> Iterator[Verdict]:
 
 def _reading(runs: Runs) -> str:
     """Return in words how the paper is read in runs of a campaign without readings."""
-    options = runs.frame["user_options"].iloc[0] if "user_options" in runs.frame else None
-    thirds = isinstance(options, dict) and options.get("run_times", LEARNT) == THIRDS
+    thirds = _user_options(runs).get("run_times") == THIRDS
     nodes = int(runs.frame["nodes"].iloc[0])
     return TEXTS["thirds" if thirds else "documented"].format(nodes=nodes)
+
+
+def _user_options(runs: Runs) -> dict[str, Any]:
+    """Return the options of the users of the first run; none if it does not tell."""
+    told = runs.frame["user_options"].iloc[0] if "user_options" in runs.frame else "{}"
+    options: dict[str, Any] = parse_json(told, dict[str, Any], "user_options")
+    return options
 
 
 def _over_alpha(runs: Runs) -> Iterator[tuple[str, Runs]]:
@@ -87,9 +95,8 @@ def _generated(runs: Runs) -> Iterator[Part | None]:
     if not any(found):
         return
     for (reading,), own in runs.groups("reading"):
-        first = own.frame.iloc[0]
-        options = first["user_options"] if isinstance(first["user_options"], dict) else {}
-        yield generated.figure(options, int(first["nodes"]), reading)
+        nodes = int(own.frame["nodes"].iloc[0])
+        yield generated.figure(_user_options(own), nodes, reading)
 
 
 def _summary(runs: Runs) -> str:
