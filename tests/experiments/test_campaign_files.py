@@ -12,9 +12,9 @@ FILES = [
     # campaign file, runs, runs of the small size
     ("creasy/campaign", 5 * 5 * 10, 12),
     ("creasy/thirds", 3 * 5 * 10, 12),
-    ("creasy/alphas", (10 + 4 + 4) * 10, 11),
+    ("creasy/alphas", (10 + 4 + 4) * 10, 3 * 3),
     ("creasy/machines", 83 * 3, 83),
-    ("creasy/readings", 15 * (3 + 1) * 10, 15 * (3 + 1)),
+    ("creasy/readings", 15 * (3 + 1) * 10, 15 * (2 + 2)),
     ("creasy/generated", 2 * 2 * 10, 2 * 2),
     ("dynamic_think_times/campaign", 2 * 4 * 4 * 100, 2 * 4 * 4 * 5),
     ("dynamic_think_times/readings", 9 * 8 * 20, 9 * 8 * 3),

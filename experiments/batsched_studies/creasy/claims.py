@@ -61,24 +61,18 @@ def _against_easy(easy: Runs, most: Runs, reading: str) -> Iterator[Verdict]:
 def _amounts(runs: Runs, reading: str) -> Iterator[Verdict]:
     """Yield for each alpha whether it changes responses by class as the paper prints."""
     by_alpha = runs.where(nb_users=250).by("alpha")
-    easy = by_alpha.get(EASY)
-    for alpha in (MOST, MORE) if easy else ():
-        if alpha not in by_alpha:
+    for alpha in (MOST, MORE):
+        if EASY not in by_alpha or alpha not in by_alpha:
             continue
+        easy = by_alpha[EASY]
         changes = {name: by_alpha[alpha].change(name, easy) for name in CLASSES}
         paper = PUBLISHED["response_change"]
         near = all(abs(change.value - paper[name]) <= CLOSE for name, change in changes.items())
         known = all(change.is_known for change in changes.values())
-        yield TEXTS.verdict(
-            "amounts",
-            near if known else None,
-            alpha=alpha,
-            within=CLOSE,
-            paper=paper,
-            effect=_in_classes(changes),
-            reading=reading,
-            **{name: shown(change) for name, change in changes.items()},
-        )
+        texts: dict[str, Any] = {name: shown(change) for name, change in changes.items()}
+        texts |= {"alpha": alpha, "within": CLOSE, "paper": paper}
+        holds, effect = near if known else None, _in_classes(changes)
+        yield TEXTS.verdict("amounts", holds, effect=effect, reading=reading, **texts)
 
 
 def _in_classes(changes: Mapping[str, Interval]) -> str:
@@ -119,7 +113,7 @@ def _alike(runs: Runs, reading: str) -> Iterator[Verdict]:
     told = ", ".join(f"{TITLES[name]} {change.value:+.1f} %" for name, change in most.items())
     worst = max(most, key=lambda name: abs(most[name].value))
     effect = f"{TITLES[worst]} {shown(most[worst])}"
-    texts = {"changes": told, "within": ALIKE}
+    texts: dict[str, Any] = {"changes": told, "within": ALIKE}
     yield TEXTS.verdict("alike", holds, effect=effect, reading=reading, **texts)
 
 
