@@ -91,7 +91,7 @@ def _sessions(runs: Runs, reading: str) -> Iterator[Verdict]:
     flat = easy.high < 0 and abs(most.value) < FLAT * abs(easy.value)
     yield TEXTS.verdict(
         "sessions",
-        flat if easy.is_known else None,
+        flat if easy.is_known and most.is_known else None,
         easy=shown(easy),
         most=shown(most),
         effect=f"EASY {shown(easy)}; CREASY {shown(most)}",
