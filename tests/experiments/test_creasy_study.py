@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
+from batsched_py.report.kit import Interval
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_studies.creasy import (
     PUBLISHED,
     checks,
+    claims,
     generated,
     generated_jobs,
     measures,
@@ -255,6 +257,21 @@ def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        ([(-1, 1), (2, 5)], True),
+        ([(-1, 1), (5.1, 9)], False),
+        ([(-9, -5.1), (3, 7)], False),
+        ([(-1, 1), (3, 7)], None),  # within and beyond
+        ([(np.nan, np.nan)], None),
+    ],
+)
+def test_what_is_alike(ends: list[tuple[float, float]], told: bool | None) -> None:
+    changes = [Interval((low + high) / 2, low, high, 5) for low, high in ends]
+    assert claims._within(changes, 5) is told
+
+
 def test_one_replication_says_nothing() -> None:
     made = report(results(full(seeds=1)))
     assert {verdict.holds for verdict in made.verdicts} == {None}
@@ -327,12 +344,12 @@ def test_a_scan_of_alpha() -> None:
         for alpha in (*ALPHAS, 30_000, 90_000)
         for seed in range(5)
     ]
-    claims = {verdict.claim: verdict for verdict in report(results(rows)).verdicts}
-    marginal = claims["Beyond an alpha of 6000, the throughput gained is marginal"]
+    told = {verdict.claim: verdict for verdict in report(results(rows)).verdicts}
+    marginal = told["Beyond an alpha of 6000, the throughput gained is marginal"]
     assert marginal.holds
     assert marginal.reading == "r"
     assert "n = 5" in marginal.effect
-    by_class = [v.holds for claim, v in claims.items() if claim.startswith("By class of run time")]
+    by_class = [v.holds for claim, v in told.items() if claim.startswith("By class of run time")]
     assert by_class == [True, True]
     more = [
         {**one, "throughput_to_last_submission": 1.4 * one["throughput_to_last_submission"]}

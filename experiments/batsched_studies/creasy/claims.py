@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from batsched_py.report import Verdict
@@ -108,13 +108,21 @@ def _alike(runs: Runs, reading: str) -> Iterator[Verdict]:
     for name in ("throughput", "response", "slowdown", "session_length"):
         changes = (creasy.change(name, easy) for creasy in others.values())
         most[name] = max(changes, key=lambda change: abs(change.value))
-    known = most["throughput"].is_known
-    holds = all(abs(change.value) <= ALIKE for change in most.values()) if known else None
-    told = ", ".join(f"{TITLES[name]} {change.value:+.1f} %" for name, change in most.items())
+    holds = _within(most.values(), ALIKE)
+    told = ", ".join(f"{TITLES[name]} {shown(change)}" for name, change in most.items())
     worst = max(most, key=lambda name: abs(most[name].value))
-    effect = f"{TITLES[worst]} {shown(most[worst])}"
     texts: dict[str, Any] = {"changes": told, "within": ALIKE}
+    effect = f"{TITLES[worst]} {shown(most[worst])}"
     yield TEXTS.verdict("alike", holds, effect=effect, reading=reading, **texts)
+
+
+def _within(changes: Iterable[Interval], most: float) -> bool | None:
+    """Tell whether all changes are within so many per cent; None if an interval has both."""
+    known = [change for change in changes if change.is_known]
+    if any(change.low > most or change.high < -most for change in known):
+        return False
+    inside = all(-most <= change.low and change.high <= most for change in known)
+    return True if known and inside else None
 
 
 def _monotone(runs: Runs, reading: str) -> Iterator[Verdict]:

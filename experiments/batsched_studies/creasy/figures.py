@@ -161,11 +161,15 @@ def machines(frame: pd.DataFrame) -> Figure:
     base = alt.Chart(frame).encode(
         x=alt.X("utilisation:Q", title="utilisation (%)", scale=alt.Scale(zero=False)),
         y=alt.Y("response:Q", title="mean response (min)", scale=alt.Scale(zero=False)),
-        color=alt.Color("reading:N", title=None, sort=None, legend=alt.Legend(columns=1)),
+        color=alt.Color(
+            "reading:N", title=None, sort=None, scale=alt.Scale(range=list(palette.MANY))
+        ),
         tooltip=["reading:N", *numbers("nodes", "utilisation", "response", "slowdown")],
     )
     line = base.mark_line(strokeWidth=1).encode(order="nodes:Q")
-    nearest = base.mark_point(filled=True, size=90).transform_filter("datum.nearest == 'nearest'")
+    shape = alt.Shape("reading:N", title=None, sort=None)
+    nearest = base.mark_point(filled=True, size=120).encode(shape=shape)
+    nearest = nearest.transform_filter("datum.nearest == 'nearest'")
     layers = [line, base.mark_point(filled=True, size=20), nearest]
     cross = alt.Chart(paper).mark_point(shape="cross", size=160, color=palette.BLACK)
     layers.append(cross.encode(x="x:Q", y="y:Q"))
