@@ -167,9 +167,7 @@ def machines(frame: pd.DataFrame) -> Figure:
         tooltip=["reading:N", *numbers("nodes", "utilisation", "response", "slowdown")],
     )
     line = base.mark_line(strokeWidth=1).encode(order="nodes:Q")
-    shape = alt.Shape("reading:N", title=None, sort=None)
-    nearest = base.mark_point(filled=True, size=120).encode(shape=shape)
-    nearest = nearest.transform_filter("datum.nearest == 'nearest'")
+    nearest = base.mark_point(filled=True, size=90).transform_filter("datum.nearest == 'nearest'")
     layers = [line, base.mark_point(filled=True, size=20), nearest]
     cross = alt.Chart(paper).mark_point(shape="cross", size=160, color=palette.BLACK)
     layers.append(cross.encode(x="x:Q", y="y:Q"))
