@@ -42,7 +42,8 @@ FILES = [
     ("replay_feedback/confidence", 360, 27),
     ("replay_feedback/models", 108, 27),
     ("sufficiency/campaign", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
-    ("sufficiency/kth", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
+    ("sufficiency/kth", 3 * 3 * 10, 3 * 2 * 5),
+    ("sufficiency/levers", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
     ("sufficiency/effort", 2 * 5 * 10, 2 * 3 * 5),
     ("sufficiency/ample", 3 * 3 * 10, 3 * 2 * 5),
     ("sufficiency/curie", 3 * 3 * 6, 3 * 2 * 5),
@@ -55,7 +56,7 @@ FILES = [
 DOWNLOADED = {
     *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
-    *(f"sufficiency/{name}" for name in ("kth", "effort", "ample", "curie")),
+    *(f"sufficiency/{name}" for name in ("kth", "levers", "effort", "ample", "curie")),
     *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
 }
 """Whose small size takes a log of the archive too."""

@@ -19,7 +19,9 @@ def measure(result: Result) -> dict[str, float]:
     """Return processor-seconds in red times, after them, by hour and in all, and jobs by lever.
 
     All in the weeks that users are drawn for. ``busy_after`` is in as much time after
-    each red one as it lasted, as far as it is not red again. ``wait_from_wish`` is from when users
+    each red one as it lasted, as far as it is not red again. ``work_of_red`` is that of the jobs that
+    were submitted in red times, whenever it was done, and ``half_of_red`` what it has less on half of
+    the processors; ``work_all`` is that of all jobs. ``wait_from_wish`` is from when users
     wished to submit a job to its start.
     """
     settings = result.settings
@@ -41,11 +43,17 @@ def measure(result: Result) -> dict[str, float]:
     wish = jobs["submission_time"]
     if "wished_submission_time" in jobs:
         wish = jobs["wished_submission_time"].fillna(wish)
+    size, area = table.size, np.nan_to_num(table.area)
+    in_red = np.array([signal.state(time) == RED for time in table.submit])
+    smaller = area * (1 - np.ceil(size / 2) / np.maximum(size, 1))
     waits = (jobs["starting_time"] - wish)[np.isfinite(jobs["finish_time"])]
     return {
         "busy_red": busy_within(table, red),
         "busy_after": busy_within(table, after),
         "busy_all": busy_within(table, [(begin, end)]),
+        "work_all": float(area.sum()),
+        "work_of_red": float(area[in_red].sum()),
+        "half_of_red": float(smaller[in_red].sum()),
         "seconds_red": sum(last - first for first, last in red),
         "seconds_all": end - begin,
         "processors": float(table.nb_processors or float("nan")),
