@@ -42,7 +42,7 @@ FILES = [
     ("replay_feedback/confidence", 360, 27),
     ("replay_feedback/models", 108, 27),
     ("sufficiency/campaign", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
-    ("sufficiency/kth", 3 * 3 * 10, 3 * 2 * 5),
+    ("sufficiency/kth", 3 * 3 * 10, 3 * 3 * 5),
     ("sufficiency/levers", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
     ("sufficiency/effort", 2 * 5 * 10, 2 * 3 * 5),
     ("sufficiency/ample", 3 * 3 * 10, 3 * 2 * 5),

@@ -47,6 +47,7 @@ def _run(
     labels = {"log": "sample", "loop": loop, "lever": lever, "share": share, "replication": seed}
     busy = {"busy_red": red, "busy_after": after, "busy_all": work + seed}
     times = {"seconds_red": 10.0, "seconds_all": 4 * WEEK, "processors": 200.0}
+    times |= {"work_all": 10_000.0, "work_of_red": 1500.0, "half_of_red": 700.0}
     users = {"mean_waiting_time": 2 * HOUR, "wait_from_wish": 3 * HOUR, "mean_lateness": HOUR}
     jobs: dict[str, float] = {f"jobs_{name}": 10.0 for name in cases.LEVERS[:-1]}
     jobs |= {"nb_jobs": 100.0, "mean_bounded_slowdown": 2.0, "utilisation_to_last_submission": 0.5}
@@ -74,6 +75,18 @@ def test_rebounds_by_hand() -> None:
     assert over_all["rebound"] == pytest.approx(80, rel=0.01)
 
 
+def test_beside_the_work_that_was_to_be_saved() -> None:
+    """15 % of the work is submitted in red hours; a60 save 10 % by renouncing all of it."""
+    made = of(made_up())
+    row = one_row(table_of(made, "own_sample").frame, users="a60", lever="renounce")
+    assert row[["expected", "actual", "lost"]].tolist() == pytest.approx([15, 10, 5], abs=0.02)
+    runs = cases.read(MadeUpCampaign(made_up()).runs)["sample"]
+    expected = [cases.own(runs, "open", lever).iloc[0] for lever in cases.ORDER]
+    mixed = (7 + 7.5 + 15) / 5
+    parts = [mixed / 4, mixed / 2, 3 * mixed / 4, mixed]
+    assert expected == pytest.approx([0, 0, 7, 7.5, 15, *parts])
+
+
 def test_savings_by_hand() -> None:
     """At 100 and 200 W, 200 processors idle for 20 kW; 1,000 in 10 s are 10 kW more."""
     table = table_of(of(made_up()), "savings_sample").frame
@@ -99,6 +112,11 @@ def test_claims_are_judged() -> None:
         + reacting[0]: False,
         "There is a rebound over all hours with each lever that does less work: "
         + reacting[1]: True,
+        **{
+            "There is a rebound over all hours beside the work of the jobs that these users submit "
+            f"in red hours otherwise: {users}": True
+            for users in reacting
+        },
     }
 
 
@@ -140,7 +158,8 @@ def test_too_few_runs_judge_nothing(replications: int) -> None:
 def test_without_open_users_there_is_no_rebound() -> None:
     made = of(having(made_up(), loop=["a60"]))
     assert "rebound_sample" not in [table.name for table in made.tables]
-    assert not any("rebound" in verdict.claim for verdict in made.verdicts)
+    judged = [verdict.claim for verdict in made.verdicts if "rebound" in verdict.claim]
+    assert all("beside the work" in claim for claim in judged)
 
 
 def test_what_was_measured_by_hand() -> None:
@@ -182,4 +201,5 @@ def test_the_measures_of_a_run_add_up() -> None:
     assert delayed["busy_red"] < without["busy_red"]
     assert delayed["busy_after"] > without["busy_after"]
     assert without["jobs_delay"] == 0 < delayed["jobs_delay"]
+    assert 0 < without["half_of_red"] <= without["work_of_red"] / 2 < without["work_all"] / 2
     assert delayed["wait_from_wish"] > without["wait_from_wish"]

@@ -18,11 +18,11 @@ from batsched_users.behaviour.levers import LEVERS
 def measure(result: Result) -> dict[str, float]:
     """Return processor-seconds in red times, after them, by hour and in all, and jobs by lever.
 
-    All in the weeks that users are drawn for. ``busy_after`` is in as much time after
-    each red one as it lasted, as far as it is not red again. ``work_of_red`` is that of the jobs that
-    were submitted in red times, whenever it was done, and ``half_of_red`` what it has less on half of
-    the processors; ``work_all`` is that of all jobs. ``wait_from_wish`` is from when users
-    wished to submit a job to its start.
+    All in the weeks that users are drawn for. ``busy_after`` is in as much time after each red one
+    as it lasted, as far as it is not red again. ``work_of_red`` is that of the jobs submitted in
+    red times, whenever it was done, ``half_of_red`` what these have less on half of the processors,
+    and ``work_all`` that of all jobs. ``wait_from_wish`` is from when users wished to submit a job
+    to its start.
     """
     settings = result.settings
     options = settings["run"]["user_options"]

@@ -16,6 +16,7 @@ def tables(log: str, runs: Runs) -> Iterator[Table | None]:
     """Yield the tables of a log."""
     for key, rows in (
         ("rebound", list(_rebound(runs))),
+        ("own", list(_own(runs))),
         ("savings", list(_savings(runs))),
         ("users", list(_users(runs))),
         ("bases", list(_bases(runs))),
@@ -36,6 +37,17 @@ def _rebound(runs: Runs) -> Iterator[dict[str, Any]]:
             row |= cells(c.lost(runs, loop, lever, share, where), "lost", nb="n")
             rebound = c.rebound(runs, loop, lever, share, where)
             yield row | cells(rebound, "rebound", "rebound_low", "rebound_high")
+
+
+def _own(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield what is saved over all weeks beside the work that was to be saved."""
+    for loop, lever, share, _ in c.cases(runs):
+        lost = c.lost_of_own(runs, loop, lever)
+        if share == 1 and lever in c.LESS_WORK and lost.nb:
+            row: dict[str, Any] = {"users": loop, "lever": lever}
+            row["expected"] = c.own(runs, loop, lever).mean()
+            row["actual"] = c.saved(runs, loop, lever, share, c.ALL).mean()
+            yield row | cells(lost, "lost", nb="n")
 
 
 def _savings(runs: Runs) -> Iterator[dict[str, Any]]:
