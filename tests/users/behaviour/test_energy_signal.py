@@ -57,6 +57,7 @@ def test_hours_are_the_logs_clock() -> None:
 
 
 STATES_FILE = "time,state\n100,yellow\n200,red\n300,green\n400,yellow\n"
+HOURS_FILE = "time,state\n3600,yellow\n7200,red\n10800,green\n14400,yellow\n"
 
 
 @pytest.fixture
@@ -81,10 +82,11 @@ def test_states_of_a_file(write: Write) -> None:
 
 
 def test_a_file_that_repeats(write: Write) -> None:
-    signal = read_signal(write(STATES_FILE), MONDAY, repeats=True)
-    times = (-50, 50, 100, 500, 650)  # a round is 400 s long
-    assert [signal.state(t) for t in times] == [GREEN, YELLOW, YELLOW, YELLOW, RED]
-    assert signal.better_from(450) == 700  # over the end of a round
+    signal = read_signal(write(HOURS_FILE), MONDAY, repeats=True)
+    hours = (-0.5, 0.5, 1, 5, 6.5)  # a round is four hours long
+    states = [signal.state(hour * HOUR) for hour in hours]
+    assert states == [GREEN, YELLOW, YELLOW, YELLOW, RED]
+    assert signal.better_from(4.5 * HOUR) == 7 * HOUR  # over the end of a round
 
 
 def test_values_and_thresholds(write: Write) -> None:
@@ -134,6 +136,20 @@ def test_wrong_files_are_told(write: Write, text: str, said: str) -> None:
 def test_wrong_signals_are_told(signal: str, options: dict[str, float], said: str) -> None:
     with pytest.raises(BatschedError, match=said):
         read_signal(signal, MONDAY, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        ("0,red\n1,green\n", True),
+        ("-1e308,red\n1e308,green\n", False),
+        ("0,red\n5e-324,red\n", True),
+    ],
+)
+def test_times_that_go_nowhere(write: Write, text: str, repeats: bool) -> None:
+    """A round of seconds would be gone through for ever, and after the last float nothing comes."""
+    with pytest.raises(BatschedError, match="expected a longer time"):
+        read_signal(write("time,state\n" + text), MONDAY, repeats=repeats)
 
 
 def test_a_value_that_is_no_number(write: Write) -> None:

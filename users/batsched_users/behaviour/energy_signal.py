@@ -27,6 +27,8 @@ GREEN, YELLOW, RED = STATES = ("green", "yellow", "red")
 """From the best to the worst."""
 
 _WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-4]):([0-5]\d)")
+_SHORTEST_ROUND = HOUR
+"""Of a signal that repeats, seconds."""
 Span = tuple[float, float]
 """Begin and end of a time, seconds."""
 
@@ -173,6 +175,8 @@ def _from_file(
     limits = (yellow_from, red_from) if has_limits else None
     states = [_state(fields[1].strip(), limits, f"{path}:{line}") for line, fields in rows[1:]]
     times.append(2 * times[-1] - times[-2])
+    if not times[-2] < times[-1] < inf or (repeats and times[-1] - times[0] < _SHORTEST_ROUND):
+        raise InputError(f"{path}: from {times[0]:g} to {times[-1]:g} s: expected a longer time")
     if dated:
         first = datetime.fromtimestamp(times[0], UTC)
         monday = times[0] - times[0] % DAY - first.weekday() * DAY
