@@ -46,6 +46,7 @@ FILES = [
     ("sufficiency/kth", 3 * 3 * 10, 3 * 3 * 5),
     ("sufficiency/levers", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
     ("sufficiency/effort", 2 * 5 * 10, 2 * 3 * 5),
+    ("sufficiency/states", 3 * 2 * 10, 3 * 2 * 5),
     ("sufficiency/ample", 3 * 3 * 10, 3 * 2 * 5),
     ("sufficiency/curie", 3 * 3 * 6, 3 * 2 * 5),
     ("tbuos_ups/campaign", (2 * 8 + 2) * 30, (2 * 8 + 2) * 3),
