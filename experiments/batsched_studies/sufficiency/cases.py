@@ -34,11 +34,11 @@ NAMES = {
     A60: "users whose sessions wait for sessions",
     FLUID: "users with hours and endless work",
 }
-RIGID, DELAY, MIXED = "rigid", "delay", "mixed"
-ORDER = (*LEVERS, "25", "50", "75", MIXED)
+RIGID, DELAY, MIXED, STATES = "rigid", "delay", "mixed", "states"
+ORDER = (*LEVERS, "25", "50", "75", MIXED, STATES)
 EFFORTS = {"25": 0.25, "50": 0.5, "75": 0.75, MIXED: 1.0}
 """The probabilities that a user does anything with a job, by the variants of ``effort.toml``."""
-LESS_WORK = ("space_degradation", "time_degradation", "renounce", MIXED)
+LESS_WORK = ("space_degradation", "time_degradation", "renounce", MIXED, STATES)
 """What does less work, so that energy is saved in all."""
 RED, AFTER, ALL = "red", "after", "all"
 WATTS = (100.0, 200.0)
@@ -118,8 +118,11 @@ def own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
     """Return what users would save over all weeks if they did all else as if nobody did anything.
 
     It is the work that a lever of all users takes from the jobs that they submit in red hours
-    without it, per cent of all work, by replication; 0 for levers that do the same work.
+    without it, per cent of all work, by replication; 0 for levers that do the same work, and empty
+    where something is done in yellow hours too.
     """
+    if lever == STATES:
+        return pd.Series(dtype=float)
     without = base(runs, loop)
     work, of_red = without.values("work_all"), without.values("work_of_red")
     less = {
