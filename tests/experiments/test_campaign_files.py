@@ -46,6 +46,13 @@ FILES = [
     ("replay_feedback/shake", 720, 45),
     ("replay_feedback/confidence", 360, 27),
     ("replay_feedback/models", 108, 27),
+    ("sufficiency/campaign", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
+    ("sufficiency/kth", 3 * 3 * 10, 3 * 3 * 5),
+    ("sufficiency/levers", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
+    ("sufficiency/effort", 2 * 5 * 10, 2 * 3 * 5),
+    ("sufficiency/states", 3 * 2 * 10, 3 * 2 * 5),
+    ("sufficiency/ample", 3 * 3 * 10, 3 * 2 * 5),
+    ("sufficiency/curie", 3 * 3 * 6, 3 * 2 * 5),
     ("tbuos_ups/campaign", (2 * 8 + 2) * 30, (2 * 8 + 2) * 3),
     ("tbuos_ups/ratios", 2 * 2 * 100, 2 * 2 * 4),
     ("tbuos_ups/ups", 2 * 11 * 10, 2 * 11),
@@ -55,6 +62,7 @@ FILES = [
 DOWNLOADED = {
     *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
+    *(f"sufficiency/{name}" for name in ("kth", "levers", "effort", "ample", "curie")),
     *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
 }
 """Whose small size takes a log of the archive too."""
