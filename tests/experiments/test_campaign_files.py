@@ -41,6 +41,13 @@ FILES = [
     ("replay_feedback/shake", 180, 27),
     ("replay_feedback/confidence", 360, 27),
     ("replay_feedback/models", 108, 27),
+    ("resampling/campaign", 40 + 5 * 10 + 3 + 1, 4 * 6 + 3 + 1),
+    ("resampling/intervals", 7 * 1001, 6 + 1),
+    ("resampling/intervals_cea", 101, 2 + 1),
+    ("resampling/extension", 20 + 3 + 1, 2 + 2 + 1),
+    ("resampling/load", 3 * 8 * 10, 2 * 2),
+    ("resampling/osc", 9 * 10 + 1, 9 * 2 + 1),
+    ("resampling/flurries", 4 * 100, 4 * 2),
     ("tbuos_ups/campaign", (2 * 8 + 2) * 30, (2 * 8 + 2) * 3),
     ("tbuos_ups/ratios", 2 * 2 * 100, 2 * 2 * 4),
     ("tbuos_ups/ups", 2 * 11 * 10, 2 * 11),
@@ -50,6 +57,8 @@ FILES = [
 DOWNLOADED = {
     *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
+    *(f"resampling/{name}" for name in ("intervals", "intervals_cea", "extension", "load", "osc")),
+    "resampling/flurries",
     *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
 }
 """Whose small size takes a log of the archive too."""
