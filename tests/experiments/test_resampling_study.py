@@ -37,8 +37,8 @@ SPREAD = np.linspace(0.9, 1.1, 101)
 """Of 101 variants, the middle one is as the log."""
 
 
-def run(workload: str, replication: int = 0, log: str = DS, **values: Any) -> dict[str, Any]:
-    place = {"log": log, "workload": workload, "replication": replication}
+def run(workload: str, replication: int = 0, log: str = DS, /, **values: Any) -> dict[str, Any]:
+    place: dict[str, Any] = {"log": log, "workload": workload, "replication": replication}
     return place | METRICS | EVEN | values
 
 
@@ -123,7 +123,7 @@ def test_runs_of_another_length_or_load_are_no_variants() -> None:
 def test_places_are_those_printed(
     key: str, log: str, column: str, value: float, holds: bool | None
 ) -> None:
-    rows = [*variants(log=log), run("recorded", log=log, **{column: value})]
+    rows = [*variants(log=log), run("recorded", 0, log, **{column: value})]
     assert verdicts(rows).get((key, log)) is holds
 
 
@@ -136,7 +136,7 @@ def test_few_variants_say_nothing() -> None:
 # More and fewer users ---------------------------------------------------------------------------
 
 
-def loaded(load: float, growth: Iterable[float], **values: Any) -> list[dict[str, Any]]:
+def loaded(load: float, growth: Iterable[float], /, **values: Any) -> list[dict[str, Any]]:
     return [
         run("variants", n, OSC, load=load, backlog_growth=g, **values) for n, g in enumerate(growth)
     ]
@@ -168,7 +168,7 @@ def test_the_shape_of_six_times_the_users(moved: float, roughness: float, holds:
     shares = {f"share_at_{hour:02d}": (1 - moved) / 24 for hour in range(24)}
     shares["share_at_12"] += moved
     rows = loaded(6.0, [0, 0], roughness=roughness, **shares)
-    rows.append(run("recorded", log=OSC))
+    rows.append(run("recorded", 0, OSC))
     (row,) = loads.sweep(claims.read(pd.DataFrame(rows))).itertuples()
     assert row.apart_hours == pytest.approx(moved * 23 / 24)
     assert verdicts(rows)["shape", OSC] is holds
@@ -215,7 +215,7 @@ def test_flurries_are_compared_by_seed(
     assert verdicts(rows)["flurries", DS] is holds
     table = loads.flurries(claims.read(pd.DataFrame(rows)))
     for row in table[table["metric"] == "wait"].itertuples():
-        expected = dict(zip((0.25, 0.5), factors, strict=True))[row.rate]
+        expected = factors[0] if row.rate == 0.25 else factors[1]
         assert (row.low, row.ratio, row.high) == pytest.approx((expected,) * 3)
 
 
