@@ -8,7 +8,7 @@ ARG PYTHON_IMAGE=python:3.12-slim
 
 FROM ${PYTHON_IMAGE} AS requirements
 # Only these lists leave this stage: an equal list means that the next stages are up to date.
-# Extras by name, for instance "scipy parquet". None is needed by what docker-compose.yml runs.
+# Extras by name, for instance "parquet graphs". None is needed by what docker-compose.yml runs.
 ARG EXTRAS=""
 WORKDIR /requirements
 COPY pyproject.toml requirements.lock image_requirements.py ./

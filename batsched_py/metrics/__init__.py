@@ -25,6 +25,7 @@ from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown
 from batsched_py.metrics.time_windows import window, windows
 from batsched_py.metrics.users import jobs_by_hour_of_week
 from batsched_py.metrics.waiting import max_over_min, mean_waiting_time
+from batsched_py.metrics.warm_up import mser5, warm_up_time
 from batsched_py.results.job_table import JobTable
 
 __all__ = [
@@ -39,11 +40,13 @@ __all__ = [
     "max_over_min",
     "mean_bounded_slowdown",
     "mean_waiting_time",
+    "mser5",
     "overall",
     "per_site",
     "per_user",
     "queue_length_distribution",
     "saturated",
+    "warm_up_time",
     "window",
     "windows",
 ]

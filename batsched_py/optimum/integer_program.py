@@ -22,7 +22,6 @@ import numpy as np
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.optimum.scheduling_step import Instance
-from batsched_py.support.extras import extra
 
 MOST_ENTRIES = 10_000_000
 """Entries of a matrix that is still tried: HiGHS needs some hundred bytes for each."""
@@ -74,7 +73,6 @@ class Program:
         )
         self._matrix = self._make_matrix(instance)
 
-    @extra("scipy")
     def _make_matrix(self, instance: Instance) -> Any:
         """Return the constraints: one row for each point, then one for each class."""
         from scipy.sparse import coo_array

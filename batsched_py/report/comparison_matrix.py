@@ -20,13 +20,11 @@ from batsched_py.report.kit.estimates import mean_of_repeats
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import Runs
 from batsched_py.report.metric_words import ShownMetric
-from batsched_py.support.statistics import Interval, paired_difference, paired_ratio
+from batsched_py.support.statistics import FEWEST, Interval, paired_difference, paired_ratio
 
 WITHIN = "within the spread"
 """Said of a difference that other seeds may turn around."""
 SAME = "no difference"
-_FEW = 5
-"""Intervals of fewer replications are too narrow, and it is said."""
 
 
 def comparison_matrix(
@@ -204,19 +202,22 @@ def _note(
     if any(not isnan(row[name]) for row in rows for name in names):
         over = " and ".join(f"`{name}`" for name in axes.repeats)
         notes.append(
-            "In parentheses its 95 % interval, by drawing again from the pairs of runs of the same "
-            f"{over}; *{WITHIN}*: 0 is in the interval, so other runs of this kind may turn the "
-            "difference around. Marked: it is not."
+            f"In parentheses its 95 % interval, over the pairs of runs of the same {over}; "
+            f"*{WITHIN}*: 0 is in the interval, so other runs of this kind may turn the difference "
+            "around. Marked: it is not."
         )
         if axes.repeats == ("shake",):
             notes.append(
                 "That is about the order of simultaneous events only: other weeks or other users "
                 "may differ by more."
             )
-        if most < _FEW:
-            notes.append(f"Of {most} runs each such an interval is too narrow: make more of them.")
     elif most == 1:
         notes.append("One run of each: nothing is known about chance.")
+    elif most < FEWEST:
+        notes.append(
+            f"Of {most} runs each there is no interval, nor do they say what is chance: make "
+            f"{FEWEST} or more."
+        )
     if any(_is_equal_in_all_pairs(row, metric) for row in rows for metric in metrics):
         notes.append("Without parentheses: the change is the same in all pairs of runs.")
     return " ".join(notes)
@@ -226,4 +227,4 @@ def _is_equal_in_all_pairs(row: dict[str, Any], metric: ShownMetric) -> bool:
     """Tell whether a change of repeated runs has no interval and its cell does not say why."""
     change, low = row[f"{metric.name}_change"], row[f"{metric.name}_change_low"]
     words = row[f"{metric.name}_words"]
-    return row["runs"] > 1 and isnan(low) and not isnan(change) and words != SAME
+    return row["runs"] >= FEWEST and isnan(low) and not isnan(change) and words != SAME

@@ -1,23 +1,36 @@
-"""Statistics over the replications of a campaign: quantiles, intervals, paired comparisons.
+"""Statistics over the replications of a campaign: quantiles, intervals, paired comparisons, tests.
 
-Intervals are bootstrap intervals (percentile method; Efron and Tibshirani, "An Introduction to the
-Bootstrap", 1993, chapter 13): no distribution is assumed. They are computed from a fixed seed, so
-that the same runs give the same report.
+Replications are few, and the percentile bootstrap is too narrow for few: of three values its "95 %"
+interval holds the mean in 73 % of cases, of ten in 90. So intervals are Student's: a statistic, the
+standard error of it by leaving out each replication in turn (the jackknife; Efron and Tibshirani,
+"An Introduction to the Bootstrap", 1993, chapter 11), and the quantile of t with n - 1 degrees of
+freedom. Of a mean that is the usual interval. What is a quotient is done on its logarithm. Medians
+have intervals of order statistics, as the jackknife fails for them.
+
+Of fewer than :data:`FEWEST` values there is no interval: what is not normal shows from there on.
+How often intervals hold what they are of, simulated (``tests/support/test_statistics.py``): means
+in 94 to 96 % of cases where values are normal or differ by a quarter from seed to seed, whatever
+their number, in 88 to 92 % where they differ by a factor of two, to the longer side; medians, and
+ratios of 10 pairs or more, in 93 to 96 %.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf, isnan, nan
+from functools import lru_cache
+from math import inf, isfinite, isnan, log, nan, sqrt
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Statistic = Callable[[NDArray[np.float64]], float]
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats], float]
 
-RESAMPLES = 2000
 CONFIDENCE = 0.95
+FEWEST = 5
+"""Of fewer replications there is no interval: nobody can see whether they are normal."""
+PERMUTATIONS = 9_999
 
 
 def ratio(numerator: float, denominator: float) -> float:
@@ -26,14 +39,19 @@ def ratio(numerator: float, denominator: float) -> float:
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A statistic of a sample and its bootstrap interval."""
+    """A statistic of a sample and its 95 % interval."""
 
     value: float
     low: float
-    """nan, as :attr:`high`, for fewer than two values."""
+    """nan, as :attr:`high`, for fewer than :data:`FEWEST` values."""
     high: float
     nb: int
     """Number of values."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are enough values for an interval."""
+        return not isnan(self.low)
 
     @property
     def is_clear(self) -> bool:
@@ -42,13 +60,19 @@ class Interval(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return ``1.11 (1.10 to 1.12)``, four digits; the value alone if there is no interval."""
-        if isnan(self.low):
+        if not self.is_known:
             return f"{self.value:.4g}"
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """Our replications beside a published number."""
+    """A published number among our replications.
+
+    Whether it may be one of them is asked by its rank, and by how far out it is; "inside our
+    quantiles" would be no test (every sixth number that is one of eleven is outside the ten others,
+    and for whatever is of another kind, quantiles of single runs are wide). Numbers of one table
+    hang together: their ``p`` are no independent tests.
+    """
 
     ours: float
     """Median of the replications."""
@@ -60,13 +84,43 @@ class Beside(msgspec.Struct, frozen=True):
     published: float
     difference: float
     """(ours - published) / |published|; nan if that is 0."""
-    spreads: float
-    """(published - ours) in units of our spread, half the distance of the quantiles."""
-    within: bool
-    """Whether the published number is between the two quantiles."""
+    z: float
+    """(published - mean) in standard deviations of one further replication."""
+    below: float
+    """How many of ours are smaller; those that are equal count half."""
+    p: float
+    """How often a further replication is as far out as :attr:`z` if they are normal; two-sided."""
+
+    @property
+    def rank(self) -> str:
+        """``3 of 10``: how many of ours are smaller; "" if there is nothing to compare."""
+        return "" if isnan(self.below) else f"{self.below:g} of {self.nb}"
+
+    @property
+    def spreads(self) -> float:  # until the last study goes without
+        """In halves of the distance of the quantiles."""
+        half = (self.high - self.low) / 2
+        return (self.published - self.ours) / half if half else nan
+
+    @property
+    def within(self) -> bool:  # until the last study goes without
+        """Between the quantiles."""
+        return self.low <= self.published <= self.high
 
 
-def finite(values: ArrayLike) -> NDArray[np.float64]:
+class SpreadTest(msgspec.Struct, frozen=True):
+    """How much one side varies in relation to another, over pairs of replications."""
+
+    ours: float
+    """Standard deviation of the logarithms: 0.1 is some 10 %."""
+    base: float
+    ratio: Interval
+    """Ours over that of the base."""
+    p: float
+    """Permutation test of equal spread, two-sided."""
+
+
+def finite(values: ArrayLike) -> Floats:
     """Return the finite values, flat: a metric that is not defined is None or nan."""
     array = np.asarray(values, dtype=np.float64).ravel()
     return array[np.isfinite(array)]
@@ -89,78 +143,185 @@ def trimmed_mean(values: ArrayLike, drop: int = 1) -> float:
     return float(kept.mean()) if len(kept) else nan
 
 
-def mean(values: NDArray[np.float64]) -> float:
+def mean(values: Floats) -> float:
     """Return the mean, as a :data:`Statistic`."""
     return float(values.mean())
 
 
-def median(values: NDArray[np.float64]) -> float:
-    """Return the median, as a :data:`Statistic`."""
-    return float(np.median(values))
+@lru_cache(1024)
+def student(degrees: int) -> float:
+    """Return how many standard errors the 95 % interval reaches to either side."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
-def bootstrap(
-    values: ArrayLike, statistic: Statistic = mean, *, resamples: int = RESAMPLES
-) -> Interval:
-    """Return a statistic of the finite values with its bootstrap interval."""
-    return _interval(finite(values), statistic, resamples)
+def mean_interval(values: ArrayLike) -> Interval:
+    """Return the mean of the finite values with its interval."""
+    return jackknife(finite(values), mean)
 
 
-def paired_ratio(ours: ArrayLike, base: ArrayLike, *, resamples: int = RESAMPLES) -> Interval:
-    """Return mean(ours) / mean(base) over pairs of equal seeds, with its bootstrap interval.
+RESAMPLES = 2000
 
-    Pairs are drawn, not single values: what the two have in common (the same people) cancels.
-    Both have shape (n,), in the same order of seeds; pairs that are not finite are left out.
+
+def bootstrap(values: ArrayLike, statistic: Statistic = mean) -> Interval:
+    """Return an interval; until the last study goes without."""
+    return jackknife(finite(values), statistic)
+
+
+def jackknife(sample: ArrayLike, statistic: Statistic, *, is_ratio: bool = False) -> Interval:
+    """Return a smooth statistic of the rows of ``sample``, shape (n, ...), with its interval.
+
+    Rows are left out one by one. Where the statistic ``is_ratio``, its interval is that of its
+    logarithm; there is none for a ratio that is not positive. Not for medians and quantiles.
+    """
+    rows = np.asarray(sample, dtype=np.float64)
+    number = len(rows)
+    value = statistic(rows) if number else nan
+    if number < FEWEST or not isfinite(value) or (is_ratio and value <= 0):
+        return Interval(value, nan, nan, number)
+    others = np.ones(number, dtype=bool)
+    left = []
+    for at in range(number):
+        others[at] = False
+        left.append(statistic(rows[others]))
+        others[at] = True
+    without = np.asarray(left)
+    if is_ratio:
+        if not (without > 0).all():
+            return Interval(value, nan, nan, number)
+        without = np.log(without)
+    error = sqrt((number - 1) / number) * float(np.sqrt(((without - without.mean()) ** 2).sum()))
+    reach = student(number - 1) * error
+    if is_ratio:
+        return Interval(value, value * float(np.exp(-reach)), value * float(np.exp(reach)), number)
+    return Interval(value, value - reach, value + reach, number)
+
+
+def paired_ratio(ours: ArrayLike, base: ArrayLike) -> Interval:
+    """Return mean(ours) / mean(base) over pairs of equal seeds, with its interval.
+
+    What the two have in common (the same people) cancels. Both have shape (n,), in the same order
+    of seeds; pairs that are not finite are left out.
     """
 
-    def statistic(rows: NDArray[np.float64]) -> float:
+    def statistic(rows: Floats) -> float:
         return ratio(rows[:, 0].mean(), rows[:, 1].mean())
 
-    return _interval(_pairs(ours, base), statistic, resamples)
+    return jackknife(_pairs(ours, base), statistic, is_ratio=True)
 
 
-def paired_difference(ours: ArrayLike, base: ArrayLike, *, resamples: int = RESAMPLES) -> Interval:
-    """Return mean(ours - base) over pairs of equal seeds, with its bootstrap interval."""
+def paired_difference(ours: ArrayLike, base: ArrayLike) -> Interval:
+    """Return mean(ours - base) over pairs of equal seeds, with its interval."""
+    pairs = _pairs(ours, base)
+    return mean_interval(pairs[:, 0] - pairs[:, 1])
 
-    def statistic(rows: NDArray[np.float64]) -> float:
-        return float((rows[:, 0] - rows[:, 1]).mean())
 
-    return _interval(_pairs(ours, base), statistic, resamples)
+def median_interval(values: ArrayLike) -> Interval:
+    """Return the median of the finite values with its interval; there is none for fewer than 6.
+
+    The ends are between two order statistics, so that the confidence is 95 % for any
+    distribution, or nearly (T. Hettmansperger, S. Sheather, "Confidence intervals based on
+    interpolated order statistics", Statistics and Probability Letters 4, 1986).
+    """
+    ordered = np.sort(finite(values))
+    number = len(ordered)
+    value = float(np.median(ordered)) if number else nan
+    depth = _median_depth(number)
+    if depth is None:
+        return Interval(value, nan, nan, number)
+    outer, share = depth
+    low = (1 - share) * ordered[outer - 1] + share * ordered[outer]
+    high = (1 - share) * ordered[number - outer] + share * ordered[number - outer - 1]
+    return Interval(value, float(low), float(high), number)
+
+
+@lru_cache(1024)
+def _median_depth(number: int) -> tuple[int, float] | None:
+    """Return which order statistic an end begins at, and its way to the next inner one."""
+    from scipy.special import bdtr
+
+    def confidence(depth: int) -> float:
+        return 1 - 2 * float(bdtr(depth - 1, number, 0.5))
+
+    outer = 0
+    while 2 * (outer + 1) <= number and confidence(outer + 1) >= CONFIDENCE:
+        outer += 1
+    if not outer:
+        return None
+    excess = (confidence(outer) - CONFIDENCE) / (confidence(outer) - confidence(outer + 1))
+    return outer, (number - outer) * excess / (outer + (number - 2 * outer) * excess)
+
+
+def median_ratio(ours: ArrayLike, base: ArrayLike) -> Interval:
+    """Return the median of ours / base over pairs of equal seeds, with its interval."""
+    pairs = _pairs(ours, base)
+    return median_interval(pairs[:, 0][pairs[:, 1] != 0] / pairs[:, 1][pairs[:, 1] != 0])
+
+
+def spread_test(ours: ArrayLike, base: ArrayLike) -> SpreadTest:
+    """Return whether positive values vary less, or more, than those of ``base`` (pairs of seeds).
+
+    The spread is the standard deviation of logarithms. Under the null hypothesis of the test it is
+    the same on both sides, whatever their levels: deviations from the medians of the logarithms
+    are exchanged within pairs at random (:data:`PERMUTATIONS` times, from a fixed seed).
+
+    Largest over smallest is no such measure: it grows with the number of values, and no bootstrap
+    gives it an interval (P. Bickel, D. Freedman, Annals of Statistics 9(6), 1981, section 6).
+    """
+    pairs = _pairs(ours, base)
+    logs = np.log(pairs[(pairs > 0).all(axis=1)])
+    of_ours, of_base = (_deviation(side) for side in logs.T)
+    change = jackknife(logs, _spread_ratio, is_ratio=True)
+    if len(logs) < 2 or not of_ours or not of_base:
+        return SpreadTest(of_ours, of_base, change, nan)
+    residuals = logs - np.median(logs, axis=0)
+    observed = abs(log(_spread_ratio(residuals)))
+    swaps = np.random.default_rng(0).random((PERMUTATIONS, len(logs))) < 0.5
+    sides = [np.where(swaps == swapped, residuals[:, 0], residuals[:, 1]) for swapped in (0, 1)]
+    drawn = np.abs(np.log(sides[0].std(axis=1) / sides[1].std(axis=1)))
+    extreme = int((drawn >= observed * (1 - 1e-9)).sum())
+    return SpreadTest(of_ours, of_base, change, (1 + extreme) / (1 + PERMUTATIONS))
 
 
 def beside(values: ArrayLike, published: float) -> Beside:
-    """Return the replications beside a published number, in units of their spread."""
+    """Return where a published number is among the finite ones of our replications."""
     array = finite(values)
     low, ours, high = quantiles(array)
-    half = (high - low) / 2
-    distance = published - ours
-    if half > 0:
-        spreads = distance / half
-    else:  # one replication, or all alike: no spread to measure with
-        spreads = nan if len(array) < 2 or not distance else inf * np.sign(distance)
+    number, distance = len(array), published - ours
     difference = -distance / abs(published) if published else nan
-    within = len(array) > 0 and low <= published <= high
-    return Beside(ours, low, high, len(array), published, difference, spreads, within)
+    below = float((array < published).sum() + (array == published).sum() / 2)
+    if not number or isnan(published):
+        below = nan
+    z, p = _as_further_value(array, published)
+    return Beside(ours, low, high, number, published, difference, z, below, p)
 
 
-def _pairs(ours: ArrayLike, base: ArrayLike) -> NDArray[np.float64]:
+def _as_further_value(array: Floats, published: float) -> tuple[float, float]:
+    """Return how far out a number is as a further value of a normal sample, and how rare that."""
+    if len(array) < 2 or isnan(published):
+        return nan, nan
+    distance = float(published - array.mean())
+    error = float(array.std(ddof=1)) * sqrt(1 + 1 / len(array))
+    if np.ptp(array) == 0:  # all of ours are alike
+        equal = published == array[0]
+        return (0.0, 1.0) if equal else (inf if distance > 0 else -inf, 0.0)
+    from scipy.special import stdtr
+
+    z = distance / error
+    return z, 2 * float(stdtr(len(array) - 1, -abs(z)))
+
+
+def _deviation(logs: Floats) -> float:
+    return float(logs.std(ddof=1)) if len(logs) > 1 else nan
+
+
+def _spread_ratio(logs: Floats) -> float:
+    return ratio(logs[:, 0].std(), logs[:, 1].std())
+
+
+def _pairs(ours: ArrayLike, base: ArrayLike) -> Floats:
     pairs = np.column_stack(
         [np.asarray(values, dtype=np.float64).ravel() for values in (ours, base)]
     )
     return pairs[np.isfinite(pairs).all(axis=1)]
-
-
-def _interval(sample: NDArray[np.float64], statistic: Statistic, resamples: int) -> Interval:
-    """Return a statistic of the rows of ``sample``, with its interval if there are several."""
-    if not len(sample):
-        return Interval(nan, nan, nan, 0)
-    value = statistic(sample)
-    if len(sample) < 2:
-        return Interval(value, nan, nan, 1)
-    generator = np.random.default_rng(0)
-    number = len(sample)
-    # One sample at a time: all of them together need much memory.
-    drawn = [statistic(sample[generator.integers(0, number, number)]) for _ in range(resamples)]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = quantiles(drawn, (tail, 1 - tail))
-    return Interval(value, low, high, number)

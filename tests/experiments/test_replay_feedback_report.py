@@ -229,18 +229,17 @@ def test_runs_of_the_first_jobs_or_of_resampled_people_are_not_in_the_tables() -
 
 
 @pytest.mark.parametrize(
-    ("days", "inside"),
+    ("middle", "rank", "far"),
     [
-        ((31.0, 32.0), True),  # 31.84 is between
-        ((31.845, 33.0), True),  # ... may have been rounded down
-        ((31.846, 33.0), False),
-        ((30.0, 31.835), True),
-        ((30.0, 31.834), False),
+        (31.84, "5 of 10", False),
+        (31.61, "7 of 10", False),
+        (30.00, "10 of 10", True),
+        (33.60, "0 of 10", True),
     ],
 )
-def test_published_value_inside_the_spread_of_shaken_runs(
-    days: tuple[float, float], inside: bool
-) -> None:
+def test_a_published_value_among_shaken_runs(middle: float, rank: str, far: bool) -> None:
+    """Ten orders of events, 0.1 d apart: is the paper's 31.84 d one more of them?"""
+    days = [middle + (at - 4.5) / 10 for at in range(10)]
     runs = pd.DataFrame(
         [
             make_run("perf/2", "rigid", shake=seed, mean_waiting_time=value * DAY)
@@ -249,17 +248,28 @@ def test_published_value_inside_the_spread_of_shaken_runs(
     )
     cells = tables.compare(runs)
     found = cell(cells, "table1", "perf/2", "rigid", "mean_waiting_time")
-    assert found.inside is inside
     assert found.values == pytest.approx(days)
+    assert found.beside.rank == rank
+    assert (found.beside.p < tables.FAR) is far
     count = tables.count(cells).loc[0]
-    assert (count.spread_values, count.inside_values) == (3, 2 + inside)
+    assert (count.spread_values, count.far_values) == (3, far)
     report = study_report(MadeUpCampaign(runs))
     frame = table_of(report, "shake_kth_sp2_1996_2_1_cln_requested").frame
     row = one_row(frame, metric="mean_waiting_time")
-    assert (row["minimum"], row["maximum"], row["inside"]) == (*days, inside)
-    assert row["median"] == pytest.approx(sum(days) / 2)
+    assert (row["minimum"], row["maximum"], row["rank"]) == (days[0], days[-1], rank)
+    assert row["median"] == pytest.approx(middle)
     (said,) = [verdict for verdict in report.verdicts if "order of simultaneous" in verdict.claim]
-    assert said.holds is inside
+    assert said.holds is not far
+    assert said.effect.startswith("z ")
+
+
+def test_a_value_printed_alike_is_not_outside() -> None:
+    """31.845 may have been printed 31.84: it is the nearest number that is compared."""
+    runs = pd.DataFrame(
+        [make_run("perf/2", "rigid", shake=k, mean_waiting_time=31.8449 * DAY) for k in range(9)]
+    )
+    found = cell(tables.compare(runs), "table1", "perf/2", "rigid", "mean_waiting_time")
+    assert (found.beside.z, found.beside.p) == (0, 1)
 
 
 def test_given_order_of_events_comes_before_shaken_ones() -> None:
@@ -268,12 +278,12 @@ def test_given_order_of_events_comes_before_shaken_ones() -> None:
     found = cell(cells, "table1", "easy", "rigid", "makespan")
     assert found.equal
     assert found.values == pytest.approx((332.91, 300))
-    assert found.inside
 
 
 def test_one_run_has_no_spread() -> None:
     cells = tables.compare(all_runs())
-    assert all(c.inside is None for c in cells)
+    assert all(math.isnan(c.beside.p) for c in cells)
+    assert not tables.count(cells)["spread_values"].any()
     assert list(spread.shake_parts(cells)) == []
 
 
@@ -292,13 +302,16 @@ def resampled(shifts: dict[str, list[float]], replay: str = "a60", log: str = KT
 
 def test_differences_are_taken_replication_by_replication() -> None:
     """The values are far apart, but by the same in each pair: the difference is exact."""
-    runs = resampled({"easy": [0, 10, 20], "perf*2": [-1, 9, 19]}).sample(frac=1, random_state=1)
+    days = [0, 10, 20, 5, 7]
+    runs = resampled({"easy": days, "perf*2": [day - 1 for day in days]}).sample(
+        frac=1, random_state=1
+    )
     frame = pd.DataFrame(spread.paired_rows(runs))
     row = one_row(frame, metric="mean_lateness")
     published = -13.31 - -4.47
     assert row["published"] == pytest.approx(published)
     assert (row["difference"], row["low"], row["high"]) == pytest.approx([published - 1] * 3)
-    assert (row["nb_runs"], row["clear"]) == (3, True)
+    assert (row["nb_runs"], row["clear"]) == (5, True)
 
 
 def test_quantiles_and_intervals_of_resampled_logs() -> None:
@@ -308,8 +321,8 @@ def test_quantiles_and_intervals_of_resampled_logs() -> None:
     assert (row["median"], row["mean"], row["published"]) == pytest.approx([-4.47] * 3)
     assert (row["low"], row["high"]) == pytest.approx((-4.47 - 9.5, -4.47 + 9.5))
     assert row["low"] < row["mean_low"] < row["mean"] < row["mean_high"] < row["high"]
-    assert row["within"]
-    assert row["spreads"] == pytest.approx(0)
+    assert row["rank"] == "10.5 of 21"
+    assert row["z"] == pytest.approx(0)
 
 
 def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
@@ -330,21 +343,21 @@ def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
     frame = pd.DataFrame(spread.confidence_rows(runs))
     row = one_row(frame, metric="mean_waiting_time")
     assert row["published"] == 0
-    assert row["within"]
-    assert -1 < row["spreads"] < 0
+    assert row["rank"] == "1 of 3"
+    assert -1 < row["z"] < 0
 
 
 def test_ranking_by_replication() -> None:
-    """In the second of three logs infra*2 is earlier than perf*2, which the means do not show."""
-    shifts = {name: [0.0, 0.0, 0.0] for name in tables.RANKING}
+    """In the second of six logs infra*2 is earlier than perf*2, which the means do not show."""
+    shifts = {name: [0.0] * 6 for name in tables.RANKING}
     shifts["infra*2"][1] = -10.0
     report = study_report(MadeUpCampaign(resampled(shifts)))
     order = table_of(report, "order_kth_sp2_1996_2_1_cln_requested").frame
-    assert order["nb_right"].to_list() == [2, 3, 3, 3]
+    assert order["nb_right"].to_list() == [5, 6, 6, 6]
     assert order["clear"].to_list() == [False, True, True, True]
     (said,) = [verdict for verdict in report.verdicts if "who happened" in verdict.claim]
     assert said.holds is False
-    assert "Of 3 resampled logs 2 have" in said.evidence
+    assert "Of 6 resampled logs 5 have" in said.evidence
 
 
 def test_one_replication_has_no_interval() -> None:
@@ -546,12 +559,12 @@ def test_the_report_says_whether_differences_are_more_than_chance() -> None:
     assert "not known" not in several.summary + several.tables[0].note
     table = table_of(several, "table2_kth_sp2_1996_2_1_cln_requested")
     row = one_row(table.frame, infrastructure="easy", replay="a60")
-    assert (row["mean_lateness_spread"], row["mean_lateness_inside"]) == (
+    assert (row["mean_lateness_spread"], row["mean_lateness_rank"]) == (
         "\N{MINUS SIGN}4.47 to 5.53",
-        True,
+        "1 of 2",
     )
     shown = [column.name for column in table.shown]
-    assert {"mean_lateness_spread", "mean_lateness_inside"} <= set(shown)
+    assert {"mean_lateness_spread", "mean_lateness_rank"} <= set(shown)
     ranked = [verdict.evidence for verdict in several.verdicts if "earliest" in verdict.claim]
     assert "the ranges of the runs overlap: perf\\*2 and infra\\*2" in ranked[0]
     assert "infra/2 and perf/2" not in ranked[0]  # 30 days apart

@@ -67,9 +67,11 @@ def test_values_are_by_replication_in_the_unit_of_the_paper() -> None:
 
 def test_changes_are_of_pairs() -> None:
     """Replications differ by a factor of ten; what one has alone does not count."""
-    both = runs(fcfs=[1, 10, 500], easy=[2, 20])
+    both = runs(fcfs=[1, 10, 3, 4, 5, 500], easy=[2, 20, 6, 8, 10])
     change = both.where(scheduler="easy").change("wait", both.where(scheduler="fcfs"))
-    assert (change.value, change.low, change.high, change.nb) == (100, 100, 100, 2)
+    assert (change.value, change.low, change.high, change.nb) == pytest.approx((100, 100, 100, 5))
+    middle = both.where(scheduler="easy").median_ratio("wait", both.where(scheduler="fcfs"))
+    assert (middle.value, middle.nb) == (2, 5)
     nothing = both.where(scheduler="easy").ratio("wait", both.where(scheduler="none"))
     assert (nothing.nb, isnan(nothing.value)) == (0, True)
 
@@ -182,14 +184,14 @@ def test_the_worked_example_of_the_page(tmp_path: Path) -> None:
         {"scheduler": name, "replication": at, "mean_turnaround_time": 60 * value * (at + 1)}
         | {"utilisation": 0.5}
         for name, value in (("fcfs", 16.0), ("easy", 8.0))
-        for at in range(2)
+        for at in range(5)
     ]
     made: Report = names["report"](SimpleNamespace(runs=pd.DataFrame(rows)))
     (verdict,) = made.verdicts
     assert verdict.holds
     assert "-50" in verdict.evidence
     (means,) = made.tables
-    assert means.frame.query("policy == 'easy'")["difference"].to_list()[0] == pytest.approx(20)
+    assert means.frame.query("policy == 'easy'")["difference"].to_list()[0] == pytest.approx(140)
     assert made.figures[0].spec["layer"]
     nothing: Report = names["report"](SimpleNamespace(runs=pd.DataFrame()))
     assert (nothing.sections, nothing.verdicts[0].holds) == ((), None)

@@ -14,7 +14,7 @@ from batsched_py.report.comparison_matrix import WITHIN
 from batsched_py.report.default_report import EQUAL_RUNS, UNKNOWN_CHANCE, plain_report
 from batsched_py.report.forms.export_files import drawn
 from batsched_py.report.metric_words import REACTING
-from batsched_py.support.statistics import bootstrap
+from batsched_py.support.statistics import mean_interval
 from batsched_py.workload.workload import Workload, WorkloadJob
 from helpers.made_up_report import MadeUp
 
@@ -47,7 +47,7 @@ def test_replications_become_means_with_intervals() -> None:
     assert labels == [[at, policy, 5] for at in (600, 6000) for policy in ("easy", "creasy")]
     waits = results.runs.query("policy == 'creasy' and alpha == 600")["mean_waiting_time"]
     row = matrix.frame.iloc[1]
-    interval = bootstrap(waits)
+    interval = mean_interval(waits)
     assert row["mean_waiting_time"] == pytest.approx(waits.mean())
     assert row["mean_waiting_time_low"] == interval.low < waits.mean() < interval.high
     # 1500 + 200 + 20 beside 1000 + 200 + 20, in the mean over the replications
@@ -91,7 +91,7 @@ def test_a_main_metric_that_no_run_has_is_said() -> None:
 
 
 def test_a_difference_within_the_spread_is_told_beside_the_number() -> None:
-    results = MadeUp(4)
+    results = MadeUp(6)
     results.runs["utilisation"] += (
         0.03 * (results.runs["policy"] == "creasy") * (results.runs["replication"] % 2 * 2 - 1)
     )

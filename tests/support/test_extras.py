@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import MissingExtraError
-from batsched_py.optimum.integer_program import Program
 from batsched_py.run.backends.docker import DockerLauncher
 from batsched_py.workload.log_archive import fetch_log
-from batsched_users.behaviour.arrivals import Weibull
 from batsched_users.sessions.session_graph import to_networkx
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -38,8 +36,6 @@ def modules_of(extra: str) -> set[str]:
     ("module", "extra", "use"),
     [
         ("docker", "docker", lambda: DockerLauncher().check()),
-        ("scipy.sparse", "scipy", lambda: Program._make_matrix(None, None)),
-        ("scipy.optimize", "scipy", lambda: Weibull.fit([1.0, 2.0], "gaps")),
         ("networkx", "graphs", lambda: to_networkx(None)),
         ("pooch", "logs", lambda: fetch_log("CTC-SP2-1996-3.1-cln")),
     ],

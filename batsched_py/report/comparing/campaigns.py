@@ -17,8 +17,8 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.campaign_axes import REPEATED
 from batsched_py.report.comparing import figures
-from batsched_py.report.comparing.bootstrap import paired, ratios, sums_of
 from batsched_py.report.comparing.compared_sources import Source, find_pair
+from batsched_py.report.comparing.job_means import paired, ratios, sums_of
 from batsched_py.report.comparing.run_pairing import Pairing, grouped, pair_runs, some
 from batsched_py.report.comparing.setting_differences import (
     differing,
@@ -31,7 +31,7 @@ from batsched_py.report.forms.notebook_report import NotebookReport
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns
 from batsched_py.run.settings import Settings
-from batsched_py.support.statistics import Interval
+from batsched_py.support.statistics import FEWEST, Interval
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -98,7 +98,8 @@ class CampaignComparison:
     @cached_property
     def differences(self) -> pd.DataFrame:
         """A row per group and metric: labels, ``group``, ``metric``, ``unit``, ``pairs``, the
-        means ``a`` and ``b``, ``difference`` and ``ratio`` with their intervals, and ``size``.
+        means ``a`` and ``b``, ``difference`` and ``ratio`` with their intervals, ``exact``, and
+        ``size``.
 
         ``size`` is the difference in units of half its interval: beyond 1 it is clear of chance.
         Where all of several pairs have the same difference, it is exact: there is neither interval
@@ -189,8 +190,12 @@ class CampaignComparison:
             if not both[:, at].any():
                 continue
             scale = max(abs(float(means.means[at])) for means in (means_a, means_b))
-            change, ratio = _spread(intervals[at], scale), _spread(quotients[at])
-            row = cells(change, "difference", nb="pairs")
+            pair_a, pair_b = (values[both[:, at], at] for values in (a, b))
+            exact, ratio = _agree(pair_b - pair_a, scale), quotients[at]
+            change = _spread(intervals[at], exact)
+            if _agree(pair_b - ratio.value * pair_a, scale):
+                ratio = _spread(ratio, exact=True)
+            row = cells(change, "difference", nb="pairs") | {"exact": exact}
             row |= cells(ratio, "ratio", "ratio_low", "ratio_high")
             row |= {"metric": name, "unit": METRICS[name].unit if name in METRICS else ""}
             row |= {"a": float(means_a.means[at]), "b": float(means_b.means[at])}
@@ -250,11 +255,12 @@ class CampaignComparison:
         shown = (*columns("group", "metric"), *_COLUMNS, *columns("size", "unit"))
         note = (
             f"{len(largest)} of {len(changed)} differences. Means are over pairs of runs of the "
-            "same labels and seed; 95 % bootstrap intervals draw these pairs anew, so that what "
+            "same labels and seed; 95 % intervals are over these pairs, so that what "
             "two runs of a seed have in common (the same people) cancels. The size is B - A in "
             "units of half its interval: beyond 1, it is clear of chance. Of many differences, one "
-            "in twenty is so by chance alone; metrics are not independent of each other. A "
-            "difference of several pairs without interval is exact: it is the same in all of them."
+            "in twenty is so by chance alone; metrics are not independent of each other. Of fewer "
+            f"than {FEWEST} pairs there is no interval; of more, a difference without one is the "
+            "same in all of them."
         )
         title = "Largest differences"
         parts: list[Part] = [Table("largest_differences", title, largest, shown, note)]
@@ -280,7 +286,7 @@ class CampaignComparison:
 
 _MEASURED = (
     *("metric", "unit", "pairs", "differing", "a", "b"),
-    *("difference", "low", "high", "size", "ratio", "ratio_low", "ratio_high"),
+    *("difference", "low", "high", "exact", "size", "ratio", "ratio_low", "ratio_high"),
 )
 _ALWAYS = 9
 _COLUMNS = (
@@ -309,19 +315,22 @@ def _size(change: Interval) -> float:
     return abs(change.value) / half if half > 0 else nan
 
 
-def _spread(interval: Interval, scale: float = 1.0) -> Interval:
-    """Return an interval without ends if all pairs agree: of no spread, it says nothing.
+def _agree(differences: Array, scale: float) -> bool:
+    """Tell whether several pairs all differ by the same.
 
     ``scale`` is the size of what was subtracted, whose last digits are noise.
     """
-    if interval.high - interval.low > _RELATIVE * max(scale, abs(interval.value)):
-        return interval
-    return msgspec.structs.replace(interval, low=nan, high=nan)
+    return len(differences) > 1 and bool(np.ptp(differences) <= _RELATIVE * scale)
+
+
+def _spread(interval: Interval, exact: bool) -> Interval:
+    """Return an interval without ends if all pairs agree: of no spread, it says nothing."""
+    return msgspec.structs.replace(interval, low=nan, high=nan) if exact else interval
 
 
 def _exact(rows: pd.DataFrame) -> pd.Series[bool]:
     """Tell which differences are the same in all of several pairs."""
-    return (rows["differing"] > 0) & (rows["pairs"] > 1) & rows["low"].isna()
+    return (rows["differing"] > 0) & rows["exact"].astype(bool)
 
 
 def _close(a: Array, b: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.comparing.bootstrap import Sums, sums_of, unpaired
+from batsched_py.report.comparing.job_means import Sums, sums_of, unpaired
 from batsched_py.report.comparing.tables import CHANGES, difference, readable
 from batsched_py.report.document import Table
 from batsched_py.report.kit.tables import columns
@@ -25,7 +25,7 @@ AT = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 def means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
     """Return the means over the jobs of two runs, with intervals of their differences.
 
-    Jobs of each run are drawn independently, once singly and once user by user.
+    Each run is a sample of jobs, or of users with all their jobs.
     """
     names = _shown(a, b)
     jobs = [sums_of(run[names].to_numpy(np.float64)) for run in (a, b)]
@@ -44,15 +44,14 @@ def means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
     shown = (
         *columns("quantity", unit_shown="unit", a_shown="mean, A", b_shown="B"),
         *CHANGES,
-        *columns(jobs_low_shown="jobs drawn: from", jobs_high_shown="to"),
-        *columns(users_low_shown="users drawn: from", users_high_shown="to"),
+        *columns(jobs_low_shown="by jobs: from", jobs_high_shown="to"),
+        *columns(users_low_shown="by users: from", users_high_shown="to"),
     )
     note = (
         f"{len(a)} jobs of {_users(a)} users in A, {len(b)} of {_users(b)} in B. Intervals of "
-        "B - A (95 %, bootstrap) draw the jobs of each run anew, or its users with all their "
-        "jobs, which is wider since a user's jobs are alike. The two runs are drawn "
-        "independently: nothing pairs their jobs. They are of one run each; campaigns compare "
-        "seeds."
+        "B - A (95 %) take the jobs of each run for a sample, or its users with all their jobs, "
+        "which is wider since a user's jobs are alike. The two runs are independent samples: "
+        "nothing pairs their jobs. They are of one run each; campaigns compare seeds."
     )
     ends = [f"{drawn}_{end}" for drawn in ("jobs", "users") for end in ("low", "high")]
     frame = readable(pd.DataFrame(rows), ("a", "b", "difference", *ends), "quantity")

@@ -165,7 +165,7 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
         .resolve_scale(x="independent")
     )
     caption = (
-        "Ratios of means over pairs of runs of the same seed, with 95 % bootstrap intervals where "
+        "Ratios of means over pairs of runs of the same seed, with 95 % intervals where "
         "there is more than one pair; the dashed line is where nothing differs."
     )
     return Figure("ratios", "Metrics of B as multiples of those of A", chart, caption)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.comparing.bootstrap import Sums, paired, sums_of
+from batsched_py.report.comparing.job_means import Sums, paired, sums_of
 from batsched_py.report.comparing.tables import CHANGES, SHOWN, readable
 from batsched_py.report.document import Column, Table
 from batsched_py.report.kit.estimates import cells
@@ -24,14 +24,14 @@ _WAYS = {
 }
 _NOTE = (
     "Over the jobs in both runs that are measured. *From* and *to* are the ends of a 95 % "
-    "bootstrap interval of B - A; what is drawn anew is named. The bounded slowdown is how many "
+    "interval of B - A; what it takes for a sample is named. The bounded slowdown is how many "
     "times longer than its run (10 s at least) a job takes with its wait; lateness is the "
-    "submission in the simulation less the recorded one (negative: earlier). Drawing **jobs** "
-    "singly asks whether few jobs make the difference; as a user's jobs share a fate, that "
-    "interval is too narrow for a statement on users. Drawing **jobs, by user** (each user with "
-    "all jobs) asks how much the same mean depends on who uses the machine. **Users' means** count "
-    "each user once, so that one user of many jobs does not speak for all. All are of one pair of "
-    "runs: what another seed would give, only replications tell (a campaign)."
+    "submission in the simulation less the recorded one (negative: earlier). A sample of **jobs** "
+    "asks whether few jobs make the difference; as a user's jobs share a fate, that interval is "
+    "too narrow for a statement on users. **Jobs, by user** (each user with all jobs) asks how "
+    "much the same mean depends on who uses the machine. **Users' means** count each user once, "
+    "so that one user of many jobs does not speak for all. All are of one pair of runs: what "
+    "another seed would give, only replications tell (a campaign)."
 )
 
 
@@ -71,7 +71,7 @@ def effects(pairs: pd.DataFrame) -> Table:
     shown = (
         *columns({"titled": "quantity"}, "over", a_shown="A", b_shown="B"),
         CHANGES[0],
-        *columns(low_shown="from", high_shown="to", drawn="drawn anew", nb="how many"),
+        *columns(low_shown="from", high_shown="to", drawn="sample of", nb="how many"),
     )
     frame = readable(pd.DataFrame(rows), ("a", "b", "difference", "low", "high"), "quantity")
     units = frame["unit_shown"].map(lambda unit: f" ({unit})" if unit else "")
@@ -103,7 +103,7 @@ def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
         shown.append(Column("lateness_b", f"B ({unit})", scale=scale))
     note = (
         f"{len(frame)} of {len(users)} users: those whose waiting times together changed most. "
-        "The interval (95 %, bootstrap) draws the user's jobs in both runs anew."
+        "The interval (95 %) takes the user's jobs for a sample; of few jobs there is none."
     )
     title = "Users whose waiting changed most"
     return Table("top_movers", title, frame.reset_index(drop=True), tuple(shown), note)

@@ -26,9 +26,14 @@ if TYPE_CHECKING:
         Interval,
         beside,
         bootstrap,
+        jackknife,
+        mean_interval,
+        median_interval,
+        median_ratio,
         paired_difference,
         paired_ratio,
         quantiles,
+        spread_test,
         trimmed_mean,
     )
 
@@ -50,8 +55,12 @@ __all__ = [
     "in_column",
     "inline_data",
     "intervals",
+    "jackknife",
     "listed",
     "log_name",
+    "mean_interval",
+    "median_interval",
+    "median_ratio",
     "numbers",
     "paired",
     "paired_difference",
@@ -63,6 +72,7 @@ __all__ = [
     "scale_of",
     "sections",
     "slug",
+    "spread_test",
     "study_module",
     "table",
     "trimmed_mean",
@@ -82,7 +92,8 @@ if not TYPE_CHECKING:
             "batsched_py.report.kit.tables": "columns sections table where_known",
             "batsched_py.report.kit.texts": "Texts",
             "batsched_py.support.plugin_files": "study_module",
-            "batsched_py.support.statistics": "Beside Interval beside bootstrap paired_difference "
-            "paired_ratio quantiles trimmed_mean",
+            "batsched_py.support.statistics": "Beside Interval beside bootstrap jackknife "
+            "mean_interval median_interval median_ratio paired_difference paired_ratio "
+            "quantiles spread_test trimmed_mean",
         },
     )

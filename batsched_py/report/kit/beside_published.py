@@ -45,11 +45,17 @@ def in_column(published: Mapping[str, Any], path: tuple[object, ...], column: An
 
 
 def compared(values: ArrayLike, published: float | None) -> dict[str, Any]:
-    """Return the cells ``published``, ``difference`` and ``spreads`` of some replications.
+    """Return the cells ``published``, ``difference``, ``z`` and ``rank`` of some replications.
 
-    The difference is in per cent of the published number; in *spreads* that number's distance from
-    our median is measured in halves of the range that holds 95 % of the replications.
+    The difference is in per cent of the published number; ``z`` is how many standard deviations
+    of a further replication that is from our mean, ``rank`` how many of ours are smaller.
     """
     theirs = nan if published is None else published
     ours = beside(values, theirs)
-    return {"published": theirs, "difference": 100 * ours.difference, "spreads": ours.spreads}
+    return {
+        "published": theirs,
+        "difference": 100 * ours.difference,
+        "z": ours.z,
+        "rank": ours.rank,
+        "spreads": ours.spreads,
+    }

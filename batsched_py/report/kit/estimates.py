@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from numpy.typing import ArrayLike
 
-from batsched_py.support.statistics import Interval, bootstrap
+from batsched_py.support.statistics import Interval, mean_interval
 
 UNKNOWN = Interval(nan, nan, nan, 0)
 """Of what was not run."""
@@ -33,5 +33,5 @@ def drawn(estimate: Interval) -> dict[str, Any]:
 
 def mean_of_repeats(values: ArrayLike) -> Interval:
     """Return the mean and its interval; there is none if all values are the same."""
-    mean = bootstrap(values)
+    mean = mean_interval(values)
     return mean if mean.low < mean.high else msgspec.structs.replace(mean, low=nan, high=nan)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report.kit.pairing import paired
-from batsched_py.support.statistics import Interval, bootstrap, paired_ratio
+from batsched_py.support.statistics import Interval, mean_interval, median_ratio, paired_ratio
 
 SEED = "replication"
 """The label that tells the runs of one case apart; equal ones have the same users."""
@@ -86,8 +86,8 @@ class Runs:
         return column.sort_index().astype(float) * quantity.scale
 
     def mean(self, name: str) -> Interval:
-        """Return the mean of a quantity with its bootstrap interval."""
-        return bootstrap(self.values(name))
+        """Return the mean of a quantity with its interval."""
+        return mean_interval(self.values(name))
 
     def median(self, name: str) -> float:
         """Return the median of a quantity."""
@@ -96,6 +96,10 @@ class Runs:
     def ratio(self, name: str, base: Runs) -> Interval:
         """Return the mean of a quantity in relation to that of ``base``, paired by replication."""
         return paired_ratio(*paired(self.values(name), base.values(name)))
+
+    def median_ratio(self, name: str, base: Runs) -> Interval:
+        """Return the median of the ratios to ``base``, paired by replication."""
+        return median_ratio(*paired(self.values(name), base.values(name)))
 
     def change(self, name: str, base: Runs) -> Interval:
         """Return by how many per cent a quantity differs from ``base``, paired by replication."""

@@ -157,7 +157,7 @@ def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict
         return
     # The thesis's mean gain of SJF-preferred in SLDwA on KTH is negative (-0.72 %).
     expected = not (load.trace == "KTH" and policy.startswith("sjf") and metric == SLDWA)
-    clear = gain.nb > 1 and gain.low * gain.high > 0 and load.whole(policy)
+    clear = gain.is_clear and load.whole(policy)
     yield TEXTS.verdict(
         "beside_sjf",
         (gain.value > 0) == expected if clear else None,

@@ -19,8 +19,8 @@ from batsched_py.report.kit import (
     SEED,
     Interval,
     Runs,
-    bootstrap,
     in_column,
+    jackknife,
     log_name,
     trimmed_mean,
 )
@@ -31,7 +31,6 @@ STATIC = ("fcfs", "sjf", "ljf")
 BASES = {"sjf": "fcfs", "ljf": "fcfs", "advanced full": "sjf", "sjf-preferred full": "sjf"}
 """What each policy is compared with in Tables A.13 and A.15."""
 PUBLISHED_JOBS = 10_000
-RESAMPLES = 500
 UNSORTED = " (legacy)"
 """Ends the names of policies whose FCFS does not sort its list; the thesis has no such ones."""
 GAIN: dict[str, Callable[[Any, Any], Any]] = {
@@ -80,16 +79,16 @@ class Load:
     def mean(
         self, policy: str, shrink: float, metric: str, slackness: float = 0
     ) -> Interval | None:
-        """Return the trimmed mean with its bootstrap interval; None if that was not run."""
+        """Return the trimmed mean with its interval; None if that was not run."""
         values = tuple(self.values(policy, shrink, metric, slackness))
         return _mean(values) if values else None
 
     def gain(
         self, policy: str, factors: Iterable[float], metric: str, slackness: float = 0
     ) -> Interval | None:
-        """Return the mean gain of a policy on its base over factors, with its bootstrap interval.
+        """Return the mean gain of a policy on its base over factors, with its interval.
 
-        None if one of them was not run. Sets are drawn anew, not single values: each set is a
+        None if one of them was not run. Sets are the sample, not single values: each set is a
         replication at all factors.
         """
         asked = policy, tuple(factors), metric, slackness
@@ -163,7 +162,7 @@ def trimmed_rows(array: Any) -> Any:
 
 @lru_cache(4096)
 def _mean(values: tuple[float, ...]) -> Interval:
-    return bootstrap(values, trimmed, resamples=RESAMPLES)
+    return jackknife(values, trimmed)
 
 
 def _gain(
@@ -183,7 +182,7 @@ def _gain(
         means = trimmed_rows(common[:, drawn.astype(int)])
         return float(how(means[: len(factors)], means[len(factors) :]).mean())
 
-    return bootstrap(np.arange(common.shape[1]), statistic, resamples=RESAMPLES)
+    return jackknife(np.arange(common.shape[1]), statistic)
 
 
 def factor(shrink: float) -> str:

@@ -139,10 +139,10 @@ def _change(runs: SiteRuns, replay: str, scenario: str, base: str, name: str = "
 
 
 def _judged(key: str, holds: bool, by: Interval, runs: SiteRuns, **values: Any) -> Verdict:
-    return TEXTS.verdict(key, holds if by.nb > 1 else None, runs.log, **values)
+    return TEXTS.verdict(key, holds if by.is_known else None, runs.log, **values)
 
 
 def _shown(change: Interval) -> str:
-    if change.nb < 2:
+    if not change.is_known:
         return f"{change.value:+.1f} %"
     return f"{change.value:+.1f} % ({change.low:+.1f} to {change.high:+.1f})"

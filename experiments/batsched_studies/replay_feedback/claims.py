@@ -174,9 +174,19 @@ def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
 def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     for counted in rows(tables.count(cells)):
         if counted.spread_values:
-            holds = counted.inside_values == counted.spread_values
             place, title = (counted.log, counted.size), tables.title(counted.table)
-            yield _verdict("shaken", holds, *place, "", count=counted, table=title)
+            cell, limit = counted.furthest, tables.FAR / counted.spread_values
+            told: dict[str, Any] = {
+                "furthest": f"{cell.infrastructure} {cell.replay}, {tables.NAMES[cell.metric]}"
+            }
+            told |= {"beside": cell.beside, "runs": len(cell.values), "limit": limit}
+            told["expected"] = tables.FAR * counted.spread_values
+            evidence = TEXTS["furthest"].format(**told)
+            effect = f"z {cell.beside.z:+.1f}, p {cell.beside.p:.2g}, n = {len(cell.values)}"
+            holds = bool(cell.beside.p >= limit)
+            yield _verdict(
+                "shaken", holds, *place, evidence, count=counted, table=title, effect=effect, **told
+            )
 
 
 def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:

@@ -15,13 +15,12 @@ import altair as alt
 import msgspec
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from batsched_py.report import Figure, Part, Table, Text
 from batsched_py.report.kit import Chart, scale_of, slug
 from batsched_py.report.kit import cells as estimated
 from batsched_py.support import palette
-from batsched_py.support.statistics import Beside, beside, bootstrap, paired_difference, quantiles
+from batsched_py.support.statistics import mean_interval, paired_difference
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS, tables
 
 BASE = "easy"
@@ -40,7 +39,7 @@ def resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | None:
     """Return a table, without columns and notes about published values if there are none."""
-    about = {"published", "spreads", "inside", "within"}
+    about = {"published", "rank", "z", "p"}
     shown, note = TEXTS.columns(key), PUBLISHED["tables"][key].get("published_note", "")
     if rows and not any(row.get("published") is not None for row in rows):
         shown, note = tuple(column for column in shown if column.name not in about), ""
@@ -73,24 +72,17 @@ def shake_parts(cells: Sequence[tables.Cell]) -> Iterator[Part | None]:
 
 
 def _spread_row(cell: tables.Cell) -> dict[str, Any]:
-    ours = _beside(cell.values, cell.published)
-    return cell.labels | {
-        "nb_runs": ours.nb,
-        "median": ours.ours,
-        "minimum": min(cell.values),
-        "maximum": max(cell.values),
-        "published": cell.published,
-        "spreads": None if cell.published is None else ours.spreads,
-        "inside": cell.inside,
-    }
+    low, high = cell.ends
+    return cell.labels | {"minimum": low, "maximum": high} | _beside(cell)
 
 
-def _beside(values: ArrayLike, published: float | None) -> Beside:
-    """Return values beside the number nearest to their median that is printed as published."""
-    if published is None:
-        return beside(values, float("nan"))
-    (middle,) = quantiles(values, (0.5,))
-    return beside(values, tables.nearest(published, middle))
+def _beside(cell: tables.Cell) -> dict[str, Any]:
+    """Return where the published value is among ours, None if nothing is published."""
+    ours = cell.beside
+    row: dict[str, Any] = {"nb_runs": ours.nb, "median": ours.ours, "published": cell.published}
+    if cell.published is not None:
+        row |= {"rank": ours.rank, "z": ours.z, "p": ours.p}
+    return row
 
 
 def confidence_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
@@ -111,22 +103,13 @@ def confidence_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
 def confidence_rows(runs: pd.DataFrame) -> Rows:
     """Return a row for each infrastructure, replay and metric of the runs of one log."""
     cells = [cell for metric in _TABULATED for cell in tables.cells_of(runs, [metric])]
-    return [cell.labels | _intervals(cell.values, cell.published) for cell in cells]
+    return [cell.labels | _intervals(cell) for cell in cells]
 
 
-def _intervals(values: ArrayLike, published: float | None) -> dict[str, Any]:
-    ours = _beside(values, published)
-    compared = published is not None
-    return {
-        "nb_runs": ours.nb,
-        **estimated(bootstrap(values), "mean", "mean_low", "mean_high"),
-        "low": ours.low,
-        "median": ours.ours,
-        "high": ours.high,
-        "published": published,
-        "spreads": ours.spreads if compared else None,
-        "within": ours.within if compared and ours.nb > 1 else None,
-    }
+def _intervals(cell: tables.Cell) -> dict[str, Any]:
+    ours = cell.beside
+    means = estimated(mean_interval(cell.values), "mean", "mean_low", "mean_high")
+    return {**means, "low": ours.low, "high": ours.high, **_beside(cell)}
 
 
 def paired_rows(runs: pd.DataFrame) -> Rows:
@@ -147,7 +130,7 @@ def paired_rows(runs: pd.DataFrame) -> Rows:
 def _difference(ours: pd.Series[float], base: pd.Series[float], **more: Any) -> dict[str, Any]:
     """Return the difference of pairs, more cells, and whether its sign is clear."""
     mean = paired_difference(ours, base)
-    clear = None if mean.nb < 2 else mean.is_clear
+    clear = mean.is_clear if mean.is_known else None
     return {"nb_runs": mean.nb, **estimated(mean, "difference"), **more, "clear": clear}
 
 

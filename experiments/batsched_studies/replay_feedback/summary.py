@@ -84,7 +84,7 @@ def _when(days: float) -> str:
 def _reproduced(counted: Any) -> str:
     """Return what is reproduced of a table to the digit."""
     numbers = {"count": counted, "table": tables.title(counted.table)}
-    shaken = TEXTS["in_spread"].format(**numbers) if counted.spread_values else ""
+    shaken = TEXTS["far_out"].format(**numbers) if counted.spread_values else ""
     return TEXTS["reproduced"].format(**numbers, shaken=shaken)
 
 

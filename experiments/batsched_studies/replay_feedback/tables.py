@@ -2,9 +2,8 @@
 
 Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), section 4; the published
 numbers are in ``published.toml``. Two values are *equal* if they have the same printed digits
-(two decimals). A published value lies *inside* the spread of some runs, which differ in the order
-of simultaneous events only, if it is in the closed interval from the smallest to the largest of
-them, widened by half of the last printed digit.
+(two decimals). Of several runs, which differ in the order of simultaneous events only, it is said
+where among them the published value is, give or take half of its last digit.
 """
 
 from __future__ import annotations
@@ -19,7 +18,17 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Column, Table, formatting
-from batsched_py.report.kit import beside_published, columns, log_name, slug, where_known
+from batsched_py.report.kit import (
+    Beside,
+    beside,
+    beside_published,
+    columns,
+    log_name,
+    quantiles,
+    slug,
+    where_known,
+)
+from batsched_py.support.statistics import FEWEST
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS
 
@@ -47,6 +56,8 @@ METRICS = {
 
 Ends = tuple[float, float]
 """The smallest and the largest of the values of some runs."""
+FAR = 0.05
+"""As far out as this share of further runs is what counts as far."""
 HALF_DIGIT = 0.005 + 1e-9  # of two decimals; a little more for values on the very border
 
 
@@ -80,11 +91,12 @@ class Cell:
         return None if self.published is None else digits(self.ours) == digits(self.published)
 
     @property
-    def inside(self) -> bool | None:
-        """Whether the published value lies inside the spread; None if there is no spread."""
-        if self.published is None or len(self.values) < 2:
-            return None
-        return min(self.values) - HALF_DIGIT <= self.published <= max(self.values) + HALF_DIGIT
+    def beside(self) -> Beside:
+        """Ours beside the number nearest to their median that is printed as the published one."""
+        if self.published is None:
+            return beside(self.values, math.nan)
+        (middle,) = quantiles(self.values, (0.5,))
+        return beside(self.values, nearest(self.published, middle))
 
     @property
     def ends(self) -> Ends:
@@ -172,8 +184,9 @@ def compare(runs: pd.DataFrame) -> list[Cell]:
 def count(cells: Sequence[Cell]) -> pd.DataFrame:
     """Return how many rows and values are reproduced, for each table, log and size published.
 
-    ``equal_rows`` have the printed digits in all columns; of ``spread_values`` there are several
-    runs, and the published ones of ``inside_values`` of these are inside the spread.
+    ``equal_rows`` have the printed digits in all columns. Of ``spread_values`` there are enough
+    runs to ask whether the published one is another of them: it is further out than one in twenty
+    would be in ``far_values``, and ``furthest`` is the cell where it is furthest out.
     """
     counts = []
     for (table, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
@@ -181,11 +194,13 @@ def count(cells: Sequence[Cell]) -> pd.DataFrame:
         if not compared:
             continue
         rows = [all(cell.equal for cell in row) for _, row in rows_of(compared)]
-        spread = [cell.inside for cell in compared if cell.inside is not None]
+        spread = [cell for cell in compared if len(cell.values) >= FEWEST]
+        furthest = min(spread, key=lambda cell: cell.beside.p, default=None)
         numbers = {"table": table, "log": log, "size": size}
         numbers |= {"rows": len(rows), "equal_rows": sum(rows)}
         numbers |= {"values": len(compared), "equal_values": sum(bool(c.equal) for c in compared)}
-        counts.append(numbers | {"spread_values": len(spread), "inside_values": sum(spread)})
+        numbers |= {"spread_values": len(spread), "furthest": furthest}
+        counts.append(numbers | {"far_values": sum(cell.beside.p < FAR for cell in spread)})
     return pd.DataFrame(counts)
 
 
@@ -249,14 +264,14 @@ def tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
             shown += [Column(f"{metric}_spread", "spread", kind="ours")] if runs > 1 else ()
             shown.append(Column(f"{metric}_published", "paper", 2, "published"))
             shown += [
-                Column(f"{metric}_inside", "inside", kind="published")
+                Column(f"{metric}_rank", "rank", kind="published")
                 if runs > 1
                 else Column(f"{metric}_difference", "ours - paper", 2, "difference")
             ]
         rows = [_row(*line) for line in lines]
         about = [TEXTS["tables" if compared else "unpublished"]]
         about += [TEXTS["several_runs"].format(runs=runs) if runs > 1 else TEXTS["one_run"]]
-        about += [TEXTS["inside"]] if runs > 1 and compared else []
+        about += [TEXTS["rank"]] if runs > 1 and compared else []
         yield TEXTS.table(
             "published",
             rows,
@@ -275,7 +290,7 @@ def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
     for cell in cells:
         row[cell.metric] = cell.ours
         if cell.spread:
-            row |= {f"{cell.metric}_spread": cell.spread, f"{cell.metric}_inside": cell.inside}
+            row |= {f"{cell.metric}_spread": cell.spread, f"{cell.metric}_rank": cell.beside.rank}
         if cell.published is not None:
             row[f"{cell.metric}_published"] = cell.published
             row[f"{cell.metric}_difference"] = cell.ours - cell.published

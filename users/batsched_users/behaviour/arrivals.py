@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import InputError
-from batsched_py.support.extras import extra
 
 RESOLUTION = 1.0
 """Logs have whole seconds."""
@@ -37,7 +36,6 @@ class Weibull(msgspec.Struct, frozen=True):
         return float(self.beta * (-log(1 - u)) ** (1 / self.alpha))
 
     @classmethod
-    @extra("scipy")
     def fit(cls, gaps: Sequence[float], what: str) -> Self:
         """Return the distribution of maximum likelihood for recorded gaps, in seconds.
 
