@@ -44,6 +44,7 @@ FILES = [
     ("resampling/campaign", 40 + 5 * 10 + 3 + 1, 4 * 6 + 3 + 1),
     ("resampling/intervals", 7 * 1001, 6 + 1),
     ("resampling/intervals_cea", 101, 2 + 1),
+    ("resampling/even", 6 * 201, 2 * 6 + 1),
     ("resampling/extension", 20 + 3 + 1, 2 + 2 + 1),
     ("resampling/load", 3 * 8 * 10, 2 * 2),
     ("resampling/osc", 9 * 10 + 1, 9 * 2 + 1),
@@ -52,14 +53,20 @@ FILES = [
     ("tbuos_ups/ratios", 2 * 2 * 100, 2 * 2 * 4),
     ("tbuos_ups/ups", 2 * 11 * 10, 2 * 11),
     ("tbuos_ups/machine", 2 * (2 * 2 + 4) * 10, 2 * 2 * 2),
+    ("tbuos_ups/logs", 6 * 3 * 30, 3 * 2),
+    ("tbuos_ups/real", 2 * 2 * 3 * 30, 2 * 3 * 2),
     ("tbuos_ups/waits", 7 * (2 + 3 * 3) * 3, 5 * 3),
+    ("tbuos_ups/waits_cea", 8 * (2 + 3 * 3) * 3, 5 * 3),
 ]
 DOWNLOADED = {
     *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
-    *(f"resampling/{name}" for name in ("intervals", "intervals_cea", "extension", "load", "osc")),
-    "resampling/flurries",
-    *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
+    *(f"resampling/{name}" for name in ("intervals", "intervals_cea", "even", "extension", "load")),
+    *("resampling/osc", "resampling/flurries"),
+    *(
+        f"tbuos_ups/{name}"
+        for name in ("ratios", "ups", "machine", "logs", "real", "waits", "waits_cea")
+    ),
 }
 """Whose small size takes a log of the archive too."""
 

@@ -16,13 +16,14 @@ from batsched_studies.resampling.positions import (
     ABOUT,
     HIGHER,
     INSIDE,
+    KINDS,
     LOWER,
     QUANTITIES,
     TRACES,
     VARIANTS,
 )
 
-WORKLOADS = ("recorded", "variants", "five times", "flurries")
+WORKLOADS = ("recorded", *KINDS, "five times", "flurries")
 PLACES: dict[str, dict[str, str]] = PUBLISHED["places"]
 """By metric and trace where the thesis has the log among its variants."""
 UTILISATION_LESS: float = PUBLISHED["limits"]["utilisation_less"]
@@ -65,7 +66,8 @@ def verdicts(
 
 
 def _enough(place: pd.DataFrame) -> pd.DataFrame:
-    return place[place["variants"] >= VARIANTS]
+    """Return the places among enough variants of the thesis's kind."""
+    return place[(place["variants"] >= VARIANTS) & (place["kind"] == KINDS[0])]
 
 
 def _original(key: str, place: pd.DataFrame) -> Iterator[Verdict]:

@@ -15,7 +15,7 @@ from batsched_py.support import palette
 from batsched_py.support.statistics import finite
 from batsched_studies.resampling import TEXTS
 from batsched_studies.resampling.loads import FLURRY_METRICS, HOURS
-from batsched_studies.resampling.positions import QUANTITIES, plain
+from batsched_studies.resampling.positions import KINDS, QUANTITIES, plain
 
 WIDTH, HEIGHT, COLUMNS = 240, 140, 3
 BINS = 30
@@ -25,13 +25,16 @@ def histograms(runs: Runs, place: pd.DataFrame) -> Iterator[Figure | None]:
     """Yield for each metric the distribution of the variants of each log, and the log in it."""
     for quantity in QUANTITIES if len(place) else ():
         bars: list[dict[str, Any]] = []
-        for row in rows(place[place["metric"] == quantity.name]):
-            variants = plain(runs.where(log=row.log, workload="variants"))
+        of_metric = place[(place["metric"] == quantity.name) & (place["kind"] == KINDS[0])]
+        for row in rows(of_metric):
+            variants = plain(runs.where(log=row.log, workload=KINDS[0]))
             shares, edges = np.histogram(finite(variants.values(quantity.name)), BINS)
             bars += [
                 {"log": row.log, "from": low, "to": high, "share": share, "recorded": row.recorded}
                 for low, high, share in zip(edges, edges[1:], shares / row.variants, strict=False)
             ]
+        if not bars:
+            continue
         base = alt.Chart().properties(width=WIDTH, height=HEIGHT)
         scale = alt.Scale(zero=False, nice=False)
         boxes = base.mark_bar(color=palette.BLUE, opacity=0.7).encode(

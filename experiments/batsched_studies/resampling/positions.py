@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,15 @@ EDGE = 0.025
 """Who has fewer of the variants than this share on one side is at the end of their distribution."""
 VARIANTS = 40
 """So many are needed for one of them to be that share."""
+KINDS = ("variants", "even variants")
+"""Long-term users begin while they are active, as the thesis says, or anywhere in their round."""
 INSIDE, LOWER, HIGHER = "inside", "lower", "higher"
 ABOUT = {INSIDE: "among them", LOWER: "below nearly all", HIGHER: "above nearly all"}
 TRACES: dict[str, str] = PUBLISHED["logs"]
 
 
 def positions(runs: Runs) -> pd.DataFrame:
-    """Return a row for each log and metric: the log's value, and its variants.
+    """Return a row for each log, kind of variants and metric: the log's value, and its variants.
 
     ``below`` is the share of variants with less than the log; ``where`` says whether the log is at
     an end of their distribution; ``median_percent``, ``least_percent`` and ``most_percent`` are
@@ -44,12 +47,13 @@ def positions(runs: Runs) -> pd.DataFrame:
 def _positions(runs: Runs) -> Iterator[dict[str, Any]]:
     for log in runs.labels("log"):
         recorded = runs.where(log=log, workload="recorded")
-        variants = plain(runs.where(log=log, workload="variants"))
-        for quantity in QUANTITIES:
+        for kind, quantity in product(KINDS, QUANTITIES):
+            variants = plain(runs.where(log=log, workload=kind))
             of_log = finite(recorded.values(quantity.name))
             values = finite(variants.values(quantity.name))
             if len(of_log) and len(values):
-                yield {"log": log, "metric": quantity.name, **_position(of_log[0], values)}
+                place = {"log": log, "kind": kind, "metric": quantity.name}
+                yield place | _position(of_log[0], values)
 
 
 def plain(runs: Runs) -> Runs:

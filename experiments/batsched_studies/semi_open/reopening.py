@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from batsched_py.report.kit import Interval, bootstrap, read_published
+from batsched_py.report.kit import Interval, mean_interval, read_published
 from batsched_users.analytic import Reopen, constant, exponential, hyperbola, reopen
 
 PRINTED = read_published(Path(__file__).parent)
@@ -65,4 +65,4 @@ def measured_by_case(workers: int) -> Measured:
 
 def mean(measured: Measured, case: Case, field: str) -> Interval:
     """Return the mean of a field over the seeds, with its 95 % interval."""
-    return bootstrap([getattr(result, field) for result in measured[case]])
+    return mean_interval([getattr(result, field) for result in measured[case]])
