@@ -55,8 +55,9 @@ FILES = [
     ("tbuos_ups/machine", 2 * (2 * 2 + 4) * 10, 2 * 2 * 2),
     ("tbuos_ups/logs", 6 * 3 * 30, 3 * 2),
     ("tbuos_ups/real", 2 * 2 * 3 * 30, 2 * 3 * 2),
-    ("tbuos_ups/waits", 7 * (2 + 3 * 3) * 3, 5 * 3),
-    ("tbuos_ups/waits_cea", 8 * (2 + 3 * 3) * 3, 5 * 3),
+    ("tbuos_ups/warm_up", 2 * 30, 2 * 2),
+    ("tbuos_ups/waits", 8 * (2 + 3 * 3) * 3, 5 * 3),
+    ("tbuos_ups/waits_cea", (2 + 3 * 3) * 3, 1),
 ]
 DOWNLOADED = {
     *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
@@ -65,7 +66,7 @@ DOWNLOADED = {
     *("resampling/osc", "resampling/flurries"),
     *(
         f"tbuos_ups/{name}"
-        for name in ("ratios", "ups", "machine", "logs", "real", "waits", "waits_cea")
+        for name in ("ratios", "ups", "machine", "logs", "real", "warm_up", "waits", "waits_cea")
     ),
 }
 """Whose small size takes a log of the archive too."""

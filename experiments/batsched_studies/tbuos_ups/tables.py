@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Table
-from batsched_py.report.kit import Runs, cells, rows
+from batsched_py.report.kit import Runs, cells, quantiles, rows
 from batsched_py.support.statistics import SpreadTest, finite
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_studies.tbuos_ups import TEXTS, claims
@@ -55,6 +55,19 @@ def level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Table | 
     of_cases = levels(runs, recorded)
     yield TEXTS.table("systems", of_cases)
     yield TEXTS.table("users", of_cases)
+    yield TEXTS.table("warm_up", list(_warm_ups(runs)))
+
+
+def _warm_ups(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield where the rule ends the beginning of runs, if that was measured."""
+    for case, of_case in runs.groups(*claims.CASE):
+        ends, lengths = of_case.values("warm_up_d"), of_case.values("length_d")
+        if len(lengths):
+            found = finite(ends)
+            least, median, most = quantiles(found, (0, 0.5, 1))
+            row: dict[str, Any] = dict(zip(claims.CASE, case, strict=True))
+            row |= {"seeds": len(lengths), "found": len(found), "length": lengths.median()}
+            yield row | {"least": least, "median": median, "most": most}
 
 
 def effect_tables(effects: pd.DataFrame) -> Iterator[Table | None]:

@@ -156,9 +156,8 @@ def _of_strict(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
     )
     nearer = int(apart["nearer"].sum())
     effect = f"nearer on {nearer} of {len(apart)} logs; mean distance x {_factors(apart)}"
-    yield Verdict(
-        title, nearer == len(apart), f"Open replay, usual and strict: {told}; {effect}.", "", effect
-    )
+    evidence = f"Open replay, usual and strict: {told}; {effect}."
+    yield Verdict(title, nearer == len(apart), evidence, "", effect, READINGS["xi"])
 
 
 def _factors(apart: pd.DataFrame) -> str:
