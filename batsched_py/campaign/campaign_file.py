@@ -174,7 +174,7 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
     head = {key: content.pop(key, default) for key, default in _HEAD.items()}
     for key, value in head.items():
         if value is not None:
-            _check_head(key, value)
+            check_head(key, value)
     _check_metric(head["metric"], head["measure"])
     for key in _TABLES:
         expected = list if key in _ARRAYS else dict
@@ -199,7 +199,8 @@ def _hint(key: str, allowed: Sequence[str]) -> str:
     return f"{did_you_mean(key, allowed)}; there are: {', '.join(allowed)}"
 
 
-def _check_head(key: str, value: Any) -> None:
+def check_head(key: str, value: Any) -> None:
+    """Raise :class:`CampaignError` for a key at the head of a file that is not as it should be."""
     if key == "replications":
         _check_replications(value, ())
     elif not isinstance(value, str):

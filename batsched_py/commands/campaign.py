@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import msgspec
 import typer
 
 from batsched_py.commands import shared_options as o
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from batsched_py.campaign.campaign_file import Campaign
+    from batsched_py.campaign.collection import Collection
     from batsched_py.campaign.finished_runs import RunState
     from batsched_py.campaign.preparation import PreparedRun
     from batsched_py.campaign.runner import Failure
@@ -84,20 +87,125 @@ def campaign(
 ) -> None:
     """Run the simulations of a campaign that are missing, print its tables, write its report.
 
-    A run is named by all that determines it: a second call continues where the first stopped.
+    A run is named by all that determines it: a second call continues where the first stopped. Of a
+    file that names campaigns all of these are run, and their claims become one page.
     """
-    from batsched_py.campaign.campaign_file import find_campaign, read_campaign
-    from batsched_py.campaign.preparation import PreparedRun, nb_other_folders, prepare
+    from batsched_py.campaign.campaign_file import QUICK, find_campaign
+    from batsched_py.campaign.collection import read_collection
 
     _check_options(jobs, out, cluster, retry_failed=retry_failed, only_missing=only_missing)
     outside: dict[str, Any] = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     outside["budgets"] = budgets
     outside["batsim_log"] = batsim_log or None
-    spec = read_campaign(find_campaign(file), log, outside, quick=quick)
+    how = _How(
+        jobs if jobs is not None else os.cpu_count() or 1,
+        cluster,
+        log or [],
+        log_dir or [],
+        outside,
+        quick=quick,
+        dry_run=dry_run,
+        retry_failed=retry_failed,
+        only_missing=only_missing,
+        report=report,
+    )
+    path = find_campaign(file)
+    collection = read_collection(path)
+    if collection is None:
+        _carry_out(_plan(path, None if out is None else Path(out), how), how)
+        return
+    if log:
+        raise UsageError(f"--log: {path} names several campaigns, each with logs of its own")
+    name = f"{collection.name}{QUICK}" if quick else collection.name
+    _campaigns(collection, Path(out) if out is not None else Path("campaigns") / name, how)
+
+
+class _How(msgspec.Struct, frozen=True):
+    """How campaigns are run: what the options say that is the same for all of them."""
+
+    at_a_time: int
+    cluster: str | None
+    logs: list[str]
+    log_dirs: list[Path]
+    outside: dict[str, Any]
+    quick: bool
+    dry_run: bool
+    retry_failed: bool
+    only_missing: bool
+    report: bool
+
+
+def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
+    """Run each campaign in a folder of its own; failed runs of one do not keep others from it."""
+    # Mistakes in the last one are to be told before the first one runs.
+    planned = {
+        name: _plan(path, folder / _own_folder(name), how)
+        for name, path in collection.campaigns.items()
+    }
+    failed = {}
+    for name, campaign in planned.items():
+        say(f"--- {name}")
+        try:
+            _carry_out(campaign, how)
+        except SimulationError as error:
+            failed[name] = str(error)
+    if how.report and not how.dry_run:
+        _write_claims(collection, folder, how)
+    if failed:
+        raise SimulationError("; ".join(f"{name}: {why}" for name, why in failed.items()))
+
+
+def _own_folder(name: str) -> str:
+    """Return the name of the folder of a campaign that is one of several."""
+    return name.removesuffix(".toml").replace("/", "_")
+
+
+def _write_claims(collection: Collection, folder: Path, how: _How) -> None:
+    from batsched_py.campaign.campaign_folder import open_results
+    from batsched_py.report.campaign_report import report_of
+    from batsched_py.report.collected_claims import Judged, collected
+    from batsched_py.report.forms.export_files import PAGE
+    from batsched_py.report.forms.publish import write_page
+    from batsched_py.report.forms.terminal import print_report
+
+    judged = []
+    for name in collection.campaigns:
+        results = open_results(folder / _own_folder(name))
+        if not results.runs.empty:
+            command = shlex.join(["batsched-py", "campaign", name, *["--quick"] * how.quick])
+            judged.append(Judged(name, command, report_of(results)))
+    report = collected(collection.title, judged)
+    page, *files = write_page(report, folder / PAGE)
+    print_report(report, console())
+    print(f"wrote {page}, and {len(files)} files of tables in {files[0].parent}")
+
+
+class _Planned(NamedTuple):
+    """A campaign whose runs are known, and its folder."""
+
+    spec: Campaign
+    folder: Path
+    runs: list[PreparedRun]
+
+
+def _plan(path: Path, out: Path | None, how: _How) -> _Planned:
+    """Read one campaign, to be run in ``out`` or in the folder of its name."""
+    from batsched_py.campaign.campaign_file import read_campaign
+    from batsched_py.campaign.preparation import prepare
+
+    outside = how.outside
+    spec = read_campaign(path, how.logs or None, outside, quick=how.quick)
     backends = {run.settings.backend for run in spec.runs}
-    check_outside(backends, batsim_log=batsim_log, timeouts=timeouts)
-    folder = Path(out) if out is not None else Path("campaigns") / spec.name
-    runs = prepare(spec, folder, log_dir or [])
+    check_outside(backends, batsim_log=bool(outside["batsim_log"]), timeouts=outside["timeouts"])
+    folder = out if out is not None else Path("campaigns") / spec.name
+    return _Planned(spec, folder, prepare(spec, folder, how.log_dirs))
+
+
+def _carry_out(planned: _Planned, how: _How) -> None:
+    """Run what is missing of a campaign, and write its results."""
+    from batsched_py.campaign.preparation import PreparedRun, nb_other_folders
+
+    spec, folder, runs = planned
     for note in spec.notes:
         say(f"note: {note}")
     from concurrent.futures import ThreadPoolExecutor
@@ -106,14 +214,13 @@ def campaign(
         there = list(readers.map(PreparedRun.state, runs))
     states = {run.folder: state for run, state in zip(runs, there, strict=True)}
     undone = [run for run in runs if not states[run.folder].done]
-    missing = _chosen(undone, states, retry_failed, only_missing)
+    missing = _chosen(undone, states, how.retry_failed, how.only_missing)
     done = len(runs) - len(undone)
     say(f"{spec.name}: {_runs(len(runs))}, {done} of them done before")
     _say_damaged([damage for run in undone if (damage := states[run.folder].damage)])
     _say_others(nb_other_folders(runs, folder), folder / "runs")
-    at_a_time = jobs if jobs is not None else os.cpu_count() or 1
-    if dry_run:
-        _show(runs, states, missing, at_a_time, cluster, folder)
+    if how.dry_run:
+        _show(runs, states, missing, how.at_a_time, how.cluster, folder)
         return
     from batsched_py.campaign.campaign_folder import check_folder, store
 
@@ -122,11 +229,11 @@ def campaign(
     with locked(folder):
         # Another command was in it until now.
         missing = [run for run in missing if not run.state().done]
-        with _executor(at_a_time, cluster, missing, folder) as executor:
+        with _executor(how.at_a_time, how.cluster, missing, folder) as executor:
             store(spec, runs, folder)  # not before it is sure that something can be run
             failures = _run(missing, executor) if missing else []
         _say_failures(failures)
-        _write_results(folder, spec, report)
+        _write_results(folder, spec, how.report)
     if spec.hint and any(run.settings.log == SAMPLE for run in spec.runs):
         print(spec.hint)
     _judge(runs, failures)

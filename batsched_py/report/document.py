@@ -135,6 +135,13 @@ class Verdict(msgspec.Struct, frozen=True):
     reading: str = ""
     """The reading of the source on which it depends, if there are several."""
 
+    @property
+    def reasons(self) -> str:
+        """Effect, reading and evidence, in this order (Markdown)."""
+        told = [f"**{self.effect}**." if self.effect else ""]
+        told += [f"Reading: {self.reading}." if self.reading else "", self.evidence]
+        return " ".join(part for part in told if part)
+
 
 class Report(msgspec.Struct, frozen=True):
     """All that a study says about its runs."""

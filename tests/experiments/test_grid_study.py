@@ -171,7 +171,7 @@ def test_percentages_are_judged_by_recorded_workloads() -> None:
     verdict = claims.on_rule(runs_of(*made), rule)
     assert verdict is not None
     assert verdict.holds
-    assert "syn_org -60.0; mean -17.0 %" in verdict.evidence
+    assert "syn_org -60.0; mean -17.0 %" in verdict.effect
     alone = claims.on_rule(runs_of(*made[-2:]), rule)
     assert alone is not None
     assert alone.holds is None
@@ -185,7 +185,7 @@ def test_the_best_lower_bound_counts() -> None:
     made.append(row(sites="m512", scenario="sharing", W=10))
     verdict = claims.on_rule(runs_of(*made), rule)
     assert verdict is not None
-    assert "10_20k_org +200" in verdict.evidence
+    assert "10_20k_org +200" in verdict.effect
     assert verdict.holds
 
 
@@ -207,7 +207,7 @@ def test_the_tables_of_the_thesis_are_read() -> None:
     verdicts = claims.verdicts(runs_of(*printed_tables()))
     of_tables = {v.claim[:9]: v for v in verdicts if v.claim.startswith("Table 7")}
     assert [v.holds for v in of_tables.values()] == [True, True]
-    assert "rms 0.0 %" in of_tables["Table 7.3"].evidence
+    assert "rms 0.0 %" in of_tables["Table 7.3"].effect
     grown = holds(report(results(printed_tables())))
     assert grown[next(claim for claim in grown if claim.startswith("From no overhead"))] is not None
 
@@ -257,7 +257,7 @@ def test_the_best_bound_is_half_of_the_machine(best: int, expected: bool) -> Non
     made = [row(p=120, lower_bound=b, RC=8 if b == best else 10) for b in (0, 32, 64, 128)]
     (verdict,) = (v for v in claims.verdicts(runs_of(*made)) if v.claim.startswith("Half"))
     assert verdict.holds is expected
-    assert f"{best} -20 %" in verdict.evidence
+    assert f"{best} -20 %" in verdict.effect
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(1, True), (1.2, False)])

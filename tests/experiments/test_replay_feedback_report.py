@@ -454,7 +454,7 @@ def test_claims_about_session_graphs() -> None:
     assert shares[:2] == [["a0", 1, 0.0, 0.35], ["a0", 10, 0.75, 0.75]]
     arity, think_times = claims.verdicts([], all_runs(), [graphs])
     assert (arity.holds, think_times.holds) == (False, False)
-    assert "At most 12" in arity.evidence
+    assert arity.effect == "at most 12"
 
 
 # Figures -----------------------------------------------------------------------------------------

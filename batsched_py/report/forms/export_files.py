@@ -109,7 +109,7 @@ def _data_sets(spec: Any) -> dict[str, list[Any]]:
 
 def _verdicts(report: Report) -> str:
     rows = [["Claim", "Log", "Verdict", "Evidence"], ["---"] * 4]
-    rows += [[of.claim, of.log, verdict(of), of.evidence] for of in report.verdicts]
+    rows += [[of.claim, of.log, verdict(of), of.reasons] for of in report.verdicts]
     return _lines(rows)
 
 

@@ -19,6 +19,10 @@ def publish(report: Report, results: CampaignResults, page_file: Path | None = N
 
     Returns the paths, the page first. Raises :class:`batsched_py.errors.OutputError`.
     """
-    place = results.out / PAGE if page_file is None else page_file
+    return write_page(report, results.out / PAGE if page_file is None else page_file, results)
+
+
+def write_page(report: Report, place: Path, results: CampaignResults | None = None) -> list[Path]:
+    """Write a report as a page, with all runs if there are ``results``, and the files beside it."""
     write_whole(place, page(report, results))
     return [place, *write_files(report, files_of(place))]

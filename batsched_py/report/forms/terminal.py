@@ -203,7 +203,7 @@ def _print_verdicts(verdicts: tuple[Verdict, ...], console: Console) -> None:
             line.append(f"{verdict(judged)}: ", style=_STYLES[judged.holds])
             line.append(f"{judged.claim}{on}")
             console.print(line)
-            _markdown(judged.evidence, console, indent=4)
+            _markdown(judged.reasons, console, indent=4)
     unknown = sum(judged.holds is None for judged in verdicts)
     if unknown:
         line = RichText(f"{SYMBOLS[None]} {WORDS[None]}", style=_STYLES[None])

@@ -145,4 +145,5 @@ def _judged(key: str, holds: bool, by: Interval, runs: SiteRuns, **values: Any) 
 def _shown(change: Interval) -> str:
     if not change.is_known:
         return f"{change.value:+.1f} %"
-    return f"{change.value:+.1f} % ({change.low:+.1f} to {change.high:+.1f})"
+    ends = f"{change.low:+.1f} to {change.high:+.1f}"
+    return f"{change.value:+.1f} % ({ends}), n = {change.nb}"

@@ -37,6 +37,7 @@ def verdicts(
         *_of_tables(cells),
         *_graph_claims(graphs),
         *_shaken(cells),
+        *_fixed(cells, runs),
         *_resampled(runs),
         *_of_models(runs),
     ]
@@ -45,13 +46,12 @@ def verdicts(
 def _verdict(
     key: str, holds: bool | None, log: str, size: str, evidence: str, **values: Any
 ) -> Verdict:
-    """Return a verdict on runs of a log and size.
-
-    In its evidence ``*`` does not begin emphasis, as in perf*2 ... infra*2.
-    """
-    escaped = evidence.replace("*", r"\*")
+    """Return a verdict on runs of a log and size."""
     where = f"{log}, {size} sizes"
-    return TEXTS.verdict(key, holds, where, evidence=escaped, **values)
+    effect = tables.plain(values.pop("effect"))
+    return TEXTS.verdict(
+        key, holds, where, evidence=tables.plain(evidence), effect=effect, **values
+    )
 
 
 def _shown(lateness: dict[str, float], ends: Mapping[str, tables.Ends]) -> str:
@@ -67,6 +67,13 @@ def _shown(lateness: dict[str, float], ends: Mapping[str, tables.Ends]) -> str:
     return ", ".join(texts) + (TEXTS[key].format(pairs=", ".join(close)) if several else "")
 
 
+def _from_to(lateness: Mapping[str, float]) -> str:
+    """Return the earliest and the latest infrastructure with their mean lateness."""
+    names = list(lateness)
+    ends = (f"{name} {tables.digits(lateness[name])} d" for name in (names[0], names[-1]))
+    return " to ".join(ends)
+
+
 def _with_spread(value: float, ends: tables.Ends) -> str:
     low, high = ends
     spread = f" ({tables.digits(low)} to {tables.digits(high)})" if low < high else ""
@@ -77,6 +84,7 @@ def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     for (log, size, replay), lateness in tables.rank(cells).items():
         holds = tables.ranked(lateness)
         texts = {"replay": replay, "missing": _missing(tables.RANKING, lateness)}
+        texts["effect"] = _from_to(lateness)
         ends = {
             cell.infrastructure: cell.ends
             for cell in cells
@@ -100,13 +108,15 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
                 right = all(right for _, right, _ in comparisons)
                 holds = None if right and missing else right  # one that is wrong is enough
                 evidence = "; ".join(text for _, _, text in comparisons)
-                yield _verdict(claim, holds, *place, evidence, missing=missing)
+                effect = f"{sum(right for _, right, _ in comparisons)} of {len(comparisons)}"
+                texts = {"missing": missing, "effect": f"so in {effect} comparisons"}
+                yield _verdict(claim, holds, *place, evidence, **texts)
 
 
 def _missing(names: Sequence[str], there: Collection[str]) -> str:
     """Return a sentence on the infrastructures of a claim that no run has, "" if there is none."""
     missing = ", ".join(name for name in names if name not in there)
-    return TEXTS["missing"].format(names=missing.replace("*", r"\*")) if missing else ""
+    return TEXTS["missing"].format(names=tables.plain(missing)) if missing else ""
 
 
 _Values = dict[tuple[str, str, str], tables.Cell]
@@ -161,14 +171,18 @@ def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
     for of_log in graphs:
         largest = (of_log.published or {})["largest_arity_a60"]
         holds = of_log.arity <= largest
-        yield TEXTS.verdict("arity", holds, of_log.log, largest=largest, arity=of_log.arity)
+        yield TEXTS.verdict(
+            "arity", holds, of_log.log, effect=f"at most {of_log.arity}", largest=largest
+        )
         points = list(rows(of_log.shares()))
         holds = all(round(100 * point.ours) == round(100 * point.share) for point in points)
         shares = ", ".join(
             f"{p.sessions} < {p.hours} h {100 * p.ours:.1f} % (paper {100 * p.share:.0f} %)"
             for p in points
         )
-        yield TEXTS.verdict("think_times", holds, of_log.log, shares=shares)
+        most = max(abs(100 * (point.ours - point.share)) for point in points)
+        effect = f"up to {most:.1f} points from the paper's shares"
+        yield TEXTS.verdict("think_times", holds, of_log.log, effect=effect, shares=shares)
 
 
 def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
@@ -189,6 +203,25 @@ def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
             )
 
 
+def _fixed(cells: Sequence[tables.Cell], runs: pd.DataFrame) -> Iterator[Verdict]:
+    """Yield whether runs of batsched's fast EASY have the digits that textbook EASY has."""
+    if "scheduler" not in runs or set(runs["scheduler"]) != {"easy_fixed"}:
+        return
+    key = attrgetter("log", "size")
+    for (log, size), of_log in groupby(sorted(cells, key=key), key):
+        compared = [(cell, cell.published) for cell in of_log if cell.published is not None]
+        others = [(cell, published) for cell, published in compared if not cell.equal]
+        if compared:
+            evidence = ", ".join(
+                f"{cell.infrastructure} {tables.NAMES[cell.metric]} {tables.digits(cell.ours)} "
+                f"(paper {tables.digits(published)})"
+                for cell, published in others
+            )
+            equal = len(compared) - len(others)
+            effect = f"{equal} of {len(compared)} values have the printed digits"
+            yield _verdict("fixed", not others, log, size, evidence, effect=effect)
+
+
 def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
     for place, of_log in tables.by_log(spread.resampled_runs(runs)):
         order = list(rows(pd.DataFrame(spread.order_rows(of_log))))
@@ -204,6 +237,7 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
                 )
                 told: dict[str, Any] = {"replay": replay, "logs": len(answers)}
                 told["ordered"] = sum(answers)
+                told["effect"] = f"{sum(answers)} of {len(answers)} resampled logs"
                 yield _verdict("resampled", all(answers), *place, differences, **told)
 
 
@@ -216,4 +250,5 @@ def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
             lateness = {str(name): float(late) for name, late in means.items()}
             ends = {name: (seeds.min()[name], seeds.max()[name]) for name in lateness}
             holds = tables.ranked(lateness)
-            yield _verdict("models", holds, *place, _shown(lateness, ends), model=model)
+            told = {"model": model, "effect": _from_to(lateness)}
+            yield _verdict("models", holds, *place, _shown(lateness, ends), **told)

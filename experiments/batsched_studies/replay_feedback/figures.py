@@ -152,10 +152,9 @@ def additional_lateness(study: replays.Study) -> Chart:
     spread = np.random.default_rng(0)  # sideways only, so that points do not hide each other
     frames = []
     for name in names:
-        users = replays.of_users(study.replays[name, "a60"])
-        users = users[users["jobs"] > 1]
-        seconds = (2 * users["lateness"] / (users["jobs"] - 1)).round(2)
+        users = replays.additional_lateness(study.replays[name, "a60"])
         aside = spread.uniform(0.55, 0.95, len(users)).round(3)
+        seconds = users["seconds"].round(2)
         drawn = users.assign(infrastructure=name, seconds=seconds, aside=aside)
         frames.append(drawn.drop(columns="lateness"))
     frame = pd.concat(frames)
@@ -285,8 +284,7 @@ def windows(study: replays.Study) -> Chart:
 
 def _window_lengths(study: replays.Study) -> Iterator[tuple[float, str]]:
     """Yield length (seconds) and title of the windows that fit into the recorded log."""
-    span = max(jobs.original_submit.max() for jobs in study.replays.values())
-    fitting = [m for m in WINDOW_MONTHS if WINDOW_START + m * MONTH <= span]
+    span, fitting = study.span, fitting_months(study)
     for months in fitting:
         yield months * MONTH, f"{months} months of 30 days"
     if len(fitting) == len(WINDOW_MONTHS):
@@ -300,6 +298,11 @@ def _window_lengths(study: replays.Study) -> Iterator[tuple[float, str]]:
         yield rest, f"the rest of the log, {rest / DAY:.0f} days"
         caption += "; the one shown goes to its end"
     study.captions["fig09_windows"] = f" {caption}."
+
+
+def fitting_months(study: replays.Study) -> list[int]:
+    """Return the lengths (months) of those windows that fit into the recorded log."""
+    return [m for m in WINDOW_MONTHS if WINDOW_START + m * MONTH <= study.span]
 
 
 def first_submissions(study: replays.Study) -> Chart:
@@ -361,15 +364,12 @@ def first_jobs(study: replays.Study) -> Chart:
 
 
 def _first_jobs(lateness: Any) -> pd.DataFrame:
-    n = np.arange(1, len(lateness) + 1)
-    sums = np.cumsum(lateness)
-    shown = n >= max(2, len(n) // 50)  # before, single jobs make it jump
-    n, sums = n[shown], sums[shown]
-    if not len(n):
-        return pd.DataFrame({"jobs": n, "seconds": sums})
-    at = np.unique(np.linspace(0, len(n) - 1, 80).astype(int))
-    seconds = 2 * sums[at] / n[at] / (n[at] - 1)
-    return pd.DataFrame({"jobs": n[at], "seconds": seconds.round(3)})
+    seconds = replays.of_first_jobs(lateness)
+    n = np.arange(2, len(seconds) + 2)
+    shown = n >= len(lateness) // 50  # before, single jobs make it jump
+    n, seconds = n[shown], seconds[shown]
+    at = np.unique(np.linspace(0, len(n) - 1, 80).astype(int))[: len(n)]
+    return pd.DataFrame({"jobs": n[at], "seconds": seconds[at].round(3)})
 
 
 FIGURES = {

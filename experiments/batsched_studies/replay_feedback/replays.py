@@ -46,6 +46,20 @@ def of_users(jobs: JobTable) -> pd.DataFrame:
     return pd.DataFrame(means).reset_index(names="user")
 
 
+def additional_lateness(jobs: JobTable) -> pd.DataFrame:
+    """Return :func:`of_users` with ``seconds``, 2 * mean lateness / (n - 1) of their n > 1 jobs."""
+    users = of_users(jobs)
+    users = users[users["jobs"] > 1]
+    return users.assign(seconds=2 * users["lateness"] / (users["jobs"] - 1))
+
+
+def of_first_jobs(lateness: Column) -> Column:
+    """Return the additional lateness (seconds) of the first 2, 3, ... jobs; shape (n - 1,)."""
+    n = np.arange(1, len(lateness) + 1)
+    sums = np.cumsum(lateness)
+    return np.asarray(2 * sums[1:] / n[1:] / (n[1:] - 1))
+
+
 @dataclass(eq=False)
 class Study:
     """All that the figures of one log are drawn from."""
@@ -62,6 +76,11 @@ class Study:
     """Figures that could not be drawn, and why."""
     captions: dict[str, str] = field(default_factory=dict)
     """What the caption of a figure says of these runs beside what it always says."""
+
+    @property
+    def span(self) -> float:
+        """Seconds from the first to the last recorded submission."""
+        return float(max(jobs.original_submit.max() for jobs in self.replays.values()))
 
     def infrastructures(self, *replays: str) -> list[str]:
         """Return the infrastructures that have all these replays; raises MissingError if none."""

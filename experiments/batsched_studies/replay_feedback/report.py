@@ -20,6 +20,7 @@ from batsched_studies.replay_feedback import (
     spread,
     summary,
     tables,
+    text_claims,
 )
 from batsched_studies.replay_feedback.replays import MissingError, Study, studies
 
@@ -41,6 +42,7 @@ def report(results: CampaignResults) -> Report:
         *((f"Figures, {study.log}", _figures(study)) for study in logs),
     )
     verdicts = claims.verdicts(cells, runs, list(_graphs(logs)))
+    verdicts += [verdict for study in logs for verdict in text_claims.verdicts(study)]
     head = summary.summary(runs, counts)
     return TEXTS.report(parts, verdicts, head, terms=summary.terms(runs))
 

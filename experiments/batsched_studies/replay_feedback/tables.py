@@ -237,6 +237,11 @@ def nearest(published: float, value: float) -> float:
     return min(max(value, published - HALF_DIGIT), published + HALF_DIGIT)
 
 
+def plain(text: str) -> str:
+    """Return a text in which ``*`` begins no emphasis, as in perf*2 ... infra*2."""
+    return text.replace("*", r"\*")
+
+
 def digits(value: float) -> str:
     """Return the value with the decimals that the paper prints; no negative zero."""
     return formatting.cell(value, 2)

@@ -1,0 +1,147 @@
+"""What the paper says in its text on its figures, and what the replays of a log say of it.
+
+Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from batsched_py import metrics
+from batsched_py.report import Verdict
+from batsched_py.report.kit import listed
+from batsched_py.units import DAY, MONTH
+from batsched_studies.replay_feedback import PUBLISHED, TEXTS, figures, replays, tables
+from batsched_studies.replay_feedback.replays import Study
+from batsched_studies.replay_feedback.tables import plain
+
+FEEDBACK = tables.REPLAYS[1:]
+NEARLY_ALL = 0.9
+"""Share of jobs; a reading of ours, as the paper gives no number."""
+
+
+def verdicts(study: Study) -> Iterator[Verdict]:
+    """Yield a verdict for each claim that the replays of the log say something about."""
+    of_paper = PUBLISHED["claims"].get(PUBLISHED["logs"].get(study.log), {})
+    if "fcfs_between" in of_paper:
+        yield from _fcfs_between(study, *of_paper["fcfs_between"])
+    if "longest_wait" in of_paper:
+        yield from _longest_waits(study, of_paper["longest_wait"])
+    if "windows" in of_paper:
+        yield from _windows(study, of_paper["windows"])
+    yield from _a0_is_later(study)
+    yield from _users_differ(study)
+    yield from _levels_out(study)
+
+
+def _fcfs_between(study: Study, earlier: str, later: str) -> Iterator[Verdict]:
+    for replay in FEEDBACK:
+        names = (earlier, "fcfs", later)
+        if all((name, replay) in study.replays for name in names):
+            days = [study.replays[name, replay].lateness.mean() / DAY for name in names]
+            effect = ", ".join(
+                f"{plain(name)} {late:.1f} d" for name, late in zip(names, days, strict=True)
+            )
+            holds = days == sorted(days)
+            yield TEXTS.verdict(
+                "fcfs_between",
+                holds,
+                study.log,
+                effect=effect,
+                replay=replay,
+                earlier=plain(earlier),
+                later=plain(later),
+            )
+
+
+def _longest_waits(study: Study, recorded: float) -> Iterator[Verdict]:
+    waits = {
+        f"{plain(name)} {replay}": float(np.nanmax(jobs.start - jobs.submit)) / DAY
+        for (name, replay), jobs in study.replays.items()
+        if replay in FEEDBACK
+    }
+    if waits:
+        most = max(waits, key=lambda name: waits[name])
+        effect = f"at most {waits[most]:.2f} d ({most}), recorded {recorded:.2f} d"
+        holds = waits[most] < recorded
+        yield TEXTS.verdict("longest_wait", holds, study.log, effect=effect, runs=len(waits))
+
+
+def _windows(study: Study, printed: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Fig. 9: on machines that are twice as good, in windows of 4, 6 and 8 months."""
+    found: dict[str, list[float]] = {"gain": [], "rigid": [], "feedback": []}
+    for name, months in product(printed["on"], figures.fitting_months(study)):
+        length = months * MONTH
+        there = {
+            replay: metrics.window(study.replays[name, replay], figures.WINDOW_START, length)
+            for replay in tables.REPLAYS
+            if (name, replay) in study.replays
+        }
+        for replay, values in there.items() if "rigid" in there else ():
+            nodes = study.replays[name, replay].nb_processors or 1
+            used = 100 * values["mean_busy_processors"] / nodes
+            found["rigid" if replay == "rigid" else "feedback"].append(used)
+            if replay != "rigid":
+                per_day = [of["throughput_per_day"] for of in (values, there["rigid"])]
+                found["gain"].append(100 * (per_day[0] / per_day[1] - 1))
+    if not found["gain"]:
+        return
+    ends = {what: (min(values), max(values)) for what, values in found.items()}
+    holds = all(  # printed without decimals
+        printed[what][0] - 1 < low and high < printed[what][1] + 1
+        for what, (low, high) in ends.items()
+    )
+    gain, rigid, feedback = (f"{low:.1f} to {high:.1f} %" for low, high in ends.values())
+    effect = f"throughput +{gain}, utilisation {feedback} instead of {rigid}"
+    yield TEXTS.verdict("windows", holds, study.log, effect=effect, **printed)
+
+
+def _a0_is_later(study: Study) -> Iterator[Verdict]:
+    """Fig. 7: the distribution of differences from a60 to a0."""
+    shares = {}
+    for name in replays.BY_LATENESS:
+        if all((name, replay) in study.replays for replay in FEEDBACK):
+            a0, a60 = (study.replays[name, replay].submit for replay in FEEDBACK)
+            shares[name] = 100 * float(np.mean(a0 > a60))
+    if shares:
+        effect = f"{min(shares.values()):.0f} to {max(shares.values()):.0f} % of the jobs"
+        told = ", ".join(f"{plain(name)} {share:.0f} %" for name, share in shares.items())
+        holds = min(shares.values()) >= 100 * NEARLY_ALL
+        yield TEXTS.verdict("a0_later", holds, study.log, effect=effect, shares=told)
+
+
+def _users_differ(study: Study) -> Iterator[Verdict]:
+    """Fig. 5c: additional lateness per user, from the 10th to the 90th percentile."""
+    if study.log not in PUBLISHED["logs"]:  # on small logs with few users it means nothing
+        return
+    ranges = {}
+    for name in [name for name in replays.BY_LATENESS if (name, "a60") in study.replays]:
+        seconds = replays.additional_lateness(study.replays[name, "a60"])["seconds"]
+        low, high = np.quantile(seconds, (0.1, 0.9))
+        ranges[name] = float(high - low)
+    if ranges:
+        least = min(ranges, key=lambda name: ranges[name])
+        effect = f"at least {ranges[least]:,.0f} s ({plain(least)})"
+        yield TEXTS.verdict("users_differ", ranges[least] > 10_000, study.log, effect=effect)
+
+
+def _levels_out(study: Study) -> Iterator[Verdict]:
+    """Fig. 11: additional lateness of the first n jobs, from 20,000 jobs on."""
+    first, names = 20_000, ("easy", "perf*2", "fcfs")
+    for replay in FEEDBACK:
+        there = [study.replays[name, replay] for name in names if (name, replay) in study.replays]
+        if len(there) < len(names) or len(there[0].submit) <= first:
+            continue
+        curves = [replays.of_first_jobs(jobs.lateness) for jobs in there]
+        ends = [(float(curve[first - 2]), float(curve[-1])) for curve in curves]
+        *others, of_fcfs = (abs(end - begin) for begin, end in ends)
+        holds = of_fcfs > max(others)
+        effect = listed(
+            f"{plain(name)} from {begin:.0f} to {end:.0f} s"
+            for name, (begin, end) in zip(names, ends, strict=True)
+        )
+        yield TEXTS.verdict("levels_out", holds, study.log, effect=effect, replay=replay)

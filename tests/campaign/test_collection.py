@@ -1,0 +1,129 @@
+"""Files that name campaigns: each is run in a folder of its own, and the claims are one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from batsched_py.campaign.collection import read_collection
+from batsched_py.errors import CampaignFileError
+from helpers.calling import command
+
+STUDY = """
+from batsched_py.report import Report, Verdict
+
+
+def report(results):
+    waits = results.runs["mean_waiting_time"].astype(float)
+    effect = f"{waits.mean():.0f} s, n = {len(waits)}"
+    return Report(
+        "Waits",
+        "N. Obody, Journal of Waits, 2026",
+        (),
+        (
+            Verdict("Nobody waits", bool(waits.max() == 0), "Long.", "log", effect, "as printed"),
+            Verdict("Nobody minds", None, "There is no run. And no one."),
+        ),
+    )
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "report.py").write_text(STUDY)
+    for name, users in (("one", "rigid"), ("two", "feedback")):
+        (tmp_path / f"{name}.toml").write_text(
+            'report = "report.py:report"\n'
+            f'[run]\nfirst = 30\nusers = "{users}"\n[quick]\nfirst = 5\n'
+        )
+    (tmp_path / "all.toml").write_text('title = "All"\ncampaigns = ["one.toml", "two.toml"]\n')
+    return tmp_path
+
+
+def test_all_campaigns_are_run_and_their_claims_are_one_page(folder: Path) -> None:
+    done = command(folder, "campaign", "all.toml", "--quick", "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    out = folder / "campaigns/all_quick"
+    for name in ("one", "two"):
+        assert (out / name / "results.csv").is_file()
+        assert (out / name / "report.html").is_file()
+    page = (out / "report/tables.md").read_text()
+    assert "4 claims of 2 campaigns: 2 hold, 2 without an answer." in page
+    assert "`batsched-py campaign two.toml --quick`" in page
+    assert "too small to judge the paper by" in page
+    assert page.count("Nobody waits | log | ✓ holds |") == 2
+    assert "n = 1 | as printed |" in page
+    assert "There is no run |" in page  # why nothing is said
+    assert "N. Obody" in (out / "report.html").read_text()
+    again = command(folder, "campaign", "all.toml", "--quick", "--no-report")
+    assert "one_quick: 1 run, 1 of them done before" in again.stderr
+
+
+def test_a_failed_campaign_does_not_keep_the_others_from_running(folder: Path) -> None:
+    text = (folder / "one.toml").read_text()
+    (folder / "broken.py").write_text(
+        "class Broken:\n    def schedule(self, now, queue, machine):\n        1 / 0\n"
+    )
+    (folder / "one.toml").write_text(
+        text.replace("[quick]", 'scheduler = "broken.py:Broken"\n[quick]')
+    )
+    done = command(folder, "campaign", "all.toml", "--jobs", "1")
+    assert done.returncode == 1
+    assert "one.toml: 1 of 1 run failed" in done.stderr
+    assert (folder / "campaigns/all/two/results.csv").is_file()
+    page = (folder / "campaigns/all/report/tables.md").read_text()
+    assert "2 claims of 1 campaigns" in page
+
+
+def test_mistakes_in_the_last_campaign_are_told_before_the_first_runs(folder: Path) -> None:
+    with (folder / "two.toml").open("a") as file:
+        file.write('scheduler = "eassy"\n')
+    done = command(folder, "campaign", "all.toml", "--quick")
+    assert done.returncode == 2
+    assert "eassy" in done.stderr
+    assert not (folder / "campaigns").exists()
+
+
+def test_a_dry_run_shows_all_and_writes_nothing(folder: Path) -> None:
+    done = command(folder, "campaign", "all.toml", "--dry-run")
+    assert done.returncode == 0
+    assert done.stdout.count("estimate: ") == 2
+    assert not (folder / "campaigns").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("campaigns = []", "all.toml:1: campaigns = []: expected a list of campaign files"),
+        ('campaigns = "one.toml"', "all.toml:1: campaigns = 'one.toml': expected a list"),
+        ('campaigns = ["one.toml", "one.toml"]', "one is there twice"),
+        ('campaigns = ["onne.toml"]', "there is no campaign file 'onne.toml'"),
+        ('campaigns = ["one.toml"]\ntitel = "x"', "all.toml:2: there is no key 'titel'"),
+        ('campaigns = ["one.toml"]\n[run]\nfirst = 3', "there is no key 'run'"),
+        ('campaigns = ["one.toml"]\nname = "a/b"', "expected the name of a folder"),
+        ('campaigns = ["one.toml"]\ntitle = 3', "title is 3, expected a text"),
+    ],
+)
+def test_mistakes_are_told_with_their_line(folder: Path, content: str, message: str) -> None:
+    (folder / "all.toml").write_text(content + "\n")
+    with pytest.raises(CampaignFileError) as error:
+        read_collection(folder / "all.toml")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_logs_are_those_of_each_campaign(folder: Path) -> None:
+    done = command(folder, "campaign", "all.toml", "--log", "sample")
+    assert done.returncode == 2
+    assert "--log: all.toml names several campaigns" in done.stderr
+
+
+def test_the_shipped_collection_has_a_small_size_without_any_log_of_the_archive() -> None:
+    collection = read_collection(find_campaign("claims"))
+    assert collection is not None
+    for path in collection.campaigns.values():
+        runs = read_campaign(path, quick=True).runs
+        assert {run.settings.log for run in runs} <= {"sample", "none"}
+    assert read_collection(find_campaign("creasy")) is None

@@ -1,0 +1,134 @@
+"""What the paper says on its figures, judged on replays drawn by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from batsched_py.metrics import JobTable
+from batsched_py.report import Verdict
+from batsched_py.units import DAY
+from batsched_studies.replay_feedback import PUBLISHED, claims, tables, text_claims
+from batsched_studies.replay_feedback.replays import Study
+
+KTH = "KTH-SP2-1996-2.1-cln"
+SDSC = "SDSC-SP2-1998-4"
+NAMES = ("easy", "fcfs", "perf*2", "perf/2", "infra*2", "infra/2")
+
+
+def replay(
+    late: Any = 0.0, jobs: int = 400, wait: float = 1.0, run: float = 0.25, nodes: int = 10
+) -> JobTable:
+    """Return jobs of two nodes of two users, one a day: lateness, wait and run time in days."""
+    recorded = np.arange(jobs) * DAY
+    submit = recorded + np.broadcast_to(np.asarray(late, dtype=float), jobs) * DAY
+    start = submit + wait * DAY
+    return JobTable(
+        submit=submit,
+        start=start,
+        finish=start + run * DAY,
+        execution=np.full(jobs, run * DAY),
+        size=np.full(jobs, 2.0),
+        original_submit=recorded,
+        user=["1", "2"] * (jobs // 2),
+        nb_processors=nodes,
+    )
+
+
+def said(log: str, replays: dict[tuple[str, str], JobTable], words: str) -> list[Verdict]:
+    study = Study(log, None, replays, pd.DataFrame())  # type: ignore[arg-type]
+    return [verdict for verdict in text_claims.verdicts(study) if words in verdict.claim]
+
+
+@pytest.mark.parametrize(
+    ("log", "fcfs", "holds"),
+    [
+        (KTH, 30, True),  # between infra/2 and perf/2
+        (KTH, 10, False),  # between EASY and infra/2, as on SDSC
+        (SDSC, 10, True),
+        (SDSC, 30, False),
+    ],
+)
+def test_where_fcfs_is_in_the_ranking(log: str, fcfs: float, holds: bool) -> None:
+    late = {"easy": 0, "infra/2": 20, "perf/2": 40, "fcfs": fcfs}
+    replays = {(name, "a60"): replay(days) for name, days in late.items()}
+    (verdict,) = said(log, replays, "FCFS is between")
+    assert verdict.holds is holds
+    assert f"fcfs {fcfs:.1f} d" in verdict.effect
+
+
+@pytest.mark.parametrize(("wait", "holds"), [(11.33, True), (11.35, False)])
+def test_the_longest_wait_is_below_the_longest_recorded_one(wait: float, holds: bool) -> None:
+    """11.34 days are recorded on KTH; what waits in rigid replay is not asked."""
+    replays = {("easy", "a0"): replay(wait=1), ("easy", "a60"): replay(wait=wait)}
+    replays |= {("easy", "rigid"): replay(wait=100)}
+    (verdict,) = said(KTH, replays, "longest recorded")
+    assert verdict.holds is holds
+    assert verdict.effect == f"at most {wait} d (easy a60), recorded 11.34 d"
+
+
+@pytest.mark.parametrize(
+    ("gain", "run", "holds"),
+    [(1.08, 2.0, True), (1.13, 2.0, False), (1.08, 1.7, False)],
+)
+def test_throughput_and_utilisation_on_machines_twice_as_good(
+    gain: float, run: float, holds: bool
+) -> None:
+    """A job a day on 2 of 10 nodes for 1.825 days: 36.5 %; with feedback 8 % more, for 2 days."""
+    rigid = replay(run=1.825)
+    feedback = replay(late=rigid.original_submit / DAY * (1 / gain - 1), run=run)
+    replays = {("perf*2", name): feedback for name in ("a0", "a60")} | {("perf*2", "rigid"): rigid}
+    (verdict,) = said(KTH, replays, "On machines twice as good")
+    assert verdict.holds is holds
+    assert "instead of 36.5 to 36.5 %" in verdict.effect
+    assert not said(SDSC, replays, "On machines twice as good")  # nothing is printed of SDSC
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.95, True), (0.6, False)])
+def test_nearly_all_jobs_are_later_with_a0(share: float, holds: bool) -> None:
+    a0 = replay(late=np.where(np.arange(400) < 400 * share, 1.0, 0.0))
+    (verdict,) = said(KTH, {("easy", "a0"): a0, ("easy", "a60"): replay()}, "Nearly all")
+    assert verdict.holds is holds
+    assert verdict.effect == f"{share:.0%} of the jobs".replace("%", " %") or "to" in verdict.effect
+
+
+@pytest.mark.parametrize(("apart", "holds"), [(40, True), (10, False)])
+def test_users_differ_in_additional_lateness(apart: float, holds: bool) -> None:
+    """One of two users is so many days later than the other: 2 * 40 d / 199 jobs are 34,733 s."""
+    replays = {("easy", "a60"): replay(late=np.tile([0.0, apart], 200))}
+    (verdict,) = said(KTH, replays, "10,000 s")
+    assert verdict.holds is holds
+    assert not said("sample", replays, "10,000 s")
+
+
+@pytest.mark.parametrize(("fcfs", "holds"), [(60.0, True), (0.0, False)])
+def test_additional_lateness_levels_out(fcfs: float, holds: bool) -> None:
+    """After 20,000 jobs, those of FCFS are later by so many days, those of EASY by one."""
+    after = np.arange(25_000) >= 20_000
+    late = {"easy": 1.0, "perf*2": -1.0, "fcfs": fcfs}
+    replays = {(name, "a60"): replay(days * after, 25_000) for name, days in late.items()}
+    (verdict,) = said(KTH, replays, "levels out")
+    assert verdict.holds is holds
+    few = {place: replay(0.0, 10_000) for place in replays}
+    assert not said(KTH, few, "levels out")
+
+
+@pytest.mark.parametrize("scheduler", ["easy_fixed", "easy"])
+def test_the_fixed_easy_is_asked_for_where_it_was_run(scheduler: str) -> None:
+    row = PUBLISHED["table1"]["KTH"]["easy rigid"]
+    run = {"log": KTH, "size": "requested", "infrastructure": "easy", "replay": "rigid"}
+    run |= dict(zip(PUBLISHED["table1"]["metrics"], [day * DAY for day in row], strict=True))
+    runs = pd.DataFrame([run | {"scheduler": scheduler, "makespan": 333.08 * DAY, "shake": None}])
+    found = [
+        verdict
+        for verdict in claims.verdicts(tables.compare(runs), runs, [])
+        if "fixed shadow time" in verdict.claim
+    ]
+    assert len(found) == (scheduler == "easy_fixed")
+    for verdict in found:
+        assert verdict.holds is False
+        assert verdict.effect == "2 of 3 values have the printed digits"
+        assert "easy makespan 333.08 (paper 332.91)" in verdict.evidence
