@@ -16,10 +16,10 @@ PAGE = page.PAGE.read_text(encoding="utf-8")
 
 @cache
 def few() -> Measured:
-    """All cases with three seeds of 300 users."""
+    """All cases with five seeds of 300 users."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reopening, "USERS", 300)
-        return {case: [reopening.simulated(case, seed) for seed in range(3)] for case in CASES}
+        return {case: [reopening.simulated(case, seed) for seed in range(5)] for case in CASES}
 
 
 CASES = dict.fromkeys(reopening.CASES)
