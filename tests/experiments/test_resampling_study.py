@@ -59,7 +59,7 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], bool | None]:
 
 KEYS = (
     *("original", "throughput", "utilisation", "slowdown", "wait", "extension", "shape"),
-    *("saturation", "flurries", "visible"),
+    *("saturation", "flurries"),
 )
 
 

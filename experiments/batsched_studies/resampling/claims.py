@@ -10,7 +10,7 @@ import pandas as pd
 from batsched_py.report import Verdict
 from batsched_py.report.kit import Quantity, Runs, log_name, rows
 from batsched_studies.resampling import PUBLISHED, TEXTS
-from batsched_studies.resampling.loads import BUSIEST_WEEK, FLURRY_METRICS
+from batsched_studies.resampling.loads import FLURRY_METRICS
 from batsched_studies.resampling.parts import MARGINALS
 from batsched_studies.resampling.positions import (
     ABOUT,
@@ -56,7 +56,6 @@ def verdicts(
         "shape": (_shape, sweep),
         "saturation": (_saturation, sweep),
         "flurries": (_flurries, flurry),
-        "visible": (_visible, flurry),
     }
     found: list[Verdict] = []
     for key, (judge, table) in judged.items():
@@ -205,10 +204,3 @@ def _grows(judged: pd.DataFrame) -> bool:
 def _ratio(row: Any) -> str:
     name = FLURRY_METRICS[row.metric]
     return f"{name} x {row.ratio:.2f} ({row.low:.2f} to {row.high:.2f}, {row.pairs} pairs)"
-
-
-def _visible(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
-    for log, of_log in flurry[flurry["metric"] == BUSIEST_WEEK].groupby("log", sort=False):
-        holds = None if of_log["pairs"].min() < CLEAR else bool((of_log["low"] > 1).all())
-        told = "; ".join(f"{row.rate:g} a week: {_ratio(row)}" for row in rows(of_log))
-        yield TEXTS.verdict(key, holds, str(log), effect=told, numbers=told)
