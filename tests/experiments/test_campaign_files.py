@@ -10,12 +10,16 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 
 FILES = [
     # campaign file, runs, runs of the small size
-    ("creasy/campaign", 5 * 5 * 3, 12),
-    ("creasy/machines", 72, 8),
-    ("creasy/readings", 153, 68),
-    ("dynamic_think_times/campaign", 2 * 4 * 4 * 100, 2 * 4 * 4 * 5),
-    ("dynamic_think_times/readings", 9 * 8 * 20, 9 * 8 * 3),
-    ("dynamic_think_times/equal_work", 2 * 2 * 2 * 7 * 30, 2 * 2 * 1 * 7 * 3),
+    ("creasy/campaign", 5 * 5 * 10, 12),
+    ("creasy/thirds", 3 * 5 * 10, 12),
+    ("creasy/alphas", (10 + 4 + 4) * 10, 3 * 3),
+    ("creasy/machines", 83 * 3, 83),
+    ("creasy/readings", 15 * (3 + 1) * 10, 15 * (2 + 2)),
+    ("creasy/generated", 2 * 2 * 10, 2 * 2),
+    ("dynamic_think_times/campaign", 2 * 4 * 4 * 100, 2 * 4 * 4 * 6),
+    ("dynamic_think_times/readings", 10 * 8 * 50, 10 * 8 * 6),
+    ("dynamic_think_times/equal_work", 2 * 8 * 30, 2 * 8 * 6),
+    ("dynamic_think_times/warm_up", 8 * 30, 4 * 2),
     ("dynp/campaign", 9, 9),
     ("dynp/ctc", 9, 9),
     ("dynp/metrics", 14, 14),

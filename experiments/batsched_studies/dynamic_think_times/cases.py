@@ -1,23 +1,30 @@
-"""The runs of the study: a row per replication of a case, in the units of the paper."""
+"""The runs of the study: a row per replication of a case and what is measured of it.
+
+Numbers are in the units of the paper.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, isnan, nan
+from math import hypot, inf, isnan, nan, pi, sqrt
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit import SEED, Interval, Quantity, Runs, paired_ratio, rows
+from batsched_py.report.kit import SEED, Interval, Quantity, Runs, median_ratio, quantiles, rows
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import PUBLISHED
 from batsched_users.behaviour.think_times import ThinkTime
 from batsched_users.models.weekly import PUBLISHED as PARAMETERS
 from batsched_users.models.weekly import read_parameters
 
-STATED = "as stated"
-"""The reading of a file that has none: the numbers of the paper's figure 6."""
+DAILY = "daily chains"
+"""The reading of a file that has none, and the study's own."""
+SINGLE = "single chain"
+"""What the paper says of its users: one job at a time."""
+INNER, WHOLE = "weeks 2 to 9", "all ten weeks"
+"""Which jobs are measured: those that end then. INNER is the study's own reading."""
 SCHEDULERS = ("fcfs", "easy")
 CASE = ("reading", "scheduler", "nodes", "think")
 ACTIVE_WEEKS = 10 * 10 * 0.5
@@ -37,30 +44,45 @@ FURTHER = (
 )
 Medians = dict[str, list[float]]
 """By metric what is printed of a case: 2.5 % quantile, median and 97.5 % quantile."""
+REPLICATIONS = 100
+"""Of the paper."""
 
 
 def read(runs: pd.DataFrame) -> Runs:
     """Return the runs with :data:`CASE`, ``replication``, ``jobs`` and the metrics by name.
 
-    ``busy`` is the time that all users together spend in cycles of response and think time, in
-    weeks: every think time is a straight line over the response time, so its mean is that of the
-    mean response.
+    Each run is there once for each of :data:`INNER` and :data:`WHOLE`, told apart by ``measured``,
+    as far as it has the numbers (``measures.py``). ``busy`` is the time that the chains of all
+    users together spend in cycles of response and think time, in weeks: every think time is a
+    straight line over the response time, so its mean is that of the mean response.
     """
-    if runs.empty:
-        return Runs(pd.DataFrame(columns=[*CASE, SEED]))
+    parts = [_measured(runs, which, suffix) for which, suffix in _SUFFIXES.items()]
+    there = [part for part in parts if len(part)]
+    if not there:
+        return Runs(pd.DataFrame(columns=[*CASE, "measured", SEED]))
+    return Runs(pd.concat(there, ignore_index=True))
+
+
+_SUFFIXES = {INNER: "_weeks_2_to_9", WHOLE: ""}
+
+
+def _measured(runs: pd.DataFrame, which: str, suffix: str) -> pd.DataFrame:
+    if f"nb_ran{suffix}" not in runs:
+        return runs.iloc[:0]
     cases = pd.DataFrame({key: runs[key] for key in CASE if key in runs})
     if "reading" not in cases:
-        cases["reading"] = STATED
+        cases["reading"] = DAILY
+    cases["measured"] = which
     cases[SEED] = runs[SEED] if SEED in runs else runs["seed"]
-    cases["jobs"] = runs["nb_ran"]
+    cases["jobs"] = runs[f"nb_ran{suffix}"]
     for metric in (*METRICS, *FURTHER):
-        cases[metric.name] = runs[metric.column].astype(float) * metric.scale
+        cases[metric.name] = runs[f"{metric.column}{suffix}"].astype(float) * metric.scale
     cases["busy"] = [busy_weeks(row.jobs, row.art, row.think) for row in rows(cases)]
-    return Runs(cases)
+    return cases
 
 
 def busy_weeks(jobs: float, response: float, think: str) -> float:
-    """Return the weeks that users spend in so many jobs of that mean response, and thinking."""
+    """Return the weeks that chains spend in so many jobs of that mean response, and thinking."""
     return jobs * (response + ThinkTime.parse(think)(response)) / WEEK
 
 
@@ -113,6 +135,47 @@ def printed() -> Iterator[tuple[dict[str, Any], Medians]]:
                 yield {"scheduler": scheduler, "nodes": int(nodes), "think": think}, metrics
 
 
+def median_error(low: float, high: float, replications: int) -> float:
+    """Return the standard error of a median over replications with these quantiles.
+
+    ``low`` and ``high`` are 2.5 and 97.5 % quantiles, of which a normal distribution with as wide a
+    range is taken: sqrt(pi / 2) standard deviations over the root of the number. It serves where
+    nothing but quantiles is printed.
+    """
+    deviation = (high - low) / (2 * 1.96)
+    return sqrt(pi / 2) * deviation / sqrt(replications)
+
+
+def printed_median(printed: list[float]) -> Interval:
+    """Return a printed median with its 95 % interval, by :func:`median_error`."""
+    low, middle, high = printed
+    reach = 1.96 * median_error(low, high, REPLICATIONS)
+    return Interval(middle, middle - reach, middle + reach, REPLICATIONS)
+
+
+def distance(ours: pd.Series[float], printed: list[float]) -> float:
+    """Return how far our median is from a printed one, in standard errors of their difference.
+
+    Both have errors, by :func:`median_error`; ``printed`` are quantiles over 100 replications.
+    """
+    low, middle, high = quantiles(ours)
+    error = hypot(
+        median_error(low, high, len(ours)), median_error(printed[0], printed[2], REPLICATIONS)
+    )
+    return (middle - printed[1]) / error
+
+
+def ratio_distance(ours: Interval, of: list[float], base: list[float]) -> float:
+    """Return how far our median of ratios is from that of two printed medians, in standard errors.
+
+    On the logarithm. The error of ours is that of its interval; that of the paper's is as if its
+    two cases did not hang together, so it is rather too large.
+    """
+    own = np.log(ours.high / ours.low) / (2 * 1.96)
+    theirs = [median_error(low, high, REPLICATIONS) / mid for low, mid, high in (of, base)]
+    return float(np.log(ours.value / (of[1] / base[1])) / hypot(own, *theirs))
+
+
 def at_equal_work(runs: Runs) -> Runs:
     """Return ``lin`` and what constant think times would have at its work, by replication.
 
@@ -128,7 +191,7 @@ def at_equal_work(runs: Runs) -> Runs:
 def ratios_at_equal_work(pairs: Runs) -> dict[str, Interval]:
     """Return ``lin`` in relation to constant think times by metric, from :func:`at_equal_work`."""
     return {
-        metric.name: paired_ratio(
+        metric.name: median_ratio(
             pairs.values(metric.name), pairs.values(f"{metric.name}_constant")
         )
         for metric in QUALITY

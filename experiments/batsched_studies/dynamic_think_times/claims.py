@@ -1,49 +1,56 @@
 """The claims of the paper, and what the runs of one reading say about them.
 
 Systems and think times are compared replication by replication: equal replications are the same
-users. One thing is less than another if the 95 % bootstrap interval of the ratio of means is below
-1, and is not if it is above; an interval that holds 1 says nothing.
+users. What is compared is the median of the ratios of such pairs. One thing is less than another if
+the 95 % interval of that median is below 1, and is not if it is above; an interval that holds 1
+says nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from math import log
+from statistics import NormalDist
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, Runs
+from batsched_py.report.kit import Interval, Quantity, Runs, median_interval
 from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c
 
 CONSTANT = ("c20", "c120", "c240")
 TITLES: list[str] = PUBLISHED["claims"]
-FALLS, BEATS, NOT_AWRT, MORE, EQUAL, BETTER = TITLES
+FALLS, BEATS, NOT_AWRT, MORE, EQUAL_FCFS, EQUAL_EASY, BETTER, ODD = TITLES
 GAIN = (0.88, 0.96)
 """The paper's 4 to 12 %, as ratios."""
+WORKING_WEEK = 100 * (4 * 24 + 8) / (7 * 24)
+"""Per cent of a week from Monday 9:00 to Friday 17:00, the first and the last submission."""
 
 Ratios = Mapping[str, Interval]
 """By what is compared."""
 
 
-def verdicts(runs: Runs, reading: str) -> list[Verdict]:
-    """Return what the runs of a reading say of each claim."""
-    runs = runs.where(reading=reading)
+def verdicts(runs: Runs, reading: str, measured: str = c.INNER) -> list[Verdict]:
+    """Return what the runs of a reading, so measured, say of each claim."""
+    runs = runs.where(reading=reading, measured=measured)
     if not runs:
         return [Verdict(title, None, "") for title in TITLES]
-    beside, tolerance = _think_times(runs), equal()
+    told, tolerance = f"{reading}, {measured}", equal()
+    same = f" Equal: within a factor of {tolerance:.2f}, the largest of the paper's own medians."
+
+    def alike(title: str, scheduler: str) -> Verdict:
+        ratios = _think_times(runs, c.QUALITY, scheduler)
+        return _all(title, ratios, _about_equal, _unequal, told, same)
+
     return [
-        _all(FALLS, _falls(runs), _less),
-        _all(BEATS, _systems(runs, ("art", "awt", "asd")), _less),
-        _all(NOT_AWRT, _systems(runs, ("awrt",)), lambda ratio: ratio.high >= 1),
-        _all(MORE, {at: r for at, r in beside.items() if "workload" in at}, _more),
-        _all(
-            EQUAL,
-            {at: ratio for at, ratio in beside.items() if "workload" not in at},
-            lambda ratio: _within(ratio, 1 / tolerance, tolerance),
-            f" Equal: within a factor of {tolerance:.2f}, the largest of the paper's own medians.",
-        ),
-        _all(BETTER, _gains(runs), _better),
+        _all(FALLS, _falls(runs), _less, _value, told),
+        _all(BEATS, _systems(runs, ("art", "awt", "asd")), _less, _value, told),
+        _all(NOT_AWRT, _systems(runs, ("awrt",)), lambda r: r.high >= 1, _inverse, told),
+        _all(MORE, _think_times(runs, c.METRICS[:1], *c.SCHEDULERS), _more, _inverse, told),
+        alike(EQUAL_FCFS, "fcfs"),
+        alike(EQUAL_EASY, "easy"),
+        _all(BETTER, _gains(runs), _better, _value, told),
+        _all(ODD, _odd(runs), _more, _inverse, told, _medians_of_odd(runs)),
     ]
 
 
@@ -56,32 +63,64 @@ def equal() -> float:
     return max(max(ratio, 1 / ratio) for ratio in ratios)
 
 
-def stated(runs: Runs) -> Verdict:
-    """Return whether the published numbers can be those of the stated set-up."""
-    needs, ours, within = [], [], []
-    for case, printed in c.printed():
-        replications = runs.where(reading=c.STATED, **case)
-        if not replications:
-            continue
-        needs.append(c.needed(case["nodes"], case["think"], printed)["share"])
-        ours.append(100 * (replications.median("busy") / c.ACTIVE_WEEKS))
-        for name, (_, middle, _) in printed.items():
-            low, high = replications.values(name).quantile([0.025, 0.975])
-            within.append(bool(low <= middle <= high))
-    if not needs:
-        return TEXTS.verdict("stated", None, tell=False)
-    told: dict[str, Any] = {"within": sum(within), "medians": len(within)}
-    told["needs"], told["ours"] = (
-        f"{min(shares):.0f} to {max(shares):.0f} %" for shares in (needs, ours)
+def one_at_a_time() -> Verdict:
+    """Return whether users with one job at a time can have the published numbers: arithmetic."""
+    shares = [c.needed(case["nodes"], case["think"], own)["share"] for case, own in c.printed()]
+    needs = f"{min(shares):.0f} to {max(shares):.0f} %"
+    return TEXTS.verdict(
+        "single",
+        max(shares) <= WORKING_WEEK,
+        effect=f"{needs} of all active time needed, {WORKING_WEEK:.0f} % there",
+        reading=c.SINGLE,
+        needs=needs,
+        most=WORKING_WEEK,
     )
-    return TEXTS.verdict("stated", all(within), **told)
+
+
+def as_printed(
+    runs: Runs, key: str, metrics: Iterable[str], measured: str = c.INNER, scheduler: str = ""
+) -> Verdict:
+    """Return whether the medians of some metrics are the published ones, as far as one can tell.
+
+    They are, if of all of them none is farther away than chance would take the farthest of so
+    many in one of twenty studies (Bonferroni), were the paper's set-up ours. Without a scheduler
+    it is about both.
+    """
+    distances, ratios, numbers = [], [], []
+    of_reading, chosen = runs.where(reading=c.DAILY, measured=measured), set(metrics)
+    for case, printed in c.printed():
+        if scheduler not in ("", case["scheduler"]):
+            continue
+        replications = of_reading.where(**case)
+        for name in sorted(chosen & printed.keys()) if len(replications) > 1 else ():
+            distances.append(abs(c.distance(replications.values(name), printed[name])))
+            ratios.append(replications.median(name) / printed[name][1])
+            numbers.append(len(replications))
+    if not distances:
+        return TEXTS.verdict(key, None, tell=False, scheduler=scheduler)
+    most = NormalDist().inv_cdf(1 - 0.025 / len(distances))
+    far, spread = max(distances), f"{min(ratios):.2f} to {max(ratios):.2f}"
+    effect = f"ours / paper's {spread} in {len(ratios)} medians, {far:.1f} standard errors apart"
+    return TEXTS.verdict(
+        key,
+        far <= most,
+        effect=f"{effect} at most, n = {min(numbers)}",
+        reading=f"{c.DAILY}, {measured}",
+        scheduler=scheduler,
+        medians=len(ratios),
+        spread=spread,
+        near=sum(each <= 1.96 for each in distances),
+        far=far,
+        most=most,
+    )
 
 
 def _falls(runs: Runs) -> Ratios:
     ratios = {}
     for (scheduler, nodes), of_system in runs.groups("scheduler", "nodes"):
         for shorter, longer in pairwise(CONSTANT):
-            ratio = of_system.where(think=longer).ratio("work", of_system.where(think=shorter))
+            base = of_system.where(think=shorter)
+            ratio = of_system.where(think=longer).median_ratio("work", base)
             ratios[f"{longer} / {shorter}, {scheduler} {nodes}"] = ratio
     return ratios
 
@@ -90,15 +129,18 @@ def _systems(runs: Runs, metrics: Iterable[str]) -> Ratios:
     ratios: dict[str, Interval] = {}
     for (nodes, think), of_users in runs.groups("nodes", "think"):
         easy, fcfs = (of_users.where(scheduler=name) for name in ("easy", "fcfs"))
-        ratios |= {f"{name.upper()}, {nodes} {think}": easy.ratio(name, fcfs) for name in metrics}
+        for name in metrics:
+            ratios[f"{name.upper()}, {nodes} {think}"] = easy.median_ratio(name, fcfs)
     return ratios
 
 
-def _think_times(runs: Runs) -> Ratios:
+def _think_times(runs: Runs, metrics: Iterable[Quantity], *schedulers: str) -> Ratios:
     ratios: dict[str, Interval] = {}
-    for (scheduler,), of_system in runs.where(nodes=1024).groups("scheduler"):
+    for scheduler in schedulers:
+        of_system = runs.where(nodes=1024, scheduler=scheduler)
         lin, base = (of_system.where(think=think) for think in ("lin", "c120"))
-        ratios |= {f"{m.title}, {scheduler}": lin.ratio(m.name, base) for m in c.METRICS}
+        for metric in metrics:
+            ratios[f"{metric.title}, {scheduler}"] = lin.median_ratio(metric.name, base)
     return ratios
 
 
@@ -106,6 +148,21 @@ def _gains(runs: Runs) -> Ratios:
     pairs = c.at_equal_work(runs.where(scheduler="fcfs", nodes=128))
     ratios = c.ratios_at_equal_work(pairs)
     return {metric.title: ratios[metric.name] for metric in c.QUALITY}
+
+
+def _odd(runs: Runs) -> Ratios:
+    longer, shorter = (runs.where(**_ODD, think=think) for think in ("c120", "c20"))
+    return {"ASD, c120 / c20": longer.median_ratio("asd", shorter)}
+
+
+_ODD = {"scheduler": "easy", "nodes": 1024}
+
+
+def _medians_of_odd(runs: Runs) -> str:
+    """Return the medians themselves, of which the paper's text speaks."""
+    own = {think: runs.where(**_ODD, think=think).values("asd") for think in ("c120", "c20")}
+    told = (f"{think} {median_interval(values)}" for think, values in own.items())
+    return f" Of single runs; the medians are {', '.join(told)}."
 
 
 def _less(ratio: Interval) -> bool | None:
@@ -116,21 +173,46 @@ def _more(ratio: Interval) -> bool | None:
     return True if ratio.low > 1 else False if ratio.high <= 1 else None
 
 
-def _within(ratio: Interval, low: float, high: float) -> bool | None:
+def _inside(ratio: Interval, low: float, high: float) -> bool | None:
+    """Tell whether the ratio is between these: all of its interval, or nothing of it."""
     if ratio.high < low or ratio.low > high:
         return False
-    return True if low <= ratio.value <= high else None
+    return True if low <= ratio.low and ratio.high <= high else None
+
+
+def _about_equal(ratio: Interval) -> bool | None:
+    return _inside(ratio, 1 / equal(), equal())
 
 
 def _better(ratio: Interval) -> bool | None:
-    by_that_much = _within(ratio, *GAIN)
-    return _less(ratio) if by_that_much else by_that_much
+    """Tell whether the ratio is below 1, and may be one of :data:`GAIN`."""
+    return False if _inside(ratio, *GAIN) is False else _less(ratio)
+
+
+def _value(ratio: Interval) -> float:
+    return ratio.value
+
+
+def _inverse(ratio: Interval) -> float:
+    return -ratio.value
+
+
+def _unequal(ratio: Interval) -> float:
+    return abs(log(ratio.value))
 
 
 def _all(
-    title: str, ratios: Ratios, holds: Callable[[Interval], bool | None], more: str = ""
+    title: str,
+    ratios: Ratios,
+    holds: Callable[[Interval], bool | None],
+    against: Callable[[Interval], float],
+    reading: str,
+    more: str = "",
 ) -> Verdict:
-    """Return the verdict on what is to hold of all ratios; None if it does not follow of some."""
+    """Return the verdict on what is to hold of all ratios; None if it does not follow of some.
+
+    Its effect is the ratio that speaks most against the claim, among those that decide.
+    """
     finite = {at: ratio for at, ratio in ratios.items() if ratio.low == ratio.low}
     if not finite:
         return Verdict(title, None, "")
@@ -144,7 +226,10 @@ def _all(
     for what, those in (("Not", wrong), ("Undecided", unclear)):
         others = f" and {len(those) - 3} more" if len(those) > 3 else ""
         evidence += f" {what} in {_in_words(those[:3], finite)}{others}." if those else ""
-    return Verdict(title, False if wrong else None if unclear else True, evidence + more)
+    worst = max(wrong or unclear or finite, key=lambda at: against(finite[at]))
+    effect = f"{_in_words([worst], finite)}, n = {finite[worst].nb}"
+    answer = False if wrong else None if unclear else True
+    return Verdict(title, answer, evidence + more, effect=effect, reading=reading)
 
 
 def _in_words(places: Iterable[str], ratios: Ratios) -> str:

@@ -9,7 +9,15 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import Chart, Quantity, Runs, quantiles
+from batsched_py.report.kit import (
+    Chart,
+    Interval,
+    Quantity,
+    Runs,
+    drawn,
+    median_interval,
+    quantiles,
+)
 from batsched_py.report.kit import numbers as formatted
 from batsched_py.support import palette
 from batsched_py.units import WEEK
@@ -162,26 +170,42 @@ def readings(runs: Runs) -> Figure | None:
         place = {"system": f"{case['scheduler']}, {case['nodes']} cores", "think": case["think"]}
         of_case = runs.where(**case)
         for (reading,), replications in of_case.groups("reading"):
-            values = {name: replications.median(name) for name in ("work", "art")}
-            rows.append({**place, "reading": reading, **values})
+            work, art = (median_interval(replications.values(name)) for name in ("work", "art"))
+            rows.append({**place, "reading": reading} | _crossed(work, art))
         if of_case:
-            paper = {"work": medians["work"][1], "art": medians["art"][1]}
-            rows.append({**place, "reading": "paper", **paper})
+            work, art = (c.printed_median(medians[name]) for name in ("work", "art"))
+            rows.append({**place, "reading": "paper"} | _crossed(work, art))
     if not rows:
         return None
     scale = alt.Scale(domain=names, range=list(palette.MANY[: len(names)]))
+    base = alt.Chart(pd.DataFrame(rows)).encode(
+        x=alt.X("work:Q", title="workload (G core-s)", axis=alt.Axis(tickCount=5)),
+        y=alt.Y("art:Q", title="ART (s)"),
+        color=alt.Color("reading:N", sort=names, scale=scale),
+        tooltip=["reading", "system", "think", *formatted("work", "art", digits=".4g")],
+    )
+    known = base.transform_filter("isValid(datum.art_low)")
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(
+        shape=alt.Shape("think:N", title="think time")
+    )
     chart = (
-        alt.Chart(pd.DataFrame(rows))
-        .mark_point(filled=True, size=70, opacity=1)
-        .encode(
-            x=alt.X("work:Q", title="workload (G core-s)"),
-            y=alt.Y("art:Q", title="ART (s)"),
-            color=alt.Color("reading:N", sort=names, scale=scale),
-            shape=alt.Shape("think:N", title="think time"),
-            tooltip=["reading", "system", "think", *formatted("work", "art", digits=".4g")],
+        alt.layer(
+            known.mark_rule().encode(y="art_low:Q", y2="art_high:Q"),
+            known.mark_rule().encode(x="work_low:Q", x2="work_high:Q"),
+            points,
         )
         .properties(width=260, height=200)
         .facet(facet=alt.Facet("system:N", title=None), columns=2)
         .resolve_scale(x="independent")
     )
     return TEXTS.figure("readings_work", chart)
+
+
+def _crossed(work: Interval, art: Interval) -> dict[str, float | None]:
+    """Return a point and its intervals in both directions."""
+    row = {"work": drawn(work), "art": drawn(art)}
+    return {
+        name if end == "ours" else f"{name}_{end}": value
+        for name, ends in row.items()
+        for end, value in ends.items()
+    }

@@ -8,8 +8,16 @@ from statistics import geometric_mean
 from typing import Any
 
 from batsched_py.report import Column, Table
-from batsched_py.report.kit import Runs, cells, columns, printed, where_known
-from batsched_py.support.statistics import Interval, beside, quantiles
+from batsched_py.report.kit import (
+    Interval,
+    Runs,
+    cells,
+    columns,
+    median_interval,
+    printed,
+    quantiles,
+    where_known,
+)
 from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c
 
@@ -17,25 +25,29 @@ _TITLES = {metric.name: metric.title for metric in c.METRICS}
 
 
 def as_published(runs: Runs) -> Table | None:
-    """Return the quantiles of the replications beside the published ones."""
-    rows = list(_as_published(runs))
-    marks = [(at, "spreads") for at, row in enumerate(rows) if row["within"]]
+    """Return the medians over the replications beside the published ones."""
+    rows = list(_as_published(runs.where(reading=c.DAILY)))
+    marks = [(at, "z") for at, row in enumerate(rows) if abs(row["z"]) <= 1.96]
     return TEXTS.table("as_published", rows, marks=marks)
 
 
 def _as_published(runs: Runs) -> Iterator[dict[str, Any]]:
     for case, medians in c.printed():
-        replications = runs.where(reading=c.STATED, **case)
-        for metric in c.METRICS if replications else ():
+        inner, whole = (runs.where(measured=which, **case) for which in (c.INNER, c.WHOLE))
+        for metric in c.METRICS if inner else ():
             if metric.name not in medians:
                 continue
             low, middle, high = medians[metric.name]
-            ours = beside(replications.values(metric.name), middle)
-            row = {**case, "metric": metric.title}
-            row |= {"ours_low": ours.low, "ours_median": ours.ours, "ours_high": ours.high}
-            row |= {"published_low": low, "published_median": middle, "published_high": high}
-            row |= {"difference": 100 * ours.difference, "spreads": ours.spreads}
-            yield row | {"within": ours.within, "replications": ours.nb}
+            values, of_all = (each.values(metric.name) for each in (inner, whole))
+            median = median_interval(values)
+            row = {**case, "metric": metric.title, **cells(median, "median", nb="runs")}
+            row["ours_low"], row["ours_high"] = quantiles(values, (0.025, 0.975))
+            theirs = c.printed_median(medians[metric.name])
+            row |= cells(theirs, "published", "published_from", "published_to")
+            row |= {"published_low": low, "published_high": high}
+            row |= {"ratio": median.value / middle, "z": c.distance(values, medians[metric.name])}
+            row |= {"whole": float(of_all.median()), "whole_ratio": of_all.median() / middle}
+            yield row | {"whole_z": c.distance(of_all, medians[metric.name])}
 
 
 def schedulers(runs: Runs) -> Table | None:
@@ -56,26 +68,27 @@ def _ratio_rows(
     runs: Runs, keys: Sequence[str], label: str, sides: tuple[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield all metrics of one side as multiples of those of the other."""
-    for key in _places(runs, *keys):
+    for key in _places(runs, "reading", *keys):
         cases = [key | {label: side} for side in sides]
-        ours, base = (runs.where(reading=c.STATED, **case) for case in cases)
-        ratios = {name: ours.ratio(name, base) for name in _TITLES}
+        ours, base = (runs.where(**case) for case in cases)
+        ratios = {name: ours.median_ratio(name, base) for name in _TITLES}
         if ratios["work"].nb:
-            yield key | _ratio_row(ratios, [_medians(**case) for case in cases])
+            theirs = [_published(case["scheduler"], case["nodes"], case["think"]) for case in cases]
+            yield key | _ratio_row(ratios, theirs)
 
 
 def equal_work(runs: Runs) -> Table | None:
     """Return ``lin`` in relation to constant think times at equal work."""
     rows = []
-    keys = ("reading", "scheduler", "nodes")
-    for key in _places(runs, *keys):
+    keys = ("scheduler", "nodes")
+    for key in _places(runs, "reading", *keys):
         pairs = c.at_equal_work(runs.where(**key))
         if not pairs:
             continue
         ratios = c.ratios_at_equal_work(pairs)
-        paper: list[dict[str, float]] = [{}, {}]
+        paper: list[c.Medians] = [{}, {}]
         if (key["scheduler"], key["nodes"]) == ("fcfs", 128):  # lin and c120 do the same work there
-            paper = [_medians("fcfs", 128, think) for think in ("lin", "c120")]
+            paper = [_published("fcfs", 128, think) for think in ("lin", "c120")]
         rows.append(key | _ratio_row(ratios, paper) | {"replications": len(pairs)})
     return _of_ratios("equal_work", keys, rows)
 
@@ -86,20 +99,23 @@ def _places(runs: Runs, *keys: str) -> list[dict[str, Any]]:
     return [dict(zip(keys, place, strict=True)) for place in chosen]
 
 
-def _medians(scheduler: str, nodes: Any, think: str) -> dict[str, float]:
-    """Return the published medians of a case by metric."""
-    quantiles_of = printed(PUBLISHED, "cases", scheduler, nodes, think, otherwise={})
-    return {name: middle for name, (_, middle, _) in quantiles_of.items()}
+def _published(scheduler: str, nodes: Any, think: str) -> c.Medians:
+    """Return the published quantiles of a case by metric."""
+    found: c.Medians = printed(PUBLISHED, "cases", scheduler, nodes, think, otherwise={})
+    return found
 
 
-def _ratio_row(
-    ratios: Mapping[str, Interval], paper: Sequence[Mapping[str, float]]
-) -> dict[str, float | None]:
-    row: dict[str, float | None] = {}
+def _ratio_row(ratios: Mapping[str, Interval], paper: Sequence[c.Medians]) -> dict[str, Any]:
+    row: dict[str, Any] = {}
     for name, ratio in ratios.items():
-        row |= cells(ratio, name, f"{name}_low", f"{name}_high")
-        ours, base = (medians.get(name) for medians in paper)
-        row[f"{name}_published"] = ours / base if ours and base else None
+        row |= cells(ratio, name, f"{name}_low", f"{name}_high", nb="runs")
+        row[f"{name}_interval"] = f"{ratio.low:.2f} to {ratio.high:.2f}"
+        ours, base = (quantiles_of.get(name) for quantiles_of in paper)
+        row |= {f"{name}_published": None, f"{name}_z": None, f"{name}_distance": ""}
+        if ours and base:
+            distance = c.ratio_distance(ratio, ours, base)
+            row |= {f"{name}_published": ours[1] / base[1], f"{name}_z": distance}
+            row[f"{name}_distance"] = f"z {distance:+.1f}"
     return row
 
 
@@ -107,55 +123,74 @@ def _of_ratios(
     table: str, keys: Sequence[str], rows: Sequence[dict[str, Any]], name: str = "", title: str = ""
 ) -> Table | None:
     titles = {name: title for name, title in _TITLES.items() if rows and name in rows[0]}
-    paper = {f"{name}_published": f"{title} paper" for name, title in titles.items()}
-    shown = (
-        *columns({key: "cores" if key == "nodes" else key for key in keys}),
-        *columns(titles, decimals=2, kind="ours"),
-        *columns(paper, decimals=2, kind="published"),
-    )
+    if len({row["reading"] for row in rows}) > 1:
+        keys = ("reading", *keys)
+    shown: list[Column] = list(columns({key: _KEYS.get(key, key) for key in keys}))
+    for metric, heading in titles.items():
+        shown += [
+            Column(metric, heading, 2, "ours", below=f"{metric}_interval"),
+            Column(f"{metric}_published", "paper", 2, "published", below=f"{metric}_distance"),
+        ]
     marks = [
-        (at, name)
+        (at, metric)
         for at, row in enumerate(rows)
-        for name in titles
-        if not row[f"{name}_low"] <= 1 <= row[f"{name}_high"]
+        for metric in titles
+        if row[f"{metric}_low"] > 1 or row[f"{metric}_high"] < 1
     ]
+    shown += columns("runs")
     return TEXTS.table(table, rows, name, marks, where_known(rows, shown), title=title)
+
+
+_KEYS = {"nodes": "cores"}
 
 
 def all_cases(runs: Runs) -> Table | None:
     """Return all cases: medians; the quantiles are in the file."""
     rows = []
     metrics = ("jobs", *(metric.name for metric in (*c.METRICS, *c.FURTHER)))
-    for case, replications in c.groups(runs):
-        row = case | {"replications": len(replications)}
-        for metric in metrics:
-            low, middle, high = quantiles(replications.values(metric))
-            row |= {metric: middle, f"{metric}_low": low, f"{metric}_high": high}
-        rows.append(row)
+    for measured in runs.labels("measured"):
+        for case, replications in c.groups(runs.where(measured=measured)):
+            row = case | {"measured": measured, "replications": len(replications)}
+            for metric in metrics:
+                low, middle, high = quantiles(replications.values(metric))
+                row |= {metric: middle, f"{metric}_low": low, f"{metric}_high": high}
+            rows.append(row)
     several = [Column("reading")] if len(runs.labels("reading")) > 1 else []
     return TEXTS.table("cases", rows, columns=[*several, *TEXTS.columns("cases")])
 
 
 def user_time(runs: Runs) -> Table | None:
-    """Return the time of users that the published numbers need, and what there is of it."""
+    """Return the time of users that the published numbers need, and what there is of it.
+
+    ``runs`` are those of all ten weeks.
+    """
     rows = []
     for case, medians in c.printed():
-        replications = runs.where(reading=c.STATED, **case)
-        ours = replications.median("busy") if replications else nan
         row = {**case, "work": medians["work"][1], "art": medians["art"][1]}
         row |= c.needed(case["nodes"], case["think"], medians)
-        rows.append(row | {"ours": ours, "ours_share": 100 * ours / c.ACTIVE_WEEKS})
-    return TEXTS.table("user_time", rows, active_weeks=c.ACTIVE_WEEKS)
+        for reading, name in ((c.SINGLE, "single"), (c.DAILY, "daily")):
+            replications = runs.where(reading=reading, **case)
+            row[name] = replications.median("busy") if replications else nan
+        rows.append(row)
+    shown = [
+        column
+        for column in TEXTS.columns("user_time")
+        if column.kind != "ours" or any(row[column.name] == row[column.name] for row in rows)
+    ]
+    return TEXTS.table("user_time", rows, columns=shown, active_weeks=c.ACTIVE_WEEKS)
 
 
 def independent(runs: Runs) -> Table | None:
-    """Return our medians beside those of a second simulation of the same set-up."""
+    """Return our medians beside those of a second simulation of users with one job at a time.
+
+    ``runs`` are those of all ten weeks.
+    """
     rows = []
-    for label, reading in (("p_a 0.5", c.STATED), ("p_a 1", "p_a 1")):
-        for scheduler, thinks in PUBLISHED["independent"]["cases"][label].items():
+    for p_a, reading in ((0.5, "single, redraw"), (1.0, "single, p_a 1, redraw")):
+        for scheduler, thinks in PUBLISHED["independent"]["cases"][f"p_a {p_a:g}"].items():
             for think, others in thinks.items():
                 ours = runs.where(reading=reading, scheduler=scheduler, nodes=1024, think=think)
-                row = {"p_a": float(label.split()[1]), "scheduler": scheduler, "think": think}
+                row = {"p_a": p_a, "scheduler": scheduler, "think": think}
                 for name in _TITLES if ours else ():
                     row |= {name: ours.median(name), f"{name}_other": others[name]}
                 rows += [row] if ours else []
@@ -166,27 +201,31 @@ def independent(runs: Runs) -> Table | None:
 def readings(runs: Runs) -> Table | None:
     """Return how near each reading comes to the published medians."""
     names = runs.labels("reading")
-    rows = [_reading(runs.where(reading=name)) for name in names if len(names) > 1]
+    rows = [
+        _reading(runs.where(reading=name, measured=measured))
+        for name in names
+        for measured in (c.INNER, c.WHOLE)
+    ]
     return TEXTS.table("readings", [row for row in rows if row])
 
 
 def _reading(runs: Runs) -> dict[str, Any] | None:
     ratios: dict[str, list[float]] = {name: [] for name in _TITLES}
-    within, busy, needed = [], [], []
+    distances, busy = [], []
     for case, medians in c.printed():
         replications = runs.where(**case)
-        if not replications:
+        if len(replications) < 2:
             continue
-        for name, (_, middle, _) in medians.items():
-            ours = beside(replications.values(name), middle)
-            ratios[name].append(1 + ours.difference)
-            within.append(ours.within)
+        for name, quantiles_of in medians.items():
+            ratios[name].append(replications.median(name) / quantiles_of[1])
+            distances.append(abs(c.distance(replications.values(name), quantiles_of)))
         busy.append(replications.median("busy"))
-        needed.append(c.needed(case["nodes"], case["think"], medians)["needed"])
     if not busy:
         return None
-    row = {"reading": runs.labels("reading")[0], "within": sum(within), "of": len(within)}
+    row = {name: runs.labels(name)[0] for name in ("reading", "measured")}
+    row |= {"near": sum(each <= 1.96 for each in distances), "of": len(distances)}
     row |= {
         name: geometric_mean(of_cases) if of_cases else nan for name, of_cases in ratios.items()
     }
-    return row | {"busy": sum(busy) / len(busy), "needed": sum(needed) / len(needed)}
+    row |= {"farthest": max(distances), "busy": sum(busy) / len(busy)}
+    return row | {"runs": len(runs)}

@@ -21,7 +21,7 @@ from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
-from batsched_users.learning.ideal_machine import play
+from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
 from batsched_users.models import weekly
 from batsched_users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
@@ -223,6 +223,194 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
         assert played.submit == pytest.approx(options[0])
         response = played.end - played.submit
         wishes[user] = played.end + 0.4826 * response + 1_779
+
+
+# Daily chains -----------------------------------------------------------------------------------
+
+
+def by_day(users: WeeklyUsers, end_of: Callable[[WorkloadJob, float], float]) -> Counter[int]:
+    """How many jobs are submitted on each day."""
+    return Counter(int(played.submit // DAY) for played in play(users, end_of))
+
+
+@pytest.mark.parametrize(
+    ("response", "think", "expected"),
+    [
+        # 9:00, 11:10, 13:20, 15:30: four jobs a day of each chain, one chain more every day.
+        (600, "c120", [4, 8, 12, 16, 20, 0, 0, 4, 8]),
+        # They end in the evening: each chain goes on at 9:00 the next day, until Friday.
+        (10 * HOUR, "c20", [1, 2, 3, 4, 5, 0, 0, 1, 2]),
+        # Exactly at 17:00 a day still counts: two jobs a day.
+        (8 * HOUR - 1_200, "c20", [2, 4, 6, 8, 10, 0, 0, 2, 4]),
+        # They end two days later at 9:00: Monday's chain goes on on Wednesday and on Friday.
+        (2 * DAY, "constant:0", [1, 1, 2, 2, 3, 0, 0, 1, 1]),
+        # They end in the next week, where nothing of them goes on.
+        (WEEK, "c20", [1, 1, 1, 1, 1, 0, 0, 1, 1]),
+        (9 * DAY, "c20", [1, 1, 1, 1, 1, 0, 0, 1, 1]),
+    ],
+)
+def test_each_working_day_begins_one_more_chain(
+    write: Callable[..., str], response: float, think: str, expected: list[int]
+) -> None:
+    users = WeeklyUsers(machine(), parameters=write(), think=think, weeks=3, chains="daily")
+    days = by_day(users, lambda job, now: now + response)
+    assert [days[day] for day in range(9)] == expected
+    assert [days[day] for day in range(14, 23)] == [*expected[:7], 0, 0]
+
+
+def test_chains_on_working_days_at_the_weekend(write: Callable[..., str]) -> None:
+    """Who works from Thursday to Monday: Thursday's chain goes on till Sunday, not on Monday."""
+    users = WeeklyUsers(
+        machine(), parameters=write(weekdays=[0.2, 0, 0, 0.2, 0.2, 0.2, 0.2]), chains="daily"
+    )
+    days = by_day(users, lambda job, now: now + 10 * HOUR)
+    assert [days[day] for day in range(8)] == [1, 0, 0, 1 + 1, 3, 4, 5, 1]
+
+
+@pytest.mark.parametrize(("clock", "chains"), [(16.5, 2), (17.0, 2), (17.25, 1), (3.0, 2)])
+def test_chains_begin_by_the_clock_of_the_log(
+    write: Callable[..., str], clock: float, chains: int
+) -> None:
+    """Second 0 is a Thursday: until 17:00 there is a chain of that day, which goes on on Friday."""
+    start = clock * HOUR
+    users = WeeklyUsers(machine(start=start), parameters=write(), weeks=1, chains="daily")
+    submits = [played.submit for played in play(users, lambda job, now: now + 10 * HOUR)]
+    thursday = [max(0.0, NINE - start)] if chains == 2 else []
+    assert submits[: 2 * chains - 1] == [*thursday, *[DAY + NINE - start] * chains]
+
+
+def test_a_horizon_within_a_day(write: Callable[..., str]) -> None:
+    """Half a day after Tuesday's midnight nothing is submitted any more."""
+    options = {"think": "c120", "chains": "daily"}
+    users = WeeklyUsers(machine(), parameters=write(), weeks=(DAY + 12 * HOUR) / WEEK, **options)
+    assert by_day(users, lambda job, now: now + 600) == {0: 4, 1: 2 + 2}
+
+
+def test_chains_that_draw_days(write: Callable[..., str]) -> None:
+    """They begin on Wednesdays and Fridays; of Friday's none goes on, of Wednesday's a half."""
+    shares = [0, 0, 0.5, 0, 0.5, 0, 0]
+    users = WeeklyUsers(
+        machine(), parameters=write(weekdays=shares), chains="daily", days="draw", weeks=400
+    )
+    days = by_day(users, lambda job, now: now + 10 * HOUR)
+    counts = Counter(day % 7 for day in days.elements())
+    assert set(counts) == {2, 4}
+    assert counts[2] == 400  # the draw of a Wednesday after one is of the next week's
+    assert counts[4] == pytest.approx(400 + 200, abs=40)
+
+
+def test_chains_begin_at_instants_of_their_own() -> None:
+    """``spread``: those of Monday begin at ten instants, and what moves to Tuesday at ten more."""
+    options = {"chains": "daily", "first": "spread", "activity": 1}
+    users = WeeklyUsers(machine(), weeks=1, **options)
+    submits = [played.submit for played in play(users, lambda job, now: now + 9 * HOUR)]
+    days = [[at for at in submits if at // DAY == day] for day in range(3)]
+    assert [len(set(of_day)) for of_day in days] == [10, 20, 30]
+
+
+def test_inactive_weeks_have_no_chains(write: Callable[..., str]) -> None:
+    users = WeeklyUsers(machine(), parameters=write(), activity=0.5, weeks=400, chains="daily")
+    days = by_day(users, lambda job, now: now + 10 * HOUR)
+    weeks = {day // 7 for day in days}
+    assert len(weeks) == pytest.approx(200, abs=30)
+    assert all([days[7 * week + day] for day in range(5)] == [1, 2, 3, 4, 5] for week in weeks)
+
+
+Key = tuple[str, int]
+"""A user and the day on which a chain begins."""
+
+
+def chains_of(
+    users: WeeklyUsers, end_of: Callable[[WorkloadJob, float], float]
+) -> dict[Key, list[Played]]:
+    """What each chain submits, in order."""
+    found: dict[Key, list[Played]] = {}
+    for played in play(users, end_of):
+        chain = users._in_system[played.job.id]
+        found.setdefault((chain.user.name, chain.day), []).append(played)
+    return found
+
+
+@given(
+    responses=RESPONSES,
+    think=st.sampled_from(["lin", "c20", "constant:60", "linear:-1:5000"]),
+    days=st.sampled_from(["each", "draw"]),
+    first=st.sampled_from(["begin", "spread"]),
+    activity=st.sampled_from([0.3, 1]),
+    start=st.none() | st.integers(0, 10**6),
+    seed=st.integers(0, 9),
+)
+def test_invariants_of_daily_chains(
+    responses: list[int], start: int | None, **options: Any
+) -> None:
+    """Whatever the system does: one chain begun a day, one job of each there, within its week."""
+    log = machine(64, start)
+    users = WeeklyUsers(log, nb_users=3, weeks=2, chains="daily", **options)
+    calendar = Calendar.of(log)
+    found = chains_of(users, lasting(*map(float, responses)))
+    for (_, day), submitted in found.items():
+        begin = day * DAY - calendar.at_origin
+        assert begin <= submitted[0].submit < begin + DAY  # so two of a user begin on two days
+        for played in submitted:
+            assert 0 <= played.submit < 2 * WEEK
+            assert NINE <= calendar.time_of_day(played.submit) <= FIVE
+            assert calendar.weekday(played.submit) < 5
+            assert users._day(played.submit) // 7 == day // 7
+        for one, after in pairwise(submitted):
+            assert one.end + users._think(one.end - one.submit) <= after.submit
+    assert not users._due
+    assert not users._in_system
+
+
+@given(st.lists(st.integers(0, 4 * 10**5), min_size=1, max_size=8), st.integers(0, 99))
+def test_daily_chains_against_a_search(responses: list[int], seed: int) -> None:
+    """The twin takes one chain after the other: jobs last by the second they are submitted at."""
+
+    def end_of(job: WorkloadJob, now: float) -> float:
+        return now + responses[int(now) % len(responses)]
+
+    options: dict[str, Any] = {"weeks": 4, "activity": 0.6, "seed": seed, "nb_users": 2}
+    users = WeeklyUsers(machine(), chains="daily", **options)
+    twin = WeeklyUsers(machine(), **options)
+    expected = []
+    for user in twin._users:
+        for week in range(4):
+            worked = [day + 7 * week for day, w in enumerate(twin._draw_week(user, week)) if w]
+            for day in worked:
+                wish = day * DAY
+                while later := [d for d in worked if wish <= d * DAY + FIVE and d >= day]:
+                    submit = max(wish, later[0] * DAY + NINE)
+                    expected.append((user.name, pytest.approx(submit)))
+                    response = responses[int(submit) % len(responses)]
+                    wish = submit + 1.4826 * response + 1_779
+    found = [(str(p.job.user), p.submit) for p in play(users, end_of)]
+    assert sorted(found) == sorted(expected, key=lambda each: (each[0], each[1].expected))
+
+
+@given(RESPONSES, RESPONSES, st.sampled_from(["begin", "spread"]))
+def test_chains_begin_with_the_same_jobs_in_every_system(
+    quick: list[int], slow: list[int], first: str
+) -> None:
+    """The k-th job of a chain is the same, and its first one comes at the same time."""
+    one, other = (
+        chains_of(
+            WeeklyUsers(machine(), nb_users=3, weeks=2, chains="daily", first=first, seed=5),
+            lasting(*map(float, responses)),
+        )
+        for responses in (quick, slow)
+    )
+    assert one.keys() == other.keys()
+    for key in one:
+        assert one[key][0].submit == other[key][0].submit
+        for ours, theirs in zip(one[key], other[key], strict=False):
+            assert (ours.job.size, ours.job.profile) == (theirs.job.size, theirs.job.profile)
+
+
+def test_chains_have_other_jobs() -> None:
+    """Chains of a user, and of two users, do not repeat each other."""
+    users = WeeklyUsers(machine(), nb_users=2, weeks=1, activity=1, chains="daily")
+    found = chains_of(users, lambda job, now: now + 60)
+    assert len({tuple(p.job.profile for p in each[:6]) for each in found.values()}) == 2 * 5
 
 
 # Wrong input ------------------------------------------------------------------------------------

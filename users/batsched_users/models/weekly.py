@@ -1,4 +1,4 @@
-"""Users of whole weeks: they work on some days, one job at a time, and think in between.
+"""Users of whole weeks: on some days they work, job after job, and think in between.
 
 Source: S. Schlagkamp, "Influence of Dynamic Think Times on Parallel Job Scheduler Performances in
 Generative Simulations", JSSPP 2015.
@@ -104,17 +104,28 @@ class _WeeklyUser(msgspec.Struct, eq=False, kw_only=True):
     kind: UserClass
     shares: list[float]
     """Probabilities of the sizes, summed up."""
-    jobs: Random
-    """Sizes and run times: the k-th job of a user is the same under every policy."""
-    moves: Random
-    """Where submissions move to, for those options that leave it to chance."""
     week: int | None = None
     worked: tuple[bool, ...] = ()
     """Which days of that week are worked, Monday first."""
 
 
+class _Chain(msgspec.Struct, eq=False, kw_only=True):
+    """Jobs of a user one after the other: submit, wait, think, submit."""
+
+    user: _WeeklyUser
+    day: int
+    """The day on which it begins; 0 for the only one of a user."""
+    until: float
+    """The second from which on it submits nothing."""
+    jobs: Random
+    """Sizes and run times: the k-th job of a chain is the same under every policy."""
+    moves: Random
+    """Where submissions move to, for those options that leave it to chance."""
+    begun: bool = False
+
+
 class WeeklyUsers:
-    """Each user has at most one job in the system; when it ends, the user thinks, and goes on.
+    """Users submit a job, wait for its end, think, and submit the next: a chain of jobs.
 
     Weeks are active by the chance ``activity``. A submission that would fall outside the working
     day [day_begin, day_end], or on a day that is not worked, moves to the next working day of the
@@ -124,18 +135,26 @@ class WeeklyUsers:
 
     The paper leaves open, and the options decide:
 
+    ``chains`` -- how many jobs a user has in the system.
+        ``single`` (default; a user waits for the job before): one. ``daily``: on each working day
+        of an active week one more chain begins, so that five equal days make up to five jobs on
+        Friday. The chains of the days before go on by the rule above, on working days of the same
+        week only: what would be submitted after the last of them is not, and nothing of a chain
+        comes in a later week, however long its jobs take. The paper says one job; its numbers
+        need several (see the study of dynamic think times).
     ``days`` -- how the shares p_d of the weekdays select days.
         ``each`` (default): in an active week a day is worked by the chance min(1, 5 p_d), so that
         users of five equal days work all of them. ``draw``: a submission that has to move draws
         one weekday and goes to the next such day, today included, of an active week; those of
-        the present day stay.
+        the present day stay. Daily chains then begin on every day whose share is not 0, and end
+        when the day drawn is over in their week.
     ``short`` -- run times below 1 s.
         ``redraw`` (default) draws again, ``clip`` takes 1 s. The paper's tables speak for ``clip``:
         their mean responses are some 1,877 s above their mean waits, and the mean run time is
         1,872 s clipped, 1,908 s redrawn; their slowdowns too are those of jobs of 1 s.
-    ``first`` -- when the first job of a day is submitted.
+    ``first`` -- when the first job of a day is submitted, a new chain's or one that has moved.
         ``begin`` (default; the paper speaks of the start of the next day): at its begin, all users
-        at once. ``spread``: at an instant drawn from the whole working day.
+        at once. ``spread``: at an instant drawn from the whole working day, for each chain.
 
     Jobs wider than the machine ask for all of it and keep their run time. Run times are whole
     seconds; policies are told them as estimates (of a machine as fast as the log's), and there is
@@ -152,6 +171,7 @@ class WeeklyUsers:
         think: str = "lin",
         parameters: str | None = None,
         activity: float | None = None,
+        chains: str = "single",
         days: str = "each",
         short: str = "redraw",
         first: str = "begin",
@@ -174,13 +194,14 @@ class WeeklyUsers:
         self._horizon = number("weeks", weeks, 0, MOST_WEEKS) * WEEK
         self._think = ThinkTime.parse(str(think))
         self._activity = None if activity is None else number("activity", activity, 0, 1)
+        self._daily = one_of("chains", chains, ("single", "daily")) == "daily"
         self._draws = one_of("days", days, ("each", "draw")) == "draw"
         self._clips = one_of("short", short, ("redraw", "clip")) == "clip"
         self._spreads = one_of("first", first, ("begin", "spread")) == "spread"
         self._chance = Chance(seed)
         self._nb_jobs = 0
-        self._due: list[tuple[float, int]] = []  # time, user
-        self._in_system: dict[str, _WeeklyUser] = {}  # by job
+        self._due: list[tuple[float, int, int, _Chain]] = []  # time, user, day of the chain
+        self._in_system: dict[str, _Chain] = {}  # by job
         self._users: list[_WeeklyUser] = []
         file = PUBLISHED if parameters is None else options.path("parameters", parameters)
         kinds = _deal(read_parameters(file), nb_users)
@@ -192,37 +213,43 @@ class WeeklyUsers:
         for kind in kinds:
             name = str(len(self._users) + 1)
             shares = list(accumulate(each.probability for each in kind.sizes))
-            jobs, moves = (self._chance.stream(what, name) for what in ("jobs", "moves"))
-            user = _WeeklyUser(name=name, kind=kind, shares=shares, jobs=jobs, moves=moves)
+            user = _WeeklyUser(name=name, kind=kind, shares=shares)
             self._users.append(user)
-            self._plan(user, 0.0, None)
+            if self._daily:
+                self._begin(user, 0)
+            else:
+                self._plan(self._chain(user), 0.0, None)
 
     def next_submission(self) -> float:
         """Return the time of the next planned submission, inf if none is planned."""
         return self._due[0][0] if self._due else inf
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs due by ``now``, simultaneous ones in order of the users."""
+        """Return the jobs due by ``now``, simultaneous ones in order of users and their chains."""
         jobs = []
         while self._due and self._due[0][0] <= now:
-            user = self._users[heappop(self._due)[1]]
-            job = self._job(user, now)
-            self._in_system[job.id] = user
+            *_, chain = heappop(self._due)
+            job = self._job(chain, now)
+            self._in_system[job.id] = chain
             jobs.append(job)
+            if self._daily and not chain.begun:
+                chain.begun = True
+                self._begin(chain.user, chain.day + 1)
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Let the user think, however the job ended, and plan the next submission."""
-        user = self._in_system.pop(job.id)
+        chain = self._in_system.pop(job.id)
         wish = now + self._think(now - job.submit_time)
-        self._plan(user, wish, self._day(job.submit_time))
+        self._plan(chain, wish, self._day(job.submit_time))
 
-    def _job(self, user: _WeeklyUser, now: float) -> WorkloadJob:
+    def _job(self, chain: _Chain, now: float) -> WorkloadJob:
         self._nb_jobs += 1
-        (drawn,) = user.jobs.choices(user.kind.sizes, cum_weights=user.shares)
-        run_time = user.jobs.gauss(drawn.mean, drawn.deviation)
+        user, chance = chain.user, chain.jobs
+        (drawn,) = chance.choices(user.kind.sizes, cum_weights=user.shares)
+        run_time = chance.gauss(drawn.mean, drawn.deviation)
         while run_time < 1:  # ends soon: the mean is at least 1
-            run_time = 1.0 if self._clips else user.jobs.gauss(drawn.mean, drawn.deviation)
+            run_time = 1.0 if self._clips else chance.gauss(drawn.mean, drawn.deviation)
         run_time = float(round(run_time))
         return WorkloadJob(
             id=str(self._nb_jobs),
@@ -233,33 +260,63 @@ class WeeklyUsers:
             user=user.name,
         )
 
-    def _plan(self, user: _WeeklyUser, wish: float, today: int | None) -> None:
-        """Plan the submission wished for; ``today`` is the day of the last one."""
-        if wish < self._horizon and (due := self._move(user, wish, today)) < self._horizon:
-            heappush(self._due, (due, int(user.name) - 1))
+    def _chain(self, user: _WeeklyUser, day: int | None = None) -> _Chain:
+        """Return the chain of a day, which ends with its week; without a day a user's only one."""
+        names = (user.name,) if day is None else (user.name, day)
+        jobs, moves = (self._chance.stream(what, *names) for what in ("jobs", "moves"))
+        until = self._horizon
+        if day is not None:
+            until = min(until, self._midnight(day - day % 7 + 7))
+        return _Chain(user=user, day=day or 0, until=until, jobs=jobs, moves=moves)
+
+    def _begin(self, user: _WeeklyUser, day: int) -> None:
+        """Plan the first job of the chain of the user's next working day, from ``day`` on."""
+        while self._midnight(day) < self._horizon:
+            if self._is_worked(user, day) and self._midnight(day) + user.kind.day_end >= 0:
+                chain = self._chain(user, day)
+                self._push(chain, max(0.0, self._opening(chain, day)))
+                return
+            day += 1
+
+    def _plan(self, chain: _Chain, wish: float, today: int | None) -> None:
+        """Plan the submission wished for; ``today`` is the day of the chain's last one."""
+        if wish < chain.until:
+            self._push(chain, self._move(chain, wish, today))
+
+    def _push(self, chain: _Chain, due: float) -> None:
+        if due < chain.until:
+            heappush(self._due, (due, int(chain.user.name) - 1, chain.day, chain))
+
+    def _midnight(self, day: int) -> float:
+        """Return the second at which a day begins; day 0 is the Monday of second 0's week."""
+        return day * DAY - self._calendar.at_origin
 
     def _day(self, time: float) -> int:
-        """Return the number of a day; day 0 is the Monday of the week of second 0."""
+        """Return the number of the day of a second."""
         return floor((time + self._calendar.at_origin) / DAY)
 
-    def _move(self, user: _WeeklyUser, wish: float, today: int | None) -> float:
-        """Return ``wish`` or the time it moves to; a time beyond the horizon may be any such."""
-        kind, midnight = user.kind, -self._calendar.at_origin
+    def _opening(self, chain: _Chain, day: int) -> float:
+        """Return when the first job of a day is submitted."""
+        kind, offset = chain.user.kind, chain.user.kind.day_begin
+        if self._spreads:
+            offset = chain.moves.uniform(kind.day_begin, kind.day_end)
+        return self._midnight(day) + offset
+
+    def _move(self, chain: _Chain, wish: float, today: int | None) -> float:
+        """Return ``wish`` or the time it moves to; beyond the end of the chain any time is such."""
+        user, kind = chain.user, chain.user.kind
         day = self._day(wish)
-        time_of_day = wish - midnight - day * DAY
+        time_of_day = wish - self._midnight(day)
         if kind.day_begin <= time_of_day <= kind.day_end and (
             day == today or (not self._draws and self._is_worked(user, day))
         ):
             return wish
         if time_of_day > kind.day_end:
             day += 1
-        weekday = user.moves.choices(range(7), kind.weekdays)[0] if self._draws else None
-        while midnight + day * DAY < self._horizon and not self._is_worked(user, day, weekday):
+        weekday = chain.moves.choices(range(7), kind.weekdays)[0] if self._draws else None
+        while self._midnight(day) < chain.until and not self._is_worked(user, day, weekday):
             day += 1
-        offset = kind.day_begin
-        if self._spreads:
-            offset = user.moves.uniform(kind.day_begin, kind.day_end)
-        return max(wish, midnight + day * DAY + offset)
+        return max(wish, self._opening(chain, day))
 
     def _is_worked(self, user: _WeeklyUser, day: int, weekday: int | None = None) -> bool:
         """Tell whether the user works on a day; in active weeks on no other ``weekday``, if any."""
@@ -274,7 +331,7 @@ class WeeklyUsers:
         if chance.random() >= activity:
             return (False,) * 7
         if self._draws:
-            return (True,) * 7
+            return tuple(share > 0 for share in user.kind.weekdays)
         return tuple(chance.random() < 5 * share for share in user.kind.weekdays)
 
 

@@ -1,0 +1,34 @@
+"""What the study measures of each run beside the metrics: those of the jobs of the inner weeks."""
+
+from __future__ import annotations
+
+from batsched_py import Result
+from batsched_py.metrics import METRICS
+from batsched_py.units import WEEK
+
+NAMES = (
+    "squashed_area",
+    "mean_turnaround_time_by_area",
+    "mean_turnaround_time",
+    "mean_waiting_time",
+    "mean_slowdown",
+    "area_turnaround_per_processor",
+    "mean_bounded_slowdown",
+)
+BEGIN, END = 1 * WEEK, 9 * WEEK
+"""Second 0 is the Monday that the first week begins with."""
+
+
+def measure(result: Result) -> dict[str, float]:
+    """Return the metrics of the jobs that end in weeks 2 to 9, as ``NAME_weeks_2_to_9``.
+
+    ``warm_up`` and ``cool_down`` of a campaign do not say this: they go by the submission, from the
+    first one on, and leave the work of the machine whole. Nothing for runs without such a job.
+    """
+    table = result.table.only_ran
+    inner = table.select((table.finish >= BEGIN) & (table.finish < END))
+    if not len(inner.submit):
+        return {}
+    values = {name: METRICS[name].value(inner) for name in NAMES}
+    values["nb_ran"] = len(inner.submit)
+    return {f"{name}_weeks_2_to_9": float(v) for name, v in values.items() if v is not None}
