@@ -53,17 +53,34 @@ FILES = [
     ("sufficiency/states", 3 * 2 * 10, 3 * 2 * 5),
     ("sufficiency/ample", 3 * 3 * 10, 3 * 2 * 5),
     ("sufficiency/curie", 3 * 3 * 6, 3 * 2 * 5),
+    ("resampling/campaign", 40 + 5 * 10 + 3 + 1, 4 * 6 + 3 + 1),
+    ("resampling/intervals", 7 * 1001, 6 + 1),
+    ("resampling/intervals_cea", 101, 2 + 1),
+    ("resampling/even", 6 * 201, 2 * 6 + 1),
+    ("resampling/extension", 20 + 3 + 1, 2 + 2 + 1),
+    ("resampling/load", 3 * 8 * 10, 2 * 2),
+    ("resampling/osc", 9 * 10 + 1, 9 * 2 + 1),
+    ("resampling/flurries", 4 * 100, 4 * 2),
     ("tbuos_ups/campaign", (2 * 8 + 2) * 30, (2 * 8 + 2) * 3),
     ("tbuos_ups/ratios", 2 * 2 * 100, 2 * 2 * 4),
     ("tbuos_ups/ups", 2 * 11 * 10, 2 * 11),
     ("tbuos_ups/machine", 2 * (2 * 2 + 4) * 10, 2 * 2 * 2),
-    ("tbuos_ups/waits", 7 * (2 + 3 * 3) * 3, 5 * 3),
+    ("tbuos_ups/logs", 6 * 3 * 30, 3 * 2),
+    ("tbuos_ups/real", 2 * 2 * 3 * 30, 2 * 3 * 2),
+    ("tbuos_ups/warm_up", 2 * 30, 2 * 2),
+    ("tbuos_ups/waits", 8 * (2 + 3 * 3) * 3, 5 * 3),
+    ("tbuos_ups/waits_cea", (2 + 3 * 3) * 3, 1),
 ]
 DOWNLOADED = {
     *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
     *(f"sufficiency/{name}" for name in ("kth", "levers", "effort", "ample", "curie")),
-    *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
+    *(f"resampling/{name}" for name in ("intervals", "intervals_cea", "even", "extension", "load")),
+    *("resampling/osc", "resampling/flurries"),
+    *(
+        f"tbuos_ups/{name}"
+        for name in ("ratios", "ups", "machine", "logs", "real", "warm_up", "waits", "waits_cea")
+    ),
 }
 """Whose small size takes a log of the archive too."""
 
