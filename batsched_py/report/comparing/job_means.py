@@ -102,10 +102,13 @@ def unpaired(a: Sums, b: Sums) -> list[Interval]:
     for at, value in enumerate(b.means - a.means):
         nb = [int(side.units[at]) for side in (a, b)]
         each = [float(variance[at]) for variance in variances]
-        inner = sum(v * v / (n - 1) for v, n in zip(each, nb, strict=True) if n > 1)
+        if min(nb) < FEWEST:
+            intervals.append(Interval(float(value), nan, nan, nb[1]))
+            continue
+        inner = sum(v * v / (n - 1) for v, n in zip(each, nb, strict=True))
         degrees = int(sum(each) ** 2 / inner) if inner else max(nb)
-        told = _interval(value, float(np.sqrt(sum(each))), degrees + 1, least=min(nb))
-        intervals.append(Interval(told.value, told.low, told.high, nb[1]))
+        reach = student(degrees) * float(np.sqrt(sum(each)))
+        intervals.append(Interval(float(value), float(value) - reach, float(value) + reach, nb[1]))
     return intervals
 
 
@@ -113,9 +116,9 @@ def _means(totals: Floats, counts: Floats) -> Floats:
     return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
 
 
-def _interval(value: float, error: float, nb: int, least: int | None = None) -> Interval:
+def _interval(value: float, error: float, nb: int) -> Interval:
     """Return Student's interval; none for fewer than :data:`FEWEST` units."""
-    if (nb if least is None else least) < FEWEST:
+    if nb < FEWEST:
         return Interval(float(value), nan, nan, nb)
     reach = student(nb - 1) * float(error)
     return Interval(float(value), float(value) - reach, float(value) + reach, nb)
