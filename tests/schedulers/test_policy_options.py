@@ -27,7 +27,7 @@ REFUSED = [
     (Ups, "a_user", [1.5]),
     (Ups, "rank", ["lod"]),
     (Slack, "slack", [True]),
-    (ListScheduling, "take", ["fit"]),
+    (ListScheduling, "take", ["fit", "next"]),
     (Conservative, "order", ["longest", "expansion_factor"]),  # the latter changes with the clock
     (Planning, "order", ["longest", "expansion_factor"]),
     (Planning, "admission", ["always"]),
