@@ -23,6 +23,10 @@ FILES = [
     ("dynp/estimates", 10, 10),
     ("dynp/slackness", 18, 18),
     ("dynp/legacy", 12, 12),
+    ("dynp/clock", 7, 7),
+    ("dynp/clock_kth", 7, 7),
+    ("dynp/subset", 16, 16),
+    ("dynp/load_extension", 3 * 3 * 5 * 10, 3 * 3 * 5),
     ("dynp/load", 3 * 5 * 5 * 10, 5 * 5 * 4),
     ("dynp/load_ctc", 5 * 5 * 10, 5 * 5 * 4),
     ("dynp/load_slackness", 3 * (1 + 12) * 5 * 10, 13 * 5 * 4),
@@ -50,7 +54,7 @@ FILES = [
     ("tbuos_ups/waits", 7 * (2 + 3 * 3) * 3, 5 * 3),
 ]
 DOWNLOADED = {
-    *("dynp/ctc", "dynp/load_ctc", "dynp/load_slackness_ctc"),
+    *("dynp/ctc", "dynp/clock_kth", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
     *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
 }
