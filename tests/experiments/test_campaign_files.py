@@ -47,6 +47,10 @@ FILES = [
     ("replay_feedback/shake", 720, 45),
     ("replay_feedback/confidence", 360, 27),
     ("replay_feedback/models", 108, 27),
+    ("reservations/campaign", 5 * 4 * 2 * 10, 2 * 3 * 5),
+    ("reservations/kth", 5 * 4 * 2 * 10, 2 * 3 * 5),
+    ("reservations/limits", 3 * 3 * 10, 3 * 5),
+    ("reservations/limits_kth", 3 * 3 * 10, 3 * 5),
     ("tbuos_ups/campaign", (2 * 8 + 2) * 30, (2 * 8 + 2) * 3),
     ("tbuos_ups/ratios", 2 * 2 * 100, 2 * 2 * 4),
     ("tbuos_ups/ups", 2 * 11 * 10, 2 * 11),
@@ -56,6 +60,7 @@ FILES = [
 DOWNLOADED = {
     *("dynp/ctc", "dynp/clock_kth", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
+    *("reservations/kth", "reservations/limits_kth"),
     *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
 }
 """Whose small size takes a log of the archive too."""
