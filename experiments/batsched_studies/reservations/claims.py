@@ -6,6 +6,7 @@ An answer is given where the 95 % interval over the pairs leaves 0 out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from batsched_py.report import Verdict
 from batsched_py.report.kit import Interval, Runs
@@ -55,14 +56,14 @@ def _displacing(log: str, displacing: Case, plain: Case) -> Verdict:
     more = dearer(displacing, plain)
     admitted = (case.with_it.mean("admitted").value for case in (displacing, plain))
     first, second = admitted
-    told = {"more": more, "displacing": first, "literal": second}
+    told: dict[str, Any] = {"more": more, "displacing": first, "literal": second}
     reading = TEXTS["admission"]
     return TEXTS.verdict(
         "displacing", _positive(more), log, reading=reading, **told, **_told(plain)
     )
 
 
-def _told(case: Case) -> dict[str, object]:
+def _told(case: Case) -> dict[str, Any]:
     labels = case.labels
     return {
         "policy": labels["policy"],

@@ -45,10 +45,11 @@ class Synthetic:
     ``alpha`` (shape) and ``beta`` (scale, seconds), given together, take their place.
 
     The k-th job of a seed is the same at every ``shrink`` and for all numbers of ``jobs``, under
-    every policy, and but for its times at every ``extension``. A job runs at most as long as its estimate, which is its kill limit. Jobs of the
-    log without estimate or known run time are not learnt from; run times below 1 s count as 1 s.
-    Jobs wider than ``split`` processors come in parts, ``15.1``, ``15.2``, ..., as wide as that and
-    a remainder; each job then has a user of its own, so that on a grid its parts have one home.
+    every policy, and but for its times at every ``extension``. A job runs at most as long as its
+    estimate, which is its kill limit. Jobs of the log without estimate or known run time are not
+    learnt from; run times below 1 s count as 1 s. Jobs wider than ``split`` processors come in
+    parts, ``15.1``, ``15.2``, ..., as wide as that and a remainder; each job then has a user of its
+    own, so that on a grid its parts have one home.
     """
 
     def __init__(
