@@ -11,7 +11,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long lowest lock fuzz soak real coverage check format bench conformance user-models real-page architecture docs clean
+.PHONY: help campaign test test-long lowest lock fuzz soak real coverage check format bench conformance user-models semi-open real-page architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -27,6 +27,7 @@ help:
 	@echo "make format      format the code"
 	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
 	@echo "make user-models write docs/user-models.md anew, from the logs in SHARED"
+	@echo "make semi-open   write docs/semi-open.md and its pictures anew"
 	@echo "make real-page   write docs/real.md anew, with the Batsim on PATH"
 	@echo "make architecture draw the picture of docs/architecture.md anew, from the imports"
 	@echo "make docs        write the documentation as a site to build/site"
@@ -117,6 +118,9 @@ conformance: $(VENV)/installed
 
 user-models: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.user_models --shared $(SHARED) --jobs $(JOBS)
+
+semi-open: $(VENV)/installed
+	$(BIN)/python -m batsched_studies.semi_open --jobs $(JOBS)
 
 real-page: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.real_batsim

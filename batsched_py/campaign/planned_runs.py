@@ -4,13 +4,14 @@ Every combination of the axes is a run. An axis whose name is no setting is one 
 the table ``[AXIS.VALUE]`` holds the settings that the value stands for. ``[[exclude]]`` leaves
 combinations out, ``[[include]]`` adds others, and ``replications`` repeats each with seeds of its
 own: replication k has the same seed on all other axes, so that systems can be compared pairwise.
+What is included may be repeated less often, as what is not drawn by chance.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -31,7 +32,7 @@ _MOST, _MOST_REPLICATED = 200_000, 1_000_000
 KEYS = list(Settings.__struct_fields__)
 """Keys of the table ``[run]`` that are settings."""
 _OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)
-REPLICATION = "replication"
+REPLICATION, REPLICATIONS = "replication", "replications"
 COLUMNS = (
     *("folder", "input", "nb_res", "hash", "version", "git_revision", "host", "started"),
     *("seconds", "wall_time"),
@@ -51,6 +52,7 @@ class _Block(msgspec.Struct):
 
     values: dict[str, Any]
     tables: dict[str, tuple[str | int, ...]]
+    replications: int | None = None
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Let ``values`` take the place of what the file says."""
@@ -73,26 +75,31 @@ def expand(
     """
     variants = {key: value for key, value in content.items() if key not in _RESERVED}
     rules = content.get("exclude", [])
-    base = _Block(content["run"], dict.fromkeys(content["run"], ("run",)))
+    base = _Block(content["run"], dict.fromkeys(content["run"], ("run",)), replications)
     blocks = [base]
     for number, included in enumerate(content.get("include", [])):
-        tables = {**base.tables, **dict.fromkeys(included, ("include", number))}
-        blocks.append(_Block({**base.values, **included}, tables))
+        values = {key: value for key, value in included.items() if key != REPLICATIONS}
+        tables = {**base.tables, **dict.fromkeys(values, ("include", number))}
+        fewer = _fewer(included, number, replications)
+        blocks.append(_Block({**base.values, **values}, tables, fewer))
     for block in blocks:
         block.replace(replaced or {})
         _check_values(block)
         _check_labels(block, replications is not None)
-    _check_number(blocks, replications or 1)
+    _check_number(blocks)
     of_blocks = [list(_runs(block, variants)) for block in blocks]
     for number, rule in enumerate(rules):
         _check_rule(rule, number, base.values, set(replaced or {}))
-    kept = [run for run in of_blocks[0] if not _excluded(run.labels, rules)]
-    every = [*kept, *(run for further in of_blocks[1:] for run in further)]
-    # What is there before would be counted twice.
-    runs = list({msgspec.json.encode(run, order="sorted"): run for run in every}.values())
-    if not runs:
+    of_blocks[0] = [run for run in of_blocks[0] if not _excluded(run.labels, rules)]
+    every = [
+        repeated
+        for block, runs in zip(blocks, of_blocks, strict=True)
+        for repeated in (runs if replications is None else _replicated(runs, block.replications))
+    ]
+    if not every:
         raise CampaignError(("exclude", 0), None, "every run is excluded: nothing is left to do")
-    return runs if replications is None else list(_replicated(runs, replications))
+    # What is there before would be counted twice.
+    return list({msgspec.json.encode(run, order="sorted"): run for run in every}.values())
 
 
 _RESERVED = ("run", "include", "exclude")
@@ -157,19 +164,34 @@ def _check_labels(block: _Block, replicated: bool) -> None:
         taken.add(_label(key))
 
 
-def _check_number(blocks: Iterable[_Block], replications: int) -> None:
+def _fewer(included: dict[str, Any], number: int, replications: int | None) -> int | None:
+    """Return how often the combinations of ``[[include]]`` are repeated: at most as the others."""
+    own = included.get(REPLICATIONS, replications)
+    if own is None or own is replications:
+        return replications
+    if not is_integer(own) or own < 1 or replications is None:
+        expected = "expected how many, at least 1, in a file that has replications"
+        raise CampaignError(
+            ("include", number), REPLICATIONS, f"{REPLICATIONS} = {own!r}: {expected}"
+        )
+    return min(own, replications)
+
+
+def _check_number(blocks: Sequence[_Block]) -> None:
     """Raise for more runs than anybody can mean, before they are made."""
-    total = 0
+    total = repeated = 0
     for block in blocks:
         axes = _axes(block)
         number = prod(map(len, axes.values()))
         total += number
+        repeated += number * (block.replications or 1)
         if number > _MOST:
             sizes = " x ".join(f"{key} {len(values)}" for key, values in axes.items())
             message = f"{sizes} are {number} runs, more than {_MOST}: is an axis too long?"
             raise block.mistake(max(axes, key=lambda key: len(axes[key])), message)
-    if total * replications > _MOST_REPLICATED:
-        message = f"{total} combinations with {shown(replications)} replications are more than "
+    if repeated > _MOST_REPLICATED:
+        replications = shown(blocks[0].replications)
+        message = f"{total} combinations with {replications} replications are more than "
         raise CampaignError((), "replications", f"{message}{_MOST_REPLICATED} runs")
 
 
@@ -270,10 +292,10 @@ def _checked(key: str, value: Any, place: tuple[str | int, ...], at: str | None 
     return checked
 
 
-def _replicated(runs: Iterable[PlannedRun], number: int) -> Iterator[PlannedRun]:
+def _replicated(runs: Iterable[PlannedRun], number: int | None) -> Iterator[PlannedRun]:
     for run in runs:
         labels = {key: value for key, value in run.labels.items() if key != "seed"}
-        for replication in range(number):
+        for replication in range(number or 1):
             seed = spawned_seed(run.settings.seed, replication)
             settings = msgspec.structs.replace(run.settings, seed=seed)
             yield PlannedRun({**labels, REPLICATION: replication}, settings)

@@ -18,6 +18,7 @@ table that it gets.
 
 from __future__ import annotations
 
+from batsched_py.metrics.energy import EqualHosts, busy_within
 from batsched_py.metrics.machine import makespan, queue_length_distribution
 from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_site, per_user
 from batsched_py.metrics.saturation import backlog_growth, saturated
@@ -32,9 +33,11 @@ __all__ = [
     "BOUND",
     "COUNTS",
     "METRICS",
+    "EqualHosts",
     "JobTable",
     "Metric",
     "backlog_growth",
+    "busy_within",
     "jobs_by_hour_of_week",
     "makespan",
     "max_over_min",

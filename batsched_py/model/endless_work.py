@@ -8,7 +8,7 @@ from math import inf
 
 from batsched_py.errors import BudgetError
 from batsched_py.model.policy import Scheduler
-from batsched_py.model.user_model import UserModel, given, no_job, not_moved_on
+from batsched_py.model.user_model import UserModel, given, next_due, no_job, not_moved_on
 from batsched_py.support.budgets import Budgets, exceeded
 from batsched_py.workload.workload import WorkloadJob
 
@@ -88,8 +88,8 @@ class SubmissionWatch:
     def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:
         """Return the jobs that are due.
 
-        Raises :class:`InvariantError` if there is none, and for what is no job, and
-        :class:`BudgetError` for too many, taking one more than may be.
+        Raises :class:`InvariantError` if there is none and they are due all the same, and for what
+        is no job, and :class:`BudgetError` for too many, taking one more than may be.
         """
         before = self._nb_jobs
         if now > self._instant:
@@ -100,7 +100,7 @@ class SubmissionWatch:
         for job in jobs:
             if not isinstance(job, WorkloadJob):
                 raise no_job(users, job, now)
-        if not jobs:
+        if not jobs and next_due(users) <= now:
             raise not_moved_on(users, now, before - self._nb_before)
         self._nb_jobs = nb_jobs = before + len(jobs)
         if nb_jobs > self._most_now:

@@ -87,7 +87,10 @@ class UserModel(Protocol):
         """
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs that are submitted at ``now``; called when ``now`` is due."""
+        """Return the jobs that are submitted at ``now``; called when ``now`` is due.
+
+        There may be none, if :meth:`next_submission` moves on.
+        """
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Learn that ``job`` ended at ``now``; ``state`` is Batsim's final state or REJECTED."""

@@ -41,6 +41,8 @@ FURTHER_COLUMNS = {
     "home": TEXT,
     "dilation": "a ratio",
     "transfer": SECONDS,
+    "lever": TEXT,
+    "wished_submission_time": SECONDS,
 }
 """Columns after those, each there only if a job of the run carries it."""
 MEASURED = "measured"

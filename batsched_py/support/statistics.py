@@ -96,17 +96,6 @@ class Beside(msgspec.Struct, frozen=True):
         """``3 of 10``: how many of ours are smaller; "" if there is nothing to compare."""
         return "" if isnan(self.below) else f"{self.below:g} of {self.nb}"
 
-    @property
-    def spreads(self) -> float:  # until the last study goes without
-        """In halves of the distance of the quantiles."""
-        half = (self.high - self.low) / 2
-        return (self.published - self.ours) / half if half else nan
-
-    @property
-    def within(self) -> bool:  # until the last study goes without
-        """Between the quantiles."""
-        return self.low <= self.published <= self.high
-
 
 class SpreadTest(msgspec.Struct, frozen=True):
     """How much one side varies in relation to another, over pairs of replications."""
@@ -159,14 +148,6 @@ def student(degrees: int) -> float:
 def mean_interval(values: ArrayLike) -> Interval:
     """Return the mean of the finite values with its interval."""
     return jackknife(finite(values), mean)
-
-
-RESAMPLES = 2000
-
-
-def bootstrap(values: ArrayLike, statistic: Statistic = mean) -> Interval:
-    """Return an interval; until the last study goes without."""
-    return jackknife(finite(values), statistic)
 
 
 def jackknife(sample: ArrayLike, statistic: Statistic, *, is_ratio: bool = False) -> Interval:
@@ -279,7 +260,8 @@ def spread_test(ours: ArrayLike, base: ArrayLike) -> SpreadTest:
     observed = abs(log(_spread_ratio(residuals)))
     swaps = np.random.default_rng(0).random((PERMUTATIONS, len(logs))) < 0.5
     sides = [np.where(swaps == swapped, residuals[:, 0], residuals[:, 1]) for swapped in (0, 1)]
-    drawn = np.abs(np.log(sides[0].std(axis=1) / sides[1].std(axis=1)))
+    with np.errstate(divide="ignore", invalid="ignore"):  # one side may be left without spread
+        drawn = np.abs(np.log(sides[0].std(axis=1) / sides[1].std(axis=1)))
     extreme = int((drawn >= observed * (1 - 1e-9)).sum())
     return SpreadTest(of_ours, of_base, change, (1 + extreme) / (1 + PERMUTATIONS))
 

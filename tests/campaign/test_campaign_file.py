@@ -72,6 +72,26 @@ def test_what_is_excluded_and_included(tmp_path: Path) -> None:
     assert combinations(read(tmp_path)) == [(*pair, k) for pair in pairs for k in (0, 1)]
 
 
+def test_what_is_included_may_be_repeated_less_often(tmp_path: Path) -> None:
+    """What is not drawn by chance once, beside what is drawn twice; never more often."""
+    rigid = '[[include]]\nusers = "rigid"\npolicy = "creasy"\n'
+    fewer = BASE.replace(rigid, f"{rigid}replications = 1\n")
+    included = [run for run in combinations(read(tmp_path, fewer)) if run[2] is not None]
+    assert included == [("creasy", "rigid", 32, 0), ("creasy", "rigid", 16, 0)]
+    seeds = {run.labels["replication"]: run.settings.seed for run in read(tmp_path).runs}
+    of_all = {(r.labels["replication"], r.settings.seed) for r in read(tmp_path, fewer).runs}
+    assert of_all == set(seeds.items()), "and with the same seeds"
+    more = BASE.replace(rigid, f"{rigid}replications = 9\n")
+    assert combinations(read(tmp_path, more)) == combinations(read(tmp_path))
+    for text in (
+        BASE.replace(rigid, f"{rigid}replications = 0\n"),
+        BASE.replace(rigid, f"{rigid}replications = true\n"),
+        "[run]\n[[include]]\nnodes = 3\nreplications = 2\n",
+    ):
+        with pytest.raises(InputError, match="expected how many, at least 1, in a file that has"):
+            read(tmp_path, text)
+
+
 def test_the_quick_size(tmp_path: Path) -> None:
     campaign = read(tmp_path, quick=True)
     assert campaign.name == "base_quick"

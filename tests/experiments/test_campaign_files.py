@@ -10,9 +10,12 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 
 FILES = [
     # campaign file, runs, runs of the small size
-    ("creasy/campaign", 5 * 5 * 3, 12),
-    ("creasy/machines", 72, 8),
-    ("creasy/readings", 153, 68),
+    ("creasy/campaign", 5 * 5 * 10, 12),
+    ("creasy/thirds", 3 * 5 * 10, 12),
+    ("creasy/alphas", (10 + 4 + 4) * 10, 3 * 3),
+    ("creasy/machines", 83 * 3, 83),
+    ("creasy/readings", 15 * (3 + 1) * 10, 15 * (2 + 2)),
+    ("creasy/generated", 2 * 2 * 10, 2 * 2),
     ("dynamic_think_times/campaign", 2 * 4 * 4 * 100, 2 * 4 * 4 * 6),
     ("dynamic_think_times/readings", 10 * 8 * 50, 10 * 8 * 6),
     ("dynamic_think_times/equal_work", 2 * 8 * 30, 2 * 8 * 6),
@@ -51,17 +54,43 @@ FILES = [
     ("reservations/kth", 5 * 4 * 2 * 10, 2 * 3 * 5),
     ("reservations/limits", 3 * 3 * 10, 3 * 5),
     ("reservations/limits_kth", 3 * 3 * 10, 3 * 5),
+    ("sufficiency/campaign", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
+    ("sufficiency/kth", 3 * 3 * 10, 3 * 3 * 5),
+    ("sufficiency/levers", 3 * (1 + 6 * 3) * 10, 3 * (1 + 2 * 3) * 5),
+    ("sufficiency/effort", 2 * 5 * 10, 2 * 3 * 5),
+    ("sufficiency/states", 3 * 2 * 10, 3 * 2 * 5),
+    ("sufficiency/ample", 3 * 3 * 10, 3 * 2 * 5),
+    ("sufficiency/curie", 3 * 3 * 6, 3 * 2 * 5),
+    ("resampling/campaign", 40 + 5 * 10 + 3 + 1, 4 * 6 + 3 + 1),
+    ("resampling/intervals", 7 * 1001, 6 + 1),
+    ("resampling/intervals_cea", 101, 2 + 1),
+    ("resampling/even", 6 * 201, 2 * 6 + 1),
+    ("resampling/extension", 20 + 3 + 1, 2 + 2 + 1),
+    ("resampling/load", 3 * 8 * 10, 2 * 2),
+    ("resampling/osc", 9 * 10 + 1, 9 * 2 + 1),
+    ("resampling/flurries", 4 * 100, 4 * 2),
     ("tbuos_ups/campaign", (2 * 8 + 2) * 30, (2 * 8 + 2) * 3),
     ("tbuos_ups/ratios", 2 * 2 * 100, 2 * 2 * 4),
     ("tbuos_ups/ups", 2 * 11 * 10, 2 * 11),
     ("tbuos_ups/machine", 2 * (2 * 2 + 4) * 10, 2 * 2 * 2),
-    ("tbuos_ups/waits", 7 * (2 + 3 * 3) * 3, 5 * 3),
+    ("tbuos_ups/logs", 6 * 3 * 30, 3 * 2),
+    ("tbuos_ups/real", 2 * 2 * 3 * 30, 2 * 3 * 2),
+    ("tbuos_ups/warm_up", 2 * 30, 2 * 2),
+    ("tbuos_ups/waits", 8 * (2 + 3 * 3) * 3, 5 * 3),
+    ("tbuos_ups/waits_cea", (2 + 3 * 3) * 3, 1),
 ]
 DOWNLOADED = {
     *("dynp/ctc", "dynp/clock_kth", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
     *("reservations/kth", "reservations/limits_kth"),
     *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
+    *(f"sufficiency/{name}" for name in ("kth", "levers", "effort", "ample", "curie")),
+    *(f"resampling/{name}" for name in ("intervals", "intervals_cea", "even", "extension", "load")),
+    *("resampling/osc", "resampling/flurries"),
+    *(
+        f"tbuos_ups/{name}"
+        for name in ("ratios", "ups", "machine", "logs", "real", "warm_up", "waits", "waits_cea")
+    ),
 }
 """Whose small size takes a log of the archive too."""
 

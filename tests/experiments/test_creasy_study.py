@@ -18,13 +18,25 @@ from hypothesis import strategies as st
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
+from batsched_py.report.kit import Interval
+from batsched_py.units import WEEK
 from batsched_py.workload import Workload
-from batsched_studies.creasy import PUBLISHED, checks, measures, room, tables
+from batsched_studies.creasy import (
+    PUBLISHED,
+    checks,
+    claims,
+    generated,
+    generated_jobs,
+    measures,
+    room,
+    tables,
+)
 from batsched_studies.creasy.report import report
-from batsched_users.behaviour.empirical_distributions import About, Quantiles
+from batsched_users.behaviour import think_times as thinking
+from batsched_users.behaviour.empirical_distributions import About, Quantiles, distance
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import Played, play
-from batsched_users.learning.learn_site import learn_site
+from batsched_users.learning.learn_site import learn_site, site_values
 from batsched_users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
 from helpers.drawn_sessions import job
 from helpers.made_up_campaign import STUDIES, MadeUpCampaign, table_of
@@ -63,7 +75,7 @@ def row(alpha: int, users: int, seed: int, **labels: Any) -> dict[str, Any]:
     return {**given, **metrics, **labels}
 
 
-def full(seeds: int = 2) -> list[dict[str, Any]]:
+def full(seeds: int = 5) -> list[dict[str, Any]]:
     return [row(alpha, users, k) for alpha in ALPHAS for users in USERS for k in range(seeds)]
 
 
@@ -97,6 +109,51 @@ def test_the_bounds_hold_whatever_the_classes_contribute(parts: list[float]) -> 
     assert low - 1e-9 <= parts[2] <= high + 1e-9
 
 
+@given(st.floats(0, 1))
+def test_class_means_give_the_printed_means(place: float) -> None:
+    """Whatever is left open: their means are 78 and 99 min, and each changes as printed."""
+    means = checks.class_means(PUBLISHED, place)
+    assert np.mean(means["easy"]) == pytest.approx(78)
+    assert np.mean(means["creasy"]) == pytest.approx(99)
+    assert min(means["easy"]) >= -1e-9
+    changes = [after - before for before, after in zip(means["easy"], means["creasy"], strict=True)]
+    printed = [-0.83, -0.44, 0.81]
+    expected = [rate * before for rate, before in zip(printed, means["easy"], strict=True)]
+    assert changes == pytest.approx(expected, abs=1e-9)
+
+
+def test_chances_to_go_on_over_a_distribution() -> None:
+    """Against samples: exponential responses of 20 min in the mean, and log-normal ones."""
+    random = np.random.default_rng(1)
+    drawn = random.exponential(20, 200_000)
+    found = checks.goes_on([20], checks.SHAPES["exponential in each class"])
+    assert found == pytest.approx(np.mean(0.8 / (0.05 * drawn + 1)), abs=2e-3)
+    drawn = 20 * np.exp(random.normal(-0.5, 1, 200_000))
+    found = checks.goes_on([20], checks.SHAPES["log-normal, sigma 1"])
+    assert found == pytest.approx(np.mean(0.8 / (0.05 * drawn + 1)), abs=2e-3)
+    alike = checks.SHAPES["all of a class alike"]
+    assert checks.goes_on([20], alike) == pytest.approx(0.4)
+    assert found > 0.4  # the chance is convex
+    assert checks.goes_on([0, 20], alike) == pytest.approx(0.6)
+
+
+def test_sessions_cannot_lengthen_by_a_half() -> None:
+    """By the printed responses at most by 20 %, whatever the classes' means and spread."""
+    table = checks.sessions_table()
+    assert table is not None
+    by_shape = table.frame.set_index("what")
+    assert by_shape.most.iloc[-1] == pytest.approx(100 * (71 / 47 - 1))  # what is needed
+    assert by_shape.most.iloc[:-1].max() == pytest.approx(20, abs=0.1)
+    assert by_shape.most["all jobs alike"] < 0  # the mean response rises
+
+
+def test_waits_if_all_classes_wait_alike() -> None:
+    """The three means are the wait and the run time of each; they add up to the printed ones."""
+    wait, run_time = checks.waits_alike(PUBLISHED)
+    assert wait + run_time == pytest.approx(78, abs=0.1)
+    assert (round(wait), round(run_time)) == (42, 36)
+
+
 def test_means_over_a_distribution() -> None:
     """Uniform from 0 to 100 s: the mean is 50 s, the mean of the square 3333 s^2."""
     times = Quantiles(About(name="t", unit="s", description=""), ((0, 0), (1, 100)))
@@ -128,14 +185,46 @@ def test_measures_of_three_jobs() -> None:
         "original_submit": np.array([np.nan, np.nan, np.nan]),
     }
     found = measures.numbers(JobTable(**columns, user=["a", "a", "b"], nb_processors=4))
-    assert found == {
+    whole = {name: value for name, value in found.items() if not name.endswith("min")}
+    assert whole == {
         "mean_run_time": 620,
         "mean_area": pytest.approx((60 + 2400 + 2400) / 3),
         "mean_batch_width": 1.5,
-        "share_to_1_min": pytest.approx(1 / 3),
-        "share_over_10_min": pytest.approx(1 / 3),
         "mean_jobs_in_system": pytest.approx((60 + 100 + 0) / 100),
+        # 0.8 / 1.05 after a minute, 0.8 / 2.05 after 21, 0.8 / 1.5 after 10
+        "mean_continuation": pytest.approx(0.8 * (1 / 1.05 + 1 / 2.05 + 1 / 1.5) / 3),
     }
+    assert found["share_to_1_min"] == found["share_over_10_min"] == pytest.approx(1 / 3)
+    slowdowns = [found[f"mean_slowdown_{name}"] for name in measures.CLASSES]
+    assert slowdowns == pytest.approx([1, 1, 1260 / 1200])  # 600 s is in the second class
+    assert found["mean_continuation_over_10_min"] == pytest.approx(0.8 / 2.05)
+
+
+def test_late_jobs() -> None:
+    """Jobs of 0 s, 5 weeks and 6 weeks: the first is no late one, and the last ends too late."""
+    submit = np.array([0, 5, 6]) * WEEK
+    run = np.array([60.0, 60.0, 60.0])
+    start = submit + np.array([0, 60, 120])
+    table = JobTable(
+        submit=submit,
+        start=start,
+        finish=start + run,
+        execution=run,
+        size=np.ones(3),
+        original_submit=np.full(3, np.nan),
+        user=["a"] * 3,
+    )
+    found = measures.late(table)
+    assert found["late_throughput"] == pytest.approx(1 / (2 * 168))
+    assert found["late_turnaround_time"] == pytest.approx((120 + 180) / 2)
+    assert found["late_slowdown"] == pytest.approx((2 + 3) / 2)
+    assert measures.late(table.select(slice(0, 1))) == {}
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
+def test_continuation_is_that_of_the_users(responses: list[float]) -> None:
+    chances = measures.continuation(np.array(responses))
+    assert chances == pytest.approx([thinking.continuation(r / 60) for r in responses])
 
 
 # Tables and verdicts -----------------------------------------------------------------------------
@@ -143,10 +232,12 @@ def test_measures_of_three_jobs() -> None:
 
 def test_runs_as_in_the_paper_confirm_all_claims() -> None:
     made = report(results(full()))
-    assert len(made.verdicts) == 7
+    assert len(made.verdicts) == 8
     assert [verdict.claim for verdict in made.verdicts if not verdict.holds] == []
     own = table_of(made, "at_250_users").frame
-    change = own[(own.what == "throughput (jobs/h)") & (own.system == "change (%)")].iloc[0]
+    change = own[
+        (own.what == "throughput (jobs/h)") & (own.system == "change, CREASY 6000 (%)")
+    ].iloc[0]
     assert change.ours == pytest.approx(50)
     assert change.published == pytest.approx(51.06, abs=0.01)
     assert (change.low, change.high) == (pytest.approx(50), pytest.approx(50))  # noise cancels
@@ -162,14 +253,29 @@ def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
     alike = [claim for claim, value in holds.items() if value]
     assert alike == [
         "With 50 users all policies are alike",
-        "With 250 users, throughput rises with alpha",  # nor does it fall
+        "With 250 users, throughput rises with alpha up to 6000",  # nor does it fall
     ]
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        ([(-1, 1), (2, 5)], True),
+        ([(-1, 1), (5.1, 9)], False),
+        ([(-9, -5.1), (3, 7)], False),
+        ([(-1, 1), (3, 7)], None),  # within and beyond
+        ([(np.nan, np.nan)], None),
+    ],
+)
+def test_what_is_alike(ends: list[tuple[float, float]], told: bool | None) -> None:
+    changes = [Interval((low + high) / 2, low, high, 5) for low, high in ends]
+    assert claims._within(changes, 5) is told
 
 
 def test_one_replication_says_nothing() -> None:
     made = report(results(full(seeds=1)))
     assert {verdict.holds for verdict in made.verdicts} == {None}
-    assert "one replication" in made.verdicts[0].evidence
+    assert "n = 1" in made.verdicts[0].evidence
 
 
 SUBSETS = [
@@ -184,30 +290,127 @@ SUBSETS = [
 @pytest.mark.parametrize("rows", SUBSETS)
 def test_some_runs_are_enough_for_a_report(rows: list[dict[str, Any]]) -> None:
     made = report(results(rows))
-    assert made.tables[-1].name == "checks"
-    assert not any("change (%)" in table.frame.to_numpy() for table in made.tables)
+    assert [table.name for table in made.tables][-2:] == ["checks", "sessions"]
+    systems = [table.frame.system for table in made.tables if "system" in table.frame]
+    assert not any(name.startswith("change") for system in systems for name in system)
     for figure in made.figures:
         assert figure.spec
 
 
-def test_machines_and_readings() -> None:
+def test_readings() -> None:
     """On the machine without waits users submit twice as much; half busy, so the room is 100 %."""
     free = {"throughput_to_last_submission": 94.0, "nodes": room.UNLIMITED}
     rows = [
         row(alpha, 250, seed, utilisation_to_last_submission=0.5)
         for alpha in (0, 6000)
-        for seed in (0, 1)
+        for seed in range(5)
     ]
-    rows += [row(0, 250, seed, **free) for seed in (0, 1)]
-    machines = report(results(rows))
-    assert not machines.verdicts  # those are of the campaign of the paper
-    found = table_of(machines, "machines").frame.set_index("nodes")
-    assert found.room[1152] == pytest.approx(100 * (94 / 47 / 1.005 - 1))
-    assert found.gain[1152] == pytest.approx(50)
-    readings = report(results([{**one, "reading": "no batches"} for one in rows]))
-    own = table_of(readings, "readings").frame
+    rows += [row(0, 250, seed, **free) for seed in range(5)]
+    made = report(results([{**one, "reading": "no batches"} for one in rows]))
+    assert not made.verdicts  # those are of the campaign of the paper, and of the scan of alpha
+    own = table_of(made, "readings").frame
     assert own.reading.tolist() == ["no batches"]
-    assert own.room.tolist() == [found.room[1152]]
+    assert own.room.tolist() == [pytest.approx(100 * (94 / 47 / 1.02 - 1))]
+    assert own.gain.tolist() == [pytest.approx(50)]
+    assert own.more_gain.isna().all()  # no run has that alpha
+
+
+def test_the_machine_nearest_to_the_paper() -> None:
+    """EASY on four machines: 57 % but twice the response, half the utilisation, and between.
+
+    Twice of one is as far as half of the other; the one with both a fifth off is nearest.
+    """
+    assert room.distance(57, 78) == 0
+    assert (
+        room.distance(57, 156) == pytest.approx(room.distance(28.5, 78)) == pytest.approx(np.log(2))
+    )
+    found = {64: (57, 156), 128: (57 * 1.2, 78 * 1.2), 256: (28.5, 78), 512: (20, 60)}
+    rows = [
+        row(0, 250, 0, nodes=nodes, reading="r")
+        | {"utilisation_to_last_submission": busy / 100, "mean_turnaround_time": 60 * response}
+        for nodes, (busy, response) in found.items()
+    ]
+    made = report(results(rows))
+    table = table_of(made, "machines")
+    assert table.frame.set_index("nodes").nearest.dropna().to_dict() == {128: "nearest"}
+    assert {place for place, _ in table.marks} == {1}
+    assert not made.verdicts
+
+
+def test_a_scan_of_alpha() -> None:
+    """As in the paper up to 6000; with 90,000 the gain is 40 points higher, so not marginal."""
+    rows = [
+        row(min(alpha, 6000), 250, seed, reading="r") | {"alpha": alpha}
+        for alpha in (*ALPHAS, 30_000, 90_000)
+        for seed in range(5)
+    ]
+    told = {verdict.claim: verdict for verdict in report(results(rows)).verdicts}
+    marginal = told["Beyond an alpha of 6000, the throughput gained is marginal"]
+    assert marginal.holds
+    assert marginal.reading == "r"
+    assert "n = 5" in marginal.effect
+    by_class = [v.holds for claim, v in told.items() if claim.startswith("By class of run time")]
+    assert by_class == [True, True]
+    more = [
+        {**one, "throughput_to_last_submission": 1.4 * one["throughput_to_last_submission"]}
+        if one["alpha"] == 90_000
+        else one
+        for one in rows
+    ]
+    holds = {verdict.claim: verdict.holds for verdict in report(results(more)).verdicts}
+    assert holds[marginal.claim] is False
+    names = [figure.name for figure in report(results(rows)).figures]
+    assert names == ["gain_by_alpha_r", "classes_by_alpha_r"]
+
+
+def test_generated_jobs_are_like_what_users_draw_from() -> None:
+    """Batches are as wide as drawn; runs of equal size are longer, as two may meet by chance.
+
+    Ten users who never wait, without locality: sizes and run times are those of the options.
+    """
+    options = {"run_times": "thirds", "longest_run_time": 18_000, "locality": False}
+    frame = generated.played(options, 256)
+    drawn = generated_jobs.drawn_from(options, 256)
+    values = site_values(generated_jobs.columns_of(frame))
+    distances = {name: distance(own, getattr(drawn, name)) for name, own in values.items()}
+    assert max(distances[name] for name in ("sizes", "run_times", "batch_widths")) < 0.02
+    assert max(distances[name] for name in ("think_times", "breaks")) < 0.1
+    learnt = generated_jobs.drawn_from({}, 256)  # as learnt: more long ones
+    assert distance(values["run_times"], learnt.run_times) > 0.08
+    chart = generated.figure(options, 256, "thirds").spec
+    assert "run times" in str(chart)
+
+
+def test_where_the_beginning_ends() -> None:
+    """Fifty days: none the first ten, ten jobs a day then; responses begin low and settle."""
+    days = np.repeat(np.arange(10, 50), 10)
+    rng = np.random.default_rng(1)
+    submit = 86_400.0 * (days + rng.random(len(days)))
+    found = generated_jobs.warm_up(submit, np.full(len(days), 60.0))
+    assert found["mser5_jobs"] == 10
+    assert found["cut_jobs"] == pytest.approx(10 / 24)
+    assert found["whole_jobs"] == pytest.approx(8 / 24)
+    assert found["cut_response"] == found["whole_response"] == 60
+    growing = np.repeat(np.arange(50), np.arange(1, 51)) * 86_400.0
+    assert np.isnan(generated_jobs.warm_up(growing, growing)["mser5_jobs"])  # no end
+
+
+def test_report_of_generated_jobs() -> None:
+    """A campaign that measured distances and cuts has their tables, for each reading."""
+    measured = {f"distance_{name}": 0.1 for name in generated.QUANTITIES}
+    measured |= {"mser5_jobs": 5.0, "whole_jobs": 40.0, "cut_jobs": 42.0}
+    measured |= {"mser5_response": np.nan, "whole_response": 60.0, "cut_response": np.nan}
+    rows = [
+        row(alpha, 250, seed, reading="r", user_options='{"locality":false}') | measured
+        for alpha in (0, 6000)
+        for seed in range(5)
+    ]
+    made = report(results(rows))
+    assert table_of(made, "generated").frame.ours.to_numpy() == pytest.approx(0.1)
+    cuts = table_of(made, "warm_up").frame
+    assert cuts.day.tolist()[::2] == [5, 5]
+    assert cuts.none.tolist() == [0, 5, 0, 5]
+    assert [figure.name for figure in made.figures] == ["generated_r"]
 
 
 # Campaign files ----------------------------------------------------------------------------------
@@ -222,15 +425,25 @@ def test_campaign_is_that_of_the_paper() -> None:
 
 
 def test_every_reading_has_its_machine_and_the_one_without_waits() -> None:
-    runs = read_campaign(STUDY / "readings.toml").runs
+    """The machine is one of its scan; in the other campaigns, the same reading has the same."""
     by_reading: dict[Any, set[tuple[Any, Any]]] = {}
-    for run in runs:
+    for run in read_campaign(STUDY / "readings.toml").runs:
         own = by_reading.setdefault(run.labels["reading"], set())
         own.add((run.settings.nodes, run.labels["alpha"]))
+    scanned: dict[Any, set[Any]] = {}
+    for run in read_campaign(STUDY / "machines.toml").runs:
+        scanned.setdefault(run.labels["reading"], set()).add(run.settings.nodes)
+    assert by_reading.keys() == scanned.keys()
     assert len(by_reading) > 10
-    for own in by_reading.values():
+    for reading, own in by_reading.items():
         assert (room.UNLIMITED, 0) in own
-        assert sorted(alpha for nodes, alpha in own if nodes != room.UNLIMITED) == [0, 6000]
+        others = {(nodes, alpha) for nodes, alpha in own if nodes != room.UNLIMITED}
+        assert {alpha for _, alpha in others} == {0, 6000, 90_000}
+        ((nodes),) = {nodes for nodes, _ in others}
+        assert nodes in scanned[reading]
+    narrow = by_reading["thirds, up to 5 h, sizes up to 8"] - {(room.UNLIMITED, 0)}
+    (run, *_) = read_campaign(STUDY / "thirds.toml").runs
+    assert {nodes for nodes, _ in narrow} == {run.settings.nodes}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -285,6 +498,35 @@ def test_long_run_times_are_drawn_again() -> None:
     assert np.median(times) == pytest.approx(logs.quantile(logs.below(limit) / 2), rel=0.1)
     longer_than_all = played(longest_run_time=1e9)
     assert [job.end for job in longer_than_all] == [job.end for job in played()]
+
+
+@pytest.mark.parametrize("longest", [None, 18_000.0])
+def test_run_times_in_thirds(longest: float | None) -> None:
+    """A third is up to a minute, a third to ten, a third longer; within, they are as learnt."""
+    options = {"longest_run_time": longest, "locality": False}
+    drawn = [
+        np.array([job.end - job.submit for job in played(**options, run_times=name)])
+        for name in ("learnt", "thirds")
+    ]
+    classes = [(0, 60), (60, 600), (600, longest or np.inf)]
+    inside = [[(times > low) & (times <= high) for low, high in classes] for times in drawn]
+    assert [rows.mean() for rows in inside[1]] == pytest.approx([1 / 3] * 3, abs=0.02)
+    assert inside[0][0].mean() < 0.28
+    for learnt, thirds in zip(*inside, strict=True):
+        assert np.median(drawn[1][thirds]) == pytest.approx(np.median(drawn[0][learnt]), rel=0.1)
+
+
+def test_narrow_jobs() -> None:
+    """Sizes up to the largest keep their proportions."""
+    sizes = [job.job.size for job in played(largest_size=8, locality=False)]
+    assert max(sizes) == 8
+    logs = SiteDistributions.read(SHIPPED).sizes
+    alone = dict(logs.at_most(8).pairs)[1]
+    assert np.mean(np.array(sizes) == 1) == pytest.approx(alone, abs=0.04)
+    with pytest.raises(UsageError, match="largest_size"):
+        played(largest_size=0)
+    with pytest.raises(UsageError, match="expected one of learnt, thirds"):
+        played(run_times="halves")
 
 
 def test_a_set_by_its_name() -> None:

@@ -100,7 +100,8 @@ def test_published_numbers_are_found_by_their_path() -> None:
 def test_replications_beside_a_published_number() -> None:
     row = compared([1.0, 2.0, 3.0], 4.0)
     assert (row["published"], row["difference"]) == (4, -50)
-    assert row["spreads"] == pytest.approx(2 / 0.95)
+    assert row["z"] == pytest.approx(2 / (4 / 3) ** 0.5)
+    assert row["rank"] == "3 of 3"
     assert isnan(compared([1.0], None)["difference"])
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         Beside,
         Interval,
         beside,
-        bootstrap,
         jackknife,
         mean_interval,
         median_interval,
@@ -47,7 +46,6 @@ __all__ = [
     "Runs",
     "Texts",
     "beside",
-    "bootstrap",
     "cells",
     "columns",
     "compared",
@@ -92,7 +90,7 @@ if not TYPE_CHECKING:
             "batsched_py.report.kit.tables": "columns sections table where_known",
             "batsched_py.report.kit.texts": "Texts",
             "batsched_py.support.plugin_files": "study_module",
-            "batsched_py.support.statistics": "Beside Interval beside bootstrap jackknife "
+            "batsched_py.support.statistics": "Beside Interval beside jackknife "
             "mean_interval median_interval median_ratio paired_difference paired_ratio "
             "quantiles spread_test trimmed_mean",
         },

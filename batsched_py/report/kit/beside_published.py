@@ -57,5 +57,4 @@ def compared(values: ArrayLike, published: float | None) -> dict[str, Any]:
         "difference": 100 * ours.difference,
         "z": ours.z,
         "rank": ours.rank,
-        "spreads": ours.spreads,
     }

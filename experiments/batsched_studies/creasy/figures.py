@@ -1,6 +1,6 @@
-"""The figures: 10 to 13 of the paper, and what there is to gain.
+"""The figures: 10 to 13 of the paper, machines of several sizes, and what there is to gain.
 
-Policies differ by shape as well as by colour. Filled points and lines are ours, with 95 % bootstrap
+Policies differ by shape as well as by colour. Filled points and lines are ours, with 95 %
 intervals; open points are the paper's.
 """
 
@@ -16,13 +16,22 @@ from batsched_py.report import Figure
 from batsched_py.report.kit import Chart, Runs, drawn, intervals, numbers, printed, scale_of
 from batsched_py.support import palette
 from batsched_studies.creasy import PUBLISHED, TEXTS
-from batsched_studies.creasy.tables import CLASSES, EASY, MOST, TITLES, system
+from batsched_studies.creasy.tables import CLASSES, EASY, MORE, MOST, TITLES, system
 
-ALPHAS = (0, 1500, 3000, 4500, 6000)
+STYLES = {
+    0: (palette.BLACK, "circle"),
+    1500: (palette.ORANGE, "square"),
+    3000: (palette.SKY, "triangle-up"),
+    4500: (palette.GREEN, "diamond"),
+    MOST: (palette.BLUE, "cross"),
+    MORE: (palette.VERMILION, "triangle-down"),
+}
+"""Colour and shape of each alpha."""
+ALPHAS = tuple(STYLES)
 POLICIES = [system(alpha) for alpha in ALPHAS]
-_COLOURS = (palette.BLACK, palette.ORANGE, palette.SKY, palette.GREEN, palette.BLUE)
-COLOURS = dict(zip(POLICIES, _COLOURS, strict=True))
-SHAPES = dict(zip(POLICIES, ("circle", "square", "triangle-up", "diamond", "cross"), strict=True))
+COLOURS = {system(alpha): colour for alpha, (colour, _) in STYLES.items()}
+SHAPES = {system(alpha): shape for alpha, (_, shape) in STYLES.items()}
+OF_CLASSES = dict(zip(CLASSES, (palette.GREEN, palette.ORANGE, palette.BLUE), strict=True))
 BY_USERS = {"throughput": 10, "session_length": 10, "response": 11, "slowdown": 11}
 """To each quantity the figure of the paper."""
 SIZE = {"width": "container", "height": 300}
@@ -32,8 +41,9 @@ def figures(runs: Runs) -> Iterator[Figure | None]:
     """Yield the figures that a campaign over users allows."""
     for name in BY_USERS if len(runs.labels("nb_users")) > 1 else ():
         yield _by_users(runs, name)
-    yield _by_class(runs)
-    yield _by_alpha(runs)
+    yield _by_class(runs, "response_by_run_time", "", "mean response (min, square root)")
+    yield _by_class(runs, "slowdown_by_run_time", "slowdown_", "mean slowdown (square root)")
+    yield from by_alpha(runs)
 
 
 def _by_users(runs: Runs, name: str) -> Figure:
@@ -79,16 +89,16 @@ def _lines(rows: list[dict[str, Any]], theirs: list[dict[str, Any]], x: str, y: 
     return alt.layer(*layers).properties(**SIZE)
 
 
-def _by_class(runs: Runs) -> Figure | None:
+def _by_class(runs: Runs, key: str, prefix: str, title: str) -> Figure | None:
     rows = []
     for alpha, policy in zip(ALPHAS, POLICIES, strict=True):
         of_policy = runs.where(alpha=alpha, nb_users=250)
         for name in CLASSES if of_policy else ():
-            rows.append({"policy": policy, "x": TITLES[name], **drawn(of_policy.mean(name))})
-    if not rows:
+            mean = of_policy.mean(f"{prefix}{name}")
+            rows.append({"policy": policy, "x": TITLES[name], **drawn(mean)})
+    if not rows or all(row["ours"] != row["ours"] for row in rows):
         return None
     policies = {row["policy"] for row in rows}
-    title = "mean response (min, square root)"
     chart = alt.Chart(pd.DataFrame(rows)).mark_bar()
     chart = chart.encode(
         x=alt.X("x:N", title="run time", sort=None, axis=alt.Axis(labelAngle=0)),
@@ -97,35 +107,72 @@ def _by_class(runs: Runs) -> Figure | None:
         color=alt.Color("policy:N", title=None, scale=scale_of(COLOURS, policies)),
         tooltip=["policy:N", "x:N", *numbers("ours")],
     )
-    return TEXTS.figure("response_by_run_time", chart.properties(**SIZE))
+    return TEXTS.figure(key, chart.properties(**SIZE))
 
 
-def _by_alpha(runs: Runs) -> Figure | None:
-    easy, rows = runs.where(nb_users=250, alpha=EASY), []
-    for alpha in ALPHAS[1:]:
-        creasy = runs.where(nb_users=250, alpha=alpha)
-        if creasy and easy:
-            change = creasy.change("throughput", easy)
-            paper = PUBLISHED["throughput_gain"][str(alpha)]
-            rows.append({"policy": "ours", "x": alpha, **drawn(change), "paper": paper})
-    if not rows:
-        return None
-    scale, ticks = alt.Scale(domain=[0, MOST], padding=12), alt.Axis(values=ALPHAS)
+def by_alpha(runs: Runs, suffix: str = "", reading: str = "") -> Iterator[Figure | None]:
+    """Yield what alpha does to throughput, and to the response by class, with 250 users."""
+    of_250 = runs.where(nb_users=250)
+    easy = of_250.where(alpha=EASY)
+    alphas = {alpha: own for alpha, own in of_250.by("alpha").items() if alpha != EASY}
+    if not easy or len(alphas) < 2:
+        return
+    gains, classes = [], []
+    for alpha, creasy in alphas.items():
+        paper = printed(PUBLISHED, "throughput_gain", alpha)
+        gains.append({"x": alpha, "paper": paper, **drawn(creasy.change("throughput", easy))})
+        for name in CLASSES:
+            paper = PUBLISHED["response_change"][name] if alpha == MOST else None
+            change = drawn(creasy.change(name, easy))
+            classes.append({"x": alpha, "class": TITLES[name], "paper": paper, **change})
+    texts = {"reading": f", {reading}" if reading else ""}
+    chart = _over_alpha(gains, "throughput against EASY (%)")
+    yield TEXTS.figure("gain_by_alpha", chart, f"gain_by_alpha{suffix}", **texts)
+    chart = _over_alpha(classes, "response against EASY (%)")
+    yield TEXTS.figure("classes_by_alpha", chart, f"classes_by_alpha{suffix}", **texts)
+
+
+def _over_alpha(rows: list[dict[str, Any]], title: str) -> Chart:
+    """Return changes over alpha, in a colour for each class of run time if there are classes."""
+    ticks = alt.Axis(values=sorted({row["x"] for row in rows}), labelAngle=-60, format=",d")
+    scale = alt.Scale(type="log", padding=12)
     base = alt.Chart(pd.DataFrame(rows)).encode(
-        x=alt.X("x:Q", title="alpha", scale=scale, axis=ticks)
+        x=alt.X("x:Q", title="alpha (logarithmic)", scale=scale, axis=ticks),
+        tooltip=[alt.Tooltip("x:Q", title="alpha"), *numbers("ours", "low", "high", "paper")],
     )
-    names = ("ours", "low", "high", "paper")
-    tooltip = [alt.Tooltip("x:Q", title="alpha"), *numbers(*names, digits=".3~g")]
-    title, colour = "throughput against EASY (%)", palette.BLUE
-    points = base.mark_point(size=110, strokeWidth=2, color=palette.BLACK)
-    layers = [
-        base.mark_line(point=True, color=colour).encode(
-            y=alt.Y("ours:Q", title=title), tooltip=tooltip
+    if "class" in rows[0]:
+        titles = {TITLES[name]: colour for name, colour in OF_CLASSES.items()}
+        domain = scale_of(titles, titles)
+        base = base.encode(color=alt.Color("class:N", title="run time", scale=domain))
+    else:
+        base = base.encode(color=alt.value(palette.BLUE))
+    points = base.mark_point(size=110, strokeWidth=2).transform_filter("isValid(datum.paper)")
+    return alt.layer(
+        base.mark_line(point=True).encode(y=alt.Y("ours:Q", title=title)),
+        points.encode(y=alt.Y("paper:Q", title=title)),
+        *intervals(base, rows, title),
+    ).properties(**SIZE)
+
+
+def machines(frame: pd.DataFrame) -> Figure:
+    """Return utilisation and response of EASY on all machines, a line for each reading."""
+    there = PUBLISHED["at_250"]
+    paper = pd.DataFrame([{"x": there["utilisation"]["0"], "y": there["response"]["0"]}])
+    base = alt.Chart(frame).encode(
+        x=alt.X("utilisation:Q", title="utilisation (%)", scale=alt.Scale(zero=False)),
+        y=alt.Y("response:Q", title="mean response (min)", scale=alt.Scale(zero=False)),
+        color=alt.Color(
+            "reading:N", title=None, sort=None, scale=alt.Scale(range=list(palette.MANY))
         ),
-        points.encode(y=alt.Y("paper:Q", title=title), tooltip=tooltip),
-        *intervals(base, rows, title, color=colour),
-    ]
-    return TEXTS.figure("gain_by_alpha", alt.layer(*layers).properties(**SIZE))
+        tooltip=["reading:N", *numbers("nodes", "utilisation", "response", "slowdown")],
+    )
+    line = base.mark_line(strokeWidth=1).encode(order="nodes:Q")
+    nearest = base.mark_point(filled=True, size=90).transform_filter("datum.nearest == 'nearest'")
+    layers = [line, base.mark_point(filled=True, size=20), nearest]
+    cross = alt.Chart(paper).mark_point(shape="cross", size=160, color=palette.BLACK)
+    layers.append(cross.encode(x="x:Q", y="y:Q"))
+    chart = alt.layer(*layers).properties(**SIZE | {"height": 400})
+    return TEXTS.figure("machines", chart, "response_by_utilisation")
 
 
 def room_figure(frame: pd.DataFrame, name: str, label: str) -> Figure | None:

@@ -1,4 +1,4 @@
-"""The tables of the study: ours beside the published, with bootstrap intervals over seeds."""
+"""The tables of the study: ours beside the published, with intervals over seeds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ EASY = 0
 """The alpha with which CREASY is EASY."""
 MOST = 6000
 """The largest alpha of the paper."""
+MORE = 90_000
+"""15 times as much: criticality is then worth at most 60 hours of seniority, not 4."""
 QUANTITIES = (
     Quantity("throughput", "throughput_to_last_submission", "throughput (jobs/h)"),
     Quantity("utilisation", "utilisation_to_last_submission", "utilisation (%)", 100),
@@ -31,6 +33,13 @@ QUANTITIES = (
     Quantity("area", "mean_area", "mean area (processor h)", 1 / HOUR),
     Quantity("batch_width", "mean_batch_width", "jobs per batch"),
     Quantity("jobs", "mean_jobs_in_system", "jobs waiting or running"),
+    Quantity("continuation", "mean_continuation", "mean chance to go on (%)", 100),
+    Quantity("slowdown_to_1_min", "mean_slowdown_to_1_min", "up to 1 min"),
+    Quantity("slowdown_1_to_10_min", "mean_slowdown_1_to_10_min", "1 to 10 min"),
+    Quantity("slowdown_over_10_min", "mean_slowdown_over_10_min", "over 10 min"),
+    Quantity("late_throughput", "late_throughput", "throughput (jobs/h)"),
+    Quantity("late_response", "late_turnaround_time", "mean response (min)", 1 / 60),
+    Quantity("late_slowdown", "late_slowdown", "mean slowdown"),
 )
 TITLES = {quantity.name: quantity.title for quantity in QUANTITIES}
 CLASSES = ("to_1_min", "1_to_10_min", "over_10_min")
@@ -49,54 +58,81 @@ def system(alpha: Any) -> str:
 
 def at_250(runs: Runs) -> Iterator[Table | None]:
     """Yield the paper's numbers at 250 users, and by class of run time, beside ours."""
-    easy, most = (runs.where(nb_users=250, alpha=alpha) for alpha in (EASY, MOST))
+    of_250 = runs.where(nb_users=250)
     rows: list[dict[str, Any]] = []
-    for name in (*PRINTED, "bounded_slowdown"):
+    for name in (*PRINTED, "bounded_slowdown", "continuation"):
         numbers = [printed(PUBLISHED, "at_250", name, alpha, otherwise=nan) for alpha in (0, MOST)]
         change = 100 * (numbers[1] / numbers[0] - 1)
-        rows += _rows(TITLES[name], name, (easy, most), (*numbers, change))
+        rows += _rows(TITLES[name], name, of_250, (*numbers, change))
     yield TEXTS.table("comparison", rows, "at_250_users", title="250 users")
     rows = []
-    for name in CLASSES if easy and most else ():
+    for name in CLASSES if of_250.where(alpha=EASY) and of_250.where(alpha=MOST) else ():
         title = f"response (min), run time {TITLES[name]}"
-        change = PUBLISHED["response_change"][name]
-        rows += _rows(title, name, (easy, most), (nan, nan, change))
+        rows += _rows(title, name, of_250, (nan, nan, PUBLISHED["response_change"][name]))
+    for name in CLASSES if rows else ():
+        title = f"slowdown, run time {TITLES[name]}"
+        rows += _rows(title, f"slowdown_{name}", of_250, (nan, nan, nan))
     yield TEXTS.table("comparison", rows, "by_run_time", title="250 users, by run time")
 
 
-def _rows(
-    title: str, name: str, sides: tuple[Runs, Runs], numbers: Sequence[float]
-) -> Iterator[dict[str, Any]]:
-    """Yield a quantity under EASY, under CREASY, and its change, each beside the paper's number."""
-    for alpha, runs, number in zip((EASY, MOST), sides, numbers, strict=False):
-        if runs:
+def _rows(title: str, name: str, runs: Runs, numbers: Sequence[float]) -> Iterator[dict[str, Any]]:
+    """Yield a quantity under EASY and CREASY, and its changes, each beside the paper's number.
+
+    ``numbers`` are the paper's under EASY, under CREASY 6000, and their change.
+    """
+    published = dict(zip((EASY, MOST), numbers, strict=False))
+    easy = runs.where(alpha=EASY)
+    for alpha in (EASY, MOST, MORE):
+        if of_policy := runs.where(alpha=alpha):
             row = {"what": title, "system": system(alpha)}
-            row |= cells(runs.mean(name), nb="replications")
-            yield row | compared(runs.values(name), number)
-    easy, most = sides
-    if easy and most:
-        row = {"what": title, "system": "change (%)"}
-        row |= cells(most.change(name, easy), nb="replications")
-        yield row | {"published": numbers[-1], "difference": nan, "spreads": nan}
+            row |= cells(of_policy.mean(name), nb="replications")
+            yield row | compared(of_policy.values(name), published.get(alpha, nan))
+    for alpha, number in ((MOST, numbers[-1]), (MORE, nan)):
+        if easy and (creasy := runs.where(alpha=alpha)):
+            row = {"what": title, "system": f"change, {system(alpha)} (%)"}
+            row |= cells(creasy.change(name, easy), nb="replications")
+            yield row | {"published": number, "difference": nan, "z": nan}
 
 
-def by_alpha(runs: Runs) -> Table | None:
+def by_alpha(runs: Runs, name: str = "by_alpha", reading: str = "") -> Table | None:
     """Return the change against EASY with 250 users by alpha."""
     of_250, rows = runs.where(nb_users=250), []
     easy = of_250.where(alpha=EASY)
     for alpha, creasy in of_250.by("alpha").items() if easy else ():
         if alpha == EASY:
             continue
-        row = {"alpha": alpha, **cells(creasy.change("throughput", easy), "gain")}
+        row = {"alpha": alpha, **cells(creasy.change("throughput", easy), "gain", nb="n")}
         row["published"] = printed(PUBLISHED, "throughput_gain", alpha, otherwise=nan)
-        names = ("response", "slowdown", "session_length")
+        names = ("utilisation", "response", "slowdown", "session_length", *CLASSES)
         rows.append(row | {name: creasy.change(name, easy).value for name in names})
-    return TEXTS.table("by_alpha", rows)
+    return TEXTS.table("by_alpha", rows, name, reading=reading)
+
+
+def late(runs: Runs) -> Table | None:
+    """Return the changes of CREASY with 250 users, with and without the first four weeks."""
+    of_250, rows = runs.where(nb_users=250), []
+    easy = of_250.where(alpha=EASY)
+    for alpha, creasy in of_250.by("alpha").items() if easy else ():
+        for name in ("throughput", "response", "slowdown") if alpha != EASY else ():
+            row = {"what": TITLES[name], "policy": system(alpha)}
+            row |= cells(creasy.change(name, easy))
+            later = creasy.change(f"late_{name}", easy)
+            rows.append(row | cells(later, "late", "late_low", "late_high", nb="n"))
+    known = [row for row in rows if row["late"] == row["late"]]
+    return TEXTS.table("late", known)
 
 
 def by_users(runs: Runs) -> Table | None:
     """Return the means of all combinations of alpha and users."""
-    names = (*PRINTED, "bounded_slowdown", "run_time", "area", "batch_width", "jobs")
+    names = (
+        *PRINTED,
+        "bounded_slowdown",
+        "run_time",
+        "area",
+        "batch_width",
+        "jobs",
+        "continuation",
+    )
     rows = []
     for alpha, of_alpha in runs.by("alpha").items():
         for users, of_case in of_alpha.by("nb_users").items():

@@ -120,6 +120,13 @@ _SIMULATED = (
     _users("synthetic", "600 jobs, drawn from the log", None, jobs=600),
     _users("site", "20 users, a week", nb_users=20, weeks=1),
     _users("weekly", "40 users, two weeks", nb_users=40, weeks=2),
+    _users(
+        "sufficient",
+        "users of `feedback` who do anything of five with half of their jobs of the day",
+        model="feedback",
+        signal="9:00-18:00",
+        red="delay:0.1,reconfiguration:0.1,space_degradation:0.1,time_degradation:0.1,renounce:0.1",
+    ),
     *map(_feedback, ("fcfs", "conservative", "dynp")),
     _large("whole log", "the sample log"),
     _large("whole log, users", "`feedback`", users="feedback"),

@@ -130,7 +130,7 @@ def effects(runs: Runs) -> pd.DataFrame:
     """Return the comparisons that the runs allow, claim by claim, a row each.
 
     A row has the ratio of the means of a metric on two systems over pairs of seeds (``value``, with
-    its 95 % bootstrap interval from ``low`` to ``high``, nan for one pair), and whether it is as
+    its 95 % interval from ``low`` to ``high``, nan for fewer than five pairs), and whether it is as
     claimed. ``which`` is ``all`` pairs, or the ``stable`` ones, where neither run is saturated;
     ``saturated`` counts pairs with a saturated run, of open replays only, since users who react
     wait for jobs; ``above`` those with a ratio above 1.
@@ -173,17 +173,18 @@ def _effect(
     ratios = ours / base
     mean = paired_ratio(ours, base)
     counts = {"pairs": len(ratios), "saturated": nb_saturated, "above": int((ratios > 1).sum())}
-    holds = _as_expected(claim.expected, mean, bool((ratios == 1).all()))
+    holds = bool(_as_expected(claim.expected, mean, ratios))
     spread = {"least": ratios.min(), "most": ratios.max(), **cells(mean, "value")}
     return {"which": which, **counts, **spread, "holds": holds}
 
 
-def _as_expected(expected: str, ratio: Interval, same: bool) -> bool:
-    several = ratio.nb > 1
+def _as_expected(expected: str, ratio: Interval, of_pairs: pd.Series[float]) -> bool:
+    """Tell whether a ratio is as expected; of too few pairs for an interval, each must be."""
+    few = not ratio.is_known
     return {
-        SAME: same,
+        SAME: bool((of_pairs == 1).all()),
         EQUAL: abs(ratio.value - 1) <= TOLERANCE,
         DIFFERENT: abs(ratio.value - 1) > TOLERANCE,
-        GREATER: (ratio.low if several else ratio.value) > 1,
-        NOT_LESS: (ratio.high if several else ratio.value) >= 1,
+        GREATER: (of_pairs.min() if few else ratio.low) > 1,
+        NOT_LESS: (of_pairs.max() if few else ratio.high) >= 1,
     }[expected]

@@ -144,9 +144,6 @@ def ratio_figure(spreads: pd.DataFrame) -> Figure | None:
     )
     title = "largest over smallest mean wait"
     scale = alt.Scale(type="log", nice=False, domainMin=1)
-    bars = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
-        x=alt.X("low:Q", title=title, scale=scale), x2="high:Q"
-    )
     shapes = alt.Scale(domain=["ours", "thesis"], range=["circle", "diamond"])
     dots = base.mark_point(filled=True, size=80).encode(
         x=alt.X("ratio:Q", title=title, scale=scale),
@@ -155,16 +152,15 @@ def ratio_figure(spreads: pd.DataFrame) -> Figure | None:
         tooltip=["log:N", "users:N", "from:N", *numbers(ratio="ratio"), "seeds:Q"],
     )
     lines = len({(point["log"], point["users"]) for point in points})
-    chart = alt.layer(bars, dots).properties(width="container", height=22 * max(lines, 2))
+    chart = dots.properties(width="container", height=22 * max(lines, 2))
     return TEXTS.figure("ratios_beside_thesis", chart.interactive(bind_y=False))
 
 
 def _ratio_points(spreads: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for spread in rows(spreads[spreads["system"] == "easy"]):
         if spread.which == "all" and spread.replay in USERS:
-            place = {"log": spread.log, "users": USERS[spread.replay]}
-            inside = {"low": spread.ratio_low, "high": spread.ratio_high, "seeds": spread.seeds}
-            yield {**place, **inside, "ratio": spread.ratio, "from": "ours"}
+            place = {"log": spread.log, "users": USERS[spread.replay], "seeds": spread.seeds}
+            yield {**place, "ratio": spread.ratio, "from": "ours"}
             if pd.notna(spread.thesis):
                 yield {**place, "ratio": spread.thesis, "from": "thesis"}
 

@@ -13,6 +13,7 @@ import pandas as pd
 from batsched_py.errors import BatschedError
 from batsched_py.report import CampaignResults, Part, Report, Text
 from batsched_py.report.kit import log_name
+from batsched_py.support.statistics import SpreadTest
 from batsched_studies.tbuos_ups import TEXTS, figures, tables
 from batsched_studies.tbuos_ups.claims import effects, read
 from batsched_studies.tbuos_ups.verdicts import verdicts
@@ -23,14 +24,14 @@ def report(results: CampaignResults) -> Report:
     """Return the tables, figures and verdicts that the runs of a campaign allow."""
     runs = read(results.runs)
     compared = effects(runs)
-    spread, wait = spreads(runs), waits(runs)
+    spread, varies, wait = spreads(runs), calmer(runs), waits(runs)
     parts = {
         "Systems and users": tables.level_tables(runs, _recorded(results)),
         "Comparisons": _comparisons(compared),
-        "Beside the thesis": _beside(spread, wait),
+        "Beside the thesis": _beside(spread, varies, wait),
         "Figures": figures.figures(runs),
     }
-    of_claims = verdicts(compared, spread, calmer(runs), wait)
+    of_claims = verdicts(compared, spread, varies, wait)
     return TEXTS.report(parts.items(), of_claims, TEXTS["summary"])
 
 
@@ -38,12 +39,16 @@ def _comparisons(compared: pd.DataFrame) -> Iterable[Part | None]:
     return [Text(tables.HOW), *tables.effect_tables(compared)] if len(compared) else []
 
 
-def _beside(spread: pd.DataFrame, wait: pd.DataFrame) -> Iterator[Part | None]:
+def _beside(
+    spread: pd.DataFrame, varies: Mapping[tuple[str, str], SpreadTest], wait: pd.DataFrame
+) -> Iterator[Part | None]:
     if len(spread):
         yield tables.spread_table(spread)
+        yield tables.calmer_table(varies)
         yield figures.ratio_figure(spread)
     if len(wait):
         yield tables.wait_table(wait)
+        yield tables.strict_table(wait)
         yield figures.wait_figure(wait)
 
 

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from math import nan
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from batsched_py.report import Table
-from batsched_py.report.kit import Runs, cells, rows
-from batsched_py.support.statistics import finite
+from batsched_py.report.kit import Runs, cells, quantiles, rows
+from batsched_py.support.statistics import SpreadTest, finite
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_studies.tbuos_ups import TEXTS, claims
-from batsched_studies.tbuos_ups.waits import SEEDS
+from batsched_studies.tbuos_ups.waits import SEEDS, SIDES, strict_beside_usual
 
 LEVELS = {
     "wait": claims.WAIT,
@@ -54,6 +55,19 @@ def level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Table | 
     of_cases = levels(runs, recorded)
     yield TEXTS.table("systems", of_cases)
     yield TEXTS.table("users", of_cases)
+    yield TEXTS.table("warm_up", list(_warm_ups(runs)))
+
+
+def _warm_ups(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield where the rule ends the beginning of runs, if that was measured."""
+    for case, of_case in runs.groups(*claims.CASE):
+        ends, lengths = of_case.values("warm_up_d"), of_case.values("length_d")
+        if len(lengths):
+            found = finite(ends)
+            least, median, most = quantiles(found, (0, 0.5, 1))
+            row: dict[str, Any] = dict(zip(claims.CASE, case, strict=True))
+            row |= {"seeds": len(lengths), "found": len(found), "length": lengths.median()}
+            yield row | {"least": least, "median": median, "most": most}
 
 
 def effect_tables(effects: pd.DataFrame) -> Iterator[Table | None]:
@@ -86,6 +100,26 @@ def spread_table(spreads: pd.DataFrame) -> Table | None:
 
 def _in_percent(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(difference_percent=pd.to_numeric(frame["difference"]) * 100)
+
+
+def calmer_table(tests: Mapping[tuple[str, str], SpreadTest]) -> Table | None:
+    """Return how much mean waits vary under TBUOS beside open resampling."""
+    sides = [
+        {"log": log, "system": system, "tbuos": test.ours, "open": test.base, "p": test.p}
+        | cells(test.ratio, "ratio", nb="pairs")
+        for (log, system), test in tests.items()
+    ]
+    return TEXTS.table("calmer", sides)
+
+
+def strict_table(waits: pd.DataFrame) -> Table | None:
+    """Return open replay with either reading of EASY beside the thesis."""
+    apart = strict_beside_usual(waits)
+    if apart.empty:
+        return None
+    factors = {f"{side}_factor": np.exp(apart[f"{side}_apart"]) for side in SIDES}
+    nearer = apart["nearer"].map({True: "strict", False: "usual"})
+    return TEXTS.table("strict", apart.assign(nearer_is=nearer, **factors))
 
 
 def wait_table(waits: pd.DataFrame) -> Table | None:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import isnan
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import rows
+from batsched_py.report.kit import Interval, rows
+from batsched_py.support.statistics import SpreadTest
+from batsched_studies.tbuos_ups import PUBLISHED
 from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES
-from batsched_studies.tbuos_ups.waits import SEEDS
+from batsched_studies.tbuos_ups.waits import PAIRS, strict_beside_usual
 
+READINGS: dict[str, str] = PUBLISHED["readings"]
+"""By claim the reading of the thesis on which its verdict depends."""
 CHANGE = (GREATER, DIFFERENT)
 """Expectations that something will change."""
 CLAIMS_OF_CHANGE = {claim.number for claim in CLAIMS if claim.expected in CHANGE}
-SURE = 0.975
-"""Share of bootstrap draws from which on an order is told."""
+LEVEL = 0.05
+"""Of a test, below which an order is told."""
 
 
 def verdicts(
     effects: pd.DataFrame,
     spreads: pd.DataFrame,
-    calmer: Mapping[str, float],
+    calmer: Mapping[tuple[str, str], SpreadTest],
     waits: pd.DataFrame,
 ) -> list[Verdict]:
     """Return a verdict for each claim and log of which the runs say something.
@@ -38,6 +44,8 @@ def verdicts(
             by_log = list(_of_spreads(claim, spreads, calmer))
         elif number == "viii":
             by_log = list(_of_waits(claim, waits))
+        elif number == "xi":
+            by_log = list(_of_strict(claim, waits))
         else:
             by_log = list(_of_effects(claim, effects[effects["claim"] == number]))
         verdicts += by_log or [Verdict(claim, None, "No run is about it.")]
@@ -53,7 +61,8 @@ def _of_effects(title: str, effects: pd.DataFrame) -> Iterator[Verdict]:
         elif not changed and compared["claim"].isin(CLAIMS_OF_CHANGE).any():
             yield Verdict(title, None, "Only open replay was run.", str(log))
         else:
-            yield Verdict(title, bool(judged["holds"].all()), _evidence(judged), str(log))
+            holds, reading = bool(judged["holds"].all()), READINGS.get(judged["claim"].iloc[0], "")
+            yield Verdict(title, holds, _evidence(judged), str(log), _effect(judged), reading)
 
 
 def _evidence(effects: pd.DataFrame) -> str:
@@ -64,8 +73,20 @@ def _evidence(effects: pd.DataFrame) -> str:
     return "; ".join(map(_comparison, rows(shown))) + "."
 
 
+def _effect(effects: pd.DataFrame) -> str:
+    """Return the number that a verdict hangs on: what fails first, or the first that changes."""
+    failed = effects[~effects["holds"].astype(bool)]
+    telling = effects[effects["expected"].isin(CHANGE)]
+    effect = next(rows(next(some for some in (failed, telling, effects) if len(some))))
+    return f"{effect.replay}, {effect.ratio}: {NAMES[effect.metric]} x {_ratio(effect)}"
+
+
+def _ratio(effect: Any) -> str:
+    return f"{Interval(effect.value, effect.low, effect.high, effect.pairs)}, n = {effect.pairs}"
+
+
 def _comparison(effect: Any) -> str:
-    interval = f" ({effect.low:.3f} to {effect.high:.3f})" if effect.pairs > 1 else ""
+    interval = f" ({effect.low:.3f} to {effect.high:.3f})" if pd.notna(effect.low) else ""
     pairs = f", above 1 in {effect.above} of {effect.pairs} pairs" if effect.pairs > 1 else ""
     stable = ", saturated runs left out" if effect.which == "stable" else ""
     return (
@@ -75,33 +96,31 @@ def _comparison(effect: Any) -> str:
 
 
 def _of_spreads(
-    title: str, spreads: pd.DataFrame, calmer: Mapping[str, float]
+    title: str, spreads: pd.DataFrame, calmer: Mapping[tuple[str, str], SpreadTest]
 ) -> Iterator[Verdict]:
-    """Claim iv is about all runs, as in the thesis; extremes of few runs say nothing.
-
-    Nor do those that are the other way round in more than one of 40 bootstrap draws.
-    """
-    easy = {(s.log, s.replay): s for s in rows(spreads) if s.system == "easy" and s.which == "all"}
-    for log in dict.fromkeys(log for log, _ in easy):
-        open_, tbuos = easy.get((log, "resampled")), easy.get((log, "tbuos"))
-        if open_ is None or tbuos is None:
+    """Claim iv is about all runs, as in the thesis, and by how much they vary, not by extremes."""
+    every = [spread for spread in rows(spreads) if spread.which == "all"] if len(spreads) else []
+    shown = {(spread.log, spread.replay, spread.system): spread for spread in every}
+    for log in dict.fromkeys(spread.log for spread in every):
+        places = [(log, name, "easy") for name in ("tbuos", "resampled")]
+        sides = [shown[place] for place in places if place in shown]
+        if len(sides) < len(places):
             continue
-        share = calmer.get(log)
-        if share is None:
-            few = min(open_.seeds, tbuos.seeds)
-            yield Verdict(title, None, f"{few} seeds, of {SEEDS} that are needed.", log)
+        test = calmer.get((log, "easy"))
+        if test is None or isnan(test.p):
+            few = min(side.seeds for side in sides)
+            yield Verdict(title, None, f"{few} seeds, of {PAIRS} that are needed.", log)
             continue
-        holds = True if share >= SURE else False if share <= 1 - SURE else None
+        clear = test.p < LEVEL
+        holds = test.ratio.value < 1 if clear else None
+        extremes = (f"{side.ratio:.2f}" for side in sides)
+        effect = f"{test.ratio} of the spread, {test.ratio.nb} pairs, p = {test.p:.2g}"
         evidence = (
-            f"Largest over smallest mean wait {_ratio(tbuos)} under TBUOS and {_ratio(open_)} in "
-            f"open resampling; smaller under TBUOS in {share:.1%} of bootstrap draws."
+            f"Standard deviation of the logarithms of mean waits {test.ours:.3f} under TBUOS and "
+            f"{test.base:.3f} in open resampling: {effect}. Largest over smallest "
+            f"{' and '.join(extremes)}."
         )
-        yield Verdict(title, holds, evidence, log)
-
-
-def _ratio(spread: Any) -> str:
-    interval = f"{spread.ratio_low:.2f} to {spread.ratio_high:.2f}"
-    return f"{spread.ratio:.2f} ({interval}, {spread.seeds} seeds)"
+        yield Verdict(title, holds, evidence, log, effect, READINGS["iv"])
 
 
 def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
@@ -118,4 +137,30 @@ def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
         judged = of_log[of_log["system"] == "easy"]
         as_printed = (judged["ours_to_rigid"] < 1) == (judged["thesis_to_rigid"] < 1)
         holds = bool(as_printed.all()) if len(judged) else None
-        yield Verdict(title, holds, f"{evidence}.", str(log))
+        effect = f"{int(as_printed.sum())} of {len(judged)} models as printed"
+        yield Verdict(title, holds, f"{evidence}.", str(log), effect, READINGS["viii"])
+
+
+def _of_strict(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
+    """Whether EASY without extra nodes is nearer to what is printed than the usual one, xi.
+
+    One rule for all logs: the smaller of the two distances of open replay, as logarithms. It holds
+    if it does on each log that can be compared, and there are several.
+    """
+    apart = strict_beside_usual(waits)
+    if len(apart) < 2:
+        return
+    told = "; ".join(
+        f"{row.log} {row.usual:,.0f} and {row.strict:,.0f} s, printed {row.thesis:,.0f}"
+        for row in rows(apart)
+    )
+    nearer = int(apart["nearer"].sum())
+    effect = f"nearer on {nearer} of {len(apart)} logs; mean distance x {_factors(apart)}"
+    evidence = f"Open replay, usual and strict: {told}; {effect}."
+    yield Verdict(title, nearer == len(apart), evidence, "", effect, READINGS["xi"])
+
+
+def _factors(apart: pd.DataFrame) -> str:
+    """Return by which factor each reading is off, in the mean of the logarithms."""
+    strict, usual = (float(np.exp(apart[f"{name}_apart"].mean())) for name in ("strict", "usual"))
+    return f"{strict:.2f} strict, {usual:.2f} usual"

@@ -1,4 +1,4 @@
-"""What user models were told by others: parameters, and distributions learned from a log."""
+"""What user models were told by others: parameters, distributions learned from a log, signals."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pathlib import Path
 
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.run.simulate import simulate
+from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import read_distribution, write_distribution
+from batsched_users.behaviour.energy_signal import STATES, read_signal
 from fuzz.contract import Target, refusal, same
-from fuzz.forms import JSON, words
+from fuzz.forms import CSV, JSON, words
 from fuzz.targets.small_inputs import BUDGETS, jobs
 
 PARAMETERS = Path("weekly.json")
@@ -69,7 +71,35 @@ def check_distribution(data: bytes) -> str:
     return ""
 
 
+SIGNAL = Path("signal.csv")
+_SIGNALS = (
+    b"time,state\n0,green\n3600,yellow\n7200.5,red\n",
+    b"time,gCO2eq/kWh\n2024-01-15T00:00,310\n2024-01-15T01:00,290.5\n",
+)
+_SIGNAL_WORDS = words("time state green yellow red price 2024-02-29T23:59 1e300 -1 nan")
+
+
+def check_signal(data: bytes) -> str:
+    """A signal that is read says at each time how it is, and its times add up."""
+    SIGNAL.write_bytes(data)
+    limits = (
+        {} if b"state" in data.partition(b"\n")[0] else {"yellow_from": 200.0, "red_from": 300.0}
+    )
+    for repeats in (False, True):
+        try:
+            signal = read_signal(str(SIGNAL), Calendar(), repeats=repeats, **limits)
+        except BatschedError as error:
+            return refusal(error, str(SIGNAL))
+        spans = [span for state in STATES for span in signal.spans(state, 0, 86400)]
+        assert abs(sum(end - begin for begin, end in spans) - 86400) < 1, "times that do not add up"
+        for now in (-1e9, 0.0, 3600.0, 1e9):
+            assert signal.state(now) in STATES, "a state that is none"
+            assert signal.better_from(now) > now, "better before it is worse"
+    return ""
+
+
 TARGETS = (
+    Target("signal", lambda: _SIGNALS, check_signal, CSV, _SIGNAL_WORDS),
     Target("weekly", lambda: [_PARAMETERS], check_parameters, JSON, _WORDS),
     Target("distribution", lambda: _DISTRIBUTIONS, check_distribution, JSON, _WORDS),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from batsched_users.behaviour.empirical_distributions import (
     About,
     Probabilities,
     Quantiles,
+    distance,
     learn_quantiles,
     learn_table,
     read_distribution,
@@ -77,6 +79,68 @@ def test_a_table_up_to_a_value() -> None:
     assert widths.at_most(7).pairs == ((1, 0.625), (4, pytest.approx(0.375)))
     with pytest.raises(UsageError, match="waits: no value up to 0; the least is 1"):
         widths.at_most(0)
+
+
+def test_times_up_to_a_value() -> None:
+    """Half of the values are up to 10; of those, half are up to 5. All are if none is as short."""
+    waits = Quantiles(ABOUT, ((0, 2), (0.5, 10), (1, 40)))
+    assert waits.at_most(10).pairs == ((0, 2), (1, 10))
+    assert waits.at_most(25).pairs == ((0, 2), (pytest.approx(2 / 3), 10), (1, 25))
+    assert waits.at_most(1) is waits
+    assert waits.at_most(99) is waits
+
+
+def test_parts_that_are_equally_likely() -> None:
+    """A tenth up to 10 and nine tenths to 100 become halves; within each the values are uniform."""
+    waits = Quantiles(ABOUT, ((0, 0), (0.1, 10), (0.4, 40), (1, 100)))
+    halves = waits.in_equal_parts(10)
+    assert [halves.below(v) for v in (5, 10, 55, 100)] == pytest.approx([0.25, 0.5, 0.75, 1])
+    assert halves.mean == pytest.approx((5 + 55) / 2)
+    with pytest.raises(UsageError, match="waits: no values up to 0 to count more"):
+        waits.in_equal_parts(0)
+    with pytest.raises(UsageError, match="waits: no values up to 100 to count more"):
+        waits.in_equal_parts(200)
+
+
+@given(
+    st.lists(st.integers(0, 1000), min_size=5, max_size=40, unique=True),
+    st.lists(st.integers(1, 999), min_size=1, max_size=3, unique=True),
+    st.integers(0, 100),
+)
+def test_equal_parts_keep_proportions(values: list[int], borders: list[int], at: int) -> None:
+    """Each part has its share, and the quantiles of a part are those that it had."""
+    waits = learn_quantiles([0, *values, 1000], ABOUT)
+    ends = sorted(borders)
+    shares = [0.0, *map(waits.below, ends), 1.0]
+    if not all(low < high for low, high in pairwise(shares)):
+        with pytest.raises(UsageError):
+            waits.in_equal_parts(*ends)
+        return
+    alike = waits.in_equal_parts(*ends)
+    n = len(ends) + 1
+    assert [alike.below(end) for end in ends] == pytest.approx([k / n for k in range(1, n)])
+    for part, (low, high) in enumerate(pairwise(shares)):
+        inside = 0.01 + 0.98 * at / 100
+        own = waits.quantile(low + inside * (high - low))
+        assert alike.quantile((part + inside) / n) == pytest.approx(own, rel=1e-6, abs=1e-6)
+
+
+def test_distances_by_hand() -> None:
+    """Half of the values are 10, where a uniform time from 0 to 40 has a quarter below.
+
+    In a table, one of four is missing; and where all times are the same, so must the values be.
+    """
+    uniform = Quantiles(ABOUT, ((0, 0), (1, 40)))
+    assert distance([10, 10, 30, 40], uniform) == pytest.approx(0.25)
+    widths = Probabilities(ABOUT, ((1, 0.5), (4, 0.25), (8, 0.25)))
+    assert distance([1, 1, 4, 8], widths) == 0
+    assert distance([1, 1, 1, 8], widths) == pytest.approx(0.25)
+    assert distance([2], widths) == pytest.approx(0.5)
+    constant = Quantiles(ABOUT, ((0, 7), (1, 7)))
+    assert distance([7, 7], constant) == 0
+    assert distance([7, 8], constant) == pytest.approx(0.5)
+    with pytest.raises(UsageError, match="waits: there are no values to compare"):
+        distance([], constant)
 
 
 def test_weights_count() -> None:

@@ -36,6 +36,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "tbuos": SHORT,
     "site": {"nb_users": 5, "weeks": 2.0},
     "weekly": {"weeks": 2.0},
+    "sufficient": {"signal": "8:00-20:00", "model": "feedback", "red": "delay:0.5,renounce:0.1"},
     "synthetic": {"jobs": 100},
 }
 """Small settings of the models, for a log of some weeks."""
@@ -62,9 +63,8 @@ def make(model: str, log: Workload, folder: Path, **further: Any) -> Any:
     kind = plugins.load(plugins.USERS, model)
     options = options_of(model, folder) | further
     accepted = plugins.accepted_options(kind)
-    return plugins.make(
-        kind, model, (log,), {k: v for k, v in options.items() if k in (accepted or ())}
-    )
+    takes = {k: v for k, v in options.items() if accepted is None or k in accepted}
+    return plugins.make(kind, model, (log,), takes)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
     (SiteUsers, {"locality": 1}, "locality"),
     (SiteUsers, {"sleep": "no"}, "sleep"),
     (SiteUsers, {"longest_run_time": 0}, "longest_run_time=0: expected a number"),
+    (SiteUsers, {"largest_size": 0}, "largest_size=0: expected a whole number"),
+    (SiteUsers, {"run_times": "halves"}, "run_times=halves: expected one of learnt, thirds"),
     (SiteUsers, {"distributions": 5}, "distributions=5: expected the path of a file or folder"),
     (SiteUsers, {"distributions": "nowhere"}, r"no file 'nowhere.think_times\.json"),
     (SiteUsers, {"seed": -1}, "seed=-1"),

@@ -66,6 +66,11 @@ class Quantiles:
         if self._values != sorted(self._values):
             raise UsageError(f"{about.name}: the values of the quantiles do not ascend")
 
+    @property
+    def values(self) -> list[float]:
+        """The values between which the lines are, ascending."""
+        return self._values
+
     def quantile(self, probability: float) -> float:
         """Return the value not exceeded with ``probability``, in [0, 1]."""
         return _on_line(self._probabilities, self._values, probability)
@@ -81,6 +86,33 @@ class Quantiles:
         """
         under = self.below(least)
         return max(least, self.quantile(under + (1 - under) * random.random()))
+
+    def at_most(self, most: float) -> Quantiles:
+        """Return the distribution of the values up to ``most``; all if the least is longer."""
+        share = self.below(most)
+        if not 0 < share < 1:
+            return self
+        kept = [(probability / share, value) for probability, value in self.pairs if value < most]
+        return Quantiles(self.about, (*kept, (1.0, most)))
+
+    def in_equal_parts(self, *borders: float) -> Quantiles:
+        """Return the distribution in which the parts between ``borders`` are equally likely.
+
+        Within each part the values keep their proportions: a value of a part that has the share s
+        of all counts 1 / (n s), n being the number of parts. Borders ascend. Raises
+        :class:`UsageError` for a part without values.
+        """
+        shares = [0.0, *map(self.below, borders), 1.0]
+        pairs: list[Pair] = [(0.0, self._values[0])]
+        ends = (*borders, self._values[-1])
+        for part, ((low, high), end) in enumerate(zip(pairwise(shares), ends, strict=True)):
+            if not low < high:
+                raise UsageError(f"{self.about.name}: no values up to {end:g} to count more")
+            inside = [pair for pair in self.pairs if low < pair[0] < high]
+            places = [(part + (p - low) / (high - low)) / len(ends) for p, _ in inside]
+            pairs += zip(places, (value for _, value in inside), strict=True)
+            pairs.append(((part + 1) / len(ends), end))
+        return Quantiles(self.about, tuple(pairs))
 
     @property
     def mean(self) -> float:
@@ -107,9 +139,19 @@ class Probabilities:
             )
         self._up_to = [part / self._up_to[-1] for part in self._up_to]  # written with few digits
 
+    @property
+    def values(self) -> list[float]:
+        """The values, ascending."""
+        return self._values
+
     def quantile(self, probability: float) -> float:
         """Return the least value that is not exceeded with ``probability``, in [0, 1]."""
         return self._values[bisect_left(self._up_to, probability)]
+
+    def below(self, value: float) -> float:
+        """Return the probability of being less than ``value``."""
+        place = bisect_left(self._values, value)
+        return self._up_to[place - 1] if place else 0.0
 
     def sample(self, random: Random) -> float:
         """Return a value by chance: one number of ``random``, by inverse transform."""
@@ -135,6 +177,22 @@ class Probabilities:
 
 
 Distribution = Quantiles | Probabilities
+
+
+def distance(values: ArrayLike, distribution: Distribution) -> float:
+    """Return how far the shares of ``values`` are from a distribution at most (Kolmogorov-Smirnov).
+
+    0 to 1: the largest difference of the two cumulative distributions. Raises :class:`UsageError`
+    for no values.
+    """
+    seen = np.sort(np.asarray(values, dtype=float))
+    if not seen.size:
+        raise UsageError(f"{distribution.about.name}: there are no values to compare")
+    where = np.union1d(seen, distribution.values)
+    both_sides = np.concatenate((where, np.nextafter(where, inf)))
+    shares = np.searchsorted(seen, both_sides) / len(seen)
+    expected = [distribution.below(value) for value in both_sides.tolist()]
+    return float(np.abs(shares - expected).max())
 
 
 # Learning ----------------------------------------------------------------------------------------

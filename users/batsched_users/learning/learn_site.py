@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -98,27 +99,50 @@ def learn_site(
     workloads = list(workloads)
     logs = [history(workload) for workload in workloads]
     pool = _Pool(tuple(workload.name for workload in workloads), remarks, weight)
-    think_times, breaks, batch_widths = _between_jobs(pool, logs)
-    drawn = logs
+    values = [site_values(log) for log in logs]
+    of = {name: [found[name] for found in values] for name in (*TIMES, *TABLES)}
     if kinds == "series":
-        drawn = [log.select(run_starts(log, same_size(log))) for log in logs]
+        firsts = [log.select(run_starts(log, same_size(log))) for log in logs]
+        of |= {
+            name: [log.attribute(name[:-1]) for log in firsts] for name in ("sizes", "run_times")
+        }
     requests = [log.requested_time[np.isfinite(log.requested_time)] for log in logs]
-    return SiteDistributions(
-        think_times=think_times,
-        breaks=breaks,
-        batch_widths=batch_widths,
-        sizes=pool.table([log.size for log in drawn], "sizes", "processors", "processors of a job"),
-        run_times=pool.quantiles([log.run_time for log in drawn], "run_times", "run time of a job"),
-        repetitions=pool.table(
-            [run_lengths(log, same_size(log)) for log in logs],
-            "repetitions",
-            "jobs",
-            "jobs of a user in succession with the same size",
-        ),
-        requested_times=pool.quantiles(requests, "requested_times", "run time that a job asked for")
-        if any(map(len, requests))
-        else None,
-    )
+    drawn: dict[str, Any] = {name: pool.quantiles(of[name], name, TIMES[name]) for name in TIMES}
+    drawn |= {name: pool.table(of[name], name, *TABLES[name]) for name in TABLES}
+    if any(map(len, requests)):
+        description = "run time that a job asked for"
+        drawn["requested_times"] = pool.quantiles(requests, "requested_times", description)
+    return SiteDistributions(**drawn)
+
+
+TABLES = {
+    "batch_widths": ("jobs", "jobs of a user, each submitted before the one before it had ended"),
+    "sizes": ("processors", "processors of a job"),
+    "repetitions": ("jobs", "jobs of a user in succession with the same size"),
+}
+"""What is counted: its unit, and what it is."""
+TIMES = {
+    "think_times": "from the end of a job to the same user's next submission, 0 to 20 minutes",
+    "breaks": "from the end of a job to the same user's next submission, 20 minutes to 8 hours",
+    "run_times": "run time of a job",
+}
+"""What is measured in seconds, and what it is."""
+
+
+def site_values(log: JobColumns) -> dict[str, Column]:
+    """Return the values of one log that distributions are learnt from, by the names of these.
+
+    ``log`` is as :func:`history` returns it. Those of :data:`TIMES` are seconds.
+    """
+    times = log.think_times
+    return {
+        "think_times": times[(times >= 0) & (times < SESSION_END)],
+        "breaks": times[(times >= SESSION_END) & (times <= LONGEST_BREAK)],
+        "batch_widths": run_lengths(log, times[:-1] < 0),
+        "sizes": log.size,
+        "run_times": log.run_time,
+        "repetitions": run_lengths(log, same_size(log)),
+    }
 
 
 class _Pool(msgspec.Struct, frozen=True):
@@ -151,30 +175,6 @@ class _Pool(msgspec.Struct, frozen=True):
             sources=self.sources,
             remarks=self.remarks,
         )
-
-
-def _between_jobs(
-    pool: _Pool, logs: Sequence[JobColumns]
-) -> tuple[Quantiles, Quantiles, Probabilities]:
-    """Return think times, breaks, and widths of batches."""
-    times_of = [log.think_times for log in logs]
-    think_times = pool.quantiles(
-        [times[(times >= 0) & (times < SESSION_END)] for times in times_of],
-        "think_times",
-        "from the end of a job to the same user's next submission, 0 to 20 minutes",
-    )
-    breaks = pool.quantiles(
-        [times[(times >= SESSION_END) & (times <= LONGEST_BREAK)] for times in times_of],
-        "breaks",
-        "from the end of a job to the same user's next submission, 20 minutes to 8 hours",
-    )
-    batch_widths = pool.table(
-        [run_lengths(log, times[:-1] < 0) for log, times in zip(logs, times_of, strict=True)],
-        "batch_widths",
-        "jobs",
-        "jobs of a user, each submitted before the one before it had ended",
-    )
-    return think_times, breaks, batch_widths
 
 
 # Facts -------------------------------------------------------------------------------------------

@@ -18,10 +18,7 @@ from batsched_py.support.file_readers import is_file
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.models.population_members import Member, deal, read_members, where
-from batsched_users.models.rigid import Rigid
-
-_OWN: dict[str, type[Any]] = {"rigid": Rigid}
-"""Models that have a name here only."""
+from batsched_users.models.rigid import model_named
 
 
 class _Group(msgspec.Struct, eq=False):
@@ -46,7 +43,7 @@ class _Group(msgspec.Struct, eq=False):
                 if not isinstance(job, WorkloadJob):
                     raise no_job(self.model, job, now)
                 yield job
-            if job is None:
+            if job is None and next_due(self.model) <= now:
                 raise not_moved_on(self.model, now, before=0)
         except InvariantError as error:
             raise InvariantError(f"{self.label}: {error}") from None
@@ -159,7 +156,7 @@ class _Profiles(Mapping[str, dict[str, Any]]):
 def _make(path: Path, member: Member, part: Workload, chance: Chance) -> UserModel:
     """Return the model of a member, with the jobs of its users."""
     try:
-        plugin = _OWN.get(member.model) or plugins.load(plugins.USERS, _place(path, member.model))
+        plugin = model_named(_place(path, member.model))
         if plugin is Population:
             raise UsageError("a population cannot be a member: list its members here")
         seed = np.random.SeedSequence(chance.stream("member", member.name).getrandbits(128))

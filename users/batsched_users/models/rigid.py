@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
+from typing import Any
 
 from batsched_py.model.user_model import EndedJob
+from batsched_py.support import plugins
 from batsched_py.workload import Workload, WorkloadJob
 
 
@@ -34,3 +36,11 @@ class Rigid:
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Nobody reacts."""
+
+
+def model_named(name: str) -> type[Any]:
+    """Return the model that another one is made of; ``rigid`` is one there.
+
+    Raises :class:`batsched_py.errors.PluginError` if there is none.
+    """
+    return Rigid if name == plugins.RIGID else plugins.load(plugins.USERS, name)

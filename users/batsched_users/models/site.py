@@ -58,6 +58,10 @@ MOST_AT_ONCE = 1_000_000
 SUBMITTED, ENDED = "submitted", "ended"
 REDRAW, CUT = "redraw", "cut"
 EXACT, LEARNT = "exact", "learnt"
+THIRDS = "thirds"
+CLASSES = (MINUTE + 0.5, 10 * MINUTE + 0.5)
+"""Borders of the paper's classes of run times: up to 1 minute, to 10 minutes, and longer. Run times
+are rounded to whole seconds, hence the half ones."""
 
 
 class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +104,30 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
                 if name == "batch_widths" and value > MOST_AT_ONCE:
                     raise InputError(f"{path}: batches of {value:g} jobs, more than {MOST_AT_ONCE}")
         return cls(**read)
+
+    def limited(
+        self,
+        nb_res: int,
+        *,
+        too_wide: str = REDRAW,
+        run_times: str = LEARNT,
+        longest_run_time: float | None = None,
+        largest_size: int | None = None,
+    ) -> SiteDistributions:
+        """Return what is drawn on a machine of ``nb_res`` processors with these options.
+
+        See :class:`SiteUsers`, whose they are. Raises :class:`UsageError`.
+        """
+        sizes, times = self.sizes, self.run_times
+        if largest_size is not None:
+            sizes = sizes.at_most(whole_number("largest_size", largest_size, 1))
+        if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
+            sizes = sizes.at_most(nb_res)
+        if longest_run_time is not None:
+            times = times.at_most(number("longest_run_time", longest_run_time, 1))
+        if one_of("run_times", run_times, (LEARNT, THIRDS)) == THIRDS:
+            times = times.in_equal_parts(*CLASSES)
+        return msgspec.structs.replace(self, sizes=sizes, run_times=times)
 
     def write(self, folder: str | Path) -> None:
         """Write one file for each distribution to ``folder``; raises OutputError."""
@@ -189,7 +217,11 @@ class SiteUsers:
 
     To see what depends on what, parts of the model can be left out: without ``batches`` each job
     is waited for alone, without ``locality`` each is drawn anew, without ``sleep`` there are no
-    activity cycles; run times beyond ``longest_run_time`` seconds are drawn again.
+    activity cycles; run times beyond ``longest_run_time`` seconds and sizes beyond ``largest_size``
+    processors are drawn again. ``run_times`` are drawn as ``learnt``, or in ``thirds``: up to 1
+    minute, to 10 minutes, and longer equally often, as the classes "of approximately the same
+    size" of section 6; within a class they keep the proportions of the logs (up to
+    ``longest_run_time``).
 
     Source: Shmueli, Feitelson, TPDS 20(7), 2009, section 3. Which job is the last, the starts,
     what a closed window does to think times and breaks, and the widths beyond the machine
@@ -210,7 +242,9 @@ class SiteUsers:
         batches: bool = True,
         locality: bool = True,
         sleep: bool = True,
+        run_times: str = LEARNT,
         longest_run_time: float | None = None,
+        largest_size: int | None = None,
         seed: Seed = 0,
     ) -> None:
         self.profiles = RunTimeProfiles(workload.rules)
@@ -221,18 +255,19 @@ class SiteUsers:
         folder = SHIPPED
         if distributions is not None:
             folder = SETS.get(str(distributions)) or options.path("distributions", distributions)
-        self._drawn = drawn = SiteDistributions.read(folder)
+        self._drawn = drawn = SiteDistributions.read(folder).limited(
+            workload.nb_res,
+            too_wide=too_wide,
+            run_times=run_times,
+            longest_run_time=longest_run_time,
+            largest_size=largest_size,
+        )
         if estimates == LEARNT and drawn.requested_times is None:
             raise UsageError(f"estimates={estimates}: {folder} has no requested_times.json")
-        sizes, run_times = drawn.sizes, drawn.run_times
-        if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
-            sizes = sizes.at_most(workload.nb_res)
-        if longest_run_time is not None:
-            run_times = _at_most(run_times, number("longest_run_time", longest_run_time, 1))
         self._jobs = _JobDraws(
             workload.nb_res,
-            sizes,
-            run_times,
+            drawn.sizes,
+            drawn.run_times,
             drawn.batch_widths if options.boolean("batches", batches) else None,
             drawn.repetitions if options.boolean("locality", locality) else None,
             drawn.requested_times
@@ -323,15 +358,6 @@ class SiteUsers:
             user=user.name,
             extra=extra,
         )
-
-
-def _at_most(times: Quantiles, longest: float) -> Quantiles:
-    """Return the distribution of the values up to ``longest``; all if the least is longer."""
-    share = times.below(longest)
-    if not 0 < share < 1:
-        return times
-    kept = [(probability / share, value) for probability, value in times.pairs if value < longest]
-    return Quantiles(times.about, (*kept, (1.0, longest)))
 
 
 def _probability(continuation: Callable[[float], float] | float) -> Callable[[float], float]:

@@ -1,0 +1,77 @@
+"""What a run generated, held against what its users drew from, and where a warm-up would end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batsched_py import Result
+from batsched_py.metrics.warm_up import mser5
+from batsched_py.units import DAY, HOUR
+from batsched_users.behaviour.empirical_distributions import distance
+from batsched_users.learning.learn_site import site_values
+from batsched_users.measures.job_columns import JobColumns
+from batsched_users.models.site import SETS, SiteDistributions
+
+LIMITS = ("too_wide", "run_times", "longest_run_time", "largest_size")
+"""Options of site-level users that change what they draw from."""
+
+
+def measure(result: Result) -> dict[str, float]:
+    """Return distances from what was drawn, and what MSER-5 would cut; numbers by day.
+
+    ``distance_sizes``, ...: Kolmogorov-Smirnov. ``mser5_jobs`` and ``mser5_response`` are days,
+    ``whole_...`` and ``cut_...`` jobs an hour and seconds over all days and over those not cut.
+    """
+    jobs = result.jobs
+    run = result.settings["run"]
+    drawn = drawn_from(run["user_options"] or {}, result.settings["nb_processors"])
+    found = {
+        f"distance_{name}": distance(values, getattr(drawn, name))
+        for name, values in site_values(columns_of(jobs)).items()
+    }
+    submit, response = (jobs[name].to_numpy() for name in ("submission_time", "turnaround_time"))
+    return found | warm_up(submit, response)
+
+
+def drawn_from(options: Mapping[str, Any], nb_res: int) -> SiteDistributions:
+    """Return what site-level users with these options draw from on ``nb_res`` processors."""
+    name = options.get("distributions") or "pooled"
+    limits = {key: options[key] for key in LIMITS if key in options}
+    return SiteDistributions.read(SETS.get(name, name)).limited(nb_res, **limits)
+
+
+def columns_of(jobs: pd.DataFrame) -> JobColumns:
+    """Return the jobs of ``_jobs.csv`` user by user in the order in which they were submitted."""
+    order = np.lexsort((jobs["job_id"].astype(int), jobs["submission_time"]))
+    frame = jobs.iloc[order]
+    return JobColumns(
+        user=pd.factorize(frame["user"])[0].astype(np.int64),
+        submit=frame["submission_time"].to_numpy(),
+        end=frame["finish_time"].to_numpy(),
+        size=frame["requested_number_of_resources"].to_numpy(dtype=float),
+        run_time=frame["execution_time"].to_numpy(),
+        requested_time=np.full(len(frame), np.nan),
+    ).by_user()
+
+
+def warm_up(submit: NDArray[np.float64], response: NDArray[np.float64]) -> dict[str, float]:
+    """Return where MSER-5 cuts the days, by jobs and by their mean response, and what is left.
+
+    Nan where the rule finds no end of the beginning.
+    """
+    day = (submit // DAY).astype(int)
+    count = np.bincount(day)
+    total = np.bincount(day, weights=response)
+    series = {"jobs": count / (DAY / HOUR), "response": total[count > 0] / count[count > 0]}
+    found: dict[str, float] = {}
+    for name, values in series.items():
+        cut = mser5(values)
+        found[f"mser5_{name}"] = np.nan if cut is None else cut
+        found[f"whole_{name}"] = values.mean()
+        found[f"cut_{name}"] = np.nan if cut is None else values[cut:].mean()
+    return {name: float(value) for name, value in found.items()}

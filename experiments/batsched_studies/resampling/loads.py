@@ -1,0 +1,102 @@
+"""More or fewer users, and flurries: what they do to a machine (figures 11 to 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from batsched_py.metrics import saturated
+from batsched_py.report.kit import Runs, cells, paired_ratio
+from batsched_py.report.kit.pairing import paired
+from batsched_py.support.statistics import finite
+
+HOURS = [f"share_at_{hour:02d}" for hour in range(24)]
+DAYS = [f"share_on_{day}" for day in range(7)]
+ROUGHNESS, BUSIEST_WEEK = "roughness", "busiest_week"
+FLURRY_METRICS = {
+    "wait": "mean wait",
+    "wait_99": "99 % of the waits",
+    "slowdown": "bounded slowdown",
+    "throughput": "jobs/h",
+    BUSIEST_WEEK: "busiest week",
+}
+"""Of jobs that are no flurries, but for the last, which is of all."""
+
+
+def sweep(runs: Runs) -> pd.DataFrame:
+    """Return a row for each log and load: runs, how many are stable, and what they do.
+
+    ``stable`` is the share of runs whose backlog does not grow by more than a job a week;
+    ``utilisation`` is the mean over all runs in per cent, ``most_stable`` the largest of a stable
+    run; ``apart_hours`` and ``apart_days`` say how far the submissions by hour and by day are from
+    those of the log (half the sum of the differences of the shares), ``roughness`` how much the
+    submissions by hour vary in relation to their mean; ``of_log`` is the roughness of the log.
+    """
+    return pd.DataFrame(_sweep(runs))
+
+
+def _sweep(runs: Runs) -> Iterator[dict[str, Any]]:
+    variants = runs.where(workload="variants")
+    if "load" not in variants.frame:
+        return
+    for log in variants.labels("log"):
+        recorded = runs.where(log=log, workload="recorded")
+        of_log = variants.where(log=log)
+        if of_log.frame["load"].isna().all():
+            continue
+        for load, of_load in of_log.by("load").items():
+            stable = ~of_load.values("backlog_growth").map(saturated).astype(bool)
+            utilisation = of_load.values("utilisation")
+            yield {
+                "log": log,
+                "load": load,
+                "runs": len(of_load),
+                "stable": float(stable.mean()),
+                "utilisation": float(utilisation.mean()),
+                "most_stable": float(utilisation[stable].max()) if stable.any() else np.nan,
+                "wait": float(of_load.values("wait").mean()),
+                ROUGHNESS: float(of_load.values(ROUGHNESS).mean()),
+                "of_log": float(recorded.values(ROUGHNESS).mean()),
+                "apart_hours": _apart(of_load, recorded, HOURS),
+                "apart_days": _apart(of_load, recorded, DAYS),
+            }
+
+
+def _apart(runs: Runs, recorded: Runs, shares: list[str]) -> float:
+    """Return how far the mean shares of the runs are from those of the log, 0 to 1."""
+    ours, theirs = (
+        np.array([finite(side.values(name)).mean() for name in shares])
+        if len(side) and set(shares) <= {*side.frame}
+        else np.full(len(shares), np.nan)
+        for side in (runs, recorded)
+    )
+    return float(np.abs(ours - theirs).sum() / 2)
+
+
+def flurries(runs: Runs) -> pd.DataFrame:
+    """Return what flurries do to the others: by log, rate and metric a ratio to none of them.
+
+    Pairs are of equal seeds, and so of the same people but for those in whose place flurries come.
+    """
+    return pd.DataFrame(_flurries(runs))
+
+
+def _flurries(runs: Runs) -> Iterator[dict[str, Any]]:
+    of_flurries = runs.where(workload="flurries")
+    for log in of_flurries.labels("log"):
+        by_rate = of_flurries.where(log=log).by("rare_per_week")
+        none = by_rate.pop(0.0, None)
+        if none is None:
+            continue
+        for rate, of_rate in by_rate.items():
+            for metric in FLURRY_METRICS:
+                ours, base = paired(of_rate.values(metric), none.values(metric))
+                if len(ours):
+                    ratio = paired_ratio(ours, base)
+                    place = {"log": log, "rate": rate, "metric": metric}
+                    level = {"none": float(base.mean()), "with": float(ours.mean())}
+                    above = {"above": int((ours > base).sum())}
+                    yield place | level | cells(ratio, "ratio", nb="pairs") | above

@@ -1,0 +1,58 @@
+"""What is measured of each run beside the metrics: tails of waits, and when jobs are submitted."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py import Result
+from batsched_py.units import HOUR, WEEK
+from batsched_py.workload.clock import local_hours
+
+TAILS = (50, 90, 99)
+"""Percentiles of the waits."""
+
+
+def measure(result: Result) -> dict[str, float]:
+    """Return the waits that so many of the measured jobs do not exceed, and the submissions.
+
+    ``wait_50``, ``wait_90``, ``wait_99`` are seconds. Of all jobs, rare behaviour too:
+    ``share_at_00`` to ``share_at_23`` by the hour of the day and ``share_on_0`` (Monday) to
+    ``share_on_6`` by the day, local time, nothing for a log that does not say when it began;
+    ``roughness`` is the standard deviation over the mean of the submissions by hour, and
+    ``busiest_week`` the most of a week over the mean of a week.
+    """
+    table = result.table
+    waits = table.only_measured.only_ran.waiting
+    if len(waits) < 2 or np.ptp(table.submit) < WEEK:
+        return {}
+    tails = {f"wait_{tail}": float(np.percentile(waits, tail)) for tail in TAILS}
+    hours, weeks = (counts(table.submit, span) for span in (HOUR, WEEK))
+    return {
+        **tails,
+        **_by_the_clock(result),
+        "roughness": float(hours.std() / hours.mean()),
+        "busiest_week": float(weeks.max() / weeks.mean()),
+    }
+
+
+def counts(times: NDArray[np.float64], span: float) -> NDArray[np.int64]:
+    """Return how many of the times (s) are in each whole ``span`` (s) from the first time on."""
+    since = times - times.min()
+    whole = int(since.max() // span)
+    return np.bincount((since[since < whole * span] // span).astype(int), minlength=whole)
+
+
+def _by_the_clock(result: Result) -> dict[str, float]:
+    origin, zone = result.settings["unix_start_time"], result.settings["time_zone"]
+    if origin is None:
+        return {}
+    week = local_hours(result.table.submit, origin, zone).astype(int)
+    hours, days = (
+        np.bincount(places, minlength=number) / len(week)
+        for places, number in ((week % 24, 24), (week // 24, 7))
+    )
+    return {
+        **{f"share_at_{hour:02d}": float(share) for hour, share in enumerate(hours)},
+        **{f"share_on_{day}": float(share) for day, share in enumerate(days)},
+    }

@@ -1,0 +1,87 @@
+"""A log made longer: each of its parts beside the log, by what its users are like (figure 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from batsched_py.report import CampaignResults
+from batsched_py.report.kit import Runs
+from batsched_studies.resampling.positions import plain
+from batsched_users.measures.job_columns import JobColumns
+from batsched_users.measures.marginals import Marginals, marginals
+from batsched_users.studies.thresholds import distance
+
+PARTS = (1, 3, 5)
+"""The parts that the thesis shows, of five."""
+MARGINALS = {
+    "jobs": "jobs of a user",
+    "sessions": "sessions of a user",
+    "session_length": "session length of a user",
+    "work": "work of a user",
+    "arrival": "first submission",
+    "departure": "last submission",
+    "activity": "activity of a user",
+}
+
+
+def parts(results: CampaignResults, runs: Runs) -> pd.DataFrame:
+    """Return how far users of variants, and of parts of longer ones, are from those of their log.
+
+    ``distance`` is the largest difference of the cumulative distributions over the users
+    (Kolmogorov and Smirnov); users are those of the part, each in his part. Part 0 is a variant of
+    the log's own length. Only where jobs were kept.
+    """
+    return pd.DataFrame(_parts(results, runs))
+
+
+def _parts(results: CampaignResults, runs: Runs) -> Iterator[dict[str, Any]]:
+    for log in runs.labels("log"):
+        of_log = runs.where(log=log)
+        longer = of_log.where(workload="five times")
+        recorded = next(_jobs(results, of_log.where(workload="recorded")), None)
+        if recorded is None or not len(longer):
+            continue
+        theirs = marginals(recorded)
+        length = float(np.ptp(recorded.submit))
+        for jobs in _jobs(results, plain(of_log.where(workload="variants"))):
+            yield from _distances(log, 0, marginals(jobs), theirs)
+        for jobs in _jobs(results, longer):
+            since = jobs.submit - jobs.submit.min()
+            for part in PARTS:
+                inside = (since >= (part - 1) * length) & (since < part * length)
+                if inside.any():
+                    yield from _distances(log, part, marginals(_begun(jobs, inside)), theirs)
+
+
+def _jobs(results: CampaignResults, runs: Runs) -> Iterator[JobColumns]:
+    """Yield the jobs of each run, by submission from second 0 on."""
+    for _, run in runs.frame.iterrows():
+        kept = results.kept_jobs(run)
+        if kept is not None and len(kept):
+            frame = kept.sort_values("submission_time", kind="stable")
+            jobs = JobColumns(
+                user=pd.factorize(frame["user"])[0],
+                submit=frame["submission_time"].to_numpy(np.float64),
+                end=frame["finish_time"].to_numpy(np.float64),
+                size=frame["requested_number_of_resources"].to_numpy(np.float64),
+                run_time=frame["execution_time"].to_numpy(np.float64),
+                requested_time=frame["requested_time"].to_numpy(np.float64),
+            )
+            yield _begun(jobs, np.ones(len(jobs), dtype=np.bool_))
+
+
+def _begun(jobs: JobColumns, inside: Any) -> JobColumns:
+    chosen = jobs.select(inside)
+    first = chosen.submit.min()
+    return msgspec.structs.replace(chosen, submit=chosen.submit - first, end=chosen.end - first)
+
+
+def _distances(log: str, part: int, ours: Marginals, theirs: Marginals) -> Iterator[dict[str, Any]]:
+    for name in MARGINALS:
+        apart = distance(getattr(ours, name), getattr(theirs, name))
+        yield {"log": log, "part": part, "of": name, "distance": apart}

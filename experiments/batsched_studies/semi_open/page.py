@@ -1,0 +1,170 @@
+"""Writes docs/semi-open.md and its pictures: the models of chapter 6 of Zakay's thesis.
+
+python -m batsched_studies.semi_open
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from batsched_py.figures.chart_files import write_chart
+from batsched_py.report.kit import inline_data
+from batsched_py.support import palette
+from batsched_studies.filled_page import DOCS, filled
+from batsched_studies.semi_open import tables
+from batsched_studies.semi_open.reopening import (
+    ADAPTIVE,
+    CONSTANT,
+    EXPONENTIAL,
+    HYPERBOLA,
+    OPEN_RATE,
+    PROBABILITIES,
+    RATES,
+    SEEDS,
+    THINK_RATES,
+    USERS,
+    Case,
+    Measured,
+    mean,
+)
+from batsched_users.analytic.reopen_queue import with_constant
+
+PAGE = DOCS / "semi-open.md"
+IMAGES = DOCS / "images"
+TEXT = Path(__file__).with_name("template.md")
+WIDTH, HEIGHT = 200, 150
+NAMES = {EXPONENTIAL: "e^-r", HYPERBOLA: "hyperbola"}
+FIELDS = {
+    "throughput": "throughput",
+    "jobs_per_user": "jobs by user",
+    "mean_response": "response time",
+    "throughput_per_user": "throughput by user",
+}
+
+
+def page(measured: Measured) -> str:
+    """Return the whole page."""
+    parts = {
+        "mixed": tables.mixed_rows(),
+        "constant": tables.constant_rows(measured),
+        "think": tables.think_rows(measured),
+        **{model: tables.adaptive_rows(measured, model) for model in ADAPTIVE},
+        "verdicts": tables.verdict_rows(measured),
+    }
+    lines = {name: "\n".join(rows) for name, rows in parts.items()}
+    return filled(TEXT, {**lines, "users": f"{USERS:,}", "seeds": str(len(SEEDS))})
+
+
+def pictures(measured: Measured, folder: Path) -> None:
+    """Draw the pictures of the page into a folder."""
+    charts = {
+        "mixed": mixed_picture(),
+        "think": think_picture(measured),
+        "constant": constant_picture(),
+        "adaptive": adaptive_picture(measured),
+        "bias": bias_picture(measured),
+    }
+    for name, chart in charts.items():
+        write_chart(chart, folder / f"semi_open_{name}.png")
+
+
+def mixed_picture() -> Any:
+    """Return response and throughput over the closed users, by open rate, and the asymptotes."""
+    points = [
+        {
+            "users": state.nb_users,
+            "of": f"{rate:g}",
+            "response time": state.closed_response,
+            "throughput": state.throughput,
+        }
+        for rate in (0.0, 0.25, 0.5, 0.75)
+        for state in tables.steady_states(30, rate)
+    ]
+    return _panels(points, "users", "closed users", ("response time", "throughput"), "open rate")
+
+
+def think_picture(measured: Measured) -> Any:
+    """Return what hangs on the think rate, and what does not."""
+    points = [
+        {
+            "rate": rate,
+            "of": f"{p:g}",
+            **_row(measured, Case(CONSTANT, p, think_time=1 / rate)),
+        }
+        for p in PROBABILITIES
+        for rate in THINK_RATES
+    ]
+    shown = ("throughput", "response time", "throughput by user")
+    return _panels(points, "rate", "think rate 1 / Z", shown, "p", log=True)
+
+
+def constant_picture() -> Any:
+    """Return what grows with a constant probability, exactly."""
+    points = []
+    for percent in range(49):
+        exact = with_constant(OPEN_RATE, percent / 100)
+        row = {title: getattr(exact, field) for field, title in FIELDS.items()}
+        points.append({"p": percent / 100, "of": "exact", **row})
+    return _panels(points, "p", "p", tuple(FIELDS.values()), "")
+
+
+def adaptive_picture(measured: Measured) -> Any:
+    """Return the four numbers over the open rate, for both ways to go on."""
+    points = [
+        {"rate": rate, "of": NAMES[model], **_row(measured, Case(model, open_rate=rate))}
+        for model in ADAPTIVE
+        for rate in RATES
+    ]
+    return _panels(points, "rate", "open rate", tuple(FIELDS.values()), "p")
+
+
+def bias_picture(measured: Measured) -> Any:
+    """Return the run times of jobs after which users go on, and after which they leave."""
+    points = [
+        {
+            "rate": rate,
+            "of": f"{NAMES[model]}, {name}",
+            "run time": mean(measured, Case(model, open_rate=rate), field).value,
+        }
+        for model in ADAPTIVE
+        for field, name in (("last_run_time", "last"), ("continued_run_time", "continued"))
+        for rate in RATES
+    ]
+    return _panels(points, "rate", "open rate", ("run time",), "jobs")
+
+
+def _row(measured: Measured, case: Case) -> dict[str, float]:
+    return {title: mean(measured, case, field).value for field, title in FIELDS.items()}
+
+
+def _panels(
+    points: list[dict[str, Any]],
+    x: str,
+    title: str,
+    shown: tuple[str, ...],
+    legend: str,
+    *,
+    log: bool = False,
+) -> Any:
+    """Return a panel for each of ``shown`` over ``x``, a line for each value of ``of``."""
+    of = list(dict.fromkeys(point["of"] for point in points))
+    colour = alt.Color(
+        "of:N",
+        title=legend or None,
+        scale=alt.Scale(domain=of, range=list(palette.CATEGORIES[: len(of)])),
+        legend=None if len(of) == 1 else alt.Legend(),
+    )
+    panels = []
+    for name in shown:
+        rows = [{"x": point[x], "of": point["of"], "y": point[name]} for point in points]
+        chart = alt.Chart(inline_data(rows)).mark_line(point=alt.OverlayMarkDef(size=15))
+        chart = chart.encode(
+            x=alt.X("x:Q", title=title, scale=alt.Scale(type="log" if log else "linear")),
+            y=alt.Y("y:Q", title=name),
+            color=colour,
+        )
+        panels.append(chart.properties(width=WIDTH, height=HEIGHT))
+    return alt.concat(*panels, columns=2)

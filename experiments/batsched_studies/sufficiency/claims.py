@@ -1,0 +1,120 @@
+"""The claims of the study: the papers' as far as they could be looked up, and our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from batsched_py.report import Verdict
+from batsched_py.report.kit import Interval, Runs, listed, mean_interval, paired, paired_difference
+from batsched_studies.sufficiency import PUBLISHED, TEXTS
+from batsched_studies.sufficiency import cases as c
+
+TOLERANCE = 0.2
+"""By how much, in relation to the line, a saving may miss it and be called linear."""
+READING = TEXTS["reading"]
+Found = dict[str, Interval]
+"""By what it is of."""
+
+
+def verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
+    """Yield a verdict on each claim of which the runs of a log say anything."""
+    levers = [name for name in runs.labels("lever") if name in c.ORDER]
+    full = {
+        lever: mean_interval(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
+        for lever in levers
+        if len(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
+    }
+    if full:
+        yield _all("saves", log, full, lambda saving: saving.low > 0)
+    yield from _linear(log, runs)
+    for loop in c.LOOPS:
+        if found := _after(runs, loop):
+            yield _all("after", log, {c.DELAY: found}, _more, users=c.NAMES[loop])
+    for loop in c.REACTING:
+        for where in (c.RED, c.ALL):
+            yield from _rebounds(log, runs, loop, where, levers)
+        own = {lever: c.lost_of_own(runs, loop, lever) for lever in levers if lever in c.LESS_WORK}
+        if own and any(lost.nb for lost in own.values()):
+            yield _all("rebound_own", log, own, _more, users=c.NAMES[loop])
+
+
+def _rebounds(
+    log: str, runs: Runs, loop: str, where: str, levers: Sequence[str]
+) -> Iterator[Verdict]:
+    """Yield whether less is saved than with open users: by delays, and by each other lever."""
+    asked = [lever for lever in levers if where == c.RED or lever in c.LESS_WORK]
+    found = {lever: lost for lever in asked if (lost := c.lost(runs, loop, lever, 1.0, where)).nb}
+    values = {"users": c.NAMES[loop]}
+    if c.DELAY in found:
+        yield _all("rebound_delay", log, {c.DELAY: found.pop(c.DELAY)}, _more, **values)
+    if found:
+        yield _all(f"rebound_{where}", log, found, _more, **values)
+
+
+def _after(runs: Runs, loop: str) -> Interval | None:
+    """Return by how many per cent more is consumed after red hours if all delay."""
+    after = c.saved(runs, loop, c.DELAY, 1.0, c.AFTER)
+    return mean_interval(-after) if len(after) else None
+
+
+def _linear(log: str, runs: Runs) -> Iterator[Verdict]:
+    """Yield whether parts of the effort save as large parts of what the whole effort saves."""
+    whole = c.saved(runs, c.OPEN, c.MIXED, 1.0, c.RED)
+    by_probability = {
+        100 * part: c.saved(runs, c.OPEN, lever, 1.0, c.RED) for lever, part in c.EFFORTS.items()
+    }
+    by_share = {
+        100 * share: c.saved(runs, c.OPEN, c.MIXED, share, c.RED)
+        for share in runs.where(lever=c.MIXED).labels("share")
+    }
+    for key, savings in (("linear", by_probability), ("linear_share", by_share)):
+        parts = {part: of for part, of in savings.items() if part < 100 and len(of)}
+        if parts and len(whole):
+            ratios = {f"{part:.0f} %": _on_the_line(of, whole, part) for part, of in parts.items()}
+            yield _all(key, log, ratios, _near, published=PUBLISHED["ict4s"]["claim"])
+
+
+def _on_the_line(part: pd.Series[float], whole: pd.Series[float], effort: float) -> Interval:
+    """Return what is saved, less its part of the whole saving, in relation to that part."""
+    ours, line = paired(part, whole * effort / 100)
+    away, scale = paired_difference(ours, line), float(line.mean())
+    return Interval(away.value / scale, away.low / scale, away.high / scale, away.nb)
+
+
+def _more(change: Interval) -> bool | None:
+    return True if change.low > 0 else False if change.high <= 0 else None
+
+
+def _near(away: Interval) -> bool | None:
+    if not away.is_known:
+        return None
+    if away.low > TOLERANCE or away.high < -TOLERANCE:
+        return False
+    return True if away.low >= -TOLERANCE and away.high <= TOLERANCE else None
+
+
+def _all(
+    key: str, log: str, found: Found, holds: Callable[[Interval], bool | None], **values: Any
+) -> Verdict:
+    """Return the verdict on what is to hold of all that was found; open if it is of some."""
+    answers = {name: holds(i) if i.is_known else None for name, i in found.items()}
+    told = "; ".join(f"{name} {interval}" for name, interval in found.items())
+    no, open_ = ([name for name in answers if answers[name] is what] for what in (False, None))
+    further = "".join(
+        f" {what}: {listed(names)}." for what, names in (("Not", no), ("Undecided", open_)) if names
+    )
+    largest = max(found, key=lambda name: abs(found[name].value))
+    of = found[largest]
+    return TEXTS.verdict(
+        key,
+        False if no else None if open_ else True,
+        log,
+        effect=f"{largest}: {of}, n = {of.nb}",
+        reading=READING,
+        found=told + "." + (further if len(found) > 1 else ""),
+        n=of.nb,
+        **values,
+    )

@@ -1,0 +1,290 @@
+"""The study of chapter 3 of Zakay's thesis: verdicts on made-up runs, parts, what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from batsched_py import simulate
+from batsched_py.report import Report
+from batsched_py.workload.log_archive import find_log
+from batsched_studies.resampling import claims, loads, measures, parts, positions
+from batsched_studies.resampling.report import report
+from helpers.made_up_campaign import MadeUpCampaign, table_of
+
+DS, HPC2N, BLUE, CTC = (
+    *("SDSC-DS-2004-2.1-cln", "HPC2N-2002-2.2-cln"),
+    *("SDSC-BLUE-2000-4.2-cln", "CTC-SP2-1996-3.1-cln"),
+)
+OSC = "OSC-Clust-2000-3.1-cln"
+METRICS = {
+    "throughput_to_last_submission": 10.0,
+    "utilisation_to_last_submission": 0.5,
+    "mean_bounded_slowdown": 20.0,
+    "mean_waiting_time": 3600.0,
+    "wait_99": 7200.0,
+    "backlog_growth": 0.0,
+    "roughness": 2.0,
+    "busiest_week": 2.0,
+}
+EVEN = {f"share_at_{hour:02d}": 1 / 24 for hour in range(24)}
+EVEN |= {f"share_on_{day}": 1 / 7 for day in range(7)}
+SPREAD = np.linspace(0.9, 1.1, 101)
+"""Of 101 variants, the middle one is as the log."""
+
+
+def run(workload: str, replication: int = 0, log: str = DS, /, **values: Any) -> dict[str, Any]:
+    place: dict[str, Any] = {"log": log, "workload": workload, "replication": replication}
+    return place | METRICS | EVEN | values
+
+
+def variants(factors: Iterable[float] = SPREAD, log: str = DS) -> list[dict[str, Any]]:
+    metrics = ("throughput_to_last_submission", "utilisation_to_last_submission")
+    metrics += ("mean_bounded_slowdown", "mean_waiting_time")
+    return [
+        run("variants", n, log, **{metric: factor * METRICS[metric] for metric in metrics})
+        for n, factor in enumerate(factors)
+    ]
+
+
+def verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], bool | None]:
+    of_claims = report(MadeUpCampaign(rows)).verdicts
+    known = {claims.TEXTS.verdict(key, None, tell=False).claim: key for key in KEYS}
+    return {(known[verdict.claim], verdict.log): verdict.holds for verdict in of_claims}
+
+
+KEYS = (
+    *("original", "throughput", "utilisation", "slowdown", "wait", "extension", "shape"),
+    *("saturation", "flurries"),
+)
+
+
+# The log among its variants ---------------------------------------------------------------------
+
+
+def test_a_log_in_the_middle_of_its_variants() -> None:
+    """50 variants are below, 50 above, and the equal one counts for both sides."""
+    place = positions.positions(claims.read(pd.DataFrame([*variants(), run("recorded")])))
+    assert list(place["metric"]) == ["throughput", "utilisation", "slowdown", "wait"]
+    for row in place.itertuples():
+        assert (row.variants, row.below, row.where, row.outside) == (101, 0.5, "inside", False)
+        assert (row.least_percent, row.most_percent) == pytest.approx((-10, 10))
+    (wait,) = place[place["metric"] == "wait"].itertuples()
+    assert (wait.recorded, wait.median) == pytest.approx((1, 1)), "in hours"
+
+
+@pytest.mark.parametrize(
+    ("factor", "where", "outside"),
+    [(0.5, "lower", True), (0.902, "lower", False), (0.93, "inside", False), (1.2, "higher", True)],
+)
+def test_a_log_at_an_end_of_its_variants(factor: float, where: str, outside: bool) -> None:
+    recorded = run("recorded", mean_waiting_time=3600 * factor)
+    place = positions.positions(claims.read(pd.DataFrame([*variants(), recorded])))
+    (wait,) = place[place["metric"] == "wait"].itertuples()
+    assert (wait.where, wait.outside) == (where, outside)
+
+
+def test_runs_of_another_length_or_load_are_no_variants() -> None:
+    rows = [*variants(), run("recorded")]
+    rows = [row | {"load": np.nan, "weeks": np.nan} for row in rows]
+    rows += [run("variants", n, load=1.0, weeks=np.nan) for n in range(101, 103)]
+    rows += [run("variants", n, load=1.5, weeks=np.nan) for n in range(3)]
+    rows += [run("variants", n, load=np.nan, weeks=9.0) for n in range(3)]
+    place = positions.positions(claims.read(pd.DataFrame(rows)))
+    assert set(place["variants"]) == {103}
+
+
+@pytest.mark.parametrize(
+    ("key", "log", "column", "value", "holds"),
+    [
+        ("original", DS, "mean_waiting_time", 3600 * 0.905, True),
+        ("original", DS, "mean_waiting_time", 3600 * 0.8, False),
+        ("throughput", CTC, "throughput_to_last_submission", 10.0, True),
+        ("throughput", CTC, "throughput_to_last_submission", 10.99, False),
+        ("utilisation", DS, "utilisation_to_last_submission", 0.5, True),
+        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.08, True),
+        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.09, False),  # 8.3 % less
+        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 0.9, False),  # variants more
+        ("slowdown", DS, "mean_bounded_slowdown", 20 * 1.099, True),  # above nearly all
+        ("slowdown", DS, "mean_bounded_slowdown", 20.0, False),
+        ("slowdown", HPC2N, "mean_bounded_slowdown", 20 * 0.901, True),
+        ("slowdown", HPC2N, "mean_bounded_slowdown", 20 * 1.099, False),
+        ("slowdown", CTC, "mean_bounded_slowdown", 20.0, None),  # not printed
+        ("wait", CTC, "mean_waiting_time", 3600.0, True),
+        ("wait", CTC, "mean_waiting_time", 3600 * 0.901, False),
+        ("wait", BLUE, "mean_waiting_time", 3600 * 0.95, True),  # most variants wait longer
+        ("wait", BLUE, "mean_waiting_time", 3600 * 1.05, False),
+    ],
+)
+def test_places_are_those_printed(
+    key: str, log: str, column: str, value: float, holds: bool | None
+) -> None:
+    rows = [*variants(log=log), run("recorded", 0, log, **{column: value})]
+    assert verdicts(rows).get((key, log)) is holds
+
+
+def test_few_variants_say_nothing() -> None:
+    rows = [*variants(SPREAD[:39]), run("recorded")]
+    assert set(verdicts(rows).values()) == {None}
+    assert table_of(report(MadeUpCampaign(rows)), "positions") is not None
+
+
+# More and fewer users ---------------------------------------------------------------------------
+
+
+def loaded(load: float, growth: Iterable[float], /, **values: Any) -> list[dict[str, Any]]:
+    return [
+        run("variants", n, OSC, load=load, backlog_growth=g, **values) for n, g in enumerate(growth)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("growth", "holds"), [([0, 0, 5, 5], True), ([0, 0, 0, 0], False), ([0, 0, 0, 1.0], False)]
+)
+def test_more_users_saturate_the_machine(growth: list[float], holds: bool) -> None:
+    rows = loaded(0.8, [0] * 4) + loaded(1.0, [0] * 4) + loaded(1.5, growth)
+    assert verdicts(rows)["saturation", OSC] is holds
+    assert ("saturation", OSC) not in verdicts(loaded(1.5, growth))
+
+
+def test_the_sweep_says_what_stable_runs_reach() -> None:
+    rows = loaded(2.0, [0, 5], utilisation_to_last_submission=0.9)
+    rows[1]["utilisation_to_last_submission"] = 1.0  # the saturated one
+    (row,) = loads.sweep(claims.read(pd.DataFrame(rows))).itertuples()
+    assert (row.runs, row.stable, row.utilisation, row.most_stable) == pytest.approx(
+        (2, 0.5, 95, 90)
+    )
+
+
+@pytest.mark.parametrize(
+    ("moved", "roughness", "holds"), [(0.05, 1.0, True), (0.2, 1.0, False), (0.05, 3.0, False)]
+)
+def test_the_shape_of_six_times_the_users(moved: float, roughness: float, holds: bool) -> None:
+    """So large a share of the submissions comes at noon instead of in the other hours."""
+    shares = {f"share_at_{hour:02d}": (1 - moved) / 24 for hour in range(24)}
+    shares["share_at_12"] += moved
+    rows = loaded(6.0, [0, 0], roughness=roughness, **shares)
+    rows.append(run("recorded", 0, OSC))
+    (row,) = loads.sweep(claims.read(pd.DataFrame(rows))).itertuples()
+    assert row.apart_hours == pytest.approx(moved * 23 / 24)
+    assert verdicts(rows)["shape", OSC] is holds
+
+
+# Flurries ---------------------------------------------------------------------------------------
+
+
+def with_flurries(*factors: float, pairs: int = 6) -> list[dict[str, Any]]:
+    return [
+        run(
+            "flurries",
+            n,
+            rare_per_week=rate,
+            **{
+                metric: METRICS[metric] * factor * (1 + n)
+                for metric in (
+                    "mean_waiting_time",
+                    "mean_bounded_slowdown",
+                    "wait_99",
+                    "busiest_week",
+                )
+            },
+        )
+        for rate, factor in zip((0.0, 0.25, 0.5), (1.0, *factors), strict=False)
+        for n in range(pairs)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("factors", "pairs", "holds"),
+    [
+        ((1.1, 1.2), 6, True),
+        ((1.2, 1.1), 6, False),  # not the more, the worse
+        ((1.0, 1.2), 6, False),
+        ((1.1, 1.2), 4, None),  # too few for an interval
+    ],
+)
+def test_flurries_are_compared_by_seed(
+    factors: tuple[float, float], pairs: int, holds: bool | None
+) -> None:
+    """Seeds differ manifold, the same one by the factor only."""
+    rows = with_flurries(*factors, pairs=pairs)
+    assert verdicts(rows)["flurries", DS] is holds
+    table = loads.flurries(claims.read(pd.DataFrame(rows)))
+    for row in table[table["metric"] == "wait"].itertuples():
+        expected = factors[0] if row.rate == 0.25 else factors[1]
+        ends = (expected if pairs > 4 else np.nan,) * 2
+        assert (row.ratio, row.low, row.high) == pytest.approx((expected, *ends), nan_ok=True)
+
+
+def test_nothing_is_compared_without_runs_that_have_none() -> None:
+    rows = [row for row in with_flurries(1.1, 1.2) if row["rare_per_week"]]
+    assert loads.flurries(claims.read(pd.DataFrame(rows))).empty
+
+
+# Parts ------------------------------------------------------------------------------------------
+
+
+class KeptJobs(MadeUpCampaign):
+    """Runs with jobs: those of the log, of as many copies as a run has lengths."""
+
+    def kept_jobs(self, run: Any) -> pd.DataFrame:
+        late = 30.0 if run["replication"] >= 2 else 0.0
+        copies = 5 if run["workload"] == "five times" else 1
+        users = ["a", "b", "a", "c", "b"]
+        rows = [
+            {"user": f"{user}.{copy}", "submission_time": 100.0 * copy + time}
+            for copy in range(copies)
+            for user, time in zip(users, (0, 10 + late, 20 + late, 60, 99), strict=True)
+        ]
+        further = {"finish_time": 1e6, "requested_number_of_resources": 1}
+        further |= {"execution_time": 1.0, "requested_time": 2.0}
+        return pd.DataFrame(rows).assign(**further)
+
+
+def test_parts_of_copies_are_as_the_log() -> None:
+    """Copies begin at 100, the log ends at 99: in each part of 99 s are nearly the same users."""
+    rows = [run("recorded"), run("variants"), run("five times")]
+    results = KeptJobs(rows)
+    found = parts.parts(results, claims.read(results.runs))
+    assert set(found["part"]) == {0, 1, 3, 5}
+    own = found[found["part"] == 0]
+    assert (own["distance"] == 0).all()
+    assert (found["distance"].between(0, 1)).all()
+    full: Report = report(results)
+    assert len(table_of(full, "parts").frame) == len(parts.MARGINALS)
+
+
+def test_parts_are_beside_variants_only_if_jobs_are_there() -> None:
+    rows = [run("recorded"), run("variants"), run("five times")]
+    assert verdicts(rows)["extension", ""] is None
+
+
+# Measured ---------------------------------------------------------------------------------------
+
+
+def test_counts_are_of_whole_spans() -> None:
+    """From 5 on: two in the first ten, none in the second, one in the third; the rest is short."""
+    times = np.array([31.0, 5.0, 14.9, 36.0, 28.0])
+    assert measures.counts(times, 10.0).tolist() == [2, 0, 2]
+
+
+def test_what_is_measured_of_a_run_of_the_sample_log() -> None:
+    result = simulate(find_log("sample", []), users="rigid")
+    measured = measures.measure(result)
+    hours = [measured[name] for name in loads.HOURS]
+    days = [measured[name] for name in loads.DAYS]
+    assert (sum(hours), sum(days)) == pytest.approx((1, 1))
+    assert sum(days[:5]) > 5 / 7, "people work on weekdays"
+    assert sum(hours[8:18]) > 10 / 24
+    assert 0 <= measured["wait_50"] <= measured["wait_90"] <= measured["wait_99"]
+    assert measured["busiest_week"] >= 1
+
+
+def test_report_of_nothing_is_no_error() -> None:
+    few = report(MadeUpCampaign([]))
+    assert not few.parts
+    assert [verdict.holds for verdict in few.verdicts] == [None] * len(KEYS)

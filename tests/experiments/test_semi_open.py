@@ -1,0 +1,96 @@
+"""The page docs/semi-open.md is what its command writes; its verdicts on small simulations."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from batsched_studies.semi_open import page, reopening, tables
+from batsched_studies.semi_open.reopening import CONSTANT, EXPONENTIAL, HYPERBOLA, Case, Measured
+from batsched_users.analytic import reopen
+from batsched_users.analytic.reopen_queue import exponential
+
+PAGE = page.PAGE.read_text(encoding="utf-8")
+
+
+@cache
+def few() -> Measured:
+    """All cases with five seeds of 300 users."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reopening, "USERS", 300)
+        return {case: [reopening.simulated(case, seed) for seed in range(5)] for case in CASES}
+
+
+CASES = dict.fromkeys(reopening.CASES)
+
+
+def lines(heading: str) -> list[str]:
+    return PAGE.partition(f"\n{heading}\n")[2].partition("\n#")[0].splitlines()
+
+
+def test_the_mixed_model_of_the_page() -> None:
+    """It is exact: the page has these lines to the digit, all as by the other program."""
+    rows = list(tables.mixed_rows())
+    assert len(rows) == 8
+    for row in rows:
+        assert row in lines("## Mixed: users from outside, and N who always come back")
+        pairs = [cell.split(" / ") for cell in row.strip("| ").split(" | ")[1:]]
+        assert all(ours == theirs for ours, theirs in pairs)
+
+
+def test_a_simulation_of_the_page() -> None:
+    """The first seed of a case is in the mean that the page has, and near its other program's."""
+    result = reopening.simulated(Case(EXPONENTIAL, open_rate=0.3), 0)
+    assert result == reopen(0.3, exponential(), nb_users=10_000, seed=0)
+    (row,) = [
+        line
+        for line in lines("### A p that hangs on the response")
+        if line.startswith("| 0.3 | ") and line.endswith("/ 1.29 |")
+    ]
+    mean = float(row.split("|")[2].split("(")[0])
+    assert mean == pytest.approx(result.throughput, rel=0.03)
+    assert mean == pytest.approx(reopening.PRINTED["adaptive"][EXPONENTIAL]["0.3"][0], rel=0.01)
+
+
+def test_every_line_has_the_columns_of_its_table() -> None:
+    parts = {
+        "constant": tables.constant_rows(few()),
+        "think": tables.think_rows(few()),
+        "adaptive": tables.adaptive_rows(few(), HYPERBOLA),
+        "verdicts": tables.verdict_rows(few()),
+    }
+    columns = {"constant": 9, "think": 6, "adaptive": 7, "verdicts": 3}
+    for name, rows in parts.items():
+        assert {row.count("|") for row in rows} == {columns[name] + 1}, name
+    assert "{{" not in page.page(few())
+    assert "{{" not in PAGE
+
+
+def test_verdicts_are_those_of_the_page() -> None:
+    """Which claims there are; that few users tell those apart that are far apart."""
+    found = {verdict.claim: verdict.holds for verdict in tables.verdicts(few())}
+    told = [
+        line for line in PAGE.splitlines() if "| holds |" in line or "| does not hold |" in line
+    ]
+    assert [line.strip("| ").split(" | ")[0] for line in told] == list(found)
+    assert found["Adaptive p: the hyperbola has more jobs by user at first."]
+    assert not found["Run-time bias: stronger with the hyperbola."]
+    assert not found["Constant p: the think rate has no effect on the throughput by user."]
+
+
+def test_cases_are_those_of_the_thesis() -> None:
+    assert {case.probability for case in CASES if case.think_time != 1} == {0.36, 0.47}
+    assert all(case.open_rate == 0.5 for case in CASES if case.model == CONSTANT)
+    assert all(case.think_time == 1 for case in CASES if case.model != CONSTANT)
+
+
+def test_pictures_have_a_panel_for_each_number() -> None:
+    assert len(page.mixed_picture().concat) == 2
+    assert len(page.think_picture(few()).concat) == 3
+    assert len(page.constant_picture().concat) == 4
+    assert len(page.adaptive_picture(few()).concat) == 4
+    assert len(page.bias_picture(few()).concat) == 1
+    for name in ("mixed", "think", "constant", "adaptive", "bias"):
+        assert (page.IMAGES / f"semi_open_{name}.png").is_file()
+        assert f"images/semi_open_{name}.png" in PAGE

@@ -1,0 +1,206 @@
+"""The study of users who save energy: what it measures, and what it says of made-up runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batsched_py import simulate
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_studies.sufficiency import cases
+from batsched_studies.sufficiency.measures import after_spans, measure
+from batsched_studies.sufficiency.report import report
+from helpers.made_up_campaign import MadeUpCampaign, changed, having, holds, one_row, table_of
+
+RED = {
+    # work in red hours of all users who use a lever, where it is 1,000 without
+    ("open", "delay"): 800,
+    ("open", "renounce"): 900,
+    ("a60", "delay"): 900,
+    ("a60", "renounce"): 850,
+    ("fluid", "delay"): 1100,
+    ("fluid", "renounce"): 900,
+}
+ALL = {("open", "renounce"): 9000, ("a60", "renounce"): 9000, ("fluid", "renounce"): 9800}
+"""Of 10,000 over all weeks."""
+
+
+def made_up(replications: int = 6) -> list[dict[str, Any]]:
+    """Runs of replications that differ by a little; a share has its part of what all save."""
+    runs = []
+    for loop in cases.LOOPS:
+        for lever in ("rigid", "delay", "renounce"):
+            for share in (1.0,) if lever == "rigid" else (1.0, 0.5):
+                for seed in range(replications):
+                    red = 1000 + share * (RED.get((loop, lever), 1000) - 1000) + seed
+                    after = 1000 + (100 * share if lever == "delay" else 0) + seed
+                    work = 10_000 + share * (ALL.get((loop, lever), 10_000) - 10_000)
+                    runs.append(_run(loop, lever, share, seed, red, after, work))
+    return runs
+
+
+def _run(
+    loop: str, lever: str, share: float, seed: int, red: float, after: float, work: float
+) -> dict[str, Any]:
+    labels = {"log": "sample", "loop": loop, "lever": lever, "share": share, "replication": seed}
+    busy = {"busy_red": red, "busy_after": after, "busy_all": work + seed}
+    times = {"seconds_red": 10.0, "seconds_all": 4 * WEEK, "processors": 200.0}
+    times |= {"work_all": 10_000.0, "work_of_red": 1500.0, "half_of_red": 700.0}
+    users = {"mean_waiting_time": 2 * HOUR, "wait_from_wish": 3 * HOUR, "mean_lateness": HOUR}
+    jobs: dict[str, float] = {f"jobs_{name}": 10.0 for name in cases.LEVERS[:-1]}
+    jobs |= {"nb_jobs": 100.0, "mean_bounded_slowdown": 2.0, "utilisation_to_last_submission": 0.5}
+    hours = {f"busy_at_{hour:02d}": 100.0 * HOUR for hour in range(24)}
+    return {**labels, **busy, **times, **users, **jobs, **hours, "folder": Path("x")}
+
+
+def of(runs: list[dict[str, Any]]) -> Any:
+    return report(MadeUpCampaign(runs, "sufficiency"))  # type: ignore[arg-type]
+
+
+def test_rebounds_by_hand() -> None:
+    """Open users save 20 %; a60 10 %: half is lost; fluid -10 %: one and a half times is."""
+    table = table_of(of(made_up()), "rebound_sample").frame
+    a60 = one_row(table, users="a60", lever="delay", share=100)
+    assert a60[["expected", "actual", "lost"]].tolist() == pytest.approx([20, 10, 10], rel=0.01)
+    assert a60["rebound"] == pytest.approx(50, rel=0.01)
+    assert a60["rebound_low"] < a60["rebound"] < a60["rebound_high"]
+    assert a60["n"] == 6
+    fluid = one_row(table, users="fluid", lever="delay", share=100)
+    assert fluid["rebound"] == pytest.approx(150, rel=0.01)
+    more = one_row(table, users="a60", lever="renounce", share=50, where="red")
+    assert more["rebound"] == pytest.approx(-50, rel=0.01)  # 7.5 instead of 5 %
+    over_all = one_row(table, users="fluid", lever="renounce", share=100, where="all")
+    assert over_all["rebound"] == pytest.approx(80, rel=0.01)
+
+
+def test_beside_the_work_that_was_to_be_saved() -> None:
+    """15 % of the work is submitted in red hours; a60 save 10 % by renouncing all of it."""
+    made = of(made_up())
+    row = one_row(table_of(made, "own_sample").frame, users="a60", lever="renounce")
+    assert row[["expected", "actual", "lost"]].tolist() == pytest.approx([15, 10, 5], abs=0.02)
+    runs = cases.read(MadeUpCampaign(made_up()).runs)["sample"]
+    expected = [cases.own(runs, "open", lever).iloc[0] for lever in cases.ORDER[:-1]]
+    mixed = (7 + 7.5 + 15) / 5
+    parts = [mixed / 4, mixed / 2, 3 * mixed / 4, mixed]
+    assert expected == pytest.approx([0, 0, 7, 7.5, 15, *parts])
+    assert cases.own(runs, "open", cases.STATES).empty  # something is done in yellow hours too
+
+
+def test_savings_by_hand() -> None:
+    """At 100 and 200 W, 200 processors idle for 20 kW; 1,000 in 10 s are 10 kW more."""
+    table = table_of(of(made_up()), "savings_sample").frame
+    row = one_row(table, users="open", lever="delay", share=100)
+    assert row[["red", "after", "all"]].tolist() == pytest.approx([20, -10, 0], abs=0.1)
+    assert row["total"] == pytest.approx(100 * 2 / 30, rel=0.01)
+    assert row["delay"] == 10  # per cent of the jobs
+
+
+def test_claims_are_judged() -> None:
+    judged = holds(of(made_up()))
+    reacting = [cases.NAMES[loop] for loop in cases.REACTING]
+    assert judged == {
+        "Each lever saves energy in red hours if users are open": True,
+        **{
+            f"What is delayed is consumed in the hours after: {users}": True
+            for users in cases.NAMES.values()
+        },
+        **{f"There is a rebound in red hours if all delay: {users}": True for users in reacting},
+        f"There is a rebound in red hours with each other lever: {reacting[0]}": False,
+        f"There is a rebound in red hours with each other lever: {reacting[1]}": False,
+        "There is a rebound over all hours with each lever that does less work: "
+        + reacting[0]: False,
+        "There is a rebound over all hours with each lever that does less work: "
+        + reacting[1]: True,
+        **{
+            "There is a rebound over all hours beside the work of the jobs that these users submit "
+            f"in red hours otherwise: {users}": True
+            for users in reacting
+        },
+    }
+
+
+def test_each_verdict_tells_its_effect_and_reading() -> None:
+    for verdict in of(made_up()).verdicts:
+        assert "n = 6" in verdict.effect
+        assert "halves of processors" in verdict.reading
+
+
+@pytest.mark.parametrize(("half", "holds_"), [(900, True), (600, False)])
+def test_linear_in_the_share(half: float, holds_: bool) -> None:
+    """All mixed save 20 %; half of the users save 10 %, or 40."""
+    runs = [_run("open", "rigid", 1.0, s, 1000 + s, 1000, 9000) for s in range(6)]
+    runs += [_run("open", "mixed", 1.0, s, 800 + s, 1000, 9000) for s in range(6)]
+    runs += [_run("open", "mixed", 0.5, s, half + s, 1000, 9000) for s in range(6)]
+    claim = "Savings are linear in the share of users who take part (open users)"
+    assert holds(of(runs))[claim] is holds_
+
+
+def test_linear_in_the_effort_beside_the_published_number() -> None:
+    runs = [_run("open", "rigid", 1.0, s, 1000 + s, 1000, 9000) for s in range(6)]
+    for lever, red in (("25", 950), ("50", 900), ("mixed", 800)):
+        runs += [_run("open", lever, 1.0, s, red + s, 1000, 9000) for s in range(6)]
+    made = of(runs)
+    claim = (
+        "Savings are linear in the effort, as a probability for each job (ICT4S 2024: open users)"
+    )
+    assert holds(made)[claim] is True
+    table = table_of(made, "effort_sample").frame
+    row = one_row(table, effort=50.0)
+    assert (row["red"], row["published"]) == (pytest.approx(10, rel=0.01), 8.0)
+
+
+@pytest.mark.parametrize("replications", [0, 1, 4])
+def test_too_few_runs_judge_nothing(replications: int) -> None:
+    assert set(holds(of(made_up(replications))).values()) <= {None}
+
+
+def test_without_open_users_there_is_no_rebound() -> None:
+    made = of(having(made_up(), loop=["a60"]))
+    assert "rebound_sample" not in [table.name for table in made.tables]
+    judged = [verdict.claim for verdict in made.verdicts if "rebound" in verdict.claim]
+    assert all("beside the work" in claim for claim in judged)
+
+
+def test_what_was_measured_by_hand() -> None:
+    """Another machine or more work in one replication changes both sides of its pair alike."""
+    doubled = changed(made_up(), 2.0, "busy_red", replication=3)
+    table = table_of(of(doubled), "rebound_sample").frame
+    a60 = one_row(table, users="a60", lever="delay", share=100)
+    assert a60["rebound"] == pytest.approx(50, rel=0.01)
+
+
+# Measured in a simulation -----------------------------------------------------------------------
+
+
+def test_times_after_others() -> None:
+    """As long as each, until the next or the end."""
+    assert after_spans([(0, 4), (6, 8), (20, 24)], 26) == [(4, 6), (8, 10), (24, 26)]
+    assert after_spans([], 10) == []
+
+
+def test_the_measures_of_a_run_add_up() -> None:
+    """Work by hours is all of it; where all delay, less is done in red hours, more after them."""
+    options = {"model": "resampled", "weeks": 2, "long_weeks": 3, "edge_weeks": 1}
+    options |= {"signal": "16:00-20:00"}
+    numbers = [
+        measure(simulate("sample", users="sufficient", user_options=options | {"red": red}, seed=1))
+        for red in ("", "delay")
+    ]
+    for of_run in numbers:
+        hours = sum(of_run[f"busy_at_{hour:02d}"] for hour in range(24))
+        assert hours == pytest.approx(of_run["busy_all"])
+        red = sum(of_run[f"busy_at_{hour:02d}"] for hour in range(16, 20))
+        assert red == pytest.approx(of_run["busy_red"])
+        after = sum(of_run[f"busy_at_{hour:02d}"] for hour in range(20, 24))
+        assert after == pytest.approx(of_run["busy_after"])
+        assert of_run["seconds_red"] == 4 * HOUR * 14
+        assert of_run["seconds_all"] == 14 * DAY
+        assert of_run["processors"] == 64
+    without, delayed = numbers
+    assert delayed["busy_red"] < without["busy_red"]
+    assert delayed["busy_after"] > without["busy_after"]
+    assert without["jobs_delay"] == 0 < delayed["jobs_delay"]
+    assert 0 < without["half_of_red"] <= without["work_of_red"] / 2 < without["work_all"] / 2
+    assert delayed["wait_from_wish"] > without["wait_from_wish"]

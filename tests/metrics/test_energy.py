@@ -1,0 +1,98 @@
+"""The quick formula of energy: by hand, beside a sum over jobs, and beside the simulated power."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.metrics import EqualHosts, JobTable, busy_within
+from batsched_py.metrics.machine import busy_time
+from batsched_py.schedulers.easy import Easy
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.testing import DrawnJob, workload
+
+PLATFORM = Path(__file__).parents[2] / "platforms" / "energy_16.xml"
+HOSTS = EqualHosts(idle=95, computing=220)
+"""The first pstate of platforms/energy_16.xml."""
+
+
+def table_of(jobs: list[tuple[float, float, int]], nb_processors: int | None = 16) -> JobTable:
+    """A table of jobs by (start, finish, size); a rejected one has no start."""
+    start, finish, size = (np.array(column, dtype=np.float64) for column in zip(*jobs, strict=True))
+    return JobTable(
+        submit=np.nan_to_num(start),
+        start=start,
+        finish=finish,
+        execution=finish - start,
+        size=size,
+        original_submit=np.full(len(start), nan),
+        user=[""] * len(start),
+        nb_processors=nb_processors,
+    )
+
+
+def test_by_hand() -> None:
+    """16 hosts for 100 s; 4 of them compute from 10 to 30, 2 from 20 to 60."""
+    table = table_of([(10, 30, 4), (20, 60, 2), (nan, nan, 0)])
+    assert busy_within(table, [(0, 100)]) == 4 * 20 + 2 * 40
+    assert busy_within(table, [(0, 15), (25, 40), (90, 200)]) == 4 * 5 + 4 * 5 + 2 * 15
+    assert HOSTS.energy(table, [(0, 100)]) == 95 * 16 * 100 + 125 * 160
+    assert HOSTS.energy(table, [(70, 90)]) == 95 * 16 * 20
+    assert HOSTS.energy(table, []) == 0
+    assert isnan(HOSTS.energy(table_of([(0, 1, 1)], None), [(0, 1)]))
+
+
+def test_of_no_jobs() -> None:
+    assert busy_within(table_of([(nan, nan, 0)]), [(0, 10)]) == 0
+
+
+@given(
+    jobs=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20), st.integers(1, 9)), min_size=1),
+    cuts=st.lists(st.integers(-5, 70), min_size=2, unique=True).map(sorted),
+)
+def test_as_a_sum_over_the_jobs(jobs: list[tuple[int, int, int]], cuts: list[int]) -> None:
+    """Every other time between the cuts, each clipped out of every job."""
+    table = table_of([(start, start + run, size) for start, run, size in jobs])
+    spans = list(zip(cuts[::2], cuts[1::2], strict=False))
+    slow = sum(busy_time(table, begin, end) for begin, end in spans)
+    assert busy_within(table, spans) == pytest.approx(slow, abs=1e-6)
+
+
+def simulated(profile: str) -> tuple[Outcome, JobTable]:
+    """Fifty jobs that wait for each other on 16 hosts with power."""
+    random = np.random.default_rng(5)
+    drawn = [
+        DrawnJob(float(at), int(random.integers(1, 17)), float(random.integers(1, 90)))
+        for at in np.cumsum(random.integers(0, 30, 50))
+    ]
+    load = workload(drawn, 16, profile)
+    simulator = Simulator(read_platform(PLATFORM), [load], Options(energy=True))
+    outcome = simulator.run(DecisionProcess(Easy()).answer)
+    jobs = [(job.start_time, job.finish_time, len(job.alloc)) for job in outcome.jobs]
+    return outcome, table_of(jobs)
+
+
+def test_as_the_simulator_accounts_for_it() -> None:
+    """At each start and end of a job, what all hosts have consumed since the beginning."""
+    outcome, table = simulated("parallel_homogeneous")
+    assert outcome.power is not None
+    events = list(outcome.power.energy.events())
+    assert len(events) >= 100
+    for time, joules, *_ in events:
+        assert HOSTS.energy(table, [(0, time)]) == pytest.approx(joules, rel=1e-9)
+
+
+def test_delays_leave_hosts_idle() -> None:
+    """The formula is for jobs that compute; the simulator charges a delay nothing but idling."""
+    outcome, table = simulated("delay")
+    assert outcome.power is not None
+    time, joules, *_ = list(outcome.power.energy.events())[-1]
+    assert joules == pytest.approx(95 * 16 * time)
+    assert HOSTS.energy(table, [(0, time)]) > 1.1 * joules

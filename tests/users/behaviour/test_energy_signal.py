@@ -1,0 +1,188 @@
+"""What users are told of the energy: hours, files, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import BatschedError
+from batsched_py.units import DAY, HOUR
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.behaviour.energy_signal import (
+    GREEN,
+    RED,
+    STATES,
+    YELLOW,
+    EnergySignal,
+    read_signal,
+)
+
+Write = Callable[[str], str]
+MONDAY = Calendar()
+"""Second 0 is a Monday, 0:00."""
+
+
+def test_hours_of_every_day() -> None:
+    """The first second of a window is in it, the last one is not; it is so on the tenth day too."""
+    signal = read_signal("16:00-20:00", MONDAY)
+    at = [signal.state(hour * HOUR) for hour in (0, 15.99, 16, 19.99, 20)]
+    assert at == [GREEN, GREEN, RED, RED, GREEN]
+    assert signal.state(10 * DAY + 17 * HOUR) == RED
+    assert signal.better_from(17 * HOUR) == 20 * HOUR
+    assert signal.better_from(10 * DAY + 17 * HOUR) == 10 * DAY + 20 * HOUR
+    assert signal.better_from(0) == inf  # it is as good as it gets
+
+
+def test_a_window_across_midnight_and_another() -> None:
+    signal = read_signal("22:00-2:00, 8:00-9:00", MONDAY)
+    hours = [hour for hour in range(24) if signal.state(hour * HOUR) == RED]
+    assert hours == [0, 1, 8, 22, 23]
+    assert signal.better_from(23 * HOUR) == 26 * HOUR
+    assert signal.spans(RED, 20 * HOUR, DAY + 12 * HOUR) == [
+        (22 * HOUR, 26 * HOUR),
+        (32 * HOUR, 33 * HOUR),
+    ]
+
+
+def test_hours_are_the_logs_clock() -> None:
+    """Second 0 is 15:00: the window opens an hour later."""
+    signal = read_signal("16:00-20:00", Calendar(at_origin=15 * HOUR))
+    assert signal.spans(RED, 0, DAY) == [(HOUR, 5 * HOUR)]
+
+
+STATES_FILE = "time,state\n100,yellow\n200,red\n300,green\n400,yellow\n"
+HOURS_FILE = "time,state\n3600,yellow\n7200,red\n10800,green\n14400,yellow\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def file(text: str) -> str:
+        path = tmp_path / "signal.csv"
+        path.write_text(text)
+        return str(path)
+
+    return file
+
+
+def test_states_of_a_file(write: Write) -> None:
+    """The last row lasts as long as the one before it; before and after all is green."""
+    signal = read_signal(write(STATES_FILE), MONDAY)
+    times = (0, 100, 250, 300, 499, 500)
+    assert [signal.state(t) for t in times] == [GREEN, YELLOW, RED, GREEN, YELLOW, GREEN]
+    assert signal.better_from(150) == 300  # red is no better than yellow
+    assert signal.better_from(250) == 300
+    assert signal.better_from(450) == 500
+    assert signal.spans(GREEN, 0, 600) == [(0, 100), (300, 400), (500, 600)]
+
+
+def test_a_file_that_repeats(write: Write) -> None:
+    signal = read_signal(write(HOURS_FILE), MONDAY, repeats=True)
+    hours = (-0.5, 0.5, 1, 5, 6.5)  # a round is four hours long
+    states = [signal.state(hour * HOUR) for hour in hours]
+    assert states == [GREEN, YELLOW, YELLOW, YELLOW, RED]
+    assert signal.better_from(4.5 * HOUR) == 7 * HOUR  # over the end of a round
+
+
+def test_values_and_thresholds(write: Write) -> None:
+    """A threshold is in the worse state; only one of them is enough."""
+    file = write("time,gCO2/kWh\n0,100\n10,200\n20,300\n30,299.9\n")
+    signal = read_signal(file, MONDAY, yellow_from=200, red_from=300)
+    assert list(signal.states) == [GREEN, YELLOW, RED, YELLOW]
+    assert list(read_signal(file, MONDAY, red_from=250).states) == [GREEN, GREEN, RED, RED]
+
+
+def test_dates_are_put_on_the_logs_clock(write: Write) -> None:
+    """A Tuesday 6:00 of the file is Tuesday 6:00 of the log, whose second 0 is Monday 12:00."""
+    file = write("time,state\n2024-01-16T06:00,red\n2024-01-16T07:00:00Z,green\n")
+    signal = read_signal(file, Calendar(at_origin=12 * HOUR))
+    assert signal.spans(RED, 0, 7 * DAY) == [(18 * HOUR, 19 * HOUR)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", ":1: expected the columns"),
+        ("hour,state\n", ":1: expected the columns"),
+        ("time,state\n0,red\n", "two rows or more"),
+        ("time,state\n0,red\n10,redd\n", ":3: state 'redd'.*did you mean 'red'"),
+        ("time,state\n0,red\nnoon,green\n", ":3: time 'noon'"),
+        ("time,state\n10,red\n10,green\n", ":3: the time 10 is not after"),
+        ("time,state\n10,red\n2024-01-16,green\n", ":3: the time 2024-01-16 is not after"),
+        ("time,state\n10,red,1\n20,green\n", ":2: expected two fields"),
+        ("time,price\n0,1\n1,2\n", "give red_from"),
+    ],
+)
+def test_wrong_files_are_told(write: Write, text: str, said: str) -> None:
+    with pytest.raises(BatschedError, match=said):
+        read_signal(write(text), MONDAY)
+
+
+@pytest.mark.parametrize(
+    ("signal", "options", "said"),
+    [
+        ("16:00-16:00", {}, "two different times"),
+        ("16:00-24:30", {}, "two different times"),
+        ("16:00-20:00,8-9", {}, "expected hours such as"),
+        ("no.csv", {}, "there is no file"),
+        ("16:00-20:00", {"red_from": 3.0}, "for a signal from a file"),
+    ],
+)
+def test_wrong_signals_are_told(signal: str, options: dict[str, float], said: str) -> None:
+    with pytest.raises(BatschedError, match=said):
+        read_signal(signal, MONDAY, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "repeats"),
+    [
+        ("0,red\n1,green\n", True),
+        ("-1e308,red\n1e308,green\n", False),
+        ("0,red\n5e-324,red\n", True),
+    ],
+)
+def test_times_that_go_nowhere(write: Write, text: str, repeats: bool) -> None:
+    """A round of seconds would be gone through for ever, and after the last float nothing comes."""
+    with pytest.raises(BatschedError, match="expected a longer time"):
+        read_signal(write("time,state\n" + text), MONDAY, repeats=repeats)
+
+
+def test_a_value_that_is_no_number(write: Write) -> None:
+    with pytest.raises(BatschedError, match=r":3: 'much' is no number"):
+        read_signal(write("time,price\n0,1\n1,much\n"), MONDAY, red_from=2)
+
+
+@given(
+    steps=st.lists(st.integers(1, 5), min_size=1, max_size=6),
+    data=st.data(),
+    repeats=st.booleans(),
+    first=st.integers(-7, 7),
+)
+def test_spans_and_better_are_the_states(
+    steps: list[int], data: st.DataObject, repeats: bool, first: int
+) -> None:
+    """Second by second, from the state alone: when it is what, and when it gets better."""
+    times = [float(first + sum(steps[:n])) for n in range(len(steps) + 1)]
+    states = [data.draw(st.sampled_from(STATES)) for _ in steps]
+    signal = EnergySignal(times, states, repeats)
+    seconds = range(-10, 60)
+    told = [signal.state(second) for second in seconds]
+    for state in STATES:
+        spans = signal.spans(state, seconds[0], seconds[-1])
+        inside = {s for begin, end in spans for s in range(int(begin), int(end))}
+        assert inside == {
+            s for s, is_told in zip(seconds[:-1], told, strict=False) if is_told == state
+        }
+        assert all(a[1] < b[0] for a, b in pairwise(spans))
+    for place, second in enumerate(seconds[:20]):
+        bad = STATES.index(told[place])
+        later = (s for s, is_told in zip(seconds, told, strict=True) if s > second)
+        better = [s for s in later if STATES.index(told[s - seconds[0]]) < bad]
+        assert signal.better_from(second) == (better[0] if better else inf)
+        if signal.never_better(told[place]):
+            assert not better

@@ -1,0 +1,383 @@
+"""Users who use less while energy is scarce: each lever by hand, and what never changes."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import simulate
+from batsched_py.errors import BatschedError, InvariantError, UsageError
+from batsched_py.model.user_model import EndedJob
+from batsched_py.schedulers.easy import Easy
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import run, starts, workload
+from batsched_py.units import HOUR
+from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.sample_log import cached_sample_log
+from batsched_users.behaviour.job_profiles import run_time_of
+from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, read_levers
+from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.models import rigid
+from batsched_users.models.sufficient import Sufficient
+from helpers.drawn_sessions import log_of_stays
+
+WINDOW = "1:00-2:00"
+"""Second 0 of the logs here is a midnight."""
+IN_IT = HOUR + 60
+RIGID = f"{rigid.__file__}:Rigid"
+
+
+def log_of(*jobs: tuple[float, int, float]) -> Workload:
+    """A log of (submission, size, run time) of one user, with walltimes of twice the run time."""
+    return workload([J(at, size, run, 2 * run, "u", at + run) for at, size, run in jobs], 16)
+
+
+def played(log: Workload, red: str, **options: Any) -> list[Played]:
+    """What is submitted where nobody waits."""
+    return list(play(Sufficient(log, signal=WINDOW, red=red, **options)))
+
+
+def run_time(users: Sufficient, job: Any) -> float:
+    return run_time_of(users.profiles[job.profile])
+
+
+# Each lever by hand -----------------------------------------------------------------------------
+
+
+def test_delay() -> None:
+    """What comes in the window comes at its end, in its order, before what comes then."""
+    log = log_of((0, 1, 10), (IN_IT, 1, 10), (IN_IT + 5, 1, 10), (2 * HOUR, 1, 10))
+    jobs = played(log, "delay")
+    assert [(p.submit, p.job.id) for p in jobs] == [
+        (0, "0000"),
+        (2 * HOUR, "0001"),
+        (2 * HOUR, "0002"),
+        (2 * HOUR, "0003"),
+    ]
+    assert [p.job.extra for p in jobs] == [
+        {},
+        {"lever": "delay", "wished_submission_time": IN_IT},
+        {"lever": "delay", "wished_submission_time": IN_IT + 5},
+        {},
+    ]
+    assert [p.job.original_submission_time for p in jobs] == [job.submit_time for job in log.jobs]
+
+
+@pytest.mark.parametrize(
+    ("lever", "size", "longer"),
+    [
+        ("reconfiguration", 3, 5 / 3),  # half of five, rounded up, and the same work
+        ("space_degradation", 3, 1),
+        ("time_degradation", 5, 0.5),
+    ],
+)
+def test_smaller_jobs(lever: str, size: int, longer: float) -> None:
+    """Size, run time, walltime and estimate; times are not touched, nor are jobs outside."""
+    log = log_of((0, 5, 60), (IN_IT, 5, 60))
+    log.jobs[1].estimate = 90
+    users = Sufficient(log, signal=WINDOW, red=lever)
+    before, inside = (p.job for p in play(users))
+    assert before is log.jobs[0]
+    assert (inside.size, run_time(users, inside)) == (size, pytest.approx(60 * longer))
+    assert inside.walltime == pytest.approx(120 * longer)
+    assert inside.estimate == pytest.approx(90 * longer)
+    assert inside.extra == {"lever": lever}
+
+
+def test_renounce() -> None:
+    log = log_of((0, 1, 10), (IN_IT, 1, 10), (2 * HOUR, 1, 10))
+    assert [p.job.id for p in played(log, "renounce")] == ["0000", "0002"]
+
+
+@pytest.mark.parametrize("lever", ["reconfiguration", "space_degradation"])
+def test_one_processor_is_not_halved(lever: str) -> None:
+    (job,) = played(log_of((IN_IT, 1, 10)), lever)
+    assert (job.job.size, job.job.extra) == (1, {})
+
+
+def test_speedup_that_is_not_perfect() -> None:
+    """On a quarter of the processors, with alpha 1/2, twice as long."""
+    log = log_of((IN_IT, 8, 60))
+    users = Sufficient(log, signal=WINDOW, red="reconfiguration", space_factor=0.25, alpha=0.5)
+    ((job, _, _),) = ((p.job, p.submit, p.end) for p in play(users))
+    assert (job.size, run_time(users, job)) == (2, pytest.approx(120))
+
+
+def test_delays_in_the_simulated_machine_too() -> None:
+    """The machine of 16 is free, so the job that was delayed runs from the end of the window on."""
+    log = log_of((IN_IT, 16, 100))
+    users = Sufficient(log, signal=WINDOW, red="delay")
+    assert starts(run(log, Easy(), users)) == [2 * HOUR]
+
+
+def test_renounced_jobs_leave_an_empty_simulation() -> None:
+    log = log_of((IN_IT, 1, 10))
+    users = Sufficient(log, signal=WINDOW, red="renounce")
+    assert not run(log, Easy(), users).jobs
+
+
+STATES = "time,state\n0,yellow\n100,red\n200,yellow\n300,green\n"
+
+
+def test_a_job_is_delayed_to_the_next_better_state(tmp_path: Any) -> None:
+    """From red into yellow, where it is submitted, or, asked again, delayed into green."""
+    (tmp_path / "s.csv").write_text(STATES)
+    options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "yellow": "delay"}
+    log = log_of((150, 1, 10))
+    (once,) = play(Sufficient(log, **options))
+    (twice,) = play(Sufficient(log, **options, again=True))
+    assert (once.submit, twice.submit) == (200, 300)
+    assert twice.job.extra["wished_submission_time"] == 150
+
+
+# What the wrapped model learns ------------------------------------------------------------------
+
+
+def chain(*, think: float = 600.0) -> Workload:
+    """Three sessions of a user, each of a job of 100 s, with think times in between."""
+    jobs, at = [], float(IN_IT)
+    for _ in range(3):
+        jobs.append(J(at, 4, 100, 200, "u", at + 100))
+        at += 100 + think
+    return workload(jobs, 16)
+
+
+FEEDBACK: dict[str, Any] = {"model": "feedback", "sessions": "arrival:0"}
+
+
+def test_who_delays_a_job_goes_on_later() -> None:
+    """The next session is a think time after the end of the job that was delayed."""
+    submits = [p.submit for p in played(chain(), "delay", **FEEDBACK)]
+    assert submits == [2 * HOUR, 2 * HOUR + 700, 2 * HOUR + 1400]
+
+
+def test_who_renounces_goes_on_at_once() -> None:
+    """A renounced job takes no time: the next comes a think time after its wish."""
+    log = chain(think=3000)  # wishes at 1:01 and 1:51, and when both were renounced at 2:41
+    jobs = played(log, "renounce", **FEEDBACK)
+    assert [(p.job.id, p.submit) for p in jobs] == [("0002", IN_IT + 6000)]
+
+
+def test_renounced_with_no_think_time_at_one_instant() -> None:
+    """What follows at once is asked for at the same instant, and renounced there too."""
+    assert played(chain(think=0), "renounce", **FEEDBACK) == []
+
+
+class Learns(rigid.Rigid):
+    """Rigid users who note what they are told."""
+
+    def __init__(self, workload: Workload) -> None:
+        super().__init__(workload)
+        self.told: list[tuple[float, EndedJob, str]] = []
+
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        self.told.append((now, job, state))
+
+
+@pytest.mark.parametrize(("counts_from", "submit"), [("submission", 2 * HOUR), ("wish", IN_IT)])
+def test_the_model_learns_of_its_own_job(
+    monkeypatch: pytest.MonkeyPatch, counts_from: str, submit: float
+) -> None:
+    """With its own size, and the submission that the option says."""
+    log = log_of((IN_IT, 4, 10))
+    monkeypatch.setattr("batsched_users.models.sufficient.model_named", lambda name: Learns)
+    users = Sufficient(log, signal=WINDOW, red="delay", counts_from=counts_from)
+    list(play(users))
+    ((now, job, _),) = users._inner.told  # type: ignore[attr-defined]
+    assert (now, job.submitted, job.submit_time) == (2 * HOUR + 10, log.jobs[0], submit)
+    assert not users._changed
+
+
+def test_the_model_learns_of_a_renounced_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = log_of((IN_IT, 4, 10))
+    monkeypatch.setattr("batsched_users.models.sufficient.model_named", lambda name: Learns)
+    users = Sufficient(log, signal=WINDOW, red="renounce")
+    list(play(users))
+    ((now, job, state),) = users._inner.told  # type: ignore[attr-defined]
+    assert (now, job.start_time, job.finish_time, state) == (IN_IT, None, IN_IT, "REJECTED")
+
+
+class Endless(rigid.Rigid):
+    """A model that is due for ever and has nothing."""
+
+    def next_submission(self) -> float:
+        return 0.0
+
+    def jobs_to_submit(self, now: float) -> list[Any]:
+        return []
+
+
+def test_a_model_that_does_not_move_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("batsched_users.models.sufficient.model_named", lambda name: Endless)
+    with pytest.raises(InvariantError, match="next_submission must move on"):
+        list(play(Sufficient(log_of((0, 1, 1)), signal=WINDOW)))
+
+
+# Whoever does nothing is as without -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sample() -> Workload:
+    return load_workload(cached_sample_log(), make_rules(first=600))
+
+
+SHORT = {"long_weeks": 0.7, "edge_weeks": 0.2, "n_temporary": 3, "rate": 3, "weeks": 3.0}
+INNER: list[tuple[str, dict[str, Any]]] = [
+    ("rigid", {}),
+    ("feedback", {"sessions": "arrival:60"}),
+    ("fluid", {}),
+    ("distribution", {}),
+    ("tbuos", SHORT),
+    ("site", {"nb_users": 10, "weeks": 3.0}),
+    ("weekly", {"weeks": 1.0}),
+]
+NOTHING: list[dict[str, Any]] = [
+    {"share": 0.0},  # nobody takes part
+    {"red": ""},  # who does is rigid
+    {"red": "delay:0,renounce:0"},
+]
+
+
+@pytest.mark.parametrize(("model", "options"), INNER)
+@pytest.mark.parametrize("nothing", NOTHING)
+def test_who_does_nothing_is_the_model(
+    sample: Workload, model: str, options: dict[str, Any], nothing: dict[str, Any]
+) -> None:
+    """Byte by byte: names, chance, columns and schedule."""
+    inner = RIGID if model == "rigid" else model
+    alone = simulate(sample, users=inner, user_options=options, seed=3)
+    wrapped = options | nothing | {"signal": "8:00-20:00", "model": model}
+    same = simulate(sample, users="sufficient", user_options=wrapped, seed=3)
+    assert len(alone.table.submit) > 50
+    assert same.jobs_csv() == alone.jobs_csv()
+
+
+@given(
+    share=st.floats(0, 1),
+    weights=st.lists(st.integers(0, 3), min_size=5, max_size=5),
+    hours=st.tuples(st.integers(0, 23), st.integers(0, 23)).filter(lambda h: h[0] != h[1]),
+    reacts=st.booleans(),
+    seed=st.integers(0, 5),
+)
+def test_jobs_are_conserved(
+    share: float, weights: list[int], hours: tuple[int, int], reacts: bool, seed: int
+) -> None:
+    """Each job of the log comes at most once; only renounced ones do not; work is never more.
+
+    A job that carries no lever is as it was, delayed ones wait for the signal, and nobody who does
+    not take part does anything.
+    """
+    log = log_of_stays()
+    total = max(1, sum(weights))
+    red = ",".join(f"{lever}:{w / total}" for lever, w in zip(LEVERS, weights, strict=True))
+    users = Sufficient(
+        log,
+        signal=f"{hours[0]}:00-{hours[1]}:00",
+        model="feedback" if reacts else "rigid",
+        share=share,
+        red=red,
+        seed=seed,
+    )
+    jobs = list(play(users))
+    recorded = {job.id: job for job in log.jobs}
+    names = [p.job.id for p in jobs]
+    assert len(set(names)) == len(names)
+    assert set(names) <= recorded.keys()
+    if not weights[LEVERS.index("renounce")] or not share:
+        assert set(names) == recorded.keys()
+    assert not users._changed
+    assert not users._held
+    for p in jobs:
+        was, lever = recorded[p.job.id], p.job.extra.get("lever", "")
+        area, old = (run_time_of(users.profiles[job.profile]) * job.size for job in (p.job, was))
+        if lever in ("", "delay"):
+            assert (p.job.size, p.job.profile) == (was.size, was.profile)
+        if lever == "reconfiguration":
+            assert area == pytest.approx(old)
+        assert area <= old * (1 + 1e-12)
+        if lever == "delay":
+            assert p.job.extra["wished_submission_time"] < p.submit
+            assert users._signal.state(p.submit) == "green"
+        if lever:
+            assert users._takes_part[p.job.user or ""]
+    assert users.next_submission() == inf
+
+
+def test_who_takes_part_in_a_share_does_in_a_larger_one(sample: Workload) -> None:
+    def who(share: float) -> set[str | None]:
+        users = Sufficient(sample, signal="0:00-23:59", share=share, red="time_degradation", seed=1)
+        return {p.job.user for p in play(users) if "lever" in p.job.extra}
+
+    assert who(0.3) < who(0.7) < who(1.0)
+
+
+def test_probabilities_are_those_of_the_jobs(sample: Workload) -> None:
+    """Of 600 jobs, about the shares that are said; the rest is rigid."""
+    red = "delay:0.2,reconfiguration:0.1,time_degradation:0.3,renounce:0.25"
+    users = Sufficient(sample, signal="0:00-23:59", red=red, seed=2)
+    jobs = list(play(users))
+    told = [p.job.extra.get("lever", "") for p in jobs]
+    nb = len(sample.jobs)
+    assert told.count("time_degradation") / nb == pytest.approx(0.3, abs=0.06)
+    assert told.count("delay") / nb == pytest.approx(0.2, abs=0.06)
+    assert (nb - len(jobs)) / nb == pytest.approx(0.25, abs=0.06)
+
+
+# Options ----------------------------------------------------------------------------------------
+
+
+def test_probabilities_by_hand() -> None:
+    levers = read_levers("red", "renounce:0.1, delay:0.5,time_degradation")
+    assert levers == {"delay": 0.5, "time_degradation": pytest.approx(0.4), "renounce": 0.1}
+    drawn = [chosen(levers, chance) for chance in (0, 0.49, 0.51, 0.89, 0.95)]
+    assert drawn == ["delay", "delay", "time_degradation", "time_degradation", "renounce"]
+    assert chosen(read_levers("red", "delay"), 0.999999) == "delay"
+    assert read_levers("red", "") == {}
+    assert chosen({}, 0.5) == ""
+
+
+@given(size=st.integers(1, 1000), factor=st.floats(0.01, 1))
+def test_reconfigured_jobs_have_the_same_work(size: int, factor: float) -> None:
+    smaller, longer = Sizes(space_factor=factor).changed("reconfiguration", size)
+    assert 1 <= smaller <= size
+    assert smaller * longer == pytest.approx(size)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"red": "delais"}, "red=delais: 'delais'.*expected some of delay"),
+        ({"red": "delay:0.7,renounce:0.7"}, "sum to at most 1"),
+        ({"red": "delay,renounce"}, "sum to at most 1"),
+        ({"red": "delay:0.1,delay:0.1"}, "delay is there twice"),
+        ({"yellow": "delay:x"}, "delay=nan"),
+        ({"green": "delay"}, "green: jobs cannot be delayed"),
+        ({"share": 2}, "share=2"),
+        ({"space_factor": 0}, "space_factor=0"),
+        ({"time_factor": 1.5}, "time_factor=1.5"),
+        ({"alpha": -1}, "alpha=-1"),
+        ({"again": "yes"}, "again=yes"),
+        ({"counts_from": "start"}, "counts_from=start"),
+        ({"model": "sufficient"}, "model=sufficient"),
+        ({"model": "feedbakc"}, "feedbakc"),
+        ({"model": "feedback", "nb_users": 3}, "nb_users"),
+        ({"sesions": "arrival:60"}, "sesions"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(BatschedError, match=said):
+        Sufficient(log_of((0, 1, 1)), **({"signal": WINDOW} | options))
+
+
+def test_a_profile_that_only_a_simulator_understands() -> None:
+    log = log_of((IN_IT, 4, 10))
+    log.profiles["r10"] = {"type": "parallel_homogeneous", "cpu": 1e9, "com": 1e6}
+    users = Sufficient(log, signal=WINDOW, red="time_degradation")
+    with pytest.raises(UsageError, match="nobody knows how long"):
+        list(users.jobs_to_submit(users.next_submission()))

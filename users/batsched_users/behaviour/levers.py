@@ -1,0 +1,136 @@
+"""What users do with a job while energy is scarce: the levers of digital sufficiency.
+
+Names are those of Madon's thesis (2024): delay, reconfiguration, space degradation, time
+degradation, renounce. A user who does none of them is rigid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import ceil, isnan
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import UsageError
+from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.option_values import finite, number
+from batsched_py.workload import WorkloadJob
+from batsched_users.behaviour.job_profiles import run_time_of
+
+LEVERS = DELAY, RECONFIGURATION, SPACE_DEGRADATION, TIME_DEGRADATION, RENOUNCE = (
+    "delay",
+    "reconfiguration",
+    "space_degradation",
+    "time_degradation",
+    "renounce",
+)
+_ROUNDING = 1e-9
+"""By so much probabilities such as five times 0.2 may miss 1."""
+_MARK = "*"
+"""Between the name of a profile and how many times as long it runs."""
+
+
+def read_levers(option: str, text: str) -> dict[str, float]:
+    """Return the probability of each lever that an option names, all of them in order.
+
+    ``delay:0.5,renounce:0.1`` delays half of the jobs and renounces a tenth; a lever without
+    a number has all that is left. Raises :class:`UsageError`.
+    """
+    said: dict[str, float | None] = {}
+    for part in filter(None, str(text).split(",")):
+        name, colon, amount = part.strip().partition(":")
+        if name not in LEVERS:
+            hint = did_you_mean(name, LEVERS)
+            raise UsageError(
+                f"{option}={text}: {name!r}{hint}: expected some of {', '.join(LEVERS)}"
+            )
+        if name in said:
+            raise UsageError(f"{option}={text}: {name} is there twice")
+        said[name] = number(name, finite(amount), 0, 1) if colon else None
+    left = 1 - sum(share or 0 for share in said.values())
+    without = [name for name, share in said.items() if share is None]
+    if left < -_ROUNDING or len(without) > 1:
+        raise UsageError(f"{option}={text}: expected probabilities that sum to at most 1")
+    said.update(dict.fromkeys(without, max(0.0, left)))
+    return {name: share for name in LEVERS if (share := said.get(name))}
+
+
+def chosen(levers: Mapping[str, float], chance: float) -> str:
+    """Return the lever that a number of [0, 1) stands for, ``""`` for none: the user is rigid."""
+    for name, probability in levers.items():
+        if chance < probability:
+            return name
+        chance -= probability
+    return ""
+
+
+class Sizes(msgspec.Struct, frozen=True):
+    """By how much jobs become smaller; raises :class:`UsageError` for numbers out of range."""
+
+    space_factor: float = 0.5
+    """Processors of a reconfigured or space-degraded job, as a share of those wished."""
+    time_factor: float = 0.5
+    """Run time of a time-degraded job, as a share of that wished."""
+    alpha: float = 1.0
+    """A job on 1/k of the processors runs k^alpha times as long; 1: perfect speedup."""
+
+    def __post_init__(self) -> None:
+        for name in ("space_factor", "time_factor"):
+            if not getattr(self, name):
+                raise UsageError(f"{name}=0: expected a number above 0")
+            number(name, getattr(self, name), 0, 1)
+        number("alpha", self.alpha, 0)
+
+    def changed(self, lever: str, size: int) -> tuple[int, float]:
+        """Return a job's processors under a lever, and how many times as long it runs."""
+        if lever == TIME_DEGRADATION:
+            return size, self.time_factor
+        smaller = max(1, ceil(size * self.space_factor))
+        longer = (size / smaller) ** self.alpha if lever == RECONFIGURATION else 1.0
+        return smaller, longer
+
+
+class ScaledProfiles(Mapping[str, dict[str, Any]]):
+    """The profiles of a user model, and those of them that run longer or shorter."""
+
+    def __init__(self, profiles: Mapping[str, dict[str, Any]]) -> None:
+        self._profiles = profiles
+        self._scaled: dict[str, tuple[str, float]] = {}
+
+    def scale(self, job: WorkloadJob, factor: float) -> str:
+        """Return the name of a job's profile with ``factor`` times its run time.
+
+        Raises :class:`UsageError` for a profile whose run time only a simulator knows.
+        """
+        profile = self._profiles[job.profile]
+        if isnan(run_time_of(profile)):
+            raise UsageError(
+                f"job {job.id}: nobody knows how long its profile {job.profile!r} "
+                f"({profile.get('type')}) runs on fewer processors or in part; expected delay, or "
+                "parallel_homogeneous without com"
+            )
+        if factor == 1:
+            return job.profile
+        name = f"{job.profile}{_MARK}{factor:.17g}"
+        self._scaled[name] = job.profile, factor
+        return name
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """Return a profile; raises KeyError."""
+        scaled = self._scaled.get(name)
+        if scaled is None:
+            return self._profiles[name]
+        base, factor = scaled
+        profile = self._profiles[base]
+        amount = "delay" if profile["type"] == "delay" else "cpu"
+        return {**profile, amount: profile[amount] * factor}
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names that are known by now."""
+        yield from self._profiles
+        yield from self._scaled
+
+    def __len__(self) -> int:
+        """Return how many that are."""
+        return len(self._profiles) + len(self._scaled)

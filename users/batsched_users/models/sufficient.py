@@ -1,0 +1,233 @@
+"""Users of any model who use less while energy is scarce (Madon, Gatt, Da Costa, Pierson)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import InvariantError, UsageError
+from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, no_job
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.support import plugins
+from batsched_py.support.option_values import boolean, number, one_of
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.behaviour.energy_signal import GREEN, RED, YELLOW, read_signal
+from batsched_users.behaviour.levers import (
+    DELAY,
+    RENOUNCE,
+    ScaledProfiles,
+    Sizes,
+    chosen,
+    read_levers,
+)
+from batsched_users.behaviour.random_streams import Chance, Seed
+from batsched_users.models.rigid import model_named
+
+_MOST_AT_ONCE = 1_000_000
+"""Passes of a model at one instant before it is taken for endless."""
+
+
+class _Wish(msgspec.Struct, frozen=True, gc=False):
+    """A job that is not submitted as the wrapped model wished."""
+
+    job: WorkloadJob
+    at: float
+    """When the model wished to submit it."""
+    turn: int = 0
+    """How often its user has delayed it."""
+
+
+class Sufficient:
+    """Users of another model who delay, change or renounce their jobs while energy is scarce.
+
+    ``model`` is who they are: a name as for ``--users``, or ``file.py:Class``; all options that
+    are not listed here are its own (``-U model=feedback -U sessions=arrival:60``).
+
+    ``signal`` says what they are told: hours of every day that are red (``16:00-20:00``), or a
+    CSV file with the columns ``time`` and ``state`` (green, yellow, red), or ``time`` and a value
+    (a carbon intensity, a price) that is yellow from ``yellow_from`` on and red from ``red_from``
+    on. With ``repeats`` it begins anew when it ends. Without, all is green before and after it.
+
+    ``share`` of the users take part, drawn by chance; who does in a share does in a larger one.
+    ``red``, ``yellow`` and ``green`` say what they do with a job that they would submit in
+    that state, by probabilities for each job: ``delay:0.5,renounce:0.1``, or ``delay`` for all
+    jobs. The rest is submitted as it is:
+
+    - ``delay``: submitted as soon as the signal is better; with ``again`` decided on anew then.
+    - ``reconfiguration``: ``space_factor`` of the processors, for as much longer as makes up for
+      it (``alpha`` = 1; on 1/k of the processors k^alpha times as long).
+    - ``space_degradation``: ``space_factor`` of the processors for the same time.
+    - ``time_degradation``: the same processors for ``time_factor`` of the time.
+    - ``renounce``: not submitted.
+
+    Walltime and estimate change as the run time. Processors are rounded up, so jobs of one
+    processor are neither reconfigured nor degraded in space. Jobs of no user are left alone.
+
+    The wrapped model learns of its own jobs. One that was renounced ends for it at once, as a job
+    that the system rejects. One that was delayed was submitted when it was
+    (``counts_from=submission``), or when the model wished (``wish``): that matters to models
+    whose users mind response times.
+
+    Jobs carry the lever and, if delayed, the time of the wish in the columns ``lever`` and
+    ``wished_submission_time``.
+
+    Sources: Madon, Da Costa, Pierson, Euro-Par 2022; Gatt, Madon, Da Costa, ICT4S 2024; names of
+    the levers by Madon, PhD thesis, Toulouse 2024. There, users submit at recorded times. Halves
+    of processors and time, and that delayed jobs come as soon as it is better, are our readings.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        signal: str,
+        model: str = plugins.RIGID,
+        share: float = 1.0,
+        red: str = DELAY,
+        yellow: str = "",
+        green: str = "",
+        yellow_from: float | None = None,
+        red_from: float | None = None,
+        repeats: bool = False,
+        space_factor: float = 0.5,
+        time_factor: float = 0.5,
+        alpha: float = 1.0,
+        again: bool = False,
+        counts_from: str = "submission",
+        seed: Seed = 0,
+        **options: Any,
+    ) -> None:
+        self._signal = read_signal(
+            str(signal),
+            Calendar.of(workload),
+            yellow_from=yellow_from,
+            red_from=red_from,
+            repeats=boolean("repeats", repeats),
+        )
+        texts = {RED: red, YELLOW: yellow, GREEN: green}
+        self._levers = {state: read_levers(state, text) for state, text in texts.items()}
+        self._check_delays(str(signal))
+        self._share = number("share", share, 0, 1)
+        self._sizes = Sizes(space_factor, time_factor, alpha)
+        self._again = boolean("again", again)
+        counted = one_of("counts_from", counts_from, ("submission", "wish"))
+        self._from_wish = counted == "wish"
+        self._chance = Chance(seed)
+        kind = model_named(model)
+        if kind is Sufficient:
+            raise UsageError(f"model={model}: expected the model that these users are of otherwise")
+        self._inner: UserModel = plugins.make_users(kind, model, workload, options, seed)
+        profiles = ScaledProfiles(self._inner.profiles)
+        self._scaled = profiles
+        self.profiles: Mapping[str, dict[str, Any]] = profiles
+        self._takes_part: dict[str, bool] = {}
+        self._held: list[tuple[float, int, _Wish]] = []
+        self._order = count()
+        self._renounced: list[WorkloadJob] = []
+        self._changed: dict[str, _Wish] = {}
+        """The wish behind each job in the system that differs from it."""
+
+    def next_submission(self) -> float:
+        """Return when the next job is due or comes back, inf if none is."""
+        held = self._held[0][0] if self._held else inf
+        return min(held, next_due(self._inner))
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Yield the jobs that come back, and then those of the model as their users change them."""
+        submitted = False
+        while self._held and self._held[0][0] <= now:
+            for job in self._submitted(heappop(self._held)[-1], now):
+                submitted = True
+                yield job
+        self._tell_renounced(now)
+        # Where all were held back or renounced, what was renounced may have made others due.
+        for _ in range(_MOST_AT_ONCE):
+            if submitted or next_due(self._inner) > now:
+                return
+            wished = False
+            for wish in given(self._inner.jobs_to_submit(now), self._inner, "jobs_to_submit"):
+                if not isinstance(wish, WorkloadJob):
+                    raise no_job(self._inner, wish, now)
+                wished = True
+                for job in self._submitted(_Wish(wish, now), now):
+                    submitted = True
+                    yield job
+            self._tell_renounced(now)
+            if not wished:
+                return
+        raise InvariantError(
+            f"{type(self._inner).__name__} is due at {now} however many jobs are renounced there"
+        )
+
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        """Tell the model of its job, as it wished it."""
+        wish = self._changed.pop(job.id, None)
+        if wish is not None:
+            submit = wish.at if self._from_wish else job.submit_time
+            job = msgspec.structs.replace(job, submitted=wish.job, submit_time=submit)
+        self._inner.job_ended(now, job, state)
+
+    def _submitted(self, wish: _Wish, now: float) -> Iterator[WorkloadJob]:
+        """Yield what is submitted now for a wish, unless it is held back or renounced."""
+        lever = self._lever(wish, now)
+        if lever == RENOUNCE:
+            self._renounced.append(wish.job)
+        elif lever == DELAY:
+            back = self._signal.better_from(now)
+            held = msgspec.structs.replace(wish, turn=wish.turn + 1)
+            heappush(self._held, (back, next(self._order), held))
+        else:
+            yield self._as_changed(wish, lever)
+
+    def _lever(self, wish: _Wish, now: float) -> str:
+        """Return the lever that the user of a job chooses now, ``""`` for none."""
+        job = wish.job
+        if job.user is None or (wish.turn and not self._again):
+            return ""
+        levers = self._levers[self._signal.state(now)]
+        if not levers or not self._participates(job.user):
+            return ""
+        return chosen(levers, self._chance.stream("lever", job.id, wish.turn).random())
+
+    def _participates(self, user: str) -> bool:
+        if user not in self._takes_part:
+            drawn = self._chance.stream("takes part", user).random()
+            self._takes_part[user] = drawn < self._share
+        return self._takes_part[user]
+
+    def _as_changed(self, wish: _Wish, lever: str) -> WorkloadJob:
+        """Return the job that a wish becomes; its difference from the wish is kept for later."""
+        job, notes, changes = wish.job, {}, {}
+        if wish.turn:
+            notes = {"lever": DELAY, "wished_submission_time": wish.at}
+        size, longer = self._sizes.changed(lever, job.size) if lever else (job.size, 1.0)
+        if (size, longer) != (job.size, 1.0):
+            notes["lever"] = lever
+            changes = {
+                "size": size,
+                "profile": self._scaled.scale(job, longer),
+                "walltime": None if job.walltime is None else job.walltime * longer,
+                "estimate": None if job.estimate is None else job.estimate * longer,
+            }
+        if not notes:
+            return job
+        self._changed[job.id] = wish
+        return msgspec.structs.replace(job, extra={**job.extra, **notes}, **changes)
+
+    def _tell_renounced(self, now: float) -> None:
+        """Tell the model that what was renounced has ended, as a job that is rejected."""
+        renounced, self._renounced = self._renounced, []
+        for job in renounced:
+            self._inner.job_ended(now, EndedJob(job, now, None, now), REJECTED)
+
+    def _check_delays(self, said: str) -> None:
+        """Raise :class:`UsageError` for delays in a state that gets no better."""
+        for state, levers in self._levers.items():
+            if DELAY in levers and self._signal.never_better(state):
+                raise UsageError(f"{state}: jobs cannot be delayed; signal={said} is never better")
