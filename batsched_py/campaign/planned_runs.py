@@ -281,6 +281,8 @@ def _checked(key: str, value: Any, place: tuple[str | int, ...], at: str | None 
     if isinstance(value, dict) and key not in _OPTIONS:
         raise mistake("expected a text, a number, true or false")
     for name, item in value.items() if isinstance(value, dict) else [(key, value)]:
+        if isinstance(value, dict) and _are_tables(item):
+            continue
         if isinstance(item, list):
             raise mistake(f'an axis of [run] is "{key}.{name}" = [...], between quotes')
         if not _is_label(item):
@@ -316,6 +318,15 @@ def _label(key: str) -> str:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+def _are_tables(value: Any) -> bool:
+    """Tell whether a value of an option is a list of tables, such as the limits of a site."""
+    return (
+        isinstance(value, list)
+        and any(isinstance(item, dict) for item in value)
+        and all(isinstance(item, dict) and all(map(_is_label, item.values())) for item in value)
+    )
 
 
 def _is_label(value: Any) -> bool:

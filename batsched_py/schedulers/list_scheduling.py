@@ -1,4 +1,4 @@
-"""Queues without reservations: any order, with front, first fit or best fit."""
+"""Queues without reservations: any order, with front, first fit, best fit or next fit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import inf
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
-from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import RankedJobs, order_named, place_in
+from batsched_py.model.queue import Key, WaitingQueue
+from batsched_py.model.queue.orders import RankedJobs, fixed_key, order_named, place_in
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.support.option_values import one_of
 
@@ -19,15 +19,20 @@ class ListScheduling:
 
     ``order`` names the order of the queue. ``take`` says which job starts: ``front``, only the
     first, and if it does not fit everybody waits; ``first_fit``, the first that fits; ``best_fit``,
-    the one that leaves the fewest processors free, the first of equals. The latter two can starve
-    wide jobs.
+    the one that leaves the fewest processors free, the first of equals; ``next_fit``, the first
+    that fits behind the place of the job that was taken last, and from the front again after the
+    end. All but ``front`` can starve wide jobs. ``order=narrowest`` with ``next_fit`` is NFIW (next
+    fit, increasing width).
 
-    Source: the queuing policies of A. Streit's thesis, 2003, section 3.2.
+    Source: the queuing policies of A. Streit's thesis, 2003, section 3.2. It names next fit and
+    does not say what it is; here it is the rule of that name for memory (D. E. Knuth, The Art of
+    Computer Programming 1, 2.5), with the queue in place of the list of free areas.
     """
 
     def __init__(self, *, order: str = "fcfs", take: str = "front") -> None:
         self._order = order_named(order)
-        self._next_job = TAKE[one_of("take", take, TAKE)]
+        one_of("take", take, (*TAKE, "next_fit"))
+        self._next_job: Take = NextFit(fixed_key(order)) if take == "next_fit" else TAKE[take]
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Start jobs as long as one can be taken out."""
@@ -62,7 +67,32 @@ def best_fit(ranked: RankedJobs, free: int) -> Job | None:
     return max(fitting, key=lambda job: job.size, default=None)
 
 
-TAKE: dict[str, Callable[[RankedJobs, int], Job | None]] = {
+class NextFit:
+    """The first job that fits behind the last one taken, of jobs in ascending ``key``.
+
+    The place is kept from pass to pass, and of a job that has left the queue.
+    """
+
+    def __init__(self, key: Key) -> None:
+        self._key = key
+        self._last = (-inf, -1)
+
+    def __call__(self, ranked: RankedJobs, free: int) -> Job | None:
+        """Return the job, and go on behind it the next time."""
+        fitting = [job for job in ranked if job.size <= free]
+        behind = (job for job in fitting if self._place(job) > self._last)
+        job = next(behind, fitting[0] if fitting else None)
+        if job is not None:
+            self._last = self._place(job)
+        return job
+
+    def _place(self, job: Job) -> tuple[float, int]:
+        return self._key(job), job.number
+
+
+Take = Callable[[RankedJobs, int], Job | None]
+"""The job that starts next, of those that wait in some order and of so many free processors."""
+TAKE: dict[str, Take] = {
     "front": front,
     "first_fit": first_fit,
     "best_fit": best_fit,

@@ -148,6 +148,25 @@ def test_options_of_plug_ins_are_merged_and_can_be_axes(tmp_path: Path) -> None:
     assert campaign.runs[1].settings.user_options == {"nb_users": 3, "think": "c20", "weeks": 1}
 
 
+def test_an_option_may_have_a_list_of_tables(tmp_path: Path) -> None:
+    """In [run] and in variants; of plain values it is taken for an axis that lacks its quotes."""
+    limits = '[{ to = "06:00", max_size = 3 }, { max_share = 0.5 }]'
+    campaign = read(
+        tmp_path,
+        f'[run]\nlog = "sample"\nscheduler = "planning"\nsite = ["open", "limited"]\n'
+        f"[site.open]\n[site.limited]\nscheduler_options = {{ limits = {limits} }}\n",
+    )
+    rules = [{"to": "06:00", "max_size": 3}, {"max_share": 0.5}]
+    options = [run.settings.scheduler_options for run in campaign.runs]
+    assert options == [{}, {"limits": rules}]
+    assert all("limits" not in run.labels for run in campaign.runs)
+    whole = read(tmp_path, f"[run]\nscheduler_options = {{ limits = {limits} }}\n")
+    assert whole.runs[0].settings.scheduler_options == {"limits": rules}
+    for wrong in ("[]", "[1]", "[{ a = 1 }, 2]", "[{ a = [1] }]", "[{ a = nan }]"):
+        with pytest.raises(InputError, match="between quotes"):
+            read(tmp_path, f"[run]\nscheduler_options = {{ limits = {wrong} }}\n")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [

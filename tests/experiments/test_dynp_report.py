@@ -645,3 +645,81 @@ def test_a_tie_in_all_digits_of_the_evidence_is_no_answer() -> None:
     made = report(*runs, *static)
     assert holds(made, "With full self-tuning the advanced decider") == [None]
     assert holds(made, "worse than the best static policy") == [None]
+
+
+# What the thesis names and has no table of
+
+
+def test_versions_stand_beside_the_static_policies_and_self_tuning() -> None:
+    clock = make_run(3.0) | {"scheduler": "dynp_clock", "scheduler_options": '{"begins": "mon"}'}
+    counted = {**STATISTICS, "cases": {}}
+    bounds = make_run(2.5, statistics=counted) | {"scheduler": "dynp_bounds"}
+    static = [make_run(4.0, order="fcfs"), make_run(2.0, order="sjf")]
+    found = build(*static, clock, bounds, make_run(1.5))
+    assert "versions" not in build(*static, make_run(1.5))
+    gains = {r.run.policy.label: r.ours for r in found["versions"] if r.metric.startswith("gain")}
+    expected = {"by the clock": -50, "by bounds": -25, "advanced full": 25}
+    assert gains == pytest.approx(expected)
+    assert {row.run.policy.label for row in found["deciders"]} == {"advanced full"}
+    counts = {case.what for case in tables.cases(read(bounds | {"statistics": counted}))}
+    assert counts == {"steps", "switches", "no switch", "started"}
+    (shown,) = [t for t in report(*static, clock, make_run(1.5)).tables if "versions" in t.name]
+    assert not any(column.kind == "published" for column in shown.shown)
+
+
+def test_the_subset_of_jobs_that_count_has_a_table_and_is_in_no_other() -> None:
+    static = [make_run(4.0, order="fcfs"), make_run(2.0, order="sjf")]
+    runs = [make_run(1.9), make_run(3.0, first_jobs=5), make_run(1.8, within=4)]
+    found = build(*static, *runs)
+    assert [row.run.policy.label for row in found["subset"] if row.metric == "SLDwA"] == [
+        "advanced full",
+        "advanced full, first 5",
+        "advanced full, within 4 h",
+    ]
+    assert {row.run.policy.label for row in found["deciders"]} == {"advanced full"}
+    assert "metrics" not in found
+    assert "slackness" not in found
+    made = report(*static, *runs)
+    assert holds(made, "worse than the best static policy") == [False]
+
+
+def extended(
+    policy: str, extension: float, shrink: float, area: float, util: float
+) -> list[dict[str, Any]]:
+    """Return five sets of different utilisation, which a factor ``util`` raises."""
+    options = {"order": policy} if policy in ("fcfs", "sjf") else {}
+    return [
+        make_set(
+            2.0 * util,
+            n,
+            shrink,
+            (0.5 + 0.01 * n) * util,
+            user_options={"extension": extension},
+            **options,
+        )
+        | {"squashed_area": 1000.0 * (n + 1) * area}
+        for n in range(5)
+    ]
+
+
+def test_longer_jobs_beside_shorter_gaps() -> None:
+    """FCFS has 9 % more utilisation, whichever way the load comes; SJF 4 %, and less if denser."""
+    runs = [
+        *(run for policy in ("fcfs", "sjf") for run in extended(policy, 1.0, 1.0, 1, 1)),
+        *extended("fcfs", 1.1, 1.0, 1.1, 1.09),
+        *extended("fcfs", 1.0, 1 / 1.1, 1, 1.09),
+        *extended("sjf", 1.1, 1.0, 1.1, 1.04),
+        *extended("sjf", 1.0, 1 / 1.1, 1, 0.9),
+    ]
+    made = report(*runs)
+    assert holds(made, "raise the total area by 10 %") == [True]
+    assert holds(made, "nearly as much, 10 % (fcfs)") == [True]
+    assert holds(made, "nearly as much, 10 % (sjf)") == [False]
+    assert holds(made, "without changing areas (fcfs)") == [True]
+    assert holds(made, "without changing areas (sjf)") == [False]
+    (table,) = made.tables
+    row = table.frame.query("policy == 'fcfs' and extension == 1.1").iloc[0]
+    values = row[["area", "change", "beside", "sets"]].to_list()
+    assert values == pytest.approx([10, 9, 0, 5], abs=1e-9)
+    other = report(*(run for run in runs if run["replication"] < 2))
+    assert holds(other, "without changing areas (sjf)") == [None]

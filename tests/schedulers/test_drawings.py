@@ -160,6 +160,31 @@ B 2 | ..............#####
 C 3 | .........#####
 D 1 | .........#####
 
+next_fit 4: B was taken last, so the places behind it come first, and then the front again: at
+10 it is E before C; first fit would take C, which is before it
+A 4 |##########
+B 1 | .........#####
+C 4 | ...................#####
+D 2 | .........##########
+E 1 | .........#####
+
+next_fit 2: what was taken last has left the queue, and keeps its place: at 5 the search goes on
+behind B, at 10 it is through and begins at the front
+A 1 |##########
+B 1 |#####
+C 2 | ..............#####
+D 1 |  ...#####
+E 1 |   .......#####
+
+nfiw 4: narrow to wide, and on from there: A was taken behind B, so at 9 D, as wide, is before C and
+F, which are narrower; then the front comes, and F is behind C
+A 3 |#########
+B 1 |#########
+C 1 | ........#####
+D 3 | ........#####
+E 4 |  .................#####
+F 1 |   ...........#####
+
 ffia 4: the smallest area first
 A 4 |##########
 B 4 | ..................#####
@@ -201,6 +226,8 @@ POLICIES: dict[str, list[Callable[[], Scheduler]]] = {
     "filler": [Filler],
     "front": [partial(ListScheduling, order="sjf")],
     "best_fit": [partial(ListScheduling, take="best_fit")],
+    "next_fit": [partial(ListScheduling, take="next_fit")],
+    "nfiw": [partial(ListScheduling, order="narrowest", take="next_fit")],
     "ffia": [partial(ListScheduling, order="ffia")],
 }
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from batsched_py.model.job import Job
 from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.clock import DynpClock
 from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackness
 from batsched_py.schedulers.dynp.dynp_policy import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
@@ -202,6 +203,56 @@ def test_bounds_equal_their_slow_twin(jobs: list[J], lower: int, more: int) -> N
             active = "sjf" if mean <= lower else "fcfs" if mean <= lower + more else "ljf"
         assert seen.active == active
         ordered = sorted(seen.waiting, key=SORTED[active])
+        assert seen.plan == slow_plan(seen.now, 8, seen.running, ordered)
+
+
+# The clock -------------------------------------------------------------------------------------
+
+HOUR, DAY = 3600, 86_400
+CLOCK = {
+    "on Friday at 19:59 it is prime time": ("fri 19:00", HOUR - 60, "fcfs"),
+    "prime time ends at 20:00": ("fri 19:00", HOUR, "sjf"),
+    "Friday's last second": ("fri 19:00", 5 * HOUR - 1, "sjf"),
+    "the weekend begins on Saturday at 0:00": ("fri 19:00", 5 * HOUR, "ljf"),
+    "on Sunday at noon it is weekend": ("sun 12:00", 60, "ljf"),
+    "and no more on Monday at 0:00": ("sun 12:00", 12 * HOUR, "sjf"),
+    "prime time begins at 06:00": ("mon 05:00", HOUR, "fcfs"),
+    "a week later": ("mon 05:00", 7 * DAY + HOUR, "fcfs"),
+}
+
+
+@pytest.mark.parametrize("sentence", CLOCK)
+def test_the_clock_chooses_the_order(sentence: str) -> None:
+    """Behind a job of the whole machine wait one of 20 s, one of 10 and one of 30."""
+    begins, length, order = CLOCK[sentence]
+    jobs = [J(0, 4, length), J(1, 4, 20), J(2, 4, 10), J(3, 4, 30)]
+    _, *waits = starts(run(workload(jobs, 4), DynpClock(begins=begins)))
+    first = {"fcfs": 0, "sjf": 1, "ljf": 2}[order]
+    assert waits[first] == length == min(waits)
+
+
+def test_prime_time_is_an_option() -> None:
+    jobs = [J(0, 4, HOUR), J(1, 4, 20), J(2, 4, 10)]
+    load = workload(jobs, 4)
+    late = DynpClock(begins="tue 20:00", prime_from="18:00", prime_to="22:00")
+    assert starts(run(load, late)) == [0, HOUR, HOUR + 20]
+    assert late.statistics()["started"] == {"fcfs": 3, "sjf": 0, "ljf": 0}
+    assert starts(run(load, DynpClock(begins="tue 20:00"))) == [0, HOUR + 10, HOUR]
+
+
+@given(random_jobs(), st.integers(0, 6), st.sampled_from([0, 6, 12, 20]), st.integers(0, 60))
+def test_the_clock_equals_its_slow_twin(jobs: list[J], day: int, hour: int, before: int) -> None:
+    """Up to a minute before an hour of a day, at most of which the order changes."""
+    second = (day * DAY + hour * HOUR - before) % (7 * DAY)
+    first, rest = divmod(second, DAY)
+    name = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")[first]
+    begins = f"{name} {rest // HOUR:02}:{rest % HOUR // 60:02}:{rest % 60:02}"
+    _, watch = run_watched(load_of(jobs), DynpClock(begins=begins))
+    for seen in watch.passes:
+        at_day, at = divmod(int(second + seen.now), DAY)
+        prime = 6 * HOUR <= at < 20 * HOUR
+        assert seen.active == ("ljf" if at_day % 7 > 4 else "fcfs" if prime else "sjf")
+        ordered = sorted(seen.waiting, key=SORTED[seen.active])
         assert seen.plan == slow_plan(seen.now, 8, seen.running, ordered)
 
 

@@ -17,6 +17,7 @@ from batsched_py.model.decisions import Decision
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.clock import DynpClock
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.simulator.engine import Outcome
@@ -42,7 +43,7 @@ from helpers.streit_schedules import (
 )
 
 ORDERS = ("fcfs", "sjf", "ljf")
-PLANNERS = (Planning, Dynp, DynpBounds)
+PLANNERS = (Planning, Dynp, DynpBounds, DynpClock)
 
 
 # Worked examples -------------------------------------------------------------------------------
@@ -229,6 +230,7 @@ def test_property_16_reservations(
         Planning(order=order, admission=admission),
         Dynp(admission=admission),
         DynpBounds(admission=admission, lower=9, upper=12),
+        DynpClock(admission=admission),
         Dynp(admission=admission, legacy_fcfs_list_order=True),
     ):
         check_reservations(jobs, fields, *run_watched(load, policy))
@@ -333,7 +335,7 @@ def test_held() -> None:
         (2, 1, "plan", None, 20, "an advance reservation"),
         (2, 2, "plan", 1, 10, "planned in the order sjf"),
     ]
-    for policy in (Dynp(), DynpBounds()):
+    for policy in (Dynp(), DynpBounds(), DynpClock()):
         notes.clear()
         run(load, Asking(policy))
         assert notes[-1][:5] in ((2, 2, "plan", 1, 10), (13, 1, "plan", None, 20)), notes

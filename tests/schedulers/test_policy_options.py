@@ -10,6 +10,7 @@ from batsched_py.errors import UsageError
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
 from batsched_py.schedulers.dynp.bounds import DynpBounds
+from batsched_py.schedulers.dynp.clock import DynpClock
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.list_scheduling import ListScheduling
@@ -27,7 +28,7 @@ REFUSED = [
     (Ups, "a_user", [1.5]),
     (Ups, "rank", ["lod"]),
     (Slack, "slack", [True]),
-    (ListScheduling, "take", ["fit"]),
+    (ListScheduling, "take", ["fit", "next"]),
     (Conservative, "order", ["longest", "expansion_factor"]),  # the latter changes with the clock
     (Planning, "order", ["longest", "expansion_factor"]),
     (Planning, "admission", ["always"]),
@@ -41,6 +42,7 @@ REFUSED = [
     (Dynp, "legacy_fcfs_list_order", [1]),
     (DynpBounds, "lower", [-1, None]),
     (DynpBounds, "upper", [7000, "1 h"]),
+    (DynpClock, "begins", ["noon", 6]),
 ]
 
 
@@ -51,7 +53,13 @@ def test_wrong_options(policy: type[Any], option: str, values: list[Any]) -> Non
             policy(**{option: value})
 
 
-@pytest.mark.parametrize("make", [Conservative, Planning, Dynp, DynpBounds])
+def test_wrong_prime_time() -> None:
+    for options in ({"prime_from": "6"}, {"prime_to": "25:00"}, {"prime_to": "06:00"}):
+        with pytest.raises(UsageError, match=r"^prime_from, prime_to: "):
+            DynpClock(**options)
+
+
+@pytest.mark.parametrize("make", [Conservative, Planning, Dynp, DynpBounds, DynpClock])
 def test_walltimes_are_needed(make: Any) -> None:
     with pytest.raises(UsageError, match="job w0!0000 has no walltime"):
         run(workload([J(0, 1, 5, None)], 4), make())

@@ -44,9 +44,7 @@ class DynpBounds(OrderSwitching):
             old = self.active
             self.active = self._choose(sum(job.estimate for job in waiting) / len(waiting))
             self.counts.step(None, old, self.active)
-        order = planner.in_order(queue, KEYS[self.active])
-        plan = planner.planned(planner.base(now, queue, machine), order, now_only=True)
-        yield from self.carry_out(now, queue, machine, plan)
+        yield from self.plan_in_active_order(now, queue, machine)
 
     def _choose(self, average_estimate: float) -> str:
         if average_estimate <= self._lower:

@@ -1,4 +1,4 @@
-"""A planner whose order changes: what dynP and dynP with bounds have in common."""
+"""A planner whose order changes: what the versions of dynP have in common."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ class OrderSwitching:
         self.active = POLICIES[0]
         """The policy that plans now."""
         self.counts = SwitchCounts()
+
+    def plan_in_active_order(
+        self, now: float, queue: WaitingQueue, machine: Machine
+    ) -> Iterator[Decision]:
+        """Plan in the order that is active, and start what is planned for now."""
+        planner = self.planner
+        order = planner.in_order(queue, KEYS[self.active])
+        plan = planner.planned(planner.base(now, queue, machine), order, now_only=True)
+        yield from self.carry_out(now, queue, machine, plan)
 
     def carry_out(
         self, now: float, queue: WaitingQueue, machine: Machine, plan: Plan

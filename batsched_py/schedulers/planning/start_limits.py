@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from math import floor, inf
 from typing import Any
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
+from batsched_py.schedulers.planning.week_clock import WeekClock, Windows
 from batsched_py.support.option_values import number
-from batsched_py.units import DAY, HOUR, MINUTE, WEEK
+from batsched_py.units import WEEK
 
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _KEYS = ("days", "from", "to", "max_size", "max_share", "max_estimate")
-_CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?")
 
 
 class _Limit:
@@ -31,13 +29,8 @@ class _Limit:
         self.max_estimate = rule.get("max_estimate", inf)
         if self.max_estimate != inf:
             number("limits: max_estimate", self.max_estimate, 0)
-        begin, end = _clock(rule.get("from", "00:00")), _clock(rule.get("to", "24:00"))
-        if begin == end:
-            raise UsageError(
-                f"limits: from and to are both {rule.get('from')}: a window of no length"
-            )
-        length = end - begin if end > begin else end - begin + DAY  # over midnight
-        self.windows = [(day * DAY + begin, length) for day in _days(rule.get("days", "mon-sun"))]
+        begin, end = rule.get("from", "00:00"), rule.get("to", "24:00")
+        self.windows = Windows(rule.get("days", "mon-sun"), begin, end, "limits")
         if not any(key.startswith("max_") for key in rule):
             raise UsageError(
                 f"limits: {rule!r} limits nothing: give max_size, max_share or max_estimate"
@@ -51,14 +44,6 @@ class _Limit:
             or job.estimate > self.max_estimate
         )
 
-    def end_of_window(self, second: float) -> float:
-        """Return how many seconds after ``second`` of the week the window ends; 0 outside."""
-        for begin, length in self.windows:
-            inside = (second - begin) % WEEK
-            if inside < length:
-                return length - inside
-        return 0.0
-
 
 class Limits:
     """All rules of a site. ``begins`` is the weekday and time of day at time 0: ``"tue 08:15"``.
@@ -70,16 +55,13 @@ class Limits:
         if not isinstance(rules, list):
             raise UsageError(f"limits={rules!r}: expected a list of objects")
         self._limits = [_Limit(rule) for rule in rules]
-        day, _, clock = str(begins).strip().lower().partition(" ")
-        if day not in DAYS:
-            raise UsageError(f"begins={begins}: expected such as 'tue 08:15'")
-        self._begins = DAYS.index(day) * DAY + _clock(clock.strip() or "00:00")
+        self._clock = WeekClock(begins)
 
     def why(self, job: Job, time: float, nb_processors: int) -> str:
         """Return the rule that forbids ``job`` to start at ``time``; empty if none does."""
-        second = (self._begins + time) % WEEK
+        second = self._clock.second(time)
         for limit in self._limits:
-            if limit.forbids(job, nb_processors) and limit.end_of_window(second):
+            if limit.forbids(job, nb_processors) and limit.windows.rest(second):
                 return ", ".join(f"{key} {value}" for key, value in limit.rule.items())
         return ""
 
@@ -88,32 +70,10 @@ class Limits:
         limits = [limit for limit in self._limits if limit.forbids(job, nb_processors)]
         begin = time
         while limits and time < inf:
-            second = (self._begins + time) % WEEK
-            wait = max(limit.end_of_window(second) for limit in limits)
+            second = self._clock.second(time)
+            wait = max(limit.windows.rest(second) for limit in limits)
             later = time + wait
             if later == time:  # no window is open; or so far ahead seconds are below the last digit
                 break
             time = later if later - begin <= WEEK else inf
         return time
-
-
-def _clock(text: Any) -> float:
-    match = _CLOCK.fullmatch(text) if isinstance(text, str) else None
-    if not match:
-        raise UsageError(f"limits: {text!r} is not a time of day such as 06:00")
-    hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    clock = hours * HOUR + minutes * MINUTE + seconds
-    if clock > DAY:
-        raise UsageError(f"limits: {text!r} is after 24:00")
-    return clock
-
-
-def _days(text: Any) -> list[int]:
-    days: list[int] = []
-    for part in str(text).lower().replace(" ", "").split(","):
-        first, _, last = part.partition("-")
-        if first not in DAYS or (last or first) not in DAYS:
-            raise UsageError(f"limits: days {text!r}: expected such as 'mon-fri' or 'sat,sun'")
-        begin, end = DAYS.index(first), DAYS.index(last or first)
-        days += [day % 7 for day in range(begin, end + 1 if end >= begin else end + 8)]
-    return days

@@ -39,7 +39,7 @@ def verdicts(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Verdic
 
 def _of_log(trace: str | None, runs: list[Measured]) -> Iterator[Verdict]:
     usual = [run for run in runs if run.policy.plain]
-    users = [run for run in runs if run.estimates == "user"]
+    users = [run for run in runs if run.estimates == "user" and not run.policy.subset]
     plain = {run.policy.key: run.values[SLDWA] for run in users if run.policy.plain}
     yield from _against_static(trace, plain)
     for claim, policies in PUBLISHED["better"].items():

@@ -21,35 +21,49 @@ METRICS = {
     "UTIL": ("utilisation", 100),
 }
 """Name in the thesis (section 3.4): our metric, and how many units of the table are one of ours."""
+VERSIONS = {"dynp_bounds": "by bounds", "dynp_clock": "by the clock"}
+"""How the versions of dynP that do not tune themselves choose the order."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy of the study: a static one (``order``), or dynP with its options."""
+    """A policy of the study: a static one (``order``), self-tuning dynP with its options, or
+    a ``version`` of it that does not tune itself."""
 
     order: str = ""
+    version: str = ""
     decider: str = "advanced"
     when: str = "full"
     metric: str = "ARTwW"
     slackness: float = 0
     legacy_fcfs_list_order: bool = False
+    first_jobs: int | None = None
+    within: float | None = None
 
     @property
     def key(self) -> str:
-        """The name of the policy in ``published.toml``, without metric and slackness."""
-        return self.order or f"{self.decider} {self.when}"
+        """The name of the policy in ``published.toml``, without metric, slackness and
+        jobs that count."""
+        return self.order or self.version or f"{self.decider} {self.when}"
 
     @property
     def plain(self) -> bool:
-        """Whether it minimises ARTwW without slackness (true of static policies as well)."""
-        return self.metric == "ARTwW" and self.slackness == 0
+        """Whether it minimises ARTwW of all jobs without slackness (also true of static ones)."""
+        return self.metric == "ARTwW" and self.slackness == 0 and not self.subset
+
+    @property
+    def subset(self) -> str:
+        """Which jobs of a plan count; empty for all."""
+        first = "" if self.first_jobs is None else f"first {self.first_jobs}"
+        within = "" if self.within is None else f"within {self.within:g} h"
+        return ", ".join(filter(None, (first, within)))
 
     @property
     def label(self) -> str:
-        """The name with metric and slackness where they are not the usual ones."""
-        metric = "" if self.metric == "ARTwW" else f", {self.metric}"
-        slackness = f", {self.slackness:g} %" if self.slackness else ""
-        return self.key + metric + slackness
+        """The name with metric, slackness and subset where they are not the usual ones."""
+        metric = "" if self.metric == "ARTwW" else self.metric
+        slackness = f"{self.slackness:g} %" if self.slackness else ""
+        return ", ".join(filter(None, (self.key, metric, slackness, self.subset)))
 
     @property
     def fcfs_list(self) -> str:
@@ -123,9 +137,11 @@ def policy_of(run: Any) -> Policy | None:
     options = options_of(run, "scheduler_options")
     if run["scheduler"] == "planning":
         return Policy(order=options.get("order", "fcfs"))
+    if run["scheduler"] in VERSIONS:
+        return Policy(version=VERSIONS[run["scheduler"]])
     if run["scheduler"] != "dynp":
         return None
-    names = {field.name for field in fields(Policy)} - {"order"}
+    names = {field.name for field in fields(Policy)} - {"order", "version"}
     return Policy(**{name: value for name, value in options.items() if name in names})
 
 

@@ -7,33 +7,50 @@ not run is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from batsched_py.report import Report
-from batsched_py.report.kit import SEED
-from batsched_studies.dynp import PUBLISHED, TEXTS, claims, figures, layout, load_tables, tables
+from batsched_py.report.kit import SEED, Runs
+from batsched_studies.dynp import (
+    PUBLISHED,
+    TEXTS,
+    claims,
+    extension,
+    figures,
+    layout,
+    load_tables,
+    tables,
+)
 from batsched_studies.dynp.load import Load, read_loads
 from batsched_studies.dynp.measures import Measured, read_runs
 
 
 def report(results: Any) -> Report:
     """Return the tables, figures and verdicts that the runs of a campaign allow."""
-    runs, loads = [], []
+    runs, loads, longer = [], [], []
     if len(results.runs):
-        runs, loads = list(read_runs(results)), read_loads(results)
+        runs, longer = list(read_runs(results)), extension.read_extensions(results)
+        loads = [] if longer else read_loads(results)
     values, counted = tables.build(runs), tables.cases(runs)
     parts = (
         *layout.parts(values, counted),
         *load_tables.parts(loads),
+        (PUBLISHED["sections"]["extension"], extension.tables(longer)),
         ("Figures", figures.figures(runs, loads)),
     )
-    summary = TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads))
-    return TEXTS.report(parts, claims.verdicts(runs, loads), summary)
+    summary = TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads, longer))
+    judged = chain(claims.verdicts(runs, loads), extension.verdicts(longer))
+    return TEXTS.report(parts, judged, summary)
 
 
-def _compared(runs: list[Measured], loads: list[Load]) -> Iterator[str]:
+def _compared(
+    runs: list[Measured], loads: list[Load], longer: list[tuple[str, Runs]]
+) -> Iterator[str]:
     """Yield what each log is compared with, as items of a list."""
     yield from dict.fromkeys(f"- {compared(run)}" for run in runs)
+    for log, of_log in longer:
+        yield f"- {log}: {len(of_log.labels(SEED))} synthetic job sets, as drawn and longer."
     for load in loads:
         cases = load.runs.groups("policy", "slackness", "shrink")
         sets = max(len(of_case.labels(SEED)) for _, of_case in cases)

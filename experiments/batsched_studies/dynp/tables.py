@@ -68,12 +68,13 @@ class Case:
 def build(runs: Iterable[Measured]) -> dict[str, list[Row]]:
     """Return the rows of each table that has any; each has a title in ``layout.py``."""
     runs = list(runs)
-    dynp = [run for run in runs if not run.policy.order]
+    dynp = [run for run in runs if not (run.policy.order or run.policy.version)]
     users = [run for run in runs if run.estimates == "user"]
     plain = [run for run in users if run.policy.plain]
-    deciding = [run for run in plain if not (run.policy.order or _preferred(run))]
-    no_slack = [run for run in dynp if not run.policy.slackness]
-    usual_metric = [run for run in dynp if run.policy.metric == "ARTwW"]
+    deciding = [run for run in dynp if run in plain and not _preferred(run)]
+    whole = [run for run in dynp if not run.policy.subset]
+    no_slack = [run for run in whole if not run.policy.slackness]
+    usual_metric = [run for run in whole if run.policy.metric == "ARTwW"]
     best = _best_static(runs)
     parts = {
         "static": (_static(run) for run in users if run.policy.order),
@@ -81,6 +82,8 @@ def build(runs: Iterable[Measured]) -> dict[str, list[Row]]:
         "estimates": (_estimate(run, best) for run in _of_table5_7(runs)),
         "metrics": (_metric(run) for run in _if_any(no_slack, "metric", "ARTwW")),
         "slackness": (_slackness(run) for run in _if_any(usual_metric, "slackness", 0)),
+        "versions": (_beside_static(run, best) for run in _if_any(plain, "version", "")),
+        "subset": (_beside_static(run, best) for run in _if_any(dynp, "subset", "")),
         "monthly": [_month_jobs(runs), *map(_month, plain)],
     }
     tables = {name: list(chain.from_iterable(rows)) for name, rows in parts.items()}
@@ -158,6 +161,14 @@ def _decider(run: Measured, best: _Best) -> Iterator[Row]:
     yield from _gain(run, thesis, static, best)
 
 
+def _beside_static(run: Measured, best: _Best) -> Iterator[Row]:
+    """Yield what the thesis has no table of."""
+    yield _row(run, "SLDwA", None)
+    yield _row(run, "UTIL", None)
+    if not run.policy.order:
+        yield from _gain(run, None, None, best)
+
+
 def _estimate(run: Measured, best: _Best) -> Iterator[Row]:
     thesis = _printed(PUBLISHED["table5_7"], (run.estimates, run.trace), run.policy.key)
     static = PUBLISHED["table5_7"][run.estimates].get(run.trace)
@@ -226,7 +237,7 @@ def _cases(run: Measured) -> Iterator[Case]:
 
 def _counts(counted: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
     yield "steps", "", counted["steps"]
-    for case in CASES:
+    for case in CASES if counted["cases"] else ():
         yield "case", case, counted["cases"].get(case, 0)
     for order in STATIC:
         yield "switches", order, counted["switches"].get(order, 0)

@@ -88,6 +88,7 @@ _POPULATION = str(studies_folder() / "real_batsim" / "population.toml")
 _SIMULATED = (
     _policy("fcfs"),
     _policy("list", "SJF, best fit", scheduler_options={"order": "sjf", "take": "best_fit"}),
+    _policy("list", "NFIW", scheduler_options={"order": "narrowest", "take": "next_fit"}),
     _policy("filler"),
     _policy("easy"),
     _policy("easy_fixed"),
@@ -99,6 +100,7 @@ _SIMULATED = (
     _policy("planning"),
     _policy("dynp"),
     _policy("dynp_bounds"),
+    _policy("dynp_clock"),
     _grid("each at home", scenario="local"),
     _grid("shared", scenario="sharing"),
     _grid("spread", scenario="multi_site", overhead=0.3),

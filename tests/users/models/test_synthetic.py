@@ -207,6 +207,21 @@ def test_shrinking_scales_times_and_nothing_else(sample: Workload, shrink: float
         assert shrunk_job.submit_time == round(shrunk_job.submit_time)
 
 
+@pytest.mark.parametrize("extension", [1.1, 2.0, 0.5])
+def test_extension_scales_run_times_and_estimates_and_nothing_else(
+    sample: Workload, extension: float
+) -> None:
+    """Whole seconds too, of which there is one at least; no job outlives its estimate."""
+    plain, longer = drawn(sample, jobs=500), drawn(sample, jobs=500, extension=extension)
+    for job, more in zip(plain, longer, strict=True):
+        assert (more.submit_time, more.size) == (job.submit_time, job.size)
+        assert run_time(more) == max(1, round(extension * run_time(job)))
+        assert more.walltime == max(1, round(extension * (job.walltime or 0)))
+        assert run_time(more) <= more.walltime
+    areas = [sum(job.size * run_time(job) for job in jobs) for jobs in (plain, longer)]
+    assert areas[1] == pytest.approx(extension * areas[0], rel=1e-3)
+
+
 def test_off_line_all_jobs_are_there_at_once(sample: Workload) -> None:
     assert {job.submit_time for job in drawn(sample, jobs=100, shrink=0)} == {0.0}
 

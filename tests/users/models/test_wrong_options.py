@@ -55,6 +55,7 @@ OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
     (SiteUsers, {"seed": -1}, "seed=-1"),
     (Synthetic, {"jobs": 0.5}, "jobs=0.5: expected a whole number"),
     (Synthetic, {"shrink": -1}, "shrink=-1: expected a number from 0 to"),
+    (Synthetic, {"extension": "1 h"}, "extension=1 h: expected a number from 0 to"),
     (Synthetic, {"alpha": 0.3}, "alpha=0.3, beta=None: give both"),
     (Synthetic, {"alpha": 0, "beta": 3}, "alpha=0: expected a number from 0.01 to 100"),
     (Synthetic, {"arrivals": "thesis"}, "the thesis has no parameters for log"),

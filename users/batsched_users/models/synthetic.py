@@ -28,7 +28,8 @@ class Synthetic:
     Width, estimate and run time are drawn jointly (see
     :class:`batsched_users.behaviour.job_attributes.Joint` for the cells).
     ``jobs`` is how many are made. ``shrink`` multiplies all submission times, so that 0.8 is a load
-    of 1 / 0.8; 0 is off-line. Times are whole seconds, the first submission is at 0.
+    of 1 / 0.8; 0 is off-line. ``extension`` multiplies run times and estimates instead: 1.1 raises
+    all areas, and so the load, by a tenth. Times are whole seconds, the first submission is at 0.
 
     ``arrivals`` says whose gaps they are:
 
@@ -44,10 +45,11 @@ class Synthetic:
     ``alpha`` (shape) and ``beta`` (scale, seconds), given together, take their place.
 
     The k-th job of a seed is the same at every ``shrink`` and for all numbers of ``jobs``, under
-    every policy. A job runs at most as long as its estimate, which is its kill limit. Jobs of the
-    log without estimate or known run time are not learnt from; run times below 1 s count as 1 s.
-    Jobs wider than ``split`` processors come in parts, ``15.1``, ``15.2``, ..., as wide as that and
-    a remainder; each job then has a user of its own, so that on a grid its parts have one home.
+    every policy, and but for its times at every ``extension``. A job runs at most as long as its
+    estimate, which is its kill limit. Jobs of the log without estimate or known run time are not
+    learnt from; run times below 1 s count as 1 s. Jobs wider than ``split`` processors come in
+    parts, ``15.1``, ``15.2``, ..., as wide as that and a remainder; each job then has a user of its
+    own, so that on a grid its parts have one home.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Synthetic:
         *,
         jobs: int = 10_000,
         shrink: float = 1.0,
+        extension: float = 1.0,
         split: int | None = None,
         arrivals: str = "fit",
         alpha: float | None = None,
@@ -68,6 +71,7 @@ class Synthetic:
         self.profiles = RunTimeProfiles(workload.rules)
         self._nb_jobs = whole_number("jobs", jobs, 0)
         self._shrink = number("shrink", shrink, 0, 1e9)
+        self._extension = number("extension", extension, 0, 1e9)
         self._split = None if split is None else whole_number("split", split, 1)
         self.gaps = _gaps(workload, arrivals, alpha, beta)
         """The distribution of the gaps between submissions, before they are shrunk."""
@@ -108,10 +112,13 @@ class Synthetic:
             id=str(self._made),
             submit_time=time,
             size=shape.width,
-            profile=profile_of(float(shape.run_time)),
-            walltime=float(shape.estimate),
+            profile=profile_of(self._extended(shape.run_time)),
+            walltime=self._extended(shape.estimate),
             user=None if self._split is None else str(self._made),
         )
+
+    def _extended(self, seconds: int) -> float:
+        return float(max(1, round(seconds * self._extension)))
 
 
 def _gaps(workload: Workload, arrivals: str, alpha: float | None, beta: float | None) -> Weibull:

@@ -1,0 +1,53 @@
+"""Time-of-day dynP: the hour and the day of the week choose the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from batsched_py.model.decisions import Decision
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.schedulers.dynp.order_switching import KEYS, OrderSwitching
+from batsched_py.schedulers.planning.planner import Planner
+from batsched_py.schedulers.planning.week_clock import WeekClock, Windows
+
+
+class DynpClock(OrderSwitching):
+    """Time-of-day dynP: LJF at weekends, FCFS on weekdays in prime time, SJF otherwise.
+
+    Prime time is Monday to Friday from ``prime_from`` to ``prime_to``, by the clock that shows
+    ``begins`` at time 0. The clock is looked at at each event; that it strikes is none.
+
+    Source: A. Streit's thesis, 2003, section 4.2, which mentions the variant; prime time is that of
+    the NASA Ames queues in its section 3.1.1.
+    """
+
+    def __init__(
+        self,
+        *,
+        prime_from: str = "06:00",
+        prime_to: str = "20:00",
+        limits: list[dict[str, Any]] | None = None,
+        begins: str = "mon 00:00",
+        admission: str = "against_full_plan",
+    ) -> None:
+        super().__init__(Planner(limits=limits, begins=begins, admission=admission))
+        self._clock = WeekClock(begins)
+        self._weekend = Windows("sat,sun", "00:00", "24:00", "weekend")
+        self._prime = Windows("mon-fri", prime_from, prime_to, "prime_from, prime_to")
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        """Choose the order, plan, and start what is planned for now."""
+        planner, old = self.planner, self.active
+        self.active = self._order_at(now)
+        yield from planner.arrivals(now, queue, machine, KEYS[self.active])
+        if planner.nb_movable(queue):
+            self.counts.step(None, old, self.active)
+        yield from self.plan_in_active_order(now, queue, machine)
+
+    def _order_at(self, now: float) -> str:
+        second = self._clock.second(now)
+        if self._weekend.rest(second):
+            return "ljf"
+        return "fcfs" if self._prime.rest(second) else "sjf"

@@ -1,0 +1,75 @@
+"""Windows of the week by the clock: in prime time, at night, at the weekend, ..."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from batsched_py.errors import UsageError
+from batsched_py.units import DAY, HOUR, MINUTE, WEEK
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?")
+
+
+class WeekClock:
+    """Which second of the week it is. ``begins`` is what clocks show at 0: ``"tue 08:15"``.
+
+    Raises :class:`UsageError` for what is no such moment.
+    """
+
+    def __init__(self, begins: str) -> None:
+        day, _, clock = str(begins).strip().lower().partition(" ")
+        if day not in DAYS:
+            raise UsageError(f"begins={begins}: expected such as 'tue 08:15'")
+        time = time_of_day(clock.strip() or "00:00", "begins")
+        self._begins = DAYS.index(day) * DAY + time
+
+    def second(self, time: float) -> float:
+        """Return the second of the week, from Monday 0:00 on, at ``time`` (seconds)."""
+        return (self._begins + time) % WEEK
+
+
+class Windows:
+    """On some ``days`` from one time of day to another; over midnight if that is not later.
+
+    ``option`` is named by the :class:`UsageError` for what is wrong.
+    """
+
+    def __init__(self, days: Any, begin: Any, end: Any, option: str) -> None:
+        first, last = time_of_day(begin, option), time_of_day(end, option)
+        if first == last:
+            raise UsageError(f"{option}: from and to are both {begin}: a window of no length")
+        self._length = last - first if last > first else last - first + DAY
+        self._begins = [day * DAY + first for day in _days(days, option)]
+
+    def rest(self, second: float) -> float:
+        """Return how many seconds after ``second`` of the week the window ends; 0 outside."""
+        for begin in self._begins:
+            inside = (second - begin) % WEEK
+            if inside < self._length:
+                return self._length - inside
+        return 0.0
+
+
+def time_of_day(text: Any, option: str) -> float:
+    """Return the seconds since midnight of such as ``06:00``; raises :class:`UsageError`."""
+    match = _CLOCK.fullmatch(text) if isinstance(text, str) else None
+    if not match:
+        raise UsageError(f"{option}: {text!r} is not a time of day such as 06:00")
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    clock = hours * HOUR + minutes * MINUTE + seconds
+    if clock > DAY:
+        raise UsageError(f"{option}: {text!r} is after 24:00")
+    return clock
+
+
+def _days(text: Any, option: str) -> list[int]:
+    days: list[int] = []
+    for part in str(text).lower().replace(" ", "").split(","):
+        first, _, last = part.partition("-")
+        if first not in DAYS or (last or first) not in DAYS:
+            raise UsageError(f"{option}: days {text!r}: expected such as 'mon-fri' or 'sat,sun'")
+        begin, end = DAYS.index(first), DAYS.index(last or first)
+        days += [day % 7 for day in range(begin, end + 1 if end >= begin else end + 8)]
+    return days

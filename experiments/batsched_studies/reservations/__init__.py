@@ -1,0 +1,7 @@
+"""What advance reservations and limits of a site cost: a study of our own."""
+
+from pathlib import Path
+
+from batsched_py.report.kit import Texts
+
+TEXTS = Texts(Path(__file__).parent)

@@ -1,0 +1,76 @@
+"""What the runs say on what reservations and limits cost. The claims are ours, and the guesses.
+
+An answer is given where the 95 % interval over the pairs leaves 0 out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from batsched_py.report import Verdict
+from batsched_py.report.kit import Interval, Runs
+from batsched_studies.reservations import TEXTS
+from batsched_studies.reservations.costs import LIMITS, OTHERS, REQUEST, Case, cases, dearer
+
+DISPLACING = ", displacing"
+"""Ends the name of a policy that admits reservations in the place of jobs only planned."""
+
+
+def verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
+    """Yield a verdict for each claim that there are runs for."""
+    asked = list(cases(runs, REQUEST))
+    by_policy: dict[str, list[Case]] = {}
+    for case in asked:
+        by_policy.setdefault(case.labels["policy"], []).append(case)
+    for policy, of_policy in by_policy.items():
+        yield from _of_policy(log, policy, of_policy)
+    for policy in by_policy:
+        if policy.endswith(DISPLACING) and policy.removesuffix(DISPLACING) in by_policy:
+            plain = by_policy[policy.removesuffix(DISPLACING)]
+            yield _displacing(log, by_policy[policy][-1], plain[-1])
+    for case in cases(runs, LIMITS):
+        change = case.change("wait")
+        yield TEXTS.verdict("limits", _positive(change), log, change=change, **case.labels)
+
+
+def _of_policy(log: str, policy: str, found: list[Case]) -> Iterator[Verdict]:
+    """Cases are from the narrowest width to the widest, each from the shortest lead on."""
+    last = found[-1]
+    change = last.change(OTHERS)
+    yield TEXTS.verdict("cost", _positive(change), log, change=change, **_told(last))
+    narrowest = next(c for c in found if c.labels[REQUEST] == last.labels[REQUEST])
+    if narrowest is not last:
+        more = dearer(last, narrowest)
+        other = _told(narrowest)["share"]
+        yield TEXTS.verdict("wider", _positive(more), log, more=more, other=other, **_told(last))
+    soonest = next(c for c in found if c.labels["width"] == last.labels["width"])
+    if soonest is not last:
+        more = dearer(last, soonest)
+        yield TEXTS.verdict(
+            "lead", _positive(more), log, more=more, other=soonest.labels[REQUEST], **_told(last)
+        )
+
+
+def _displacing(log: str, displacing: Case, plain: Case) -> Verdict:
+    more = dearer(displacing, plain)
+    admitted = (case.with_it.mean("admitted").value for case in (displacing, plain))
+    first, second = admitted
+    told: dict[str, Any] = {"more": more, "displacing": first, "literal": second}
+    reading = TEXTS["admission"]
+    return TEXTS.verdict(
+        "displacing", _positive(more), log, reading=reading, **told, **_told(plain)
+    )
+
+
+def _told(case: Case) -> dict[str, Any]:
+    labels = case.labels
+    return {
+        "policy": labels["policy"],
+        "request": labels[REQUEST],
+        "share": 100 * labels["width"],
+    }
+
+
+def _positive(estimate: Interval) -> bool | None:
+    return estimate.low > 0 if estimate.is_clear else None

@@ -1,0 +1,78 @@
+"""What reservations and limits cost: runs with them beside the same runs without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from batsched_py.report import CampaignResults
+from batsched_py.report.kit import (
+    Interval,
+    Quantity,
+    Runs,
+    log_name,
+    paired,
+    paired_difference,
+)
+from batsched_py.units import HOUR
+
+NONE = "none"
+"""The request, or the limits, of the runs that others are set beside."""
+REQUEST, LIMITS = "request", "limits"
+OTHERS = "others"
+QUANTITIES = (
+    Quantity(OTHERS, "others_wait", "wait of the others (h)", 1 / HOUR),
+    Quantity("wide", "wide_others_wait", "of wide ones (h)", 1 / HOUR),
+    Quantity("narrow", "narrow_others_wait", "of narrow ones (h)", 1 / HOUR),
+    Quantity("reserving", "reserving_wait", "from the request to the start (h)", 1 / HOUR),
+    Quantity("admitted", "admitted_share", "admitted (%)", 100),
+    Quantity("asked", "nb_asked", "asked"),
+    Quantity("wait", "mean_waiting_time", "mean wait (h)", 1 / HOUR),
+    Quantity("slowdown", "mean_bounded_slowdown", "bounded slowdown"),
+    Quantity("utilisation", "utilisation", "utilisation (%)", 100),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """The runs of one policy with reservations or limits, and those without."""
+
+    labels: dict[str, Any]
+    with_it: Runs
+    without: Runs
+
+    def hours(self, name: str = OTHERS) -> Any:
+        """Return by how many hours a wait is longer, by replication."""
+        ours, base = paired(self.with_it.values(name), self.without.values(name))
+        return ours - base
+
+    def change(self, name: str) -> Interval:
+        """Return by how many per cent a quantity is larger."""
+        return self.with_it.change(name, self.without)
+
+
+def read(results: CampaignResults) -> list[tuple[str, Runs]]:
+    """Return the runs by log; none if none has finished."""
+    if results.runs.empty:
+        return []
+    frame = results.runs.assign(log=results.runs["log"].map(log_name))
+    return [(log, of_log) for (log,), of_log in Runs(frame, QUANTITIES).groups("log")]
+
+
+def cases(runs: Runs, axis: str) -> Iterator[Case]:
+    """Yield the cases of :data:`REQUEST` or :data:`LIMITS`, that have runs without."""
+    if not runs.labels(axis):
+        return
+    places = [name for name in ("policy", "width") if runs.labels(name)]
+    for values, of_place in runs.groups(*places):
+        without = of_place.where(**{axis: NONE})
+        for value in of_place.labels(axis):
+            if value != NONE and len(without):
+                labels = {**dict(zip(places, values, strict=True)), axis: value}
+                yield Case(labels, of_place.where(**{axis: value}), without)
+
+
+def dearer(first: Case, second: Case) -> Interval:
+    """Return by how many hours the others wait longer for the first case than for the second."""
+    return paired_difference(*paired(first.hours(), second.hours()))
