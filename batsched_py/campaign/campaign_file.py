@@ -118,7 +118,7 @@ def read_campaign(
         replaced |= labelled | ({"log": logs} if logs else {})
         runs = expand(content, replications, replaced)
     except CampaignError as mistake:
-        raise CampaignFileError(_place(path, texts, mistake)) from None
+        raise CampaignFileError(placed(path, texts, mistake)) from None
     for planned in runs:
         planned.settings = msgspec.structs.replace(planned.settings, **given)
         planned.labels |= {key: given[key] for key in planned.labels if key in given}
@@ -241,7 +241,7 @@ def _check_replications(value: Any, table: tuple[str, ...]) -> None:
         raise CampaignError(table, "replications", message)
 
 
-def _place(path: Path, texts: dict[str, str], mistake: CampaignError) -> str:
+def placed(path: Path, texts: dict[str, str], mistake: CampaignError) -> str:
     """Return the message with the file and, where it is found, the line."""
     for file, text in texts.items():
         line = line_of(text, mistake.table, mistake.key)

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.campaign.campaign_file import check_head, find_campaign
-from batsched_py.campaign.toml_lines import line_of
+from batsched_py.campaign.campaign_file import check_head, find_campaign, placed
 from batsched_py.errors import CampaignError, CampaignFileError, UsageError
 from batsched_py.support.file_readers import is_file, parse_toml, read_text
 from batsched_py.support.json_values import did_you_mean
@@ -39,9 +38,7 @@ def read_collection(path: Path) -> Collection | None:
         _check(content)
         found = {name: _found(path, name) for name in content["campaigns"]}
     except CampaignError as mistake:
-        line = line_of(text, mistake.table, mistake.key)
-        place = path if line is None else f"{path}:{line}"
-        raise CampaignFileError(f"{place}: {mistake}") from None
+        raise CampaignFileError(placed(path, {str(path): text}, mistake)) from None
     name = content.get("name", path.stem)
     return Collection(name, content.get("title", name), found)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from batsched_py.campaign.finished_runs import RunState
     from batsched_py.campaign.preparation import PreparedRun
     from batsched_py.campaign.runner import Failure
+    from batsched_py.report.document import Report
 
     States = dict[Path, RunState]
 
@@ -112,7 +113,9 @@ def campaign(
     path = find_campaign(file)
     collection = read_collection(path)
     if collection is None:
-        _carry_out(_plan(path, None if out is None else Path(out), how), how)
+        planned = _plan(path, None if out is None else Path(out), how)
+        if (done := _carry_out(planned, how)) is not None:
+            _judge(planned.runs, done.failures)
         return
     if log:
         raise UsageError(f"--log: {path} names several campaigns, each with logs of its own")
@@ -142,15 +145,19 @@ def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
         name: _plan(path, folder / _own_folder(name), how)
         for name, path in collection.campaigns.items()
     }
-    failed = {}
+    failed, reports = {}, {}
     for name, campaign in planned.items():
         say(f"--- {name}")
+        if (done := _carry_out(campaign, how)) is None:
+            continue
+        if done.report is not None:
+            reports[name] = done.report
         try:
-            _carry_out(campaign, how)
+            _judge(campaign.runs, done.failures)
         except SimulationError as error:
             failed[name] = str(error)
     if how.report and not how.dry_run:
-        _write_claims(collection, folder, how)
+        _write_claims(collection.title, reports, folder, how)
     if failed:
         raise SimulationError("; ".join(f"{name}: {why}" for name, why in failed.items()))
 
@@ -160,21 +167,17 @@ def _own_folder(name: str) -> str:
     return name.removesuffix(".toml").replace("/", "_")
 
 
-def _write_claims(collection: Collection, folder: Path, how: _How) -> None:
-    from batsched_py.campaign.campaign_folder import open_results
-    from batsched_py.report.campaign_report import report_of
+def _write_claims(title: str, reports: dict[str, Report], folder: Path, how: _How) -> None:
     from batsched_py.report.collected_claims import Judged, collected
     from batsched_py.report.forms.export_files import PAGE
     from batsched_py.report.forms.publish import write_page
     from batsched_py.report.forms.terminal import print_report
 
     judged = []
-    for name in collection.campaigns:
-        results = open_results(folder / _own_folder(name))
-        if not results.runs.empty:
-            command = shlex.join(["batsched-py", "campaign", name, *["--quick"] * how.quick])
-            judged.append(Judged(name, command, report_of(results)))
-    report = collected(collection.title, judged)
+    for name, report in reports.items():
+        command = shlex.join(["batsched-py", "campaign", name, *["--quick"] * how.quick])
+        judged.append(Judged(name, command, report))
+    report = collected(title, judged)
     page, *files = write_page(report, folder / PAGE)
     print_report(report, console())
     print(f"wrote {page}, and {len(files)} files of tables in {files[0].parent}")
@@ -201,8 +204,16 @@ def _plan(path: Path, out: Path | None, how: _How) -> _Planned:
     return _Planned(spec, folder, prepare(spec, folder, how.log_dirs))
 
 
-def _carry_out(planned: _Planned, how: _How) -> None:
-    """Run what is missing of a campaign, and write its results."""
+class _Done(NamedTuple):
+    """What came of a campaign."""
+
+    report: Report | None
+    """None if it is not wanted, or nothing has finished."""
+    failures: list[Failure]
+
+
+def _carry_out(planned: _Planned, how: _How) -> _Done | None:
+    """Run what is missing of a campaign, and write its results; None if it is only shown."""
     from batsched_py.campaign.preparation import PreparedRun, nb_other_folders
 
     spec, folder, runs = planned
@@ -221,7 +232,7 @@ def _carry_out(planned: _Planned, how: _How) -> None:
     _say_others(nb_other_folders(runs, folder), folder / "runs")
     if how.dry_run:
         _show(runs, states, missing, how.at_a_time, how.cluster, folder)
-        return
+        return None
     from batsched_py.campaign.campaign_folder import check_folder, store
 
     check_folder(spec, folder)
@@ -233,10 +244,10 @@ def _carry_out(planned: _Planned, how: _How) -> None:
             store(spec, runs, folder)  # not before it is sure that something can be run
             failures = _run(missing, executor) if missing else []
         _say_failures(failures)
-        _write_results(folder, spec, how.report)
+        report = _write_results(folder, spec, how.report)
     if spec.hint and any(run.settings.log == SAMPLE for run in spec.runs):
         print(spec.hint)
-    _judge(runs, failures)
+    return _Done(report, failures)
 
 
 def _check_options(
@@ -401,8 +412,8 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
         yield lambda: progress.advance(task)
 
 
-def _write_results(folder: Path, spec: Campaign, with_report: bool) -> None:
-    """Write the table of results and, if wanted, the report; print the latter."""
+def _write_results(folder: Path, spec: Campaign, with_report: bool) -> Report | None:
+    """Write the table of results and, if wanted, the report; print and return the latter."""
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.campaign.preparation import beside
     from batsched_py.report.campaign_report import report_of
@@ -412,7 +423,7 @@ def _write_results(folder: Path, spec: Campaign, with_report: bool) -> None:
     results = open_results(folder)
     if results.runs.empty:
         results.remove_table()
-        return
+        return None
     written = results.write_table()
     for path in written:
         print(f"wrote {path}")
@@ -424,8 +435,9 @@ def _write_results(folder: Path, spec: Campaign, with_report: bool) -> None:
             "other axes are equal, so their intervals say nothing"
         )
     if not with_report:
-        return
+        return None
     report = report_of(results, beside(spec, "report"))
     page, *files = publish(report, results)  # first, as nobody may read what is printed
     print_report(report, console())
     print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
+    return report

@@ -102,13 +102,11 @@ def unpaired(a: Sums, b: Sums) -> list[Interval]:
     for at, value in enumerate(b.means - a.means):
         nb = [int(side.units[at]) for side in (a, b)]
         each = [float(variance[at]) for variance in variances]
-        if min(nb) < FEWEST:
-            intervals.append(Interval(float(value), nan, nan, nb[1]))
-            continue
-        inner = sum(v * v / (n - 1) for v, n in zip(each, nb, strict=True))
-        degrees = int(sum(each) ** 2 / inner) if inner else max(nb)
-        reach = student(degrees) * float(np.sqrt(sum(each)))
-        intervals.append(Interval(float(value), float(value) - reach, float(value) + reach, nb[1]))
+        degrees = 0
+        if min(nb) >= FEWEST:
+            inner = sum(v * v / (n - 1) for v, n in zip(each, nb, strict=True))
+            degrees = int(sum(each) ** 2 / inner) if inner else max(nb)
+        intervals.append(_interval(value, float(np.sqrt(sum(each))), nb[1], degrees))
     return intervals
 
 
@@ -116,9 +114,12 @@ def _means(totals: Floats, counts: Floats) -> Floats:
     return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
 
 
-def _interval(value: float, error: float, nb: int) -> Interval:
-    """Return Student's interval; none for fewer than :data:`FEWEST` units."""
-    if nb < FEWEST:
+def _interval(value: float, error: float, nb: int, degrees: int | None = None) -> Interval:
+    """Return Student's interval; none for fewer than :data:`FEWEST` units or 0 ``degrees``.
+
+    These are ``nb`` - 1 unless said.
+    """
+    if nb < FEWEST or degrees == 0:
         return Interval(float(value), nan, nan, nb)
-    reach = student(nb - 1) * float(error)
+    reach = student(nb - 1 if degrees is None else degrees) * float(error)
     return Interval(float(value), float(value) - reach, float(value) + reach, nb)

@@ -13,6 +13,7 @@ from batsched_py.report import CampaignResults, Table
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import TEXTS
 from batsched_studies.dynamic_think_times.cases import CASE, DAILY
+from batsched_studies.dynamic_think_times.measures import BEGIN, END
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +43,7 @@ def cut(jobs: list[pd.DataFrame]) -> dict[str, Any]:
     waits = [of_run["waiting_time"].to_numpy(dtype=float) for of_run in ordered]
     nb_jobs = min(map(len, waits))
     first = mser5(np.mean([of_run[:nb_jobs] for of_run in waits], axis=0))
-    inner = [of_run["finish_time"].between(WEEK, 9 * WEEK, inclusive="left") for of_run in ordered]
+    inner = [of_run["finish_time"].between(BEGIN, END, inclusive="left") for of_run in ordered]
     of_inner = [of_run[which.to_numpy()] for of_run, which in zip(waits, inner, strict=True)]
     row = {"runs": len(jobs), "jobs": nb_jobs, "wait": _mean_of_means(waits)}
     row |= {"wait_inner": _mean_of_means(of_inner)}
