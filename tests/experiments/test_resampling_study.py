@@ -242,7 +242,7 @@ class KeptJobs(MadeUpCampaign):
         ]
         further = {"finish_time": 1e6, "requested_number_of_resources": 1}
         further |= {"execution_time": 1.0, "requested_time": 2.0}
-        return pd.DataFrame(rows).assign(**further)
+        return pd.DataFrame(rows).assign(job_id=range(1, len(rows) + 1), **further)
 
 
 def test_parts_of_copies_are_as_the_log() -> None:

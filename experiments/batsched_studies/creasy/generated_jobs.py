@@ -14,7 +14,7 @@ from batsched_py.metrics.warm_up import mser5
 from batsched_py.units import DAY, HOUR
 from batsched_users.behaviour.empirical_distributions import distance
 from batsched_users.learning.learn_site import site_values
-from batsched_users.measures.job_columns import JobColumns
+from batsched_users.measures.job_columns import JobColumns, columns_of_frame
 from batsched_users.models.site import SETS, SiteDistributions
 
 LIMITS = ("too_wide", "run_times", "longest_run_time", "largest_size")
@@ -46,17 +46,8 @@ def drawn_from(options: Mapping[str, Any], nb_res: int) -> SiteDistributions:
 
 
 def columns_of(jobs: pd.DataFrame) -> JobColumns:
-    """Return the jobs of ``_jobs.csv`` user by user in the order in which they were submitted."""
-    order = np.lexsort((jobs["job_id"].astype(int), jobs["submission_time"]))
-    frame = jobs.iloc[order]
-    return JobColumns(
-        user=pd.factorize(frame["user"])[0].astype(np.int64),
-        submit=frame["submission_time"].to_numpy(),
-        end=frame["finish_time"].to_numpy(),
-        size=frame["requested_number_of_resources"].to_numpy(dtype=float),
-        run_time=frame["execution_time"].to_numpy(),
-        requested_time=np.full(len(frame), np.nan),
-    ).by_user()
+    """Return the jobs of ``_jobs.csv`` user by user, without what they asked for."""
+    return columns_of_frame(jobs.drop(columns="requested_time", errors="ignore")).by_user()
 
 
 def warm_up(submit: NDArray[np.float64], response: NDArray[np.float64]) -> dict[str, float]:

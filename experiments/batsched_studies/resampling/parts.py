@@ -12,7 +12,7 @@ import pandas as pd
 from batsched_py.report import CampaignResults
 from batsched_py.report.kit import Runs
 from batsched_studies.resampling.positions import plain
-from batsched_users.measures.job_columns import JobColumns
+from batsched_users.measures.job_columns import JobColumns, columns_of_frame
 from batsched_users.measures.marginals import Marginals, marginals
 from batsched_users.studies.thresholds import distance
 
@@ -63,15 +63,7 @@ def _jobs(results: CampaignResults, runs: Runs) -> Iterator[JobColumns]:
     for _, run in runs.frame.iterrows():
         kept = results.kept_jobs(run)
         if kept is not None and len(kept):
-            frame = kept.sort_values("submission_time", kind="stable")
-            jobs = JobColumns(
-                user=pd.factorize(frame["user"])[0],
-                submit=frame["submission_time"].to_numpy(np.float64),
-                end=frame["finish_time"].to_numpy(np.float64),
-                size=frame["requested_number_of_resources"].to_numpy(np.float64),
-                run_time=frame["execution_time"].to_numpy(np.float64),
-                requested_time=frame["requested_time"].to_numpy(np.float64),
-            )
+            jobs = columns_of_frame(kept)
             yield _begun(jobs, np.ones(len(jobs), dtype=np.bool_))
 
 

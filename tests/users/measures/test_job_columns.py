@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import nan
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.swf import read_swf
 from batsched_users.measures.job_columns import (
     JobColumns,
+    columns_of_frame,
     columns_of_jobs_file,
     columns_of_log,
     columns_of_workload,
@@ -196,3 +199,22 @@ def test_what_is_no_result(tmp_path: Path, jobs: str, message: str) -> None:
 def test_a_broken_run_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"out_run\.json: .*unix_start_time"):
         columns_of_jobs_file(write(tmp_path, run__json='{"unix_start_time": "noon"}'))
+
+
+def test_a_frame_of_jobs_is_in_the_order_of_submission_and_number() -> None:
+    """Jobs 10 and 9 come together: 9 is first; a job of another workload has no number."""
+    frame = pd.DataFrame(
+        {
+            "job_id": ["10", "9", "a!1"],
+            "user": ["x", "y", "x"],
+            "submission_time": [5.0, 5.0, 1.0],
+            "finish_time": [7.0, 9.0, nan],
+            "requested_number_of_resources": [2, 4, 1],
+            "execution_time": [2.0, 3.0, nan],
+        }
+    )
+    columns = columns_of_frame(frame)
+    assert columns.submit.tolist() == [1, 5, 5]
+    assert columns.size.tolist() == [1, 4, 2]
+    assert columns.user.tolist() == [0, 1, 0]
+    assert np.isnan(columns.requested_time).all()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -25,6 +25,9 @@ from batsched_py.workload.clock import clock_of
 from batsched_py.workload.swf import SwfLog
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.job_profiles import run_time_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Column = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -203,6 +206,27 @@ def columns_of_jobs_file(path: Path) -> JobColumns:
         calendar=_calendar_beside(path),
     )
     return columns.select(np.argsort(table.submit, kind="stable"))
+
+
+def columns_of_frame(jobs: pd.DataFrame) -> JobColumns:
+    """Return the jobs of a frame with the columns of ``PREFIX_jobs.csv``; the clock is unknown.
+
+    In the order of submission, simultaneous ones by their number. Requests are unknown without
+    ``requested_time``.
+    """
+    import pandas as pd
+
+    number = pd.to_numeric(jobs["job_id"], errors="coerce")  # some are no numbers
+    frame = jobs.iloc[np.lexsort((number, jobs["submission_time"]))]
+    unknown = np.full(len(frame), nan)
+    return JobColumns(
+        user=pd.factorize(frame["user"])[0].astype(np.int64),
+        submit=frame["submission_time"].to_numpy(np.float64),
+        end=frame["finish_time"].to_numpy(np.float64),
+        size=frame["requested_number_of_resources"].to_numpy(np.float64),
+        run_time=frame["execution_time"].to_numpy(np.float64),
+        requested_time=frame.get("requested_time", pd.Series(unknown)).to_numpy(np.float64),
+    )
 
 
 def _where(column: Column, is_known: NDArray[np.bool_]) -> Column:
