@@ -19,7 +19,7 @@ DIGITS = 4
 """Significant digits of a number, if the column says nothing else."""
 _LARGE = 1e9  # from here on, and below _SMALL, with an exponent
 _SMALL = 1e-4
-WORDS = {True: "holds", False: "does not hold", None: "no answer"}
+WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
 SYMBOLS = {True: "\N{CHECK MARK}", False: "\N{BALLOT X}", None: "?"}
 
 
@@ -117,14 +117,14 @@ def verdict(judged: Verdict) -> str:
 
 
 def tally(verdicts: tuple[Verdict, ...]) -> str:
-    """Return how many claims hold, do not hold, and have no answer: "3 hold, 1 does not hold"."""
+    """Return how many claims hold, do not hold, cannot be told: "3 hold, 1 does not hold"."""
     hold, fail, unknown = (
         sum(judged.holds is answer for judged in verdicts) for answer in (True, False, None)
     )
     parts = [
         (hold, "holds" if hold == 1 else "hold"),
         (fail, "does not hold" if fail == 1 else "do not hold"),
-        (unknown, "without an answer"),
+        (unknown, "cannot be told"),
     ]
     return ", ".join(f"{number} {words}" for number, words in parts if number)
 

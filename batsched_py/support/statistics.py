@@ -58,6 +58,20 @@ class Interval(msgspec.Struct, frozen=True):
         """Whether the interval is known and has no 0 inside."""
         return self.low > 0 or self.high < 0
 
+    def above(self, bound: float) -> bool | None:
+        """Tell whether it is greater than the bound; None if the interval does not tell."""
+        return True if self.low > bound else False if self.high <= bound else None
+
+    def below(self, bound: float) -> bool | None:
+        """Tell whether it is smaller than the bound; None if the interval does not tell."""
+        return True if self.high < bound else False if self.low >= bound else None
+
+    def within(self, low: float, high: float) -> bool | None:
+        """Tell whether it is between the two: all of the interval, or nothing of it, else None."""
+        if self.high < low or self.low > high:
+            return False
+        return True if low <= self.low and self.high <= high else None
+
     def __str__(self) -> str:
         """Return ``1.11 (1.10 to 1.12)``, four digits; the value alone if there is no interval."""
         if not self.is_known:
@@ -212,9 +226,14 @@ def median_interval(values: ArrayLike) -> Interval:
     if depth is None:
         return Interval(value, nan, nan, number)
     outer, share = depth
-    low = (1 - share) * ordered[outer - 1] + share * ordered[outer]
-    high = (1 - share) * ordered[number - outer] + share * ordered[number - outer - 1]
-    return Interval(value, float(low), float(high), number)
+    low = _between(ordered[outer - 1], ordered[outer], share)
+    high = -_between(-ordered[number - outer], -ordered[number - outer - 1], share)
+    return Interval(value, low, high, number)
+
+
+def _between(first: float, second: float, share: float) -> float:
+    """Return what is so far from the first to the second, which is not less, however one rounds."""
+    return float(np.clip(first + share * (second - first), first, second))
 
 
 @lru_cache(1024)

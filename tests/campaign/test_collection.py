@@ -50,7 +50,7 @@ def test_all_campaigns_are_run_and_their_claims_are_one_page(folder: Path) -> No
         assert (out / name / "results.csv").is_file()
         assert (out / name / "report.html").is_file()
     page = (out / "report/tables.md").read_text()
-    assert "4 claims of 2 campaigns: 2 hold, 2 without an answer." in page
+    assert "4 claims of 2 campaigns: 2 hold, 2 cannot be told." in page
     assert "`batsched-py campaign two.toml --quick`" in page
     assert "too small to judge the paper by" in page
     assert page.count("Nobody waits | log | ✓ holds |") == 2

@@ -33,7 +33,7 @@ def wide_table() -> Table:
 def test_all_is_said() -> None:
     console, text = printed()
     print_report(a_report(), console)
-    tally = "1 holds, 1 does not hold, 1 without an answer"
+    tally = "1 holds, 1 does not hold, 1 cannot be told"
     for words in (tally, "holds: EASY waits less", "(CTC)", "10949", "Mean waits"):
         assert words in text.getvalue()
 
@@ -82,7 +82,7 @@ def test_a_table_without_rows_has_its_headings() -> None:
     assert any("x" in line for line in lines_of(Table("t", "T", pd.DataFrame({"x": []})), 80))
 
 
-def test_claims_without_an_answer_are_one_line() -> None:
+def test_claims_that_cannot_be_told_are_one_line() -> None:
     verdicts = (
         *(Verdict(f"Claim {n}", None, "Nothing.") for n in range(5)),
         Verdict("Claim 5", True, "A number."),
@@ -90,8 +90,8 @@ def test_claims_without_an_answer_are_one_line() -> None:
     console, text = printed()
     print_report(Report("T", "", (), verdicts), console)
     lines = text.getvalue().splitlines()
-    assert [line for line in lines if "no answer" in line] == [
-        "? no answer to 5 more, on which the report's page says what is missing"
+    assert [line for line in lines if "cannot be told:" in line] == [
+        "? cannot be told: 5 more, of which the report's page says what is missing"
     ]
     assert "Claim 0" not in text.getvalue()
     assert "holds: Claim 5" in text.getvalue()

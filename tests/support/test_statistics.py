@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from batsched_py.report.kit import all_hold
 from batsched_py.support import statistics
 from batsched_py.support.statistics import (
     FEWEST,
@@ -110,6 +111,7 @@ def test_the_ends_of_a_median_are_near_order_statistics() -> None:
 
 
 @given(st.lists(st.floats(1e-3, 1e6), min_size=6, max_size=60))
+@example([1.0, 1.0, *[994570.0910041846] * 4])  # a part and the rest of it may be more than both
 def test_a_median_is_inside_its_interval_and_that_inside_the_values(values: list[float]) -> None:
     interval = median_interval(values)
     assert min(values) <= interval.low <= interval.value <= interval.high <= max(values)
@@ -262,3 +264,57 @@ def test_one_replication_has_no_spread() -> None:
 def test_intervals_as_text() -> None:
     assert str(mean_interval([2.0])) == "2"
     assert str(mean_interval([1.0] * 5)) == "1 (1 to 1)"
+
+
+# Answers ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "above", "below", "within"),
+    [
+        (1.1, 1.3, True, False, True),
+        (0.7, 0.9, False, True, True),
+        (0.9, 1.1, None, None, True),
+        (1.0, 1.0, False, False, True),  # certain, and neither more nor less
+        (2.1, 2.5, True, False, False),  # beyond two
+        (1.9, 2.1, True, False, None),  # there and beyond
+        (nan, nan, None, None, None),
+    ],
+)
+def test_what_an_interval_tells(
+    low: float, high: float, above: bool | None, below: bool | None, within: bool | None
+) -> None:
+    """Beside 1, and between a half and 2."""
+    interval = Interval((low + high) / 2, low, high, 5)
+    assert interval.above(1) is above
+    assert interval.below(1) is below
+    assert interval.within(0.5, 2) is within
+
+
+@given(
+    st.tuples(st.floats(-2, 2), st.floats(-2, 2)).map(sorted),
+    st.tuples(st.floats(-2, 2), st.floats(-2, 2)).map(sorted),
+)
+def test_an_answer_is_that_of_all_values_of_the_interval(
+    ends: list[float], bounds: list[float]
+) -> None:
+    """The slow twin: each value that may be is asked, and where they agree that is the answer."""
+    interval, values = Interval(ends[0], *ends, 5), np.linspace(*ends, 50)
+    found = {bool(bounds[0] <= value <= bounds[1]) for value in values}
+    answer = interval.within(*bounds)
+    assert answer is None or found == {answer}
+
+
+@pytest.mark.parametrize(
+    ("answers", "all_do"),
+    [
+        ((), True),
+        ((True, True), True),
+        ((True, None), None),
+        ((None, False), False),
+        ((np.True_, np.False_), False),
+        ((np.True_,), True),
+    ],
+)
+def test_what_is_to_hold_of_all(answers: tuple[bool | None, ...], all_do: bool | None) -> None:
+    assert all_hold(answers) is all_do

@@ -207,7 +207,7 @@ def _print_verdicts(verdicts: tuple[Verdict, ...], console: Console) -> None:
     unknown = sum(judged.holds is None for judged in verdicts)
     if unknown:
         line = RichText(f"{SYMBOLS[None]} {WORDS[None]}", style=_STYLES[None])
-        line.append(f" to {unknown} more, on which the report's page says what is missing")
+        line.append(f": {unknown} more, of which the report's page says what is missing")
         console.print(line)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isnan, nan
 from typing import Any
 
@@ -29,6 +30,12 @@ def drawn(estimate: Interval) -> dict[str, Any]:
     """Return ``ours``, ``low`` and ``high`` for a chart, where an unknown end is None."""
     low, high = (None if isnan(end) else end for end in (estimate.low, estimate.high))
     return {"ours": estimate.value, "low": low, "high": high}
+
+
+def all_hold(answers: Iterable[bool | None]) -> bool | None:
+    """Tell whether all hold: False if one does not, else None if one cannot be told."""
+    found = set(answers)
+    return False if False in found else None if None in found else True
 
 
 def mean_of_repeats(values: ArrayLike) -> Interval:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, Runs
+from batsched_py.report.kit import Interval, Runs, all_hold
 from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MORE, MOST, TITLES
 
@@ -17,7 +18,7 @@ FLAT = 0.5
 CLOSE = 10.0
 """Percentage points within which a change is the printed one."""
 MARGINAL = 5.0
-"""Percentage points of throughput beyond which a further gain is more than marginal."""
+"""Per cent of throughput beyond which a further gain is more than marginal."""
 
 
 def verdicts(runs: Runs, reading: str) -> Iterator[Verdict]:
@@ -43,18 +44,17 @@ def _against_easy(easy: Runs, most: Runs, reading: str) -> Iterator[Verdict]:
     changes = {name: most.change(name, easy) for name in compared}
     throughput, slowdown, response, short, medium, long = changes.values()
     gain = PUBLISHED["throughput_gain"][str(MOST)]
-    sooner = short.high < 0 and medium.high < 0
+    sooner = (short.below(0), medium.below(0), long.above(0))
     judged = (
-        ("throughput", throughput, throughput.low > gain / 2),
-        ("slowdown", slowdown, slowdown.high < 0),
-        ("response", response, response.low > 0),
-        ("classes", short, sooner and long.low > 0),
+        ("throughput", throughput, throughput.above(gain / 2)),
+        ("slowdown", slowdown, slowdown.below(0)),
+        ("response", response, response.above(0)),
+        ("classes", short, all_hold(sooner)),
     )
     texts: dict[str, Any] = {name: shown(change) for name, change in changes.items()}
     texts |= {"gain": gain, "paper": PUBLISHED["response_change"]}
-    for claim, change, right in judged:
+    for claim, change, holds in judged:
         effect = shown(change) if claim != "classes" else _in_classes(changes)
-        holds = right if change.is_known else None
         yield TEXTS.verdict(claim, holds, effect=effect, reading=reading, **texts)
 
 
@@ -67,11 +67,13 @@ def _amounts(runs: Runs, reading: str) -> Iterator[Verdict]:
         easy = by_alpha[EASY]
         changes = {name: by_alpha[alpha].change(name, easy) for name in CLASSES}
         paper = PUBLISHED["response_change"]
-        near = all(abs(change.value - paper[name]) <= CLOSE for name, change in changes.items())
-        known = all(change.is_known for change in changes.values())
+        holds = all_hold(
+            change.within(paper[name] - CLOSE, paper[name] + CLOSE)
+            for name, change in changes.items()
+        )
         texts: dict[str, Any] = {name: shown(change) for name, change in changes.items()}
         texts |= {"alpha": alpha, "within": CLOSE, "paper": paper}
-        holds, effect = near if known else None, _in_classes(changes)
+        effect = _in_classes(changes)
         yield TEXTS.verdict("amounts", holds, effect=effect, reading=reading, **texts)
 
 
@@ -88,10 +90,10 @@ def _sessions(runs: Runs, reading: str) -> Iterator[Verdict]:
     if len(changes) < 2:
         return
     easy, most = changes.values()
-    flat = easy.high < 0 and abs(most.value) < FLAT * abs(easy.value)
+    flat = FLAT * abs(easy.value)
     yield TEXTS.verdict(
         "sessions",
-        flat if easy.is_known and most.is_known else None,
+        all_hold((easy.below(0), most.within(-flat, flat))),
         easy=shown(easy),
         most=shown(most),
         effect=f"EASY {shown(easy)}; CREASY {shown(most)}",
@@ -108,7 +110,7 @@ def _alike(runs: Runs, reading: str) -> Iterator[Verdict]:
     for name in ("throughput", "response", "slowdown", "session_length"):
         changes = (creasy.change(name, easy) for creasy in others.values())
         most[name] = max(changes, key=lambda change: abs(change.value))
-    holds = _within(most.values(), ALIKE)
+    holds = all_hold(change.within(-ALIKE, ALIKE) for change in most.values())
     told = ", ".join(f"{TITLES[name]} {shown(change)}" for name, change in most.items())
     worst = max(most, key=lambda name: abs(most[name].value))
     texts: dict[str, Any] = {"changes": told, "within": ALIKE}
@@ -116,26 +118,17 @@ def _alike(runs: Runs, reading: str) -> Iterator[Verdict]:
     yield TEXTS.verdict("alike", holds, effect=effect, reading=reading, **texts)
 
 
-def _within(changes: Iterable[Interval], most: float) -> bool | None:
-    """Tell whether all changes are within so many per cent; None if an interval has both."""
-    known = [change for change in changes if change.is_known]
-    if any(change.low > most or change.high < -most for change in known):
-        return False
-    inside = all(-most <= change.low and change.high <= most for change in known)
-    return True if known and inside else None
-
-
 def _monotone(runs: Runs, reading: str) -> Iterator[Verdict]:
     by_alpha = runs.where(nb_users=250).by("alpha")
-    means = {a: creasy.mean("throughput") for a, creasy in by_alpha.items() if a <= MOST}
-    if len(means) < 3:
+    scan = {alpha: own for alpha, own in by_alpha.items() if alpha <= MOST}
+    if len(scan) < 3:
         return
-    values = [mean.value for mean in means.values()]
-    holds = values == sorted(values) if next(iter(means.values())).is_known else None
-    told = ", ".join(f"{alpha:g}: {mean.value:.1f}" for alpha, mean in means.items())
-    gain = by_alpha[max(means)].change("throughput", by_alpha[min(means)])
-    effect = f"{shown(gain)} from {min(means):g} to {max(means):g}"
-    yield TEXTS.verdict("monotone", holds, means=told, effect=effect, reading=reading)
+    steps = {a: scan[a].change("throughput", scan[before]) for before, a in pairwise(sorted(scan))}
+    told = ", ".join(f"to {alpha:g} {shown(step)}" for alpha, step in steps.items())
+    gain = scan[max(scan)].change("throughput", scan[min(scan)])
+    effect = f"{shown(gain)} from {min(scan):g} to {max(scan):g}"
+    holds = all_hold(step.above(0) for step in steps.values())
+    yield TEXTS.verdict("monotone", holds, steps=told, effect=effect, reading=reading)
 
 
 def _marginal(runs: Runs, reading: str) -> Iterator[Verdict]:
@@ -150,7 +143,9 @@ def _marginal(runs: Runs, reading: str) -> Iterator[Verdict]:
     told = ", ".join(f"{alpha:,.0f}: {shown(gain)}" for alpha, gain in gains.items())
     yield TEXTS.verdict(
         "marginal",
-        best.value <= most.value + MARGINAL if best.is_known else None,
+        all_hold(
+            own.change("throughput", by_alpha[MOST]).below(MARGINAL) for own in beyond.values()
+        ),
         most=shown(most),
         means=told,
         within=MARGINAL,

@@ -14,7 +14,7 @@ from math import log
 from statistics import NormalDist
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, Quantity, Runs, median_interval
+from batsched_py.report.kit import Interval, Quantity, Runs, all_hold, median_interval
 from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c
 
@@ -166,27 +166,20 @@ def _medians_of_odd(runs: Runs) -> str:
 
 
 def _less(ratio: Interval) -> bool | None:
-    return True if ratio.high < 1 else False if ratio.low >= 1 else None
+    return ratio.below(1)
 
 
 def _more(ratio: Interval) -> bool | None:
-    return True if ratio.low > 1 else False if ratio.high <= 1 else None
-
-
-def _inside(ratio: Interval, low: float, high: float) -> bool | None:
-    """Tell whether the ratio is between these: all of its interval, or nothing of it."""
-    if ratio.high < low or ratio.low > high:
-        return False
-    return True if low <= ratio.low and ratio.high <= high else None
+    return ratio.above(1)
 
 
 def _about_equal(ratio: Interval) -> bool | None:
-    return _inside(ratio, 1 / equal(), equal())
+    return ratio.within(1 / equal(), equal())
 
 
 def _better(ratio: Interval) -> bool | None:
     """Tell whether the ratio is below 1, and may be one of :data:`GAIN`."""
-    return False if _inside(ratio, *GAIN) is False else _less(ratio)
+    return False if ratio.within(*GAIN) is False else ratio.below(1)
 
 
 def _value(ratio: Interval) -> float:
@@ -228,8 +221,9 @@ def _all(
         evidence += f" {what} in {_in_words(those[:3], finite)}{others}." if those else ""
     worst = max(wrong or unclear or finite, key=lambda at: against(finite[at]))
     effect = f"{_in_words([worst], finite)}, n = {finite[worst].nb}"
-    answer = False if wrong else None if unclear else True
-    return Verdict(title, answer, evidence + more, effect=effect, reading=reading)
+    return Verdict(
+        title, all_hold(answers.values()), evidence + more, effect=effect, reading=reading
+    )
 
 
 def _in_words(places: Iterable[str], ratios: Ratios) -> str:

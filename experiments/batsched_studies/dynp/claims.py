@@ -157,10 +157,10 @@ def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict
         return
     # The thesis's mean gain of SJF-preferred in SLDwA on KTH is negative (-0.72 %).
     expected = not (load.trace == "KTH" and policy.startswith("sjf") and metric == SLDWA)
-    clear = gain.is_clear and load.whole(policy)
+    better = gain.above(0) if expected else gain.below(0)
     yield TEXTS.verdict(
         "beside_sjf",
-        (gain.value > 0) == expected if clear else None,
+        better if load.whole(policy) else None,
         policy=policy.removesuffix(" full"),
         word="better" if expected else "worse",
         metric=metric,

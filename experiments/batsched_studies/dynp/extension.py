@@ -13,6 +13,7 @@ from batsched_py.report.kit import (
     Interval,
     Quantity,
     Runs,
+    all_hold,
     cells,
     log_name,
     paired,
@@ -104,12 +105,10 @@ def _of_policy(
     if policy == "fcfs":  # the jobs are the same under all policies
         holds = abs(area.value - expected) < 0.1
         yield TEXTS.verdict("longer_area", holds, where, change=area, **told)
-    near = used.is_known and used.low > expected - NEARLY and used.high < expected + NEARLY
-    far = used.is_known and (used.high < expected - NEARLY or used.low > expected + NEARLY)
-    holds_used = True if near else False if far else None
+    near = used.within(expected - NEARLY, expected + NEARLY)
     reading = TEXTS["nearly"].format(points=NEARLY)
     yield TEXTS.verdict(
-        "longer_used", holds_used, where, reading=reading, change=used, nb=used.nb, **told
+        "longer_used", near, where, reading=reading, change=used, nb=used.nb, **told
     )
 
 
@@ -117,8 +116,6 @@ def _beside(
     where: str, policy: str, extension: float, longer: Runs, denser: Runs, plain: Runs
 ) -> Verdict:
     difference, area = _difference(longer, denser), denser.change("area", plain)
-    alike = abs(area.value) < 0.1 and max(abs(difference.low), abs(difference.high)) < 1
-    apart = difference.is_clear and min(abs(difference.low), abs(difference.high)) > 1
     told: dict[str, Any] = {"extension": extension, "policy": policy, "difference": difference}
-    holds = (True if alike else False if apart else None) if difference.is_known else None
+    holds = all_hold((abs(area.value) < 0.1, difference.within(-1, 1)))
     return TEXTS.verdict("denser", holds, where, area=area, shrink=1 / extension, **told)

@@ -41,8 +41,8 @@ def verdicts(runs: SiteRuns) -> Iterator[Verdict]:
 def _survives(runs: SiteRuns, replay: str) -> Verdict:
     """Sharing shortens the mean wait of all users together."""
     change = _change(runs, replay, SHARING, LOCAL)
-    values = {"users": NAMES[replay], "change": _shown(change)}
-    return _judged("survives", change.high < 0, change, runs, **values)
+    values: dict[str, Any] = {"users": NAMES[replay], "change": _shown(change)}
+    return TEXTS.verdict("survives", change.below(0), runs.log, **values)
 
 
 def _everyone(runs: SiteRuns, replay: str) -> Verdict:
@@ -75,8 +75,12 @@ def _smaller(runs: SiteRuns) -> Iterator[Verdict]:
     )
     for key in rigid:
         less = paired_difference(*paired(feedback[key], rigid[key]))
-        values = {"rigid": rigid[key].mean(), "feedback": feedback[key].mean(), "difference": less}
-        yield _judged(key, less.high < 0, less, runs, **values)
+        values: dict[str, Any] = {
+            "rigid": rigid[key].mean(),
+            "feedback": feedback[key].mean(),
+            "difference": less,
+        }
+        yield TEXTS.verdict(key, less.below(0), runs.log, **values)
 
 
 def _saved(runs: SiteRuns, replay: str, quantity: str) -> pd.Series[float]:
@@ -94,8 +98,8 @@ def _less_late(runs: SiteRuns) -> Verdict:
     """Users who react submit sooner."""
     before, after = (_values(runs, FEEDBACK, s, "lateness") for s in (LOCAL, SHARING))
     less = paired_difference(*paired(after, before))
-    values = {"before": before.mean(), "after": after.mean(), "difference": less}
-    return _judged("less_late", less.high < 0, less, runs, **values)
+    values: dict[str, Any] = {"before": before.mean(), "after": after.mean(), "difference": less}
+    return TEXTS.verdict("less_late", less.below(0), runs.log, **values)
 
 
 def _pays(runs: SiteRuns, replay: str) -> Verdict:
@@ -129,17 +133,18 @@ def _spreading(runs: SiteRuns, replay: str) -> Verdict:
     """Spreading shortens the mean wait of all users together still more."""
     change, awrt = (_change(runs, replay, MULTI_SITE, SHARING, name) for name in ("wait", "awrt"))
     jobs = runs.whole.where(replay=replay, scenario=MULTI_SITE).mean("spread").value
-    values = {"users": NAMES[replay], "change": _shown(change), "awrt": _shown(awrt), "jobs": jobs}
-    return _judged("spreading", change.high < 0, change, runs, **values)
+    values: dict[str, Any] = {
+        "users": NAMES[replay],
+        "change": _shown(change),
+        "awrt": _shown(awrt),
+        "jobs": jobs,
+    }
+    return TEXTS.verdict("spreading", change.below(0), runs.log, **values)
 
 
 def _change(runs: SiteRuns, replay: str, scenario: str, base: str, name: str = "wait") -> Interval:
     of_replay = runs.whole.where(replay=replay)
     return of_replay.where(scenario=scenario).change(name, of_replay.where(scenario=base))
-
-
-def _judged(key: str, holds: bool, by: Interval, runs: SiteRuns, **values: Any) -> Verdict:
-    return TEXTS.verdict(key, holds if by.is_known else None, runs.log, **values)
 
 
 def _shown(change: Interval) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Quantity, Runs, log_name, rows
+from batsched_py.report.kit import Interval, Quantity, Runs, all_hold, log_name, rows
 from batsched_studies.resampling import PUBLISHED, TEXTS
 from batsched_studies.resampling.loads import FLURRY_METRICS
 from batsched_studies.resampling.parts import MARGINALS
@@ -29,8 +29,6 @@ PLACES: dict[str, dict[str, str]] = PUBLISHED["places"]
 UTILISATION_LESS: float = PUBLISHED["limits"]["utilisation_less"]
 SIX = 6.0
 """So many times its users OSC gets (figure 11)."""
-CLEAR = 5
-"""So many pairs are needed for an interval to say something."""
 
 
 def read(frame: pd.DataFrame) -> Runs:
@@ -185,8 +183,8 @@ def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
     worse = ("wait", "slowdown", "wait_99")
     for log, of_log in flurry.groupby("log", sort=False):
         judged = of_log[of_log["metric"].isin(worse)]
-        few = judged["pairs"].min() < CLEAR
-        holds = None if few else bool((judged["low"] > 1).all() and _grows(judged))
+        worse_each = (_interval(row).above(1) for row in rows(judged))
+        holds = all_hold((*worse_each, _grows(judged)))
         most = judged[judged["rate"] == judged["rate"].max()]
         told = "; ".join(_ratio(row) for row in rows(most))
         rate = most["rate"].iloc[0]
@@ -204,3 +202,7 @@ def _grows(judged: pd.DataFrame) -> bool:
 def _ratio(row: Any) -> str:
     name = FLURRY_METRICS[row.metric]
     return f"{name} x {row.ratio:.2f} ({row.low:.2f} to {row.high:.2f}, {row.pairs} pairs)"
+
+
+def _interval(row: Any) -> Interval:
+    return Interval(row.ratio, row.low, row.high, row.pairs)

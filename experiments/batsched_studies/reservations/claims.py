@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, Runs
+from batsched_py.report.kit import Runs
 from batsched_studies.reservations import TEXTS
 from batsched_studies.reservations.costs import LIMITS, OTHERS, REQUEST, Case, cases, dearer
 
@@ -31,24 +31,24 @@ def verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
             yield _displacing(log, by_policy[policy][-1], plain[-1])
     for case in cases(runs, LIMITS):
         change = case.change("wait")
-        yield TEXTS.verdict("limits", _positive(change), log, change=change, **case.labels)
+        yield TEXTS.verdict("limits", change.above(0), log, change=change, **case.labels)
 
 
 def _of_policy(log: str, policy: str, found: list[Case]) -> Iterator[Verdict]:
     """Cases are from the narrowest width to the widest, each from the shortest lead on."""
     last = found[-1]
     change = last.change(OTHERS)
-    yield TEXTS.verdict("cost", _positive(change), log, change=change, **_told(last))
+    yield TEXTS.verdict("cost", change.above(0), log, change=change, **_told(last))
     narrowest = next(c for c in found if c.labels[REQUEST] == last.labels[REQUEST])
     if narrowest is not last:
         more = dearer(last, narrowest)
         other = _told(narrowest)["share"]
-        yield TEXTS.verdict("wider", _positive(more), log, more=more, other=other, **_told(last))
+        yield TEXTS.verdict("wider", more.above(0), log, more=more, other=other, **_told(last))
     soonest = next(c for c in found if c.labels["width"] == last.labels["width"])
     if soonest is not last:
         more = dearer(last, soonest)
         yield TEXTS.verdict(
-            "lead", _positive(more), log, more=more, other=soonest.labels[REQUEST], **_told(last)
+            "lead", more.above(0), log, more=more, other=soonest.labels[REQUEST], **_told(last)
         )
 
 
@@ -58,9 +58,7 @@ def _displacing(log: str, displacing: Case, plain: Case) -> Verdict:
     first, second = admitted
     told: dict[str, Any] = {"more": more, "displacing": first, "literal": second}
     reading = TEXTS["admission"]
-    return TEXTS.verdict(
-        "displacing", _positive(more), log, reading=reading, **told, **_told(plain)
-    )
+    return TEXTS.verdict("displacing", more.above(0), log, reading=reading, **told, **_told(plain))
 
 
 def _told(case: Case) -> dict[str, Any]:
@@ -70,7 +68,3 @@ def _told(case: Case) -> dict[str, Any]:
         "request": labels[REQUEST],
         "share": 100 * labels["width"],
     }
-
-
-def _positive(estimate: Interval) -> bool | None:
-    return estimate.low > 0 if estimate.is_clear else None

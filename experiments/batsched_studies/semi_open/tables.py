@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval
+from batsched_py.report.formatting import WORDS
+from batsched_py.report.kit import Interval, all_hold
 from batsched_studies.filled_page import line
 from batsched_studies.semi_open.reopening import (
     ADAPTIVE,
@@ -99,7 +100,7 @@ def told(interval: Interval) -> str:
 def verdict_rows(measured: Measured) -> Iterator[str]:
     """Yield the lines of the claims."""
     for verdict in verdicts(measured):
-        yield line(verdict.claim, "holds" if verdict.holds else "does not hold", verdict.evidence)
+        yield line(verdict.claim, WORDS[verdict.holds], verdict.evidence)
 
 
 def verdicts(measured: Measured) -> list[Verdict]:
@@ -205,7 +206,7 @@ def _of_adaptive(measured: Measured) -> Iterator[Verdict]:
     exp, hyp = both(high, "throughput_per_user")
     yield _verdict(
         "Adaptive p: with the hyperbola throughput by user is low at high lambda",
-        hyp.high < exp.low,
+        _higher(exp, hyp),
         beside(high, "throughput_per_user"),
     )
     for field, reading in (
@@ -221,8 +222,12 @@ def _of_adaptive(measured: Measured) -> Iterator[Verdict]:
         )
         yield _verdict(
             f"Run-time bias, {name}: last jobs run longer than others, less so with more load",
-            all(stay.high < leave.low for stay, leave in (first, last))
-            and last[1].value < first[1].value,
+            all_hold(
+                (
+                    *(_higher(leave, stay) for stay, leave in (first, last)),
+                    _higher(first[1], last[1]),
+                )
+            ),
             f"last jobs {told(first[1])} and continued ones {told(first[0])} at lambda = {low:g}, "
             f"{told(last[1])} and {told(last[0])} at {high:g}",
         )
@@ -251,8 +256,13 @@ def _order(
 ) -> Verdict:
     exp, hyp = both(rate, field)
     evidence = f"{told(hyp)} with the hyperbola, {told(exp)} with e^-r at lambda = {rate:g}"
-    return _verdict(claim, hyp.low > exp.high, evidence)
+    return _verdict(claim, _higher(hyp, exp), evidence)
 
 
-def _verdict(claim: str, holds: bool, evidence: str) -> Verdict:
-    return Verdict(f"{claim}.", bool(holds), evidence, effect=evidence)
+def _higher(one: Interval, other: Interval) -> bool | None:
+    """Tell whether a mean is higher than another; None if their intervals overlap."""
+    return True if one.low > other.high else False if one.high < other.low else None
+
+
+def _verdict(claim: str, holds: bool | None, evidence: str) -> Verdict:
+    return Verdict(f"{claim}.", holds, evidence, effect=evidence)

@@ -8,7 +8,15 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, Runs, listed, mean_interval, paired, paired_difference
+from batsched_py.report.kit import (
+    Interval,
+    Runs,
+    all_hold,
+    listed,
+    mean_interval,
+    paired,
+    paired_difference,
+)
 from batsched_studies.sufficiency import PUBLISHED, TEXTS
 from batsched_studies.sufficiency import cases as c
 
@@ -28,7 +36,7 @@ def verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
         if len(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
     }
     if full:
-        yield _all("saves", log, full, lambda saving: saving.low > 0)
+        yield _all("saves", log, full, _more)
     yield from _linear(log, runs)
     for loop in c.LOOPS:
         if found := _after(runs, loop):
@@ -85,22 +93,18 @@ def _on_the_line(part: pd.Series[float], whole: pd.Series[float], effort: float)
 
 
 def _more(change: Interval) -> bool | None:
-    return True if change.low > 0 else False if change.high <= 0 else None
+    return change.above(0)
 
 
 def _near(away: Interval) -> bool | None:
-    if not away.is_known:
-        return None
-    if away.low > TOLERANCE or away.high < -TOLERANCE:
-        return False
-    return True if away.low >= -TOLERANCE and away.high <= TOLERANCE else None
+    return away.within(-TOLERANCE, TOLERANCE)
 
 
 def _all(
     key: str, log: str, found: Found, holds: Callable[[Interval], bool | None], **values: Any
 ) -> Verdict:
     """Return the verdict on what is to hold of all that was found; open if it is of some."""
-    answers = {name: holds(i) if i.is_known else None for name, i in found.items()}
+    answers = {name: holds(interval) for name, interval in found.items()}
     told = "; ".join(f"{name} {interval}" for name, interval in found.items())
     no, open_ = ([name for name in answers if answers[name] is what] for what in (False, None))
     further = "".join(
@@ -110,7 +114,7 @@ def _all(
     of = found[largest]
     return TEXTS.verdict(
         key,
-        False if no else None if open_ else True,
+        all_hold(answers.values()),
         log,
         effect=f"{largest}: {of}, n = {of.nb}",
         reading=READING,

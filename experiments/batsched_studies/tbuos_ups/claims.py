@@ -18,6 +18,8 @@ from batsched_py.report.kit import SEED, Interval, Runs, cells, log_name, paired
 from batsched_studies.tbuos_ups import PUBLISHED
 
 OPEN = ("rigid", "resampled")
+DRAW_NOTHING = {"rigid", "adjusted"}
+"""With these users a single run is all that there is, and its ratio is certain."""
 FEEDBACK = ("adjusted", "distribution", "fluid", "fluid 5")
 TBUOS = ("tbuos",)
 REPLAYS = (*OPEN, *FEEDBACK, *TBUOS)
@@ -131,9 +133,9 @@ def effects(runs: Runs) -> pd.DataFrame:
 
     A row has the ratio of the means of a metric on two systems over pairs of seeds (``value``, with
     its 95 % interval from ``low`` to ``high``, nan for fewer than five pairs), and whether it is as
-    claimed. ``which`` is ``all`` pairs, or the ``stable`` ones, where neither run is saturated;
-    ``saturated`` counts pairs with a saturated run, of open replays only, since users who react
-    wait for jobs; ``above`` those with a ratio above 1.
+    claimed, None where the interval does not tell. ``which`` is ``all`` pairs, or the ``stable``
+    ones, where neither run is saturated; ``saturated`` counts pairs with a saturated run, of open
+    replays only, since users who react wait for jobs; ``above`` those with a ratio above 1.
     """
     rows = [
         effect
@@ -158,33 +160,32 @@ def _effects(claim: Claim, runs: Runs, replay: str) -> Iterator[dict[str, Any]]:
     unstable = pd.Series(False, values.index)
     if replay in OPEN and not claim.base_replay:
         unstable = (is_saturated(ours) | is_saturated(base))[values.index]
-    yield told | _effect(claim, "all", int(unstable.sum()), values, of_base)
+    certain = {replay, claim.base_replay or replay} <= DRAW_NOTHING
+    every = _effect(claim.expected, certain, values, of_base)
+    yield told | {"which": "all", "saturated": int(unstable.sum())} | every
     if unstable.any() and not unstable.all():
-        yield told | _effect(claim, "stable", 0, values[~unstable], of_base[~unstable])
+        stable = _effect(claim.expected, certain, values[~unstable], of_base[~unstable])
+        yield told | {"which": "stable", "saturated": 0} | stable
 
 
 def _effect(
-    claim: Claim,
-    which: str,
-    nb_saturated: int,
-    ours: pd.Series[float],
-    base: pd.Series[float],
+    expected: str, certain: bool, ours: pd.Series[float], base: pd.Series[float]
 ) -> dict[str, Any]:
     ratios = ours / base
     mean = paired_ratio(ours, base)
-    counts = {"pairs": len(ratios), "saturated": nb_saturated, "above": int((ratios > 1).sum())}
-    holds = bool(_as_expected(claim.expected, mean, ratios))
-    spread = {"least": ratios.min(), "most": ratios.max(), **cells(mean, "value")}
-    return {"which": which, **counts, **spread, "holds": holds}
+    known = Interval(mean.value, mean.value, mean.value, mean.nb) if certain else mean
+    holds = bool((ratios == 1).all()) if expected == SAME else _as_expected(expected, known)
+    spread = {"least": ratios.min(), "most": ratios.max(), **cells(mean, "value", nb="pairs")}
+    return {**spread, "above": int((ratios > 1).sum()), "holds": holds}
 
 
-def _as_expected(expected: str, ratio: Interval, of_pairs: pd.Series[float]) -> bool:
-    """Tell whether a ratio is as expected; of too few pairs for an interval, each must be."""
-    few = not ratio.is_known
-    return {
-        SAME: bool((of_pairs == 1).all()),
-        EQUAL: abs(ratio.value - 1) <= TOLERANCE,
-        DIFFERENT: abs(ratio.value - 1) > TOLERANCE,
-        GREATER: (of_pairs.min() if few else ratio.low) > 1,
-        NOT_LESS: (of_pairs.max() if few else ratio.high) >= 1,
-    }[expected]
+def _as_expected(expected: str, ratio: Interval) -> bool | None:
+    """Tell whether a ratio is as expected; None if its interval has both in it, or is not known."""
+    near = ratio.within(1 - TOLERANCE, 1 + TOLERANCE)
+    if expected == EQUAL:
+        return near
+    if expected == DIFFERENT:
+        return None if near is None else not near
+    if expected == GREATER:
+        return ratio.above(1)
+    return False if ratio.below(1) else ratio.above(1 - TOLERANCE)

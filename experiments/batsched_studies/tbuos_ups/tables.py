@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Table
+from batsched_py.report.formatting import WORDS
 from batsched_py.report.kit import Runs, cells, quantiles, rows
 from batsched_py.support.statistics import SpreadTest, finite
 from batsched_py.units import DAY, HOUR, MINUTE
@@ -74,12 +75,12 @@ def effect_tables(effects: pd.DataFrame) -> Iterator[Table | None]:
     """Yield a table of comparisons for each claim that has some."""
     shown = effects.assign(
         metric=effects["metric"].map(claims.NAMES),
-        verdict=effects["holds"].map({True: "yes", False: "no"}),
+        verdict=[WORDS[holds] for holds in effects["holds"]],
         runs=list(map(_runs, rows(effects))),
     )
     for number, title in claims.TITLES.items():
         compared = shown[shown["claim"] == number]
-        marks = [(at, "verdict") for at, holds in enumerate(compared["holds"]) if not holds]
+        marks = [(at, "verdict") for at, holds in enumerate(compared["holds"]) if holds is False]
         yield TEXTS.table("claim", compared, f"claim_{number}", marks, number=number, claim=title)
 
 

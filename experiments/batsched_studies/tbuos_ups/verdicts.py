@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, rows
+from batsched_py.report.kit import Interval, all_hold, rows
 from batsched_py.support.statistics import SpreadTest
 from batsched_studies.tbuos_ups import PUBLISHED
 from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES
@@ -33,9 +33,9 @@ def verdicts(
 ) -> list[Verdict]:
     """Return a verdict for each claim and log of which the runs say something.
 
-    A claim of several comparisons holds if all do that were made. Saturated open runs do not
-    count; where all are, nothing is said, nor where only those things were compared that are to
-    stay as they are. A claim that no run is about has one verdict without log.
+    A claim of several comparisons holds if all do that were made, and is open if one is. Saturated
+    open runs do not count; where all are, nothing is said, nor where only those things were
+    compared that are to stay as they are. A claim that no run is about has one verdict without log.
     """
     verdicts: list[Verdict] = []
     for number, title in TITLES.items():
@@ -61,23 +61,25 @@ def _of_effects(title: str, effects: pd.DataFrame) -> Iterator[Verdict]:
         elif not changed and compared["claim"].isin(CLAIMS_OF_CHANGE).any():
             yield Verdict(title, None, "Only open replay was run.", str(log))
         else:
-            holds, reading = bool(judged["holds"].all()), READINGS.get(judged["claim"].iloc[0], "")
+            holds, reading = all_hold(judged["holds"]), READINGS.get(judged["claim"].iloc[0], "")
             yield Verdict(title, holds, _evidence(judged), str(log), _effect(judged), reading)
 
 
 def _evidence(effects: pd.DataFrame) -> str:
-    """Return the comparisons in words: what fails, or what the claim says will change."""
-    failed = effects[~effects["holds"].astype(bool)]
+    """Return the comparisons that decide, in words."""
+    return "; ".join(map(_comparison, rows(_deciding(effects)))) + "."
+
+
+def _deciding(effects: pd.DataFrame) -> pd.DataFrame:
+    """Return what fails, else what is not clear, else what the claim says will change."""
+    failed, unclear = (effects[[h is what for h in effects["holds"]]] for what in (False, None))
     telling = effects[effects["expected"].isin(CHANGE)]
-    shown = next(some for some in (failed, telling, effects) if len(some))
-    return "; ".join(map(_comparison, rows(shown))) + "."
+    return next(some for some in (failed, unclear, telling, effects) if len(some))
 
 
 def _effect(effects: pd.DataFrame) -> str:
-    """Return the number that a verdict hangs on: what fails first, or the first that changes."""
-    failed = effects[~effects["holds"].astype(bool)]
-    telling = effects[effects["expected"].isin(CHANGE)]
-    effect = next(rows(next(some for some in (failed, telling, effects) if len(some))))
+    """Return the number that a verdict hangs on: the first of those that decide."""
+    effect = next(rows(_deciding(effects)))
     return f"{effect.replay}, {effect.ratio}: {NAMES[effect.metric]} x {_ratio(effect)}"
 
 
