@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
+RESULTS ?= campaigns/claims_at_size
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # A file's tests stay in one process: what they share is made once. One process more than
 # simulations, since many tests wait for another process.
@@ -11,7 +12,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long lowest lock fuzz soak real coverage check format bench conformance user-models semi-open real-page architecture docs clean
+.PHONY: help campaign test test-long lowest lock fuzz soak real coverage check format bench conformance user-models semi-open claims real-page architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -28,6 +29,7 @@ help:
 	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
 	@echo "make user-models write docs/user-models.md anew, from the logs in SHARED"
 	@echo "make semi-open   write docs/semi-open.md and its pictures anew"
+	@echo "make claims      write docs/claims.md anew, from the campaigns' folders in RESULTS"
 	@echo "make real-page   write docs/real.md anew, with the Batsim on PATH"
 	@echo "make architecture draw the picture of docs/architecture.md anew, from the imports"
 	@echo "make docs        write the documentation as a site to build/site"
@@ -121,6 +123,9 @@ user-models: $(VENV)/installed
 
 semi-open: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.semi_open --jobs $(JOBS)
+
+claims: $(VENV)/installed
+	$(BIN)/python -m batsched_studies.claims --results $(RESULTS)
 
 real-page: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.real_batsim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,26 @@ from batsched_py.support.file_readers import is_file, parse_toml, read_text
 from batsched_py.support.json_values import did_you_mean
 
 KEYS = ("name", "title", "campaigns")
+FORM = '"FILE" or { campaign = "FILE", log = ["LOG", ...] }'
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A campaign of several."""
+
+    name: str
+    """With which it alone is run."""
+    logs: tuple[str, ...] = ()
+    """Instead of those of its file."""
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder, in that of the collection."""
+        return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *self.logs))
+
+    def command(self, *, quick: bool = False) -> str:
+        """Return the command that runs it alone."""
+        logs = (word for log in self.logs for word in ("--log", log))
+        return shlex.join(["batsched-py", "campaign", self.name, *logs, *["--quick"] * quick])
 
 
 class Collection(msgspec.Struct):
@@ -20,15 +41,16 @@ class Collection(msgspec.Struct):
 
     name: str
     title: str
-    campaigns: dict[str, Path]
-    """The files, by the names with which each alone is run; in the order of the file."""
+    campaigns: dict[Member, Path]
+    """The files, in the order of this one."""
 
 
 def read_collection(path: Path) -> Collection | None:
     """Read a file of campaigns; None if it is a campaign itself.
 
-    ``campaigns`` lists files beside it, or studies that come with the project. Raises
-    :class:`CampaignFileError` naming the file and the line.
+    ``campaigns`` lists files beside it, or studies that come with the project; with logs as
+    ``{ campaign = "FILE", log = ["LOG"] }``. Raises :class:`CampaignFileError` naming the file and
+    the line.
     """
     text = read_text(path, CampaignFileError)
     content = parse_toml(text, path, CampaignFileError)
@@ -36,7 +58,7 @@ def read_collection(path: Path) -> Collection | None:
         return None
     try:
         _check(content)
-        found = {name: _found(path, name) for name in content["campaigns"]}
+        found = {(member := _member(of)): _found(path, member.name) for of in content["campaigns"]}
     except CampaignError as mistake:
         raise CampaignFileError(placed(path, {str(path): text}, mistake)) from None
     name = content.get("name", path.stem)
@@ -52,11 +74,28 @@ def _check(content: dict[str, Any]) -> None:
         if key in content:
             check_head(key, content[key])
     named = content["campaigns"]
-    if not isinstance(named, list) or not named or not all(isinstance(of, str) for of in named):
+    if not isinstance(named, list) or not named:
         message = f"campaigns = {named!r}: expected a list of campaign files or studies"
         raise CampaignError((), "campaigns", message)
-    if len(set(named)) < len(named):
+    folders = [_member(of).folder for of in named]
+    if len(set(folders)) < len(folders):
         raise CampaignError((), "campaigns", f"campaigns = {named!r}: one is there twice")
+
+
+def _member(of: object) -> Member:
+    try:
+        if isinstance(of, str):
+            return Member(of)
+        entry = msgspec.convert(of, _Entry)
+    except msgspec.ValidationError as error:
+        message = f"campaigns: {of!r}: {error}; expected {FORM}"
+        raise CampaignError((), "campaigns", message) from None
+    return Member(entry.campaign, tuple(entry.log))
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    campaign: str
+    log: list[str]
 
 
 def _found(path: Path, name: str) -> Path:

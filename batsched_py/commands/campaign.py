@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from batsched_py.campaign.finished_runs import RunState
     from batsched_py.campaign.preparation import PreparedRun
     from batsched_py.campaign.runner import Failure
+    from batsched_py.report.collected_claims import Judged
     from batsched_py.report.document import Report
 
     States = dict[Path, RunState]
@@ -101,7 +101,6 @@ def campaign(
     how = _How(
         jobs if jobs is not None else os.cpu_count() or 1,
         cluster,
-        log or [],
         log_dir or [],
         outside,
         quick=quick,
@@ -113,7 +112,7 @@ def campaign(
     path = find_campaign(file)
     collection = read_collection(path)
     if collection is None:
-        planned = _plan(path, None if out is None else Path(out), how)
+        planned = _plan(path, None if out is None else Path(out), how, log or [])
         if (done := _carry_out(planned, how)) is not None:
             _judge(planned.runs, done.failures)
         return
@@ -128,7 +127,6 @@ class _How(msgspec.Struct, frozen=True):
 
     at_a_time: int
     cluster: str | None
-    logs: list[str]
     log_dirs: list[Path]
     outside: dict[str, Any]
     quick: bool
@@ -140,43 +138,37 @@ class _How(msgspec.Struct, frozen=True):
 
 def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
     """Run each campaign in a folder of its own; failed runs of one do not keep others from it."""
+    from batsched_py.report.collected_claims import Judged
+
     # Mistakes in the last one are to be told before the first one runs.
     planned = {
-        name: _plan(path, folder / _own_folder(name), how)
-        for name, path in collection.campaigns.items()
+        member: _plan(path, folder / member.folder, how, list(member.logs))
+        for member, path in collection.campaigns.items()
     }
-    failed, reports = {}, {}
-    for name, campaign in planned.items():
-        say(f"--- {name}")
+    failed, judged = {}, []
+    for member, campaign in planned.items():
+        say(f"--- {member.folder}")
         if (done := _carry_out(campaign, how)) is None:
             continue
         if done.report is not None:
-            reports[name] = done.report
+            command = member.command(quick=how.quick)
+            judged.append(Judged(member.folder, command, len(campaign.runs), done.report))
         try:
             _judge(campaign.runs, done.failures)
         except SimulationError as error:
-            failed[name] = str(error)
+            failed[member.folder] = str(error)
     if how.report and not how.dry_run:
-        _write_claims(collection.title, reports, folder, how)
+        _write_claims(collection.title, judged, folder)
     if failed:
         raise SimulationError("; ".join(f"{name}: {why}" for name, why in failed.items()))
 
 
-def _own_folder(name: str) -> str:
-    """Return the name of the folder of a campaign that is one of several."""
-    return name.removesuffix(".toml").replace("/", "_")
-
-
-def _write_claims(title: str, reports: dict[str, Report], folder: Path, how: _How) -> None:
-    from batsched_py.report.collected_claims import Judged, collected
+def _write_claims(title: str, judged: list[Judged], folder: Path) -> None:
+    from batsched_py.report.collected_claims import collected
     from batsched_py.report.forms.export_files import PAGE
     from batsched_py.report.forms.publish import write_page
     from batsched_py.report.forms.terminal import print_report
 
-    judged = []
-    for name, report in reports.items():
-        command = shlex.join(["batsched-py", "campaign", name, *["--quick"] * how.quick])
-        judged.append(Judged(name, command, report))
     report = collected(title, judged)
     page, *files = write_page(report, folder / PAGE)
     print_report(report, console())
@@ -191,13 +183,13 @@ class _Planned(NamedTuple):
     runs: list[PreparedRun]
 
 
-def _plan(path: Path, out: Path | None, how: _How) -> _Planned:
-    """Read one campaign, to be run in ``out`` or in the folder of its name."""
+def _plan(path: Path, out: Path | None, how: _How, logs: list[str]) -> _Planned:
+    """Read one campaign, to be run in ``out`` or in the folder of its name; with these logs."""
     from batsched_py.campaign.campaign_file import read_campaign
     from batsched_py.campaign.preparation import prepare
 
     outside = how.outside
-    spec = read_campaign(path, how.logs or None, outside, quick=how.quick)
+    spec = read_campaign(path, logs or None, outside, quick=how.quick)
     backends = {run.settings.backend for run in spec.runs}
     check_outside(backends, batsim_log=bool(outside["batsim_log"]), timeouts=outside["timeouts"])
     folder = out if out is not None else Path("campaigns") / spec.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -18,34 +19,61 @@ class Judged(msgspec.Struct, frozen=True):
     name: str
     command: str
     """Repeats it."""
+    nb_runs: int
     report: Report
+
+    @property
+    def touched(self) -> tuple[Verdict, ...]:
+        """The verdicts on claims of which these runs say something."""
+        told = (of for of in self.report.verdicts if of.holds is not None or of.effect)
+        return tuple(told)
 
 
 def collected(title: str, judged: Sequence[Judged]) -> Report:
-    """Return a table of claims for each campaign, with source, tally and command."""
-    verdicts = [of for each in judged for of in each.report.verdicts]
+    """Return a table of claims for each campaign, with source, tally and command.
+
+    Before them is a table of all campaigns, with how many of the claims hold. Of claims that the
+    runs of a campaign do not touch it has the number.
+    """
+    verdicts = tuple(of for each in judged for of in each.touched)
     told = [each for each in judged if each.report.verdicts]
+    sections = (Section(f"{each.report.title}: {each.name}", _parts(each)) for each in told)
     return Report(
         title=title,
         source="",
-        sections=tuple(Section(each.report.title, _parts(each)) for each in told),
-        summary=f"{len(verdicts)} claims of {len(told)} campaigns: {tally(tuple(verdicts))}.",
+        sections=(Section("All campaigns", (_overview(told),)), *sections) if told else (),
+        summary=f"{len(verdicts)} claims of {len(told)} campaigns: {tally(verdicts)}.",
     )
 
 
+def _overview(told: Sequence[Judged]) -> Table:
+    rows = []
+    for each in told:
+        answers = [of.holds for of in each.touched]
+        row: dict[str, Any] = {"title": each.report.title, "campaign": each.name}
+        row |= {name: answers.count(answer) for answer, name in _COUNTS.items()}
+        rows.append(row | {"runs": each.nb_runs})
+    return Table.of_rows("campaigns", "Claims by campaign", rows, tuple(columns(*rows[0])))
+
+
+_COUNTS = {True: "hold", False: "do not", None: "cannot be told"}
+
+
 def _parts(judged: Judged) -> tuple[Part, ...]:
-    report = judged.report
-    head = [report.source, f"{tally(report.verdicts)}. Repeat it by `{judged.command}`."]
+    report, touched = judged.report, judged.touched
+    head = [report.source, f"{tally(touched)}. Repeat it by `{judged.command}`."]
     cautions = [line for line in report.summary.split("\n\n") if line.startswith("**This is ")]
+    if others := len(report.verdicts) - len(touched):
+        head.append(f"Of {others} further claims these runs say nothing.")
     rows = [
         {
             "claim": of.claim,
             "log": of.log,
             "verdict": verdict(of),
-            "effect": of.effect or _first_sentence(of),
+            "effect": of.effect,
             "reading": of.reading,
         }
-        for of in report.verdicts
+        for of in touched
     ]
     shown = [
         column
@@ -53,9 +81,5 @@ def _parts(judged: Judged) -> tuple[Part, ...]:
         if any(row[column.name] for row in rows)
     ]
     table = Table.of_rows(slug("claims", judged.name), "Claims", rows, tuple(shown))
-    return Text("\n\n".join(part for part in (*head, *cautions) if part)), table
-
-
-def _first_sentence(of: Verdict) -> str:
-    """Return why nothing is said of a claim; of others the effect is to be there."""
-    return of.evidence.partition(". ")[0].rstrip(".") if of.holds is None else ""
+    text = Text("\n\n".join(part for part in (*head, *cautions) if part))
+    return (text, table) if rows else (text,)

@@ -117,7 +117,7 @@ def verdict(judged: Verdict) -> str:
 
 
 def tally(verdicts: tuple[Verdict, ...]) -> str:
-    """Return how many claims hold, do not hold, cannot be told: "3 hold, 1 does not hold"."""
+    """Return how many hold, do not hold, cannot be told: "3 hold, 1 does not hold", or "none"."""
     hold, fail, unknown = (
         sum(judged.holds is answer for judged in verdicts) for answer in (True, False, None)
     )
@@ -126,7 +126,7 @@ def tally(verdicts: tuple[Verdict, ...]) -> str:
         (fail, "does not hold" if fail == 1 else "do not hold"),
         (unknown, "cannot be told"),
     ]
-    return ", ".join(f"{number} {words}" for number, words in parts if number)
+    return ", ".join(f"{number} {words}" for number, words in parts if number) or "none"
 
 
 def _number(value: Real, decimals: int | None) -> str:

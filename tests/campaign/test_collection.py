@@ -50,12 +50,14 @@ def test_all_campaigns_are_run_and_their_claims_are_one_page(folder: Path) -> No
         assert (out / name / "results.csv").is_file()
         assert (out / name / "report.html").is_file()
     page = (out / "report/tables.md").read_text()
-    assert "4 claims of 2 campaigns: 2 hold, 2 cannot be told." in page
+    assert "2 claims of 2 campaigns: 2 hold." in page
     assert "`batsched-py campaign two.toml --quick`" in page
     assert "too small to judge the paper by" in page
     assert page.count("Nobody waits | log | ✓ holds |") == 2
     assert "n = 1 | as printed |" in page
-    assert "There is no run |" in page  # why nothing is said
+    assert "Nobody minds" not in page
+    assert page.count("Of 1 further claims these runs say nothing.") == 2
+    assert "| Waits | one | 1 | 0 | 0 | 1 |" in page  # hold, do not, cannot be told, runs
     assert "N. Obody" in (out / "report.html").read_text()
     again = command(folder, "campaign", "all.toml", "--quick", "--no-report")
     assert "one_quick: 1 run, 1 of them done before" in again.stderr
@@ -71,10 +73,10 @@ def test_a_failed_campaign_does_not_keep_the_others_from_running(folder: Path) -
     )
     done = command(folder, "campaign", "all.toml", "--jobs", "1")
     assert done.returncode == 1
-    assert "one.toml: 1 of 1 run failed" in done.stderr
+    assert "one: 1 of 1 run failed" in done.stderr
     assert (folder / "campaigns/all/two/results.csv").is_file()
     page = (folder / "campaigns/all/report/tables.md").read_text()
-    assert "2 claims of 1 campaigns" in page
+    assert "1 claims of 1 campaigns" in page
 
 
 def test_mistakes_in_the_last_campaign_are_told_before_the_first_runs(folder: Path) -> None:
@@ -99,6 +101,13 @@ def test_a_dry_run_shows_all_and_writes_nothing(folder: Path) -> None:
         ("campaigns = []", "all.toml:1: campaigns = []: expected a list of campaign files"),
         ('campaigns = "one.toml"', "all.toml:1: campaigns = 'one.toml': expected a list"),
         ('campaigns = ["one.toml", "one.toml"]', "one is there twice"),
+        ("campaigns = [3]", "all.toml:1: campaigns: 3: Expected `object`, got `int`; expected"),
+        ('campaigns = [{ campaign = "one.toml" }]', "missing required field `log`; expected"),
+        (
+            'campaigns = ["one.toml", { campaign = "one.toml", log = [] }]',
+            "one is there twice",
+        ),
+        ('campaigns = [{ campaign = "one.toml", logs = ["a"] }]', "unknown field `logs`; expected"),
         ('campaigns = ["onne.toml"]', "there is no campaign file 'onne.toml'"),
         ('campaigns = ["one.toml"]\ntitel = "x"', "all.toml:2: there is no key 'titel'"),
         ('campaigns = ["one.toml"]\n[run]\nfirst = 3', "there is no key 'run'"),
@@ -118,6 +127,19 @@ def test_logs_are_those_of_each_campaign(folder: Path) -> None:
     done = command(folder, "campaign", "all.toml", "--log", "sample")
     assert done.returncode == 2
     assert "--log: all.toml names several campaigns" in done.stderr
+
+
+def test_a_campaign_may_have_logs_of_its_own(folder: Path) -> None:
+    (folder / "all.toml").write_text(
+        'campaigns = ["one.toml", { campaign = "one.toml", log = ["sample"] }]\n'
+    )
+    done = command(folder, "campaign", "all.toml", "--quick", "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    out = folder / "campaigns/all_quick"
+    assert (out / "one/results.csv").is_file()
+    assert (out / "one_sample/results.csv").is_file()
+    page = (out / "report/tables.md").read_text()
+    assert "`batsched-py campaign one.toml --log sample --quick`" in page
 
 
 def test_the_shipped_collection_has_a_small_size_without_any_log_of_the_archive() -> None:

@@ -1,0 +1,1 @@
+"""The claims of all studies on one page."""

@@ -1,0 +1,58 @@
+"""The page of all claims: from results that are there, and what docs/claims.md is made of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from batsched_py.campaign.collection import Collection, read_collection
+from batsched_py.errors import UsageError
+from batsched_studies.claims.page import AT_SIZE, PAGE, TEXT, page
+from helpers.calling import command
+
+
+def at_size() -> Collection:
+    collection = read_collection(find_campaign(AT_SIZE))
+    assert collection is not None
+    return collection
+
+
+def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
+    (tmp_path / "some.toml").write_text('campaigns = ["reservations/limits", "creasy", "dynp"]\n')
+    for name, folder in (("reservations/limits", "reservations_limits"), ("dynp", "dynp")):
+        done = command(tmp_path, "campaign", name, "--quick", "--no-report", "-e", folder)
+        assert done.returncode == 0, done.stderr
+    made = page(tmp_path, str(tmp_path / "some.toml"))
+    head, _, limits, dynp = made.split("\n## ")
+    assert "Not run at this size, or not yet: `creasy`." in head
+    assert "`batsched-py campaign reservations/limits`" in limits
+    assert "`batsched-py campaign dynp`" in dynp
+    assert re.search(r"\| [✓✗?] (holds|does not hold|cannot be told) \|", limits)
+
+
+def test_there_is_no_page_of_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no campaign of claims/at_size is there"):
+        page(tmp_path)
+
+
+def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None:
+    collection = at_size()
+    studies = {path.parent.name for path in collection.campaigns.values()}
+    shipped = {path.parent.name for path in TEXT.parents[1].glob("*/published.toml")}
+    pages = {"semi_open", "user_models"}  # pages of their own, without campaigns
+    assert studies == shipped - pages
+    for member, path in collection.campaigns.items():
+        assert "sample" not in {run.settings.log for run in read_campaign(path).runs} or member.logs
+
+
+def test_the_page_of_the_documentation_is_of_these_campaigns_and_this_text() -> None:
+    written = PAGE.read_text(encoding="utf-8")
+    text = TEXT.read_text(encoding="utf-8").partition(" {{missing}}")[0]
+    assert written.startswith(text), "it is made anew by: make claims"
+    commands = re.findall(r"Repeat it by `(.*?)`", written)
+    assert commands
+    known = [member.command() for member in at_size().campaigns]
+    assert commands == [of for of in known if of in commands]
