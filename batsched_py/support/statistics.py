@@ -58,6 +58,15 @@ class Interval(msgspec.Struct, frozen=True):
         """Whether the interval is known and has no 0 inside."""
         return self.low > 0 or self.high < 0
 
+    @property
+    def of_another(self) -> Interval:
+        """Where 95 % of such statistics of as many further values are: they vary as this one does.
+
+        A published mean of as many runs is to be held against this, and not against the interval.
+        """
+        low, high = (self.value + sqrt(2) * (end - self.value) for end in (self.low, self.high))
+        return Interval(self.value, low, high, self.nb)
+
     def above(self, bound: float) -> bool | None:
         """Tell whether it is greater than the bound; None if the interval does not tell."""
         return True if self.low > bound else False if self.high <= bound else None

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from batsched_py.report import Verdict
+from batsched_py.report.kit import all_hold
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import STATIC, Load
 from batsched_studies.dynp.measures import Measured
@@ -177,7 +178,11 @@ def _less_with_slackness(load: Load) -> Iterator[Verdict]:
         if len(there) < 3 or min(there) > 0:
             continue
         shown = ", ".join(f"{s:g} %: {gain:+.2f} %" for s, gain in there.items())
-        more = [gain for s, gain in there.items() if s > 2]
+        more = [gain for s, gain in gains.items() if s > 2 and gain is not None]
         if more:
-            little = max(more) < max(there[0] / 2, LITTLE)
-            yield TEXTS.verdict("little", little, policy=policy, shown=shown)
+            limit = max(there[0] / 2, LITTLE)
+            little = all_hold(gain.below(limit) for gain in more)
+            worst = max(more, key=lambda gain: gain.value)
+            yield TEXTS.verdict(
+                "little", little, policy=policy, shown=shown, worst=worst, limit=limit
+            )

@@ -46,7 +46,7 @@ def level_table(load: Load) -> Table | None:
                     points = ours.value - thesis
                     difference = points if metric == "UTIL" else 100 * points / thesis
                     row[f"{metric}, difference"] = difference
-                    if ours.low <= thesis <= ours.high:
+                    if ours.of_another.low <= thesis <= ours.of_another.high:
                         marks.append((len(rows), metric))
                 row["sets"] = ours.nb
             if len(row) > 2:
