@@ -264,6 +264,14 @@ def test_names_change_with_the_files_that_a_population_names(
     assert prepared(**settings).folder not in names
 
 
+def test_names_change_with_a_model_that_others_are_around() -> None:
+    Path("mine.py").write_text("class Mine: pass\n")
+    options = {"model": "mine.py:Mine", "signal": "16:00-20:00", "red": "delay"}
+    first = prepared(users="sufficient", user_options=options).folder
+    Path("mine.py").write_text("class Mine: old = 3\n")
+    assert prepared(users="sufficient", user_options=options).folder != first
+
+
 @pytest.mark.parametrize("text", ["x" * 5000, "a\0b", "each"])
 def test_a_text_that_is_no_path_is_a_text(text: str) -> None:
     assert prepared(scheduler="policy.py:P", scheduler_options={"x": text}).folder
