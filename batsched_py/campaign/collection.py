@@ -26,6 +26,11 @@ class Member(msgspec.Struct, frozen=True):
     """Instead of those of its file."""
 
     @property
+    def label(self) -> str:
+        """Its name, with the logs."""
+        return ", ".join((self.name, *self.logs))
+
+    @property
     def folder(self) -> str:
         """Name of its folder, in that of the collection."""
         return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *self.logs))

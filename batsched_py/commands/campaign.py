@@ -147,16 +147,16 @@ def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
     }
     failed, judged = {}, []
     for member, campaign in planned.items():
-        say(f"--- {member.folder}")
+        say(f"--- {member.label}")
         if (done := _carry_out(campaign, how)) is None:
             continue
         if done.report is not None:
             command = member.command(quick=how.quick)
-            judged.append(Judged(member.folder, command, len(campaign.runs), done.report))
+            judged.append(Judged(member.label, command, len(campaign.runs), done.report))
         try:
             _judge(campaign.runs, done.failures)
         except SimulationError as error:
-            failed[member.folder] = str(error)
+            failed[member.label] = str(error)
     if how.report and not how.dry_run:
         _write_claims(collection.title, judged, folder)
     if failed:

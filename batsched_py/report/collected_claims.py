@@ -50,7 +50,7 @@ def _overview(told: Sequence[Judged]) -> Table:
     rows = []
     for each in told:
         answers = [of.holds for of in each.touched]
-        row: dict[str, Any] = {"title": each.report.title, "campaign": each.name}
+        row: dict[str, Any] = {"campaign": each.name}
         row |= {name: answers.count(answer) for answer, name in _COUNTS.items()}
         rows.append(row | {"runs": each.nb_runs})
     return Table.of_rows("campaigns", "Claims by campaign", rows, tuple(columns(*rows[0])))

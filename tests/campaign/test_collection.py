@@ -57,7 +57,7 @@ def test_all_campaigns_are_run_and_their_claims_are_one_page(folder: Path) -> No
     assert "n = 1 | as printed |" in page
     assert "Nobody minds" not in page
     assert page.count("Of 1 further claims these runs say nothing.") == 2
-    assert "| Waits | one | 1 | 0 | 0 | 1 |" in page  # hold, do not, cannot be told, runs
+    assert "| one.toml | 1 | 0 | 0 | 1 |" in page  # hold, do not, cannot be told, runs
     assert "N. Obody" in (out / "report.html").read_text()
     again = command(folder, "campaign", "all.toml", "--quick", "--no-report")
     assert "one_quick: 1 run, 1 of them done before" in again.stderr
@@ -73,7 +73,7 @@ def test_a_failed_campaign_does_not_keep_the_others_from_running(folder: Path) -
     )
     done = command(folder, "campaign", "all.toml", "--jobs", "1")
     assert done.returncode == 1
-    assert "one: 1 of 1 run failed" in done.stderr
+    assert "one.toml: 1 of 1 run failed" in done.stderr
     assert (folder / "campaigns/all/two/results.csv").is_file()
     page = (folder / "campaigns/all/report/tables.md").read_text()
     assert "1 claims of 1 campaigns" in page

@@ -27,7 +27,7 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
         assert done.returncode == 0, done.stderr
     made = page(tmp_path, str(tmp_path / "some.toml"))
     head, _, limits, dynp = made.split("\n## ")
-    assert "Not run at this size, or not yet: `creasy`." in head
+    assert "Not run at this size, or not yet: creasy." in head
     assert "`batsched-py campaign reservations/limits`" in limits
     assert "`batsched-py campaign dynp`" in dynp
     assert re.search(r"\| [✓✗?] (holds|does not hold|cannot be told) \|", limits)

@@ -36,7 +36,7 @@ def page(results: Path, file: str = AT_SIZE) -> str:
         raise UsageError(f"{results}: no campaign of {file} is there, such as CREASY's in creasy")
     judged = [_judged(member, path, results / member.folder) for member, path in there.items()]
     text = markdown(collected("Claims", judged))
-    missing = ", ".join(f"`{member.folder}`" for member in members if member not in there)
+    missing = "; ".join(member.label for member in members if member not in there)
     told = f"Not run at this size, or not yet: {missing}." if missing else "All were run."
     return filled(TEXT, {"missing": told, "claims": text[text.index("## ") :]})
 
@@ -46,4 +46,4 @@ def _judged(member: Member, path: Path, folder: Path) -> Judged:
     results = open_results(folder)
     code = read_campaign(path, list(member.logs) or None).report
     report = report_of(results, None if code is None else f"{path.parent / code}")
-    return Judged(member.folder, member.command(), len(results.runs), report)
+    return Judged(member.label, member.command(), len(results.runs), report)
