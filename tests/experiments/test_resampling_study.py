@@ -143,10 +143,17 @@ def loaded(load: float, growth: Iterable[float], /, **values: Any) -> list[dict[
 
 
 @pytest.mark.parametrize(
-    ("growth", "holds"), [([0, 0, 5, 5], True), ([0, 0, 0, 0], False), ([0, 0, 0, 1.0], False)]
+    ("growth", "holds"),
+    [
+        ([5, 5, 5, 5, 5, 0], True),
+        ([0, 0, 0, 0, 0, 0], False),
+        ([0, 0, 0, 0, 0, 1.0], False),  # no more than a job a week
+        ([0, 0, 0, 0, 0, 5], None),  # one of six is no answer
+        ([5, 5, 5, 5], None),  # nor are four
+    ],
 )
-def test_more_users_saturate_the_machine(growth: list[float], holds: bool) -> None:
-    rows = loaded(0.8, [0] * 4) + loaded(1.0, [0] * 4) + loaded(1.5, growth)
+def test_more_users_saturate_the_machine(growth: list[float], holds: bool | None) -> None:
+    rows = loaded(0.8, [0] * 6) + loaded(1.0, [0] * 6) + loaded(1.5, growth)
     assert verdicts(rows)["saturation", OSC] is holds
     assert ("saturation", OSC) not in verdicts(loaded(1.5, growth))
 

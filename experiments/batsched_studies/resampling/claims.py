@@ -164,16 +164,17 @@ TOLERANCE = 0.1
 
 def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
     for log, of_log in sweep.groupby("log", sort=False):
-        heavier, lighter = (of_log[side] for side in (of_log["load"] > 1, of_log["load"] <= 1))
-        if heavier.empty or lighter.empty:
+        heaviest = next(rows(of_log.tail(1)))
+        if heaviest.load <= 1 or not heaviest.pairs:
             continue
+        fewer = Interval(heaviest.fewer, heaviest.fewer_low, heaviest.fewer_high, heaviest.pairs)
         shares = "; ".join(f"{row.load:g}: {row.stable:.0%}" for row in rows(of_log))
         most = of_log["most_stable"].max()
         yield TEXTS.verdict(
             key,
-            bool(heavier["stable"].iloc[-1] < lighter["stable"].min()),
+            fewer.above(0),
             str(log),
-            effect=f"{lighter['stable'].min():.0%} to {heavier['stable'].iloc[-1]:.0%} stable",
+            effect=f"{heaviest.load:g} times as many: {fewer.value:.0%} fewer, {fewer.nb} pairs",
             shares=shares,
             most=most,
         )

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.metrics import saturated
-from batsched_py.report.kit import Runs, cells, paired_ratio
-from batsched_py.report.kit.pairing import paired
+from batsched_py.report.kit import Runs, cells, paired, paired_difference, paired_ratio
 from batsched_py.support.statistics import finite
 
 HOURS = [f"share_at_{hour:02d}" for hour in range(24)]
@@ -29,7 +28,8 @@ FLURRY_METRICS = {
 def sweep(runs: Runs) -> pd.DataFrame:
     """Return a row for each log and load: runs, how many are stable, and what they do.
 
-    ``stable`` is the share of runs whose backlog does not grow by more than a job a week;
+    ``stable`` is the share of runs whose backlog does not grow by more than a job a week, ``fewer``
+    by how much it is less than with the users of the log, in pairs of equal seeds;
     ``utilisation`` is the mean over all runs in per cent, ``most_stable`` the largest of a stable
     run; ``apart_hours`` and ``apart_days`` say how far the submissions by hour and by day are from
     those of the log (half the sum of the differences of the shares), ``roughness`` how much the
@@ -44,17 +44,22 @@ def _sweep(runs: Runs) -> Iterator[dict[str, Any]]:
         return
     for log in variants.labels("log"):
         recorded = runs.where(log=log, workload="recorded")
-        of_log = variants.where(log=log)
-        if of_log.frame["load"].isna().all():
+        frame = variants.where(log=log).frame
+        if frame["load"].isna().all():
             continue
-        for load, of_load in of_log.by("load").items():
-            stable = ~of_load.values("backlog_growth").map(saturated).astype(bool)
+        filled = frame.assign(load=frame["load"].fillna(1.0))  # as many as in the log
+        by_load = Runs(filled, runs.quantities.values()).by("load")
+        usual = _stable(by_load[1.0]) if 1.0 in by_load else pd.Series(dtype=bool)
+        for load, of_load in by_load.items():
+            stable = _stable(of_load)
+            fewer = paired_difference(*paired(usual.astype(float), stable.astype(float)))
             utilisation = of_load.values("utilisation")
             yield {
                 "log": log,
                 "load": load,
                 "runs": len(of_load),
                 "stable": float(stable.mean()),
+                **cells(fewer, "fewer", "fewer_low", "fewer_high", nb="pairs"),
                 "utilisation": float(utilisation.mean()),
                 "most_stable": float(utilisation[stable].max()) if stable.any() else np.nan,
                 "wait": float(of_load.values("wait").mean()),
@@ -63,6 +68,11 @@ def _sweep(runs: Runs) -> Iterator[dict[str, Any]]:
                 "apart_hours": _apart(of_load, recorded, HOURS),
                 "apart_days": _apart(of_load, recorded, DAYS),
             }
+
+
+def _stable(runs: Runs) -> pd.Series[bool]:
+    """Return of each run whether its backlog grows by no more than a job a week, by seed."""
+    return ~runs.values("backlog_growth").map(saturated).astype(bool)
 
 
 def _apart(runs: Runs, recorded: Runs, shares: list[str]) -> float:
