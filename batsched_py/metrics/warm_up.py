@@ -24,15 +24,18 @@ def mser5(series: ArrayLike, batch: int = BATCH) -> int | None:
     """Return how many of the first values to leave out, a multiple of ``batch``; shape (n,).
 
     None if the rule finds no end of the beginning: if its minimum is in the second half, as the
-    values still drift, or if there are fewer than two batches. Values beyond the last whole batch
-    do not count.
+    values still drift, if there are fewer than two batches, or values that are not finite. Values
+    beyond the last whole batch do not count.
     """
     values = np.asarray(series, dtype=np.float64)
     number = len(values) // batch
     if number < 2:
         return None
     means = values[: number * batch].reshape(number, batch).mean(axis=1)
+    if not np.isfinite(means).all():
+        return None
     means = means - means.mean()  # sums of squares of small numbers keep their digits
+    means /= np.abs(means).max() or 1.0  # and what is equal but for rounding is, in any unit
     left = np.arange(number, 0, -1, dtype=np.float64)
     sums, squares = (np.cumsum(part[::-1])[::-1] for part in (means, means**2))
     # The last value has no error and the rule no meaning: it is for many values.

@@ -155,6 +155,7 @@ def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -
         f"{name}_change": change.value,
         f"{name}_change_low": change.low,
         f"{name}_change_high": change.high,
+        f"{name}_change_pairs": change.nb,
         f"{name}_words": words,
     }
 
@@ -173,7 +174,7 @@ def _change(ours: pd.Series[float], base: pd.Series[float], *, is_difference: bo
 
 def _change_in(row: dict[str, Any], name: str) -> Interval:
     low, high = row[f"{name}_change_low"], row[f"{name}_change_high"]
-    return Interval(row[f"{name}_change"], low, high, row["runs"])
+    return Interval(row[f"{name}_change"], low, high, row[f"{name}_change_pairs"])
 
 
 def _places(value: float) -> int:
@@ -225,6 +226,6 @@ def _note(
 
 def _is_equal_in_all_pairs(row: dict[str, Any], metric: ShownMetric) -> bool:
     """Tell whether a change of repeated runs has no interval and its cell does not say why."""
-    change, low = row[f"{metric.name}_change"], row[f"{metric.name}_change_low"]
-    words = row[f"{metric.name}_words"]
-    return row["runs"] >= FEWEST and isnan(low) and not isnan(change) and words != SAME
+    change, words = _change_in(row, metric.name), row[f"{metric.name}_words"]
+    known = not isnan(change.value) and change.nb >= FEWEST
+    return known and not change.is_known and words != SAME

@@ -135,6 +135,10 @@ class Verdict(msgspec.Struct, frozen=True):
     reading: str = ""
     """The reading of the source on which it depends, if there are several."""
 
+    def __post_init__(self) -> None:
+        if self.holds is not None:  # a comparison of arrays gives numpy's
+            msgspec.structs.force_setattr(self, "holds", bool(self.holds))
+
     @property
     def reasons(self) -> str:
         """Effect, reading and evidence, in this order (Markdown)."""

@@ -10,8 +10,8 @@ have intervals of order statistics, as the jackknife fails for them.
 Of fewer than :data:`FEWEST` values there is no interval: what is not normal shows from there on.
 How often intervals hold what they are of, simulated (``tests/support/test_statistics.py``): means
 in 94 to 96 % of cases where values are normal or differ by a quarter from seed to seed, whatever
-their number, in 88 to 92 % where they differ by a factor of two, to the longer side; medians, and
-ratios of 10 pairs or more, in 93 to 96 %.
+their number, in 88 to 92 % where they differ by a factor of two, to the longer side; medians in 94
+to 96 %; ratios of means, whose pairs differ by a quarter, in 91 % of 10 pairs, 93 % of 30.
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ class Interval(msgspec.Struct, frozen=True):
         """Whether the interval is known and has no 0 inside."""
         return self.low > 0 or self.high < 0
 
-    @property
-    def of_another(self) -> Interval:
-        """Where 95 % of such statistics of as many further values are: they vary as this one does.
+    def of_another(self, number: int) -> Interval:
+        """Return where 95 % of such statistics of ``number`` further values are.
 
-        A published mean of as many runs is to be held against this, and not against the interval.
+        A published mean is to be held against this, and not against the interval of ours: it varies
+        too.
         """
-        low, high = (self.value + sqrt(2) * (end - self.value) for end in (self.low, self.high))
+        further = sqrt(1 + self.nb / number)
+        low, high = (self.value + further * (end - self.value) for end in (self.low, self.high))
         return Interval(self.value, low, high, self.nb)
 
     def above(self, bound: float) -> bool | None:
@@ -228,7 +229,12 @@ def median_interval(values: ArrayLike) -> Interval:
     distribution, or nearly (T. Hettmansperger, S. Sheather, "Confidence intervals based on
     interpolated order statistics", Statistics and Probability Letters 4, 1986).
     """
-    ordered = np.sort(finite(values))
+    return _median_of(finite(values))
+
+
+def _median_of(values: Floats) -> Interval:
+    """Return the interval of the median of values that may be infinite, not nan."""
+    ordered = np.sort(values)
     number = len(ordered)
     value = float(np.median(ordered)) if number else nan
     depth = _median_depth(number)
@@ -242,7 +248,8 @@ def median_interval(values: ArrayLike) -> Interval:
 
 def _between(first: float, second: float, share: float) -> float:
     """Return what is so far from the first to the second, which is not less, however one rounds."""
-    return float(np.clip(first + share * (second - first), first, second))
+    way = second - first
+    return float(np.clip(first + share * way, first, second)) if isfinite(way) else float(second)
 
 
 @lru_cache(1024)
@@ -263,9 +270,14 @@ def _median_depth(number: int) -> tuple[int, float] | None:
 
 
 def median_ratio(ours: ArrayLike, base: ArrayLike) -> Interval:
-    """Return the median of ours / base over pairs of equal seeds, with its interval."""
+    """Return the median of ours / base over pairs of equal seeds, with its interval.
+
+    Pairs of two zeros have no ratio, and are left out.
+    """
     pairs = _pairs(ours, base)
-    return median_interval(pairs[:, 0][pairs[:, 1] != 0] / pairs[:, 1][pairs[:, 1] != 0])
+    pairs = pairs[(pairs != 0).any(axis=1)]
+    with np.errstate(divide="ignore"):
+        return _median_of(pairs[:, 0] / pairs[:, 1])
 
 
 def spread_test(ours: ArrayLike, base: ArrayLike) -> SpreadTest:

@@ -12,7 +12,7 @@ import pandas as pd
 from batsched_py.report.comparing.tables import job_names
 from batsched_py.report.document import Figure
 from batsched_py.support import palette
-from batsched_py.support.statistics import quantiles
+from batsched_py.support.statistics import FEWEST, quantiles
 from batsched_py.units import DAY, HOUR
 
 POINTS = 1_800
@@ -165,8 +165,8 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
         .resolve_scale(x="independent")
     )
     caption = (
-        "Ratios of means over pairs of runs of the same seed, with 95 % intervals where "
-        "there is more than one pair; the dashed line is where nothing differs."
+        "Ratios of means over pairs of runs of the same seed, with 95 % intervals of "
+        f"{FEWEST} pairs or more; the dashed line is where nothing differs."
     )
     return Figure("ratios", "Metrics of B as multiples of those of A", chart, caption)
 

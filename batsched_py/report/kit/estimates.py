@@ -7,9 +7,10 @@ from math import isnan, nan
 from typing import Any
 
 import msgspec
+import numpy as np
 from numpy.typing import ArrayLike
 
-from batsched_py.support.statistics import Interval, mean_interval
+from batsched_py.support.statistics import Interval, finite, mean_interval
 
 UNKNOWN = Interval(nan, nan, nan, 0)
 """Of what was not run."""
@@ -33,12 +34,13 @@ def drawn(estimate: Interval) -> dict[str, Any]:
 
 
 def all_hold(answers: Iterable[bool | None]) -> bool | None:
-    """Tell whether all hold: False if one does not, else None if one cannot be told."""
+    """Tell whether all hold: False if one does not, else None if one cannot be told, or of none."""
     found = set(answers)
-    return False if False in found else None if None in found else True
+    return False if False in found else None if None in found or not found else True
 
 
 def mean_of_repeats(values: ArrayLike) -> Interval:
     """Return the mean and its interval; there is none if all values are the same."""
-    mean = mean_interval(values)
-    return mean if mean.low < mean.high else msgspec.structs.replace(mean, low=nan, high=nan)
+    mean, known = mean_interval(values), finite(values)
+    equal = len(known) > 0 and np.ptp(known) == 0
+    return msgspec.structs.replace(mean, low=nan, high=nan) if equal else mean

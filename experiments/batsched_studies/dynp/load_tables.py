@@ -11,6 +11,8 @@ from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import BASES, GAIN, UNSORTED, Load, factor
 
 AVERAGE = "average"
+SETS = 10
+"""Of so many sets are the thesis's means."""
 
 
 def parts(loads: list[Load]) -> Iterator[tuple[str, Iterable[Table | None]]]:
@@ -46,7 +48,8 @@ def level_table(load: Load) -> Table | None:
                     points = ours.value - thesis
                     difference = points if metric == "UTIL" else 100 * points / thesis
                     row[f"{metric}, difference"] = difference
-                    if ours.of_another.low <= thesis <= ours.of_another.high:
+                    theirs = ours.of_another(SETS)
+                    if theirs.low <= thesis <= theirs.high:
                         marks.append((len(rows), metric))
                 row["sets"] = ours.nb
             if len(row) > 2:
