@@ -65,7 +65,7 @@ FILES = [
     ("resampling/intervals", 7 * 1001, 6 + 1),
     ("resampling/intervals_cea", 101, 2 + 1),
     ("resampling/even", 6 * 201, 2 * 6 + 1),
-    ("resampling/extension", 20 + 3 + 1, 2 + 2 + 1),
+    ("resampling/extension", 100 + 3 + 1, 2 + 2 + 1),
     ("resampling/load", 3 * 8 * 10, 2 * 2),
     ("resampling/osc", 9 * 10 + 1, 9 * 2 + 1),
     ("resampling/flurries", 4 * 100, 4 * 2),
@@ -76,8 +76,8 @@ FILES = [
     ("tbuos_ups/logs", 6 * 3 * 30, 3 * 2),
     ("tbuos_ups/real", 2 * 2 * 3 * 30, 2 * 3 * 2),
     ("tbuos_ups/warm_up", 2 * 30, 2 * 2),
-    ("tbuos_ups/waits", 8 * (2 + 3 * 3) * 3, 5 * 3),
-    ("tbuos_ups/waits_cea", (2 + 3 * 3) * 3, 1),
+    ("tbuos_ups/waits", 8 * (2 + 3 * 5) * 3, 5 * 3),
+    ("tbuos_ups/waits_cea", (2 + 3 * 5) * 3, 1),
 ]
 DOWNLOADED = {
     *("dynp/ctc", "dynp/clock_kth", "dynp/load_ctc", "dynp/load_slackness_ctc"),

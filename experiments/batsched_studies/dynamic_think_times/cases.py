@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit import SEED, Interval, Quantity, Runs, median_ratio, quantiles, rows
+from batsched_py.report.kit import (
+    SEED,
+    Interval,
+    Quantity,
+    Runs,
+    median_interval,
+    median_ratio,
+    rows,
+)
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import PUBLISHED
 from batsched_users.behaviour.think_times import ThinkTime
@@ -156,13 +164,12 @@ def printed_median(printed: list[float]) -> Interval:
 def distance(ours: pd.Series[float], printed: list[float]) -> float:
     """Return how far our median is from a printed one, in standard errors of their difference.
 
-    Both have errors, by :func:`median_error`; ``printed`` are quantiles over 100 replications.
+    The error of ours is that of its interval, nan for too few; that of the paper's is by
+    :func:`median_error`, from quantiles over 100 replications.
     """
-    low, middle, high = quantiles(ours)
-    error = hypot(
-        median_error(low, high, len(ours)), median_error(printed[0], printed[2], REPLICATIONS)
-    )
-    return (middle - printed[1]) / error
+    own = median_interval(ours)
+    error = hypot(own.high - own.low, 2 * 1.96 * median_error(printed[0], printed[2], REPLICATIONS))
+    return 2 * 1.96 * (own.value - printed[1]) / error
 
 
 def ratio_distance(ours: Interval, of: list[float], base: list[float]) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from math import log
+from math import inf, isnan, log
 from statistics import NormalDist
 
 from batsched_py.report import Verdict
@@ -21,6 +21,15 @@ from batsched_studies.dynamic_think_times import cases as c
 CONSTANT = ("c20", "c120", "c240")
 TITLES: list[str] = PUBLISHED["claims"]
 FALLS, BEATS, NOT_AWRT, MORE, EQUAL_FCFS, EQUAL_EASY, BETTER, ODD = TITLES
+COMPARISONS = {
+    FALLS: 2 * 2 * 2,
+    BEATS: 3 * 2 * 4,
+    NOT_AWRT: 2 * 4,
+    MORE: 2,
+    ODD: 1,
+    **dict.fromkeys((EQUAL_FCFS, EQUAL_EASY, BETTER), len(c.QUALITY)),
+}
+"""How many comparisons a claim is about at least: metrics, schedulers, sizes (two), think times."""
 GAIN = (0.88, 0.96)
 """The paper's 4 to 12 %, as ratios."""
 WORKING_WEEK = 100 * (4 * 24 + 8) / (7 * 24)
@@ -45,7 +54,7 @@ def verdicts(runs: Runs, reading: str, measured: str = c.INNER) -> list[Verdict]
     return [
         _all(FALLS, _falls(runs), _less, _value, told),
         _all(BEATS, _systems(runs, ("art", "awt", "asd")), _less, _value, told),
-        _all(NOT_AWRT, _systems(runs, ("awrt",)), lambda r: r.high >= 1, _inverse, told),
+        _all(NOT_AWRT, _systems(runs, ("awrt",)), _not_less, _inverse, told),
         _all(MORE, _think_times(runs, c.METRICS[:1], *c.SCHEDULERS), _more, _inverse, told),
         alike(EQUAL_FCFS, "fcfs"),
         alike(EQUAL_EASY, "easy"),
@@ -86,14 +95,18 @@ def as_printed(
     many in one of twenty studies (Bonferroni), were the paper's set-up ours. Without a scheduler
     it is about both.
     """
-    distances, ratios, numbers = [], [], []
+    distances, ratios, numbers, missing = [], [], [], 0
     of_reading, chosen = runs.where(reading=c.DAILY, measured=measured), set(metrics)
     for case, printed in c.printed():
         if scheduler not in ("", case["scheduler"]):
             continue
         replications = of_reading.where(**case)
-        for name in sorted(chosen & printed.keys()) if len(replications) > 1 else ():
-            distances.append(abs(c.distance(replications.values(name), printed[name])))
+        for name in sorted(chosen & printed.keys()):
+            far = abs(c.distance(replications.values(name), printed[name]))
+            if isnan(far):
+                missing += 1
+                continue
+            distances.append(far)
             ratios.append(replications.median(name) / printed[name][1])
             numbers.append(len(replications))
     if not distances:
@@ -101,9 +114,10 @@ def as_printed(
     most = NormalDist().inv_cdf(1 - 0.025 / len(distances))
     far, spread = max(distances), f"{min(ratios):.2f} to {max(ratios):.2f}"
     effect = f"ours / paper's {spread} in {len(ratios)} medians, {far:.1f} standard errors apart"
+    holds = all_hold((far <= most, *[None] * missing))
     return TEXTS.verdict(
         key,
-        far <= most,
+        holds,
         effect=f"{effect} at most, n = {min(numbers)}",
         reading=f"{c.DAILY}, {measured}",
         scheduler=scheduler,
@@ -112,6 +126,7 @@ def as_printed(
         near=sum(each <= 1.96 for each in distances),
         far=far,
         most=most,
+        missing=f" Of {missing} more there are too few runs." if missing else "",
     )
 
 
@@ -173,6 +188,10 @@ def _more(ratio: Interval) -> bool | None:
     return ratio.above(1)
 
 
+def _not_less(ratio: Interval) -> bool | None:
+    return ratio.within(1, inf)
+
+
 def _about_equal(ratio: Interval) -> bool | None:
     return ratio.within(1 / equal(), equal())
 
@@ -204,9 +223,10 @@ def _all(
 ) -> Verdict:
     """Return the verdict on what is to hold of all ratios; None if it does not follow of some.
 
+    So many are to be there as :data:`COMPARISONS` says, or it is None unless one speaks against it.
     Its effect is the ratio that speaks most against the claim, among those that decide.
     """
-    finite = {at: ratio for at, ratio in ratios.items() if ratio.low == ratio.low}
+    finite = {at: ratio for at, ratio in ratios.items() if ratio.is_known}
     if not finite:
         return Verdict(title, None, "")
     answers = {at: holds(ratio) for at, ratio in finite.items()}
@@ -221,9 +241,10 @@ def _all(
         evidence += f" {what} in {_in_words(those[:3], finite)}{others}." if those else ""
     worst = max(wrong or unclear or finite, key=lambda at: against(finite[at]))
     effect = f"{_in_words([worst], finite)}, n = {finite[worst].nb}"
-    return Verdict(
-        title, all_hold(answers.values()), evidence + more, effect=effect, reading=reading
-    )
+    missing = max(0, COMPARISONS[title] - len(finite))
+    evidence += f" Of {missing} more there are too few runs." if missing else ""
+    answer = all_hold((*answers.values(), *[None] * missing))
+    return Verdict(title, answer, evidence + more, effect=effect, reading=reading)
 
 
 def _in_words(places: Iterable[str], ratios: Ratios) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import nan
+from math import isnan, nan
 from statistics import geometric_mean
 from typing import Any
 
@@ -109,13 +109,13 @@ def _ratio_row(ratios: Mapping[str, Interval], paper: Sequence[c.Medians]) -> di
     row: dict[str, Any] = {}
     for name, ratio in ratios.items():
         row |= cells(ratio, name, f"{name}_low", f"{name}_high", nb="runs")
-        row[f"{name}_interval"] = f"{ratio.low:.2f} to {ratio.high:.2f}"
+        row[f"{name}_interval"] = f"{ratio.low:.2f} to {ratio.high:.2f}" if ratio.is_known else ""
         ours, base = (quantiles_of.get(name) for quantiles_of in paper)
         row |= {f"{name}_published": None, f"{name}_z": None, f"{name}_distance": ""}
         if ours and base:
             distance = c.ratio_distance(ratio, ours, base)
             row |= {f"{name}_published": ours[1] / base[1], f"{name}_z": distance}
-            row[f"{name}_distance"] = f"z {distance:+.1f}"
+            row[f"{name}_distance"] = "" if isnan(distance) else f"z {distance:+.1f}"
     return row
 
 
@@ -218,7 +218,8 @@ def _reading(runs: Runs) -> dict[str, Any] | None:
             continue
         for name, quantiles_of in medians.items():
             ratios[name].append(replications.median(name) / quantiles_of[1])
-            distances.append(abs(c.distance(replications.values(name), quantiles_of)))
+            far = abs(c.distance(replications.values(name), quantiles_of))
+            distances += [] if isnan(far) else [far]
         busy.append(replications.median("busy"))
     if not busy:
         return None
@@ -227,5 +228,5 @@ def _reading(runs: Runs) -> dict[str, Any] | None:
     row |= {
         name: geometric_mean(of_cases) if of_cases else nan for name, of_cases in ratios.items()
     }
-    row |= {"farthest": max(distances), "busy": sum(busy) / len(busy)}
+    row |= {"farthest": max(distances, default=nan), "busy": sum(busy) / len(busy)}
     return row | {"runs": len(runs)}

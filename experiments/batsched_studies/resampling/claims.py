@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from math import isnan
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import Interval, Quantity, Runs, all_hold, log_name, rows
 from batsched_studies.resampling import PUBLISHED, TEXTS
 from batsched_studies.resampling.loads import FLURRY_METRICS
-from batsched_studies.resampling.parts import MARGINALS
+from batsched_studies.resampling.parts import PARTS, beside_variants
 from batsched_studies.resampling.positions import (
     ABOUT,
     HIGHER,
@@ -122,34 +123,35 @@ def _verdict(key: str, holds: bool, row: Any, printed: str = "") -> Verdict:
 
 def _extension(key: str, part: pd.DataFrame) -> Iterator[Verdict]:
     for log, of_log in part.groupby("log", sort=False):
-        own, of_parts = of_log[of_log["part"] == 0], of_log[of_log["part"] > 0]
-        if own.empty or of_parts.empty:
+        if not {0, *PARTS} & {*of_log["part"]} > {0}:
             continue
-        most = own.groupby("of")["distance"].max()
-        ours = of_parts.groupby("of")["distance"].median()
-        far = [MARGINALS[name] for name in MARGINALS if ours[name] > most[name]]
-        effect = f"{ours.max():.3f} at most, of variants {most.max():.3f}"
+        found = list(rows(beside_variants(of_log)))
+        told = "; ".join(f"part {of.part} {of.times:.2f} times, p = {of.p:.2f}" for of in found)
+        limit, nb_variants = LEVEL / len(found), found[0].variants
+        holds = min(of.p for of in found) >= limit if 1 / (1 + nb_variants) <= limit else None
         yield TEXTS.verdict(
             key,
-            not far,
+            holds,
             str(log),
-            effect=effect,
+            effect=f"{told}, {nb_variants} variants",
             reading=PUBLISHED["readings"][key],
-            numbers=effect,
-            far=f" Farther than all variants: {', '.join(far)}." if far else "",
+            numbers=told,
+            limit=limit,
         )
 
 
 def _shape(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
     for row in rows(sweep[sweep["load"] == SIX].dropna(subset=["of_log"])):
-        holds = max(row.apart_hours, row.apart_days) < TOLERANCE and row.roughness < row.of_log
+        apart = max(row.apart_hours, row.apart_days)
+        known = not isnan(apart + row.roughness)
+        holds = apart < TOLERANCE and row.roughness < row.of_log if known else None
         effect = (
             f"{row.apart_hours:.1%} of the submissions at other hours, {row.apart_days:.1%} on "
             f"other days; variation by hour {row.roughness:.2f}, of the log {row.of_log:.2f}"
         )
         yield TEXTS.verdict(
             key,
-            bool(holds),
+            holds,
             row.log,
             effect=effect,
             reading=PUBLISHED["readings"][key],
@@ -158,6 +160,8 @@ def _shape(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
         )
 
 
+LEVEL = 0.05
+"""Divided by the number of parts (Bonferroni)."""
 TOLERANCE = 0.1
 """Up to this share of the submissions at other hours or days the shape is the same (ours)."""
 
@@ -184,26 +188,30 @@ def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
     worse = ("wait", "slowdown", "wait_99")
     for log, of_log in flurry.groupby("log", sort=False):
         judged = of_log[of_log["metric"].isin(worse)]
-        worse_each = (_interval(row).above(1) for row in rows(judged))
-        holds = all_hold((*worse_each, _grows(judged)))
-        most = judged[judged["rate"] == judged["rate"].max()]
-        told = "; ".join(_ratio(row) for row in rows(most))
-        rate = most["rate"].iloc[0]
-        effect = f"{rate:g} a week: {told}"
-        yield TEXTS.verdict(key, holds, str(log), effect=effect, numbers=effect)
+        steps = {
+            row: Interval(row.step, row.step_low, row.step_high, row.pairs) for row in rows(judged)
+        }
+        answers = {row: step.above(1) for row, step in steps.items()}
+        several = judged["rate"].nunique() > 1
+        holds = all_hold(answers.values()) if several else None  # of one rate none is more
+        largest = [row for row in steps if row.rate == judged["rate"].max()]
+        told = "; ".join(f"{_named(row)} x {_ratio(row)}" for row in largest)
+        effect = f"{largest[0].rate:g} a week: {told}, {largest[0].pairs} pairs"
+        open_ = [row for row in steps if answers[row] is holds] if several and not holds else []
+        against = "; ".join(f"{_named(row)} up to {row.rate:g} x {steps[row]}" for row in open_)
+        yield TEXTS.verdict(
+            key,
+            holds,
+            str(log),
+            effect=effect,
+            numbers=effect,
+            against=f" Not clear step by step: {against}." if against else "",
+        )
 
 
-def _grows(judged: pd.DataFrame) -> bool:
-    return all(
-        of_metric.sort_values("rate")["ratio"].is_monotonic_increasing
-        for _, of_metric in judged.groupby("metric")
-    )
+def _named(row: Any) -> str:
+    return FLURRY_METRICS[row.metric]
 
 
 def _ratio(row: Any) -> str:
-    name = FLURRY_METRICS[row.metric]
-    return f"{name} x {row.ratio:.2f} ({row.low:.2f} to {row.high:.2f}, {row.pairs} pairs)"
-
-
-def _interval(row: Any) -> Interval:
-    return Interval(row.ratio, row.low, row.high, row.pairs)
+    return f"{row.ratio:.2f} ({row.low:.2f} to {row.high:.2f})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,8 @@ def _apart(runs: Runs, recorded: Runs, shares: list[str]) -> float:
 
 
 def flurries(runs: Runs) -> pd.DataFrame:
-    """Return what flurries do to the others: by log, rate and metric a ratio to none of them.
+    """Return what flurries do to the others: by log, rate and metric a ratio to none of them, and
+    one to the next lower rate (``step``).
 
     Pairs are of equal seeds, and so of the same people but for those in whose place flurries come.
     """
@@ -98,15 +100,17 @@ def _flurries(runs: Runs) -> Iterator[dict[str, Any]]:
     of_flurries = runs.where(workload="flurries")
     for log in of_flurries.labels("log"):
         by_rate = of_flurries.where(log=log).by("rare_per_week")
-        none = by_rate.pop(0.0, None)
+        none = by_rate.get(0.0)
         if none is None:
             continue
-        for rate, of_rate in by_rate.items():
+        for (_, lower), (rate, of_rate) in pairwise(sorted(by_rate.items())):
             for metric in FLURRY_METRICS:
                 ours, base = paired(of_rate.values(metric), none.values(metric))
                 if len(ours):
                     ratio = paired_ratio(ours, base)
+                    step = paired_ratio(*paired(of_rate.values(metric), lower.values(metric)))
                     place = {"log": log, "rate": rate, "metric": metric}
                     level = {"none": float(base.mean()), "with": float(ours.mean())}
                     above = {"above": int((ours > base).sum())}
-                    yield place | level | cells(ratio, "ratio", nb="pairs") | above
+                    steps = cells(step, "step", "step_low", "step_high")
+                    yield place | level | cells(ratio, "ratio", nb="pairs") | steps | above

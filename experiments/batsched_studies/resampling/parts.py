@@ -48,14 +48,16 @@ def _parts(results: CampaignResults, runs: Runs) -> Iterator[dict[str, Any]]:
             continue
         theirs = marginals(recorded)
         length = float(np.ptp(recorded.submit))
-        for jobs in _jobs(results, plain(of_log.where(workload="variants"))):
-            yield from _distances(log, 0, marginals(jobs), theirs)
-        for jobs in _jobs(results, longer):
+        variants = _jobs(results, plain(of_log.where(workload="variants")))
+        for number, jobs in enumerate(variants):
+            yield from _distances(log, 0, number, marginals(jobs), theirs)
+        for number, jobs in enumerate(_jobs(results, longer)):
             since = jobs.submit - jobs.submit.min()
             for part in PARTS:
                 inside = (since >= (part - 1) * length) & (since < part * length)
                 if inside.any():
-                    yield from _distances(log, part, marginals(_begun(jobs, inside)), theirs)
+                    ours = marginals(_begun(jobs, inside))
+                    yield from _distances(log, part, number, ours, theirs)
 
 
 def _jobs(results: CampaignResults, runs: Runs) -> Iterator[JobColumns]:
@@ -73,7 +75,28 @@ def _begun(jobs: JobColumns, inside: Any) -> JobColumns:
     return msgspec.structs.replace(chosen, submit=chosen.submit - first, end=chosen.end - first)
 
 
-def _distances(log: str, part: int, ours: Marginals, theirs: Marginals) -> Iterator[dict[str, Any]]:
+def _distances(
+    log: str, part: int, run: int, ours: Marginals, theirs: Marginals
+) -> Iterator[dict[str, Any]]:
     for name in MARGINALS:
         apart = distance(getattr(ours, name), getattr(theirs, name))
-        yield {"log": log, "part": part, "of": name, "distance": apart}
+        yield {"log": log, "part": part, "run": run, "of": name, "distance": apart}
+
+
+def beside_variants(of_log: pd.DataFrame) -> pd.DataFrame:
+    """Return for each part of a log how far its users are, and how often a variant's are as far.
+
+    Distances are multiples of the variants' median for the same marginal, and the largest over all
+    marginals counts, so that it is one test for a part: ``times`` is its median over the runs,
+    ``p`` the share of the variants, and of the part itself, that are as far or farther.
+    """
+    usual = of_log[of_log["part"] == 0].groupby("of")["distance"].median()
+    multiples = (of_log["distance"] / of_log["of"].map(usual)).fillna(0.0)  # 0 of 0
+    farthest = multiples.groupby([of_log["part"], of_log["run"]]).max()
+    variants = farthest[0]
+    rows = []
+    for part in [part for part in PARTS if part in farthest]:
+        times = farthest[part].median()
+        p = (1 + int((variants >= times).sum())) / (1 + len(variants))
+        rows.append({"part": part, "times": times, "p": p, "variants": len(variants)})
+    return pd.DataFrame(rows)
