@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from batsched_py.report import CampaignResults, Report, Table
+from batsched_py.report import CampaignResults, Figure, Report, Table
 from batsched_py.report.kit import Runs, cells, slug, where_known
 from batsched_studies.reservations import TEXTS
 from batsched_studies.reservations.claims import verdicts
 from batsched_studies.reservations.costs import LIMITS, OTHERS, REQUEST, Case, cases, read
+from batsched_studies.reservations.figures import cost
 
 
 def report(results: CampaignResults) -> Report:
-    """Return the tables and verdicts of the runs that are there."""
+    """Return the tables, the figure and verdicts of the runs that are there."""
     logs = read(results)
-    parts = ((log, _tables(log, runs)) for log, runs in logs)
+    parts = ((log, _parts(log, runs)) for log, runs in logs)
     judged = (verdict for log, runs in logs for verdict in verdicts(log, runs))
     return TEXTS.report(parts, judged, _summary(logs), results.title)
 
@@ -27,7 +28,8 @@ def _summary(logs: Sequence[tuple[str, Runs]]) -> str:
     return TEXTS["reservations" if asked else "limits"]
 
 
-def _tables(log: str, runs: Runs) -> Iterator[Table | None]:
+def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:
+    yield cost(log, runs)
     for axis, row in ((REQUEST, _reservation), (LIMITS, _limit)):
         rows = [case.labels | row(case) for case in cases(runs, axis)]
         shown = where_known(rows, TEXTS.columns(axis))
