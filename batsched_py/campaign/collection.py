@@ -33,7 +33,8 @@ class Member(msgspec.Struct, frozen=True):
     @property
     def folder(self) -> str:
         """Name of its folder, in that of the collection."""
-        return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *self.logs))
+        logs = (Path(log).name for log in self.logs)
+        return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *logs))
 
     def command(self, *, quick: bool = False) -> str:
         """Return the command that runs it alone."""
@@ -63,7 +64,9 @@ def read_collection(path: Path) -> Collection | None:
         return None
     try:
         _check(content)
-        found = {(member := _member(of)): _found(path, member.name) for of in content["campaigns"]}
+        found = {(of := _member(named)): _found(path, of.name) for named in content["campaigns"]}
+        for member, file in found.items():
+            _check_member(member, file)
     except CampaignError as mistake:
         raise CampaignFileError(placed(path, {str(path): text}, mistake)) from None
     name = content.get("name", path.stem)
@@ -96,6 +99,14 @@ def _member(of: object) -> Member:
         message = f"campaigns: {of!r}: {error}; expected {FORM}"
         raise CampaignError((), "campaigns", message) from None
     return Member(entry.campaign, tuple(entry.log))
+
+
+def _check_member(member: Member, file: Path) -> None:
+    if "campaigns" in parse_toml(read_text(file, CampaignFileError), file, CampaignFileError):
+        message = (
+            f"campaigns: {member.name} is a file of campaigns itself; name those that it names"
+        )
+        raise CampaignError((), "campaigns", message)
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.errors import SimulationError, UsageError
+from batsched_py.errors import BatschedError, SimulationError, UsageError
 from batsched_py.run.settings import check_outside
 from batsched_py.support.atomic_files import locked, make_folder_of
 from batsched_py.support.terminal_text import console, one_line, say
@@ -148,14 +148,15 @@ def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
     failed, judged = {}, []
     for member, campaign in planned.items():
         say(f"--- {member.label}")
-        if (done := _carry_out(campaign, how)) is None:
-            continue
-        if done.report is not None:
-            command = member.command(quick=how.quick)
-            judged.append(Judged(member.label, command, len(campaign.runs), done.report))
         try:
+            if (done := _carry_out(campaign, how)) is None:
+                continue
+            if done.report is not None:
+                numbers = (done.nb_finished, len(campaign.runs))
+                command = member.command(quick=how.quick)
+                judged.append(Judged(member.label, command, *numbers, done.report))
             _judge(campaign.runs, done.failures)
-        except SimulationError as error:
+        except BatschedError as error:  # of this campaign, such as of its report's code
             failed[member.label] = str(error)
     if how.report and not how.dry_run:
         _write_claims(collection.title, judged, folder)
@@ -202,6 +203,7 @@ class _Done(NamedTuple):
     report: Report | None
     """None if it is not wanted, or nothing has finished."""
     failures: list[Failure]
+    nb_finished: int
 
 
 def _carry_out(planned: _Planned, how: _How) -> _Done | None:
@@ -236,10 +238,10 @@ def _carry_out(planned: _Planned, how: _How) -> _Done | None:
             store(spec, runs, folder)  # not before it is sure that something can be run
             failures = _run(missing, executor) if missing else []
         _say_failures(failures)
-        report = _write_results(folder, spec, how.report)
+        report, nb_finished = _write_results(folder, spec, how.report)
     if spec.hint and any(run.settings.log == SAMPLE for run in spec.runs):
         print(spec.hint)
-    return _Done(report, failures)
+    return _Done(report, failures, nb_finished)
 
 
 def _check_options(
@@ -404,8 +406,11 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
         yield lambda: progress.advance(task)
 
 
-def _write_results(folder: Path, spec: Campaign, with_report: bool) -> Report | None:
-    """Write the table of results and, if wanted, the report; print and return the latter."""
+def _write_results(folder: Path, spec: Campaign, with_report: bool) -> tuple[Report | None, int]:
+    """Write the table of results and, if wanted, the report; print the latter.
+
+    Returns it, and how many runs have finished.
+    """
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.campaign.preparation import beside
     from batsched_py.report.campaign_report import report_of
@@ -415,7 +420,7 @@ def _write_results(folder: Path, spec: Campaign, with_report: bool) -> Report | 
     results = open_results(folder)
     if results.runs.empty:
         results.remove_table()
-        return None
+        return None, 0
     written = results.write_table()
     for path in written:
         print(f"wrote {path}")
@@ -427,9 +432,9 @@ def _write_results(folder: Path, spec: Campaign, with_report: bool) -> Report | 
             "other axes are equal, so their intervals say nothing"
         )
     if not with_report:
-        return None
+        return None, len(results.runs)
     report = report_of(results, beside(spec, "report"))
     page, *files = publish(report, results)  # first, as nobody may read what is printed
     print_report(report, console())
     print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
-    return report
+    return report, len(results.runs)

@@ -20,6 +20,8 @@ class Judged(msgspec.Struct, frozen=True):
     command: str
     """Repeats it."""
     nb_runs: int
+    """Those that have finished."""
+    nb_planned: int
     report: Report
 
     @property
@@ -52,8 +54,14 @@ def _overview(told: Sequence[Judged]) -> Table:
         answers = [of.holds for of in each.touched]
         row: dict[str, Any] = {"campaign": each.name}
         row |= {name: answers.count(answer) for answer, name in _COUNTS.items()}
-        rows.append(row | {"runs": each.nb_runs})
+        rows.append(row | {"runs": _of_planned(each)})
     return Table.of_rows("campaigns", "Claims by campaign", rows, tuple(columns(*rows[0])))
+
+
+def _of_planned(judged: Judged) -> str:
+    """Return how many runs there are, and of how many if some are missing."""
+    of = f" of {judged.nb_planned:,}" if judged.nb_runs < judged.nb_planned else ""
+    return f"{judged.nb_runs:,}{of}"
 
 
 _COUNTS = {True: "hold", False: "do not", None: "cannot be told"}
@@ -62,6 +70,8 @@ _COUNTS = {True: "hold", False: "do not", None: "cannot be told"}
 def _parts(judged: Judged) -> tuple[Part, ...]:
     report, touched = judged.report, judged.touched
     head = [report.source, f"{tally(touched)}. Repeat it by `{judged.command}`."]
+    if judged.nb_runs < judged.nb_planned:
+        head.append(f"**Only {_of_planned(judged)} runs have finished.**")
     cautions = [line for line in report.summary.split("\n\n") if line.startswith("**This is ")]
     if others := len(report.verdicts) - len(touched):
         head.append(f"Of {others} further claims these runs say nothing.")

@@ -79,6 +79,30 @@ def test_a_failed_campaign_does_not_keep_the_others_from_running(folder: Path) -
     assert "1 claims of 1 campaigns" in page
 
 
+def test_a_report_that_fails_does_not_keep_the_others_from_running(folder: Path) -> None:
+    (folder / "broken.py").write_text("def report(results):\n    1 / 0\n")
+    text = (folder / "one.toml").read_text()
+    (folder / "one.toml").write_text(text.replace("report.py:report", "broken.py:report"))
+    done = command(folder, "campaign", "all.toml", "--jobs", "1")
+    assert done.returncode == 1
+    assert "one.toml: " in done.stderr.splitlines()[-1]
+    assert "ZeroDivisionError" in done.stderr.splitlines()[-1]
+    assert "1 claims of 1 campaigns" in (folder / "campaigns/all/report/tables.md").read_text()
+
+
+def test_runs_that_are_missing_are_counted(folder: Path) -> None:
+    (folder / "broken.py").write_text(
+        "class Broken:\n    def schedule(self, now, queue, machine):\n        1 / 0\n"
+    )
+    text = (folder / "one.toml").read_text()
+    policies = 'scheduler = ["fcfs", "broken.py:Broken"]\n[quick]'
+    (folder / "one.toml").write_text(text.replace("[quick]", policies))
+    assert command(folder, "campaign", "all.toml", "--jobs", "1").returncode == 1
+    page = (folder / "campaigns/all/report/tables.md").read_text()
+    assert "| one.toml | 0 | 1 | 0 | 1 of 2 |" in page
+    assert "**Only 1 of 2 runs have finished.**" in page
+
+
 def test_mistakes_in_the_last_campaign_are_told_before_the_first_runs(folder: Path) -> None:
     with (folder / "two.toml").open("a") as file:
         file.write('scheduler = "eassy"\n')
@@ -108,6 +132,7 @@ def test_a_dry_run_shows_all_and_writes_nothing(folder: Path) -> None:
             "one is there twice",
         ),
         ('campaigns = [{ campaign = "one.toml", logs = ["a"] }]', "unknown field `logs`; expected"),
+        ('campaigns = ["all.toml"]', "all.toml is a file of campaigns itself; name those"),
         ('campaigns = ["onne.toml"]', "there is no campaign file 'onne.toml'"),
         ('campaigns = ["one.toml"]\ntitel = "x"', "all.toml:2: there is no key 'titel'"),
         ('campaigns = ["one.toml"]\n[run]\nfirst = 3', "there is no key 'run'"),

@@ -33,6 +33,18 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
     assert re.search(r"\| [✓✗?] (holds|does not hold|cannot be told) \|", limits)
 
 
+def test_a_campaign_of_which_runs_are_missing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "some.toml").write_text('campaigns = ["reservations/limits"]\n')
+    done = command(
+        tmp_path, "campaign", "reservations/limits", "--quick", "-e", "reservations_limits"
+    )
+    assert done.returncode == 0, done.stderr
+    next((tmp_path / "reservations_limits/runs").glob("*/out_run.json")).unlink()
+    made = page(tmp_path, str(tmp_path / "some.toml"))
+    assert "Run in part: reservations/limits." in made
+    assert re.search(r"\| reservations/limits \|.*\| 14 of 15 \|", made)
+
+
 def test_there_is_no_page_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no campaign of claims/at_size is there"):
         page(tmp_path)

@@ -36,9 +36,14 @@ def page(results: Path, file: str = AT_SIZE) -> str:
         raise UsageError(f"{results}: no campaign of {file} is there, such as CREASY's in creasy")
     judged = [_judged(member, path, results / member.folder) for member, path in there.items()]
     text = markdown(collected("Claims", judged))
-    missing = "; ".join(member.label for member in members if member not in there)
-    told = f"Not run at this size, or not yet: {missing}." if missing else "All were run."
-    return filled(TEXT, {"missing": told, "claims": text[text.index("## ") :]})
+    parts = [of.name for of in judged if of.nb_runs < of.nb_planned]
+    lists = {
+        "Not run at this size, or not yet": [of.label for of in members if of not in there],
+        "Run in part": parts,
+    }
+    told = [f"{what}: {'; '.join(those)}." for what, those in lists.items() if those]
+    claims = text.partition("\n## ")[2]
+    return filled(TEXT, {"missing": " ".join(told) or "All were run.", "claims": f"## {claims}"})
 
 
 def _judged(member: Member, path: Path, folder: Path) -> Judged:
@@ -46,4 +51,5 @@ def _judged(member: Member, path: Path, folder: Path) -> Judged:
     results = open_results(folder)
     code = read_campaign(path, list(member.logs) or None).report
     report = report_of(results, None if code is None else f"{path.parent / code}")
-    return Judged(member.label, member.command(), len(results.runs), report)
+    numbers = (len(results.runs), results.nb_planned)
+    return Judged(member.label, member.command(), *numbers, report)

@@ -106,16 +106,22 @@ def _alike(runs: Runs, reading: str) -> Iterator[Verdict]:
     easy = others.pop(EASY, None)
     if easy is None or not others:
         return
-    most = {}
+    most, answers = {}, []
     for name in ("throughput", "response", "slowdown", "session_length"):
-        changes = (creasy.change(name, easy) for creasy in others.values())
-        most[name] = max(changes, key=lambda change: abs(change.value))
-    holds = all_hold(change.within(-ALIKE, ALIKE) for change in most.values())
+        changes = [creasy.change(name, easy) for creasy in others.values()]
+        answers += [change.within(-ALIKE, ALIKE) for change in changes]
+        most[name] = max(changes, key=_reach)
+    holds = all_hold(answers)
     told = ", ".join(f"{TITLES[name]} {shown(change)}" for name, change in most.items())
-    worst = max(most, key=lambda name: abs(most[name].value))
+    worst = max(most, key=lambda name: _reach(most[name]))
     texts: dict[str, Any] = {"changes": told, "within": ALIKE}
     effect = f"{TITLES[worst]} {shown(most[worst])}"
     yield TEXTS.verdict("alike", holds, effect=effect, reading=reading, **texts)
+
+
+def _reach(change: Interval) -> float:
+    """Return how far a change may be from none."""
+    return max(abs(change.low), abs(change.high)) if change.is_known else abs(change.value)
 
 
 def _monotone(runs: Runs, reading: str) -> Iterator[Verdict]:
@@ -125,8 +131,8 @@ def _monotone(runs: Runs, reading: str) -> Iterator[Verdict]:
         return
     steps = {a: scan[a].change("throughput", scan[before]) for before, a in pairwise(sorted(scan))}
     told = ", ".join(f"to {alpha:g} {shown(step)}" for alpha, step in steps.items())
-    gain = scan[max(scan)].change("throughput", scan[min(scan)])
-    effect = f"{shown(gain)} from {min(scan):g} to {max(scan):g}"
+    least = min(steps, key=lambda alpha: steps[alpha].low)
+    effect = f"{shown(steps[least])} in the step to {least:g}"
     holds = all_hold(step.above(0) for step in steps.values())
     yield TEXTS.verdict("monotone", holds, steps=told, effect=effect, reading=reading)
 
@@ -139,17 +145,16 @@ def _marginal(runs: Runs, reading: str) -> Iterator[Verdict]:
     easy = by_alpha[EASY]
     most = by_alpha[MOST].change("throughput", easy)
     gains = {alpha: own.change("throughput", easy) for alpha, own in beyond.items()}
-    best = max(gains.values(), key=lambda gain: gain.value)
     told = ", ".join(f"{alpha:,.0f}: {shown(gain)}" for alpha, gain in gains.items())
+    further = [own.change("throughput", by_alpha[MOST]) for own in beyond.values()]
+    largest = max(further, key=_reach)
     yield TEXTS.verdict(
         "marginal",
-        all_hold(
-            own.change("throughput", by_alpha[MOST]).below(MARGINAL) for own in beyond.values()
-        ),
+        all_hold(gain.below(MARGINAL) for gain in further),
         most=shown(most),
         means=told,
         within=MARGINAL,
-        effect=f"{shown(most)} at 6000, up to {shown(best)} beyond",
+        effect=f"up to {shown(largest)} above 6000",
         reading=reading,
     )
 

@@ -42,8 +42,11 @@ def _reading(runs: Runs) -> str:
 
 def _user_options(runs: Runs) -> dict[str, Any]:
     """Return the options of the users of the first run; none if it does not tell."""
-    told = runs.frame["user_options"].iloc[0] if "user_options" in runs.frame else "{}"
-    options: dict[str, Any] = parse_json(told, dict[str, Any], "user_options")
+    if "user_options" not in runs.frame:
+        return {}
+    told = runs.frame["user_options"].dropna()
+    text = told.iloc[0] if len(told) else "{}"
+    options: dict[str, Any] = parse_json(text, dict[str, Any], "user_options")
     return options
 
 
@@ -51,7 +54,7 @@ def _over_alpha(runs: Runs) -> Iterator[tuple[str, Runs]]:
     """Yield the readings of which there are runs with three alphas at least, on one machine."""
     for reading in runs.labels("reading"):
         own = runs.where(reading=reading)
-        if len(own.labels("alpha")) > 3 and len(own.labels("nodes")) == 1:
+        if len(own.labels("alpha")) > 2 and len(own.labels("nodes")) == 1:
             yield reading, own
 
 

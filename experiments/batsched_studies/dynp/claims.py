@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import all_hold
+from batsched_py.report.kit import all_hold, paired, paired_difference
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import STATIC, Load
 from batsched_studies.dynp.measures import Measured
@@ -131,16 +131,23 @@ def _ljf(load: Load) -> Iterator[Verdict]:
     if not factors:
         return
     slow, used = (
-        sum(_last(_ordered(load, metric, factor)) == "ljf" for factor in factors)
+        [all_hold(_above_others(load, "ljf", factor, metric)) for factor in factors]
         for metric in (SLDWA, "UTIL")
     )
-    holds = slow == used == len(factors)
-    yield TEXTS.verdict("ljf", holds, slow=slow, used=used, factors=len(factors))
+    counts: dict[str, Any] = {
+        "slow": slow.count(True),
+        "used": used.count(True),
+        "factors": len(factors),
+    }
+    yield TEXTS.verdict("ljf", all_hold((*slow, *used)), **counts)
 
 
-def _last(values: dict[str, float]) -> str:
-    """Return the policy with the largest value; of equal ones LJF."""
-    return max(values, key=lambda name: (values[name], name == "ljf"))
+def _above_others(load: Load, name: str, shrink: float, metric: str) -> Iterator[bool | None]:
+    """Yield whether a static policy has more of a metric than each other one, set by set."""
+    ours = load.values(name, shrink, metric)
+    for other in STATIC:
+        if other != name:
+            yield paired_difference(*paired(ours, load.values(other, shrink, metric))).above(0)
 
 
 def _sjf(load: Load) -> Iterator[Verdict]:
@@ -148,7 +155,14 @@ def _sjf(load: Load) -> Iterator[Verdict]:
     slow, used = _ordered(load, SLDWA, shrink), _ordered(load, "UTIL", shrink)
     if shrink > 0.6 or not {"fcfs", "sjf"} <= set(slow):
         return
-    holds = min(slow, key=lambda name: slow[name]) == "sjf" and used["sjf"] == min(used.values())
+    others = [name for name in STATIC if name != "sjf"]
+    holds = all_hold(
+        paired_difference(
+            *paired(load.values(name, shrink, metric), load.values("sjf", shrink, metric))
+        ).above(0)
+        for metric in (SLDWA, "UTIL")
+        for name in others
+    )
     yield TEXTS.verdict("sjf", holds, factor=shrink, slow=slow, used=used)
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import rows
+from batsched_py.report.kit import all_hold, rows
+from batsched_py.support.statistics import FEWEST
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import TEXTS, models, spread, tables
 from batsched_studies.replay_feedback.session_graphs import Graphs
@@ -238,7 +239,8 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
                 told: dict[str, Any] = {"replay": replay, "logs": len(answers)}
                 told["ordered"] = sum(answers)
                 told["effect"] = f"{sum(answers)} of {len(answers)} resampled logs"
-                yield _verdict("resampled", all(answers), *place, differences, **told)
+                few = [None] * (len(answers) < FEWEST)
+                yield _verdict("resampled", all_hold((*answers, *few)), *place, differences, **told)
 
 
 def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
@@ -249,6 +251,8 @@ def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
             means = seeds.mean().dropna().sort_values(kind="stable")
             lateness = {str(name): float(late) for name, late in means.items()}
             ends = {name: (seeds.min()[name], seeds.max()[name]) for name in lateness}
-            holds = tables.ranked(lateness)
+            # A seed that would turn two of them around decides nothing.
+            close = any(tables.overlap(ends[a], ends[b]) for a, b in pairwise(lateness))
+            holds = None if close else tables.ranked(lateness)
             told = {"model": model, "effect": _from_to(lateness)}
             yield _verdict("models", holds, *place, _shown(lateness, ends), **told)

@@ -160,23 +160,28 @@ def _effects(claim: Claim, runs: Runs, replay: str) -> Iterator[dict[str, Any]]:
     unstable = pd.Series(False, values.index)
     if replay in OPEN and not claim.base_replay:
         unstable = (is_saturated(ours) | is_saturated(base))[values.index]
-    certain = {replay, claim.base_replay or replay} <= DRAW_NOTHING
-    every = _effect(claim.expected, certain, values, of_base)
+    is_certain = {replay, claim.base_replay or replay} <= DRAW_NOTHING
+    every = _effect(claim.expected, is_certain, values, of_base)
     yield told | {"which": "all", "saturated": int(unstable.sum())} | every
     if unstable.any() and not unstable.all():
-        stable = _effect(claim.expected, certain, values[~unstable], of_base[~unstable])
+        stable = _effect(claim.expected, is_certain, values[~unstable], of_base[~unstable])
         yield told | {"which": "stable", "saturated": 0} | stable
 
 
 def _effect(
-    expected: str, certain: bool, ours: pd.Series[float], base: pd.Series[float]
+    expected: str, is_certain: bool, ours: pd.Series[float], base: pd.Series[float]
 ) -> dict[str, Any]:
     ratios = ours / base
     mean = paired_ratio(ours, base)
-    known = Interval(mean.value, mean.value, mean.value, mean.nb) if certain else mean
+    known = certain(mean) if is_certain else mean
     holds = bool((ratios == 1).all()) if expected == SAME else _as_expected(expected, known)
     spread = {"least": ratios.min(), "most": ratios.max(), **cells(mean, "value", nb="pairs")}
     return {**spread, "above": int((ratios > 1).sum()), "holds": holds}
+
+
+def certain(mean: Interval) -> Interval:
+    """Return the interval of what nothing is drawn for: the value itself."""
+    return Interval(mean.value, mean.value, mean.value, mean.nb)
 
 
 def _as_expected(expected: str, ratio: Interval) -> bool | None:
@@ -188,4 +193,4 @@ def _as_expected(expected: str, ratio: Interval) -> bool | None:
         return None if near is None else not near
     if expected == GREATER:
         return ratio.above(1)
-    return False if ratio.below(1) else ratio.above(1 - TOLERANCE)
+    return ratio.above(1 - TOLERANCE)

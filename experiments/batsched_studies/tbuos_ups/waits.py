@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from batsched_py.metrics import max_over_min
 from batsched_py.report.kit import Runs, paired, printed, quantiles
-from batsched_py.support.statistics import SpreadTest, finite, spread_test
+from batsched_py.support.statistics import SpreadTest, finite, mean_interval, spread_test
 from batsched_studies.tbuos_ups import PUBLISHED
-from batsched_studies.tbuos_ups.claims import CASE, EASY, WAIT, is_saturated
+from batsched_studies.tbuos_ups.claims import CASE, DRAW_NOTHING, EASY, WAIT, certain, is_saturated
 
 Floats = NDArray[np.float64]
 SEEDS = 30
@@ -77,7 +77,8 @@ def calmer(runs: Runs) -> dict[tuple[str, str], SpreadTest]:
 def waits(runs: Runs) -> pd.DataFrame:
     """Return the average waits (s) of the replays of a log with EASY; none without open replay.
 
-    ``ours_to_rigid`` and ``thesis_to_rigid`` are relative to open replay of the log.
+    ``ours_to_rigid`` (from ``low`` to ``high``) and ``thesis_to_rigid`` are relative to open replay
+    of the log, which is certain.
     """
     rows = []
     for (log, replay, system), of_case in runs.groups(*CASE):
@@ -86,13 +87,18 @@ def waits(runs: Runs) -> pd.DataFrame:
         if system not in EASY or name not in PUBLISHED["waits"] or not rigid:
             continue
         trace = PUBLISHED["logs"].get(log)
-        ours, reference = (float(finite(side.values(WAIT)).mean()) for side in (of_case, rigid))
+        mean = mean_interval(of_case.values(WAIT))
+        ours, reference = mean.value, float(finite(rigid.values(WAIT)).mean())
         thesis, conventional = (
             printed(PUBLISHED, "waits", model, trace) for model in (name, "rigid")
         )
         row = {"log": log, "replay": replay, "system": system, "seeds": len(of_case), "ours": ours}
         row |= {"thesis": thesis, "difference": ours / thesis - 1 if thesis else None}
-        row["ours_to_rigid"] = ours / reference if ours and reference else None
+        row |= {"ours_to_rigid": None, "low": nan, "high": nan}
+        if ours and reference:
+            known = certain(mean) if replay in DRAW_NOTHING else mean
+            ends = {"ours_to_rigid": ours, "low": known.low, "high": known.high}
+            row |= {name: end / reference for name, end in ends.items()}
         row["thesis_to_rigid"] = thesis / conventional if thesis and conventional else None
         rows.append(row)
     return pd.DataFrame(rows)
