@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from batsched_py.report.kit.charts import Chart, inline_data, intervals, numbers, scale_of
     from batsched_py.report.kit.estimates import UNKNOWN, all_hold, cells, drawn
     from batsched_py.report.kit.pairing import paired
-    from batsched_py.report.kit.selection import SEED, Quantity, Runs, log_name, rows, slug
+    from batsched_py.report.kit.selection import (
+        SEED,
+        Quantity,
+        Runs,
+        log_name,
+        options_of,
+        rows,
+        slug,
+    )
     from batsched_py.report.kit.tables import columns, sections, table, where_known
     from batsched_py.report.kit.texts import Texts
     from batsched_py.support.plugin_files import study_module
@@ -61,6 +69,7 @@ __all__ = [
     "median_interval",
     "median_ratio",
     "numbers",
+    "options_of",
     "paired",
     "paired_difference",
     "paired_ratio",
@@ -87,7 +96,7 @@ if not TYPE_CHECKING:
             "batsched_py.report.kit.charts": "Chart inline_data intervals numbers scale_of",
             "batsched_py.report.kit.estimates": "UNKNOWN all_hold cells drawn",
             "batsched_py.report.kit.pairing": "paired",
-            "batsched_py.report.kit.selection": "SEED Quantity Runs log_name rows slug",
+            "batsched_py.report.kit.selection": "SEED Quantity Runs log_name options_of rows slug",
             "batsched_py.report.kit.tables": "columns sections table where_known",
             "batsched_py.report.kit.texts": "Texts",
             "batsched_py.support.plugin_files": "study_module",

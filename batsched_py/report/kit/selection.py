@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report.kit.pairing import paired
+from batsched_py.support.file_readers import parse_json
 from batsched_py.support.statistics import Interval, mean_interval, median_ratio, paired_ratio
 
 SEED = "replication"
@@ -106,6 +107,12 @@ class Runs:
         ratio = self.ratio(name, base)
         value, low, high = (100 * (end - 1) for end in (ratio.value, ratio.low, ratio.high))
         return Interval(value, low, high, ratio.nb)
+
+
+def options_of(run: Any, kind: str) -> dict[str, Any]:
+    """Return ``scheduler_options`` or ``user_options`` of a row of runs, which has them as JSON."""
+    text = run.get(kind)
+    return parse_json(text, dict[str, Any], kind) if isinstance(text, str) else {}
 
 
 def rows(frame: pd.DataFrame) -> Iterator[Any]:

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from batsched_py.report import CampaignResults, Part, Report, Verdict
-from batsched_py.report.kit import Runs
-from batsched_py.report.kit.selection import slug
-from batsched_py.support.file_readers import parse_json
+from batsched_py.report.kit import Runs, options_of, slug
 from batsched_studies.creasy import TEXTS, checks, claims, figures, generated, room, tables
 from batsched_studies.creasy.tables import EASY
 from batsched_users.models.site import SHIPPED, THIRDS, SiteDistributions
@@ -42,12 +40,8 @@ def _reading(runs: Runs) -> str:
 
 def _user_options(runs: Runs) -> dict[str, Any]:
     """Return the options of the users of the first run; none if it does not tell."""
-    if "user_options" not in runs.frame:
-        return {}
-    told = runs.frame["user_options"].dropna()
-    text = told.iloc[0] if len(told) else "{}"
-    options: dict[str, Any] = parse_json(text, dict[str, Any], "user_options")
-    return options
+    found = (options_of(run, "user_options") for _, run in runs.frame.iterrows())
+    return next(filter(None, found), {})
 
 
 def _over_alpha(runs: Runs) -> Iterator[tuple[str, Runs]]:

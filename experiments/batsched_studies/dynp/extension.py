@@ -16,12 +16,13 @@ from batsched_py.report.kit import (
     all_hold,
     cells,
     log_name,
+    options_of,
     paired,
     paired_difference,
     slug,
 )
 from batsched_studies.dynp import TEXTS
-from batsched_studies.dynp.measures import options_of, policy_of
+from batsched_studies.dynp.measures import policy_of
 
 QUANTITIES = (
     Quantity("area", "squashed_area", "total area (processor s)"),

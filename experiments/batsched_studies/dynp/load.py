@@ -22,10 +22,11 @@ from batsched_py.report.kit import (
     in_column,
     jackknife,
     log_name,
+    options_of,
     trimmed_mean,
 )
 from batsched_studies.dynp import PUBLISHED
-from batsched_studies.dynp.measures import options_of, policy_of, values_of
+from batsched_studies.dynp.measures import policy_of, values_of
 
 STATIC = ("fcfs", "sjf", "ljf")
 BASES = {"sjf": "fcfs", "ljf": "fcfs", "advanced full": "sjf", "sjf-preferred full": "sjf"}

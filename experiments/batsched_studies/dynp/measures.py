@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import CampaignResults
-from batsched_py.report.kit import log_name
-from batsched_py.support.file_readers import parse_json
+from batsched_py.report.kit import log_name, options_of
 from batsched_py.workload.clock import parse_time_zone
 from batsched_studies.dynp import PUBLISHED
 
@@ -124,12 +123,6 @@ def read_runs(results: CampaignResults) -> Iterator[Measured]:
 def values_of(run: Any) -> dict[str, float]:
     """Return the metrics of a row of the runs by their names in the thesis."""
     return {name: run[metric] * scale for name, (metric, scale) in METRICS.items()}
-
-
-def options_of(run: Any, kind: str) -> dict[str, Any]:
-    """Return ``scheduler_options`` or ``user_options`` of a row, which has them as JSON."""
-    text = run.get(kind)
-    return parse_json(text, dict[str, Any], kind) if isinstance(text, str) else {}
 
 
 def policy_of(run: Any) -> Policy | None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.report.kit import SEED, Quantity, Runs
-from batsched_py.support.file_readers import parse_json
+from batsched_py.report.kit import SEED, Quantity, Runs, options_of
 from batsched_py.units import HOUR
 from batsched_py.workload.sites import parse_sites
 
@@ -44,7 +43,7 @@ def read(frame: pd.DataFrame) -> Runs:
 
 
 def _labels(run: Mapping[Any, Any]) -> dict[str, Any]:
-    options = parse_json(run["scheduler_options"], dict[str, Any], "scheduler_options")
+    options = options_of(run, "scheduler_options")
     scenario = options.get("scenario", "sharing")
     default = "none" if scenario == "multi_site" else "easy"
     reading = run.get("reading")
