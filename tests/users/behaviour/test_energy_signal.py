@@ -186,3 +186,35 @@ def test_spans_and_better_are_the_states(
         assert signal.better_from(second) == (better[0] if better else inf)
         if signal.never_better(told[place]):
             assert not better
+
+
+@given(
+    steps=st.lists(st.floats(0.001, 9000), min_size=1, max_size=6),
+    data=st.data(),
+    first=st.floats(-1e5, 1e5),
+    now=st.floats(-1e6, 1e8),
+    part=st.floats(0, 1, exclude_max=True),
+)
+def test_better_is_better_by_the_last_digit(
+    steps: list[float], data: st.DataObject, first: float, now: float, part: float
+) -> None:
+    """In rounds of seconds with fractions: later, better, and not before."""
+    times = [first + sum(steps[:n]) for n in range(len(steps) + 1)]
+    states = [data.draw(st.sampled_from(STATES)) for _ in steps]
+    signal = EnergySignal([*times, times[-1] + HOUR], [*states, RED], repeats=True)
+    bad = STATES.index(signal.state(now))
+    better = signal.better_from(now)
+    if better < inf:
+        assert now < better < now + 2 * (signal.times[-1] - first)
+        assert STATES.index(signal.state(better)) < bad
+        before = now + part * (better - now)
+        assert before > better - 1e-6 or STATES.index(signal.state(before)) >= bad
+    else:
+        assert signal.never_better(STATES[bad])
+
+
+@pytest.mark.parametrize("rows", ["0,green\n0.0001,red\n7200,red\n", "1e13,green\n2e13,red\n"])
+def test_times_that_the_last_digit_loses(write: Write, rows: str) -> None:
+    """A state that is too short for a later round, or too late, is no state of a round."""
+    with pytest.raises(BatschedError, match="expected"):
+        read_signal(write("time,state\n" + rows), MONDAY, repeats=True)

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from math import floor, inf, isnan
+from math import floor, inf, isnan, nextafter
 from pathlib import Path
 
 import msgspec
@@ -27,8 +27,9 @@ GREEN, YELLOW, RED = STATES = ("green", "yellow", "red")
 """From the best to the worst."""
 
 _WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-4]):([0-5]\d)")
-_SHORTEST_ROUND = HOUR
-"""Of a signal that repeats, seconds."""
+_SHORTEST_ROUND, _SHORTEST_STATE, _LATEST = HOUR, 0.001, 1e12
+"""Of a signal that repeats, seconds: what is shorter may be lost in the last digit of a later time,
+and so may be what is later."""
 Span = tuple[float, float]
 """Begin and end of a time, seconds."""
 
@@ -48,9 +49,10 @@ class EnergySignal(msgspec.Struct, frozen=True):
 
     def state(self, now: float) -> str:
         """Return the state at an instant."""
-        local = now - self._shift(now)
-        place = bisect_right(self.times, local) - 1
-        return self.states[place] if 0 <= place < len(self.states) else GREEN
+        place, last = bisect_right(self.times, now - self._shift(now)) - 1, len(self.states) - 1
+        if self.repeats:  # by the last digit, now may be beside its round
+            place = min(max(0, place), last)
+        return self.states[place] if 0 <= place <= last else GREEN
 
     def better_from(self, now: float) -> float:
         """Return when it is better than at ``now`` for the first time, inf if it never is."""
@@ -60,7 +62,10 @@ class EnergySignal(msgspec.Struct, frozen=True):
         for place in range(first, first + number if self.repeats else number):
             rounds, place = divmod(place, number)
             if STATES.index(self.states[place]) < bad:
-                return self.times[place] + shift + rounds * (self.times[-1] - self.times[0])
+                better = self.times[place] + shift + rounds * (self.times[-1] - self.times[0])
+                while STATES.index(self.state(better)) >= bad:  # it is so a last digit later
+                    better = nextafter(better, inf)
+                return better
         return inf if self.repeats or not bad else self.times[-1]
 
     def never_better(self, state: str) -> bool:
@@ -177,11 +182,24 @@ def _from_file(
     times.append(2 * times[-1] - times[-2])
     if not times[-2] < times[-1] < inf or (repeats and times[-1] - times[0] < _SHORTEST_ROUND):
         raise InputError(f"{path}: from {times[0]:g} to {times[-1]:g} s: expected a longer time")
+    if repeats:
+        _check_digits(times, path)
     if dated:
         first = datetime.fromtimestamp(times[0], UTC)
         monday = times[0] - times[0] % DAY - first.weekday() * DAY
         times = [time - monday - calendar.at_origin for time in times]
     return EnergySignal(times, states, repeats)
+
+
+def _check_digits(times: Sequence[float], path: Path) -> None:
+    """Raise :class:`InputError` for times that cannot be told apart some rounds later."""
+    if max(map(abs, times)) > _LATEST:
+        raise InputError(f"{path}: times until {times[-1]:g} s: expected none over {_LATEST:g}")
+    for first, last in pairwise(times):
+        if last - first < _SHORTEST_STATE:
+            raise InputError(
+                f"{path}: from {first:g} to {last:g} s: expected {_SHORTEST_STATE:g} s or more"
+            )
 
 
 def _times(rows: Sequence[tuple[int, list[str]]], path: Path) -> tuple[list[float], bool]:
