@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
@@ -15,7 +15,7 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
-from batsched_py.units import HOUR
+from batsched_py.units import DAY, HOUR
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
@@ -134,6 +134,14 @@ def test_a_job_is_delayed_to_the_next_better_state(tmp_path: Any) -> None:
     (twice,) = play(Sufficient(log, **options, again=True))
     assert (once.submit, twice.submit) == (200, 300)
     assert twice.job.extra["wished_submission_time"] == 150
+
+
+def test_a_delayed_job_comes_where_it_is_better_by_the_last_digit() -> None:
+    """The end of the window on day 40 is one of the floats at which it is still red."""
+    log = log_of((40 * DAY + 17 * HOUR, 1, 10))
+    log.unix_start_time = 0.1
+    (job,) = play(Sufficient(log, signal="16:00-20:00", again=True))
+    assert job.submit == pytest.approx(40 * DAY + 20 * HOUR - 0.1)
 
 
 # What the wrapped model learns ------------------------------------------------------------------
@@ -329,17 +337,79 @@ def test_probabilities_are_those_of_the_jobs(sample: Workload) -> None:
     assert (nb - len(jobs)) / nb == pytest.approx(0.25, abs=0.06)
 
 
+def levers_of(users: Sufficient) -> dict[tuple[str | None, Any], str]:
+    """What was done with each job: by user, and recorded job (the first time) or running number."""
+    told: dict[tuple[str | None, Any], str] = {}
+    numbers: dict[str | None, int] = {}
+    for p in play(users):
+        number = numbers[p.job.user] = numbers.get(p.job.user, 0) + 1
+        key = p.job.user, p.job.extra.get("original_job", number)
+        told.setdefault(key, p.job.extra.get("lever", ""))
+    return told
+
+
+DRAWN = {"long_weeks": 0.3, "edge_weeks": 0.1, "weeks": 3.0}
+HALF: dict[str, Any] = {"signal": "0:00-23:59", "red": "time_degradation:0.5", "seed": 4}
+
+
+@pytest.mark.parametrize("model", ["site", "weekly"])
+def test_what_a_user_does_depends_on_no_other(sample: Workload, model: str) -> None:
+    """Half as many users, whose jobs have other names then, do the same with their jobs."""
+    few, many = (
+        levers_of(Sufficient(sample, model=model, nb_users=nb, weeks=1, **HALF)) for nb in (10, 20)
+    )
+    assert {"", "time_degradation"} == set(few.values())
+    assert few.items() <= many.items()
+
+
+def test_a_recorded_job_meets_the_same_chance_whoever_waits(sample: Workload) -> None:
+    """Users who are drawn do the same with each of their jobs, whether they wait or not."""
+    of_open, of_a60, of_fluid = (
+        levers_of(Sufficient(sample, **HALF, **DRAWN, **inner))
+        for inner in (
+            {"model": "resampled"},
+            {"model": "feedback", "resampled": True},
+            {"model": "tbuos"},
+        )
+    )
+    assert len(of_open) > 100
+    assert of_open == of_a60
+    common = of_open.keys() & of_fluid.keys()
+    assert len(common) > 100
+    assert all(of_open[key] == of_fluid[key] for key in common)
+
+
 # Options ----------------------------------------------------------------------------------------
 
 
 def test_probabilities_by_hand() -> None:
     levers = read_levers("red", "renounce:0.1, delay:0.5,time_degradation")
     assert levers == {"delay": 0.5, "time_degradation": pytest.approx(0.4), "renounce": 0.1}
-    drawn = [chosen(levers, chance) for chance in (0, 0.49, 0.51, 0.89, 0.95)]
+    drawn = [chosen(levers, 0.999999, which) for which in (0, 0.49, 0.51, 0.89, 0.95)]
     assert drawn == ["delay", "delay", "time_degradation", "time_degradation", "renounce"]
-    assert chosen(read_levers("red", "delay"), 0.999999) == "delay"
+    half = read_levers("red", "delay:0.3,renounce:0.2")
+    drawn = [chosen(half, *chances) for chances in ((0.49, 0.59), (0.49, 0.61), (0.51, 0))]
+    assert drawn == ["delay", "renounce", ""]
     assert read_levers("red", "") == {}
-    assert chosen({}, 0.5) == ""
+    assert chosen({}, 0.5, 0.5) == ""
+
+
+@given(
+    weights=st.lists(st.integers(0, 3), min_size=5, max_size=5).filter(any),
+    effort=st.floats(0.01, 1),
+    whether=st.floats(0, 1, exclude_max=True),
+    which=st.integers(0, 99),
+)
+def test_efforts_are_nested(weights: list[int], effort: float, whether: float, which: int) -> None:
+    """Who does something of the same mixture with less effort does the same with more."""
+    part = {lever: w / sum(weights) for lever, w in zip(LEVERS, weights, strict=True) if w}
+    less = {lever: effort * share for lever, share in part.items()}
+    between = (which + 0.5) / 100  # not where one lever ends, by the last digit
+    shares = [sum(list(part.values())[:n]) for n in range(len(part))]
+    assume(all(abs(between - share) > 1e-9 for share in shares))
+    lever = chosen(less, whether, between)
+    assert (lever == "") == (whether >= sum(less.values()))
+    assert lever in ("", chosen(part, whether, between))
 
 
 @given(size=st.integers(1, 1000), factor=st.floats(0.01, 1))

@@ -56,13 +56,22 @@ def read_levers(option: str, text: str) -> dict[str, float]:
     return {name: share for name in LEVERS if (share := said.get(name))}
 
 
-def chosen(levers: Mapping[str, float], chance: float) -> str:
-    """Return the lever that a number of [0, 1) stands for, ``""`` for none: the user is rigid."""
-    for name, probability in levers.items():
-        if chance < probability:
+def chosen(levers: Mapping[str, float], whether: float, which: float) -> str:
+    """Return the lever that two numbers of [0, 1) stand for, ``""`` for none: the user is rigid.
+
+    ``whether`` any is chosen, and ``which``. So where all probabilities are raised alike, who
+    does something does the same, and others do something too.
+    """
+    total = sum(levers.values())
+    if whether >= total:
+        return ""
+    *others, last = levers
+    for name in others:
+        share = levers[name] / total
+        if which < share:
             return name
-        chance -= probability
-    return ""
+        which -= share
+    return last
 
 
 class Sizes(msgspec.Struct, frozen=True):

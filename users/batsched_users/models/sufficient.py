@@ -39,6 +39,8 @@ class _Wish(msgspec.Struct, frozen=True, gc=False):
     job: WorkloadJob
     at: float
     """When the model wished to submit it."""
+    name: str = ""
+    """What its user's chances with it are called, see :meth:`Sufficient._name`."""
     turn: int = 0
     """How often its user has delayed it."""
 
@@ -57,7 +59,9 @@ class Sufficient:
     ``share`` of the users take part, drawn by chance; who does in a share does in a larger one.
     ``red``, ``yellow`` and ``green`` say what they do with a job that they would submit in
     that state, by probabilities for each job: ``delay:0.5,renounce:0.1``, or ``delay`` for all
-    jobs. The rest is submitted as it is:
+    jobs. The rest is submitted as it is. Chances are of the seed, the user and the job, the same
+    for a recorded job in every model, and whoever does something does it with larger
+    probabilities in the same proportions too:
 
     - ``delay``: submitted as soon as the signal is better; with ``again`` decided on anew then.
     - ``reconfiguration``: ``space_factor`` of the processors, for as much longer as makes up for
@@ -127,6 +131,8 @@ class Sufficient:
         self._scaled = profiles
         self.profiles: Mapping[str, dict[str, Any]] = profiles
         self._takes_part: dict[str, bool] = {}
+        self._times: dict[tuple[str | None, str | None], int] = {}
+        """How often each user has submitted a recorded job; None: any job that none recorded."""
         self._held: list[tuple[float, int, _Wish]] = []
         self._order = count()
         self._renounced: list[WorkloadJob] = []
@@ -155,7 +161,7 @@ class Sufficient:
                 if not isinstance(wish, WorkloadJob):
                     raise no_job(self._inner, wish, now)
                 wished = True
-                for job in self._submitted(_Wish(wish, now), now):
+                for job in self._submitted(_Wish(wish, now, self._name(wish)), now):
                     submitted = True
                     yield job
             self._tell_renounced(now)
@@ -193,7 +199,20 @@ class Sufficient:
         levers = self._levers[self._signal.state(now)]
         if not levers or not self._participates(job.user):
             return ""
-        return chosen(levers, self._chance.stream("lever", job.id, wish.turn).random())
+        random = self._chance.stream("lever", job.user, wish.name, wish.turn)
+        return chosen(levers, random.random(), random.random())
+
+    def _name(self, job: WorkloadJob) -> str:
+        """Return a name of a job that depends on what its user does only, not on what others do.
+
+        A recorded job is called the same whenever its user does it, so that it meets the same
+        chances with users who wait and with others who do not; others are numbered by user.
+        """
+        recorded = job.extra.get("original_job")
+        if recorded is None and job.original_submission_time is not None:
+            return f"recorded {job.id}"
+        number = self._times[job.user, recorded] = self._times.get((job.user, recorded), 0) + 1
+        return f"{number}" if recorded is None else f"recorded {recorded} {number}"
 
     def _participates(self, user: str) -> bool:
         if user not in self._takes_part:
