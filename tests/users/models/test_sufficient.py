@@ -21,7 +21,7 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.sample_log import cached_sample_log
 from batsched_users.behaviour.job_profiles import run_time_of
-from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, read_levers
+from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, levers_told, read_levers
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models import rigid
 from batsched_users.models.sufficient import Sufficient
@@ -101,6 +101,16 @@ def test_one_processor_is_not_halved(lever: str) -> None:
     assert (job.job.size, job.job.extra) == (1, {})
 
 
+@pytest.mark.parametrize(
+    ("factor", "size", "smaller"), [(0.55, 100, 55), (0.07, 100, 7), (0.55, 10, 6)]
+)
+def test_smaller_by_a_factor_that_is_no_binary_number(
+    factor: float, size: int, smaller: int
+) -> None:
+    """100 times 0.55 is 55.000000000000007 to a machine."""
+    assert Sizes(space_factor=factor).changed("space_degradation", size) == (smaller, 1)
+
+
 def test_speedup_that_is_not_perfect() -> None:
     """On a quarter of the processors, with alpha 1/2, twice as long."""
     log = log_of((IN_IT, 8, 60))
@@ -142,6 +152,17 @@ def test_a_delayed_job_comes_where_it_is_better_by_the_last_digit() -> None:
     log.unix_start_time = 0.1
     (job,) = play(Sufficient(log, signal="16:00-20:00", again=True))
     assert job.submit == pytest.approx(40 * DAY + 20 * HOUR - 0.1)
+
+
+def test_delayed_and_then_changed(tmp_path: Any) -> None:
+    """Both levers are told, and how long it took."""
+    (tmp_path / "s.csv").write_text(STATES)
+    options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "again": True}
+    users = Sufficient(log_of((150, 2, 10)), yellow="space_degradation", **options)
+    (job,) = play(users)
+    assert job.job.extra == {"lever": "delay+space_degradation", "wished_submission_time": 150}
+    assert levers_told(job.job.extra["lever"]) == ["delay", "space_degradation"]
+    assert levers_told(None) == levers_told("") == []
 
 
 # What the wrapped model learns ------------------------------------------------------------------
@@ -209,6 +230,20 @@ def test_the_model_learns_of_a_renounced_job(monkeypatch: pytest.MonkeyPatch) ->
     list(play(users))
     ((now, job, state),) = users._inner.told  # type: ignore[attr-defined]
     assert (now, job.start_time, job.finish_time, state) == (IN_IT, None, IN_IT, "REJECTED")
+
+
+@pytest.mark.parametrize(("counts_from", "submit"), [("submission", 200), ("wish", 150)])
+def test_the_model_learns_of_a_job_delayed_and_renounced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, counts_from: str, submit: float
+) -> None:
+    """It is rejected when it comes back; from the wish on, its user has waited for that."""
+    (tmp_path / "s.csv").write_text(STATES)
+    monkeypatch.setattr("batsched_users.models.sufficient.model_named", lambda name: Learns)
+    options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "counts_from": counts_from}
+    users = Sufficient(log_of((150, 1, 10)), yellow="renounce", again=True, **options)
+    list(play(users))
+    ((now, job, _),) = users._inner.told  # type: ignore[attr-defined]
+    assert (now, job.submit_time, job.finish_time) == (200, submit, 200)
 
 
 class Endless(rigid.Rigid):

@@ -25,6 +25,8 @@ LEVERS = DELAY, RECONFIGURATION, SPACE_DEGRADATION, TIME_DEGRADATION, RENOUNCE =
     "time_degradation",
     "renounce",
 )
+_AND = "+"
+"""Between the levers of a job that was delayed and then changed, in the column ``lever``."""
 _ROUNDING = 1e-9
 """By so much probabilities such as five times 0.2 may miss 1."""
 _MARK = "*"
@@ -74,6 +76,16 @@ def chosen(levers: Mapping[str, float], whether: float, which: float) -> str:
     return last
 
 
+def told(*levers: str) -> str:
+    """Return what the column ``lever`` says of a job: ``delay``, or ``delay+reconfiguration``."""
+    return _AND.join(filter(None, levers))
+
+
+def levers_told(column: Any) -> list[str]:
+    """Return the levers of a job by its column ``lever``; none where that is empty."""
+    return column.split(_AND) if isinstance(column, str) and column else []
+
+
 class Sizes(msgspec.Struct, frozen=True):
     """By how much jobs become smaller; raises :class:`UsageError` for numbers out of range."""
 
@@ -95,7 +107,7 @@ class Sizes(msgspec.Struct, frozen=True):
         """Return a job's processors under a lever, and how many times as long it runs."""
         if lever == TIME_DEGRADATION:
             return size, self.time_factor
-        smaller = max(1, ceil(size * self.space_factor))
+        smaller = max(1, ceil(round(size * self.space_factor, 9)))
         longer = (size / smaller) ** self.alpha if lever == RECONFIGURATION else 1.0
         return smaller, longer
 

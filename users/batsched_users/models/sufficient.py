@@ -25,6 +25,7 @@ from batsched_users.behaviour.levers import (
     Sizes,
     chosen,
     read_levers,
+    told,
 )
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.models.rigid import model_named
@@ -79,7 +80,8 @@ class Sufficient:
     whose users mind response times.
 
     Jobs carry the lever and, if delayed, the time of the wish in the columns ``lever`` and
-    ``wished_submission_time``.
+    ``wished_submission_time``; one that was delayed and then changed has both levers, as
+    ``delay+reconfiguration``.
 
     Sources: Madon, Da Costa, Pierson, Euro-Par 2022; Gatt, Madon, Da Costa, ICT4S 2024; names of
     the levers by Madon, PhD thesis, Toulouse 2024. There, users submit at recorded times. Halves
@@ -135,7 +137,7 @@ class Sufficient:
         """How often each user has submitted a recorded job; None: any job that none recorded."""
         self._held: list[tuple[float, int, _Wish]] = []
         self._order = count()
-        self._renounced: list[WorkloadJob] = []
+        self._renounced: list[_Wish] = []
         self._changed: dict[str, _Wish] = {}
         """The wish behind each job in the system that differs from it."""
 
@@ -183,7 +185,7 @@ class Sufficient:
         """Yield what is submitted now for a wish, unless it is held back or renounced."""
         lever = self._lever(wish, now)
         if lever == RENOUNCE:
-            self._renounced.append(wish.job)
+            self._renounced.append(wish)
         elif lever == DELAY:
             back = self._signal.better_from(now)
             held = msgspec.structs.replace(wish, turn=wish.turn + 1)
@@ -223,11 +225,12 @@ class Sufficient:
     def _as_changed(self, wish: _Wish, lever: str) -> WorkloadJob:
         """Return the job that a wish becomes; its difference from the wish is kept for later."""
         job, notes, changes = wish.job, {}, {}
-        if wish.turn:
+        delayed = DELAY if wish.turn else ""
+        if delayed:
             notes = {"lever": DELAY, "wished_submission_time": wish.at}
         size, longer = self._sizes.changed(lever, job.size) if lever else (job.size, 1.0)
         if (size, longer) != (job.size, 1.0):
-            notes["lever"] = lever
+            notes["lever"] = told(delayed, lever)
             changes = {
                 "size": size,
                 "profile": self._scaled.scale(job, longer),
@@ -242,8 +245,9 @@ class Sufficient:
     def _tell_renounced(self, now: float) -> None:
         """Tell the model that what was renounced has ended, as a job that is rejected."""
         renounced, self._renounced = self._renounced, []
-        for job in renounced:
-            self._inner.job_ended(now, EndedJob(job, now, None, now), REJECTED)
+        for wish in renounced:
+            submit = wish.at if self._from_wish else now
+            self._inner.job_ended(now, EndedJob(wish.job, submit, None, now), REJECTED)
 
     def _check_delays(self, said: str) -> None:
         """Raise :class:`UsageError` for delays in a state that gets no better."""
