@@ -463,6 +463,8 @@ def test_reconfigured_jobs_have_the_same_work(size: int, factor: float) -> None:
         ({"red": "delay:0.1,delay:0.1"}, "delay is there twice"),
         ({"yellow": "delay:x"}, "delay=nan"),
         ({"green": "delay"}, "green: jobs cannot be delayed"),
+        ({"yellow": "renounce"}, "yellow=renounce: .* never yellow, only green or red"),
+        ({"model": "synthetic", "red": "renounce"}, "no users.*split=N"),
         ({"share": 2}, "share=2"),
         ({"space_factor": 0}, "space_factor=0"),
         ({"time_factor": 1.5}, "time_factor=1.5"),
@@ -478,6 +480,27 @@ def test_reconfigured_jobs_have_the_same_work(size: int, factor: float) -> None:
 def test_wrong_options(options: dict[str, Any], said: str) -> None:
     with pytest.raises(BatschedError, match=said):
         Sufficient(log_of((0, 1, 1)), **({"signal": WINDOW} | options))
+
+
+def test_nobody_who_could_do_anything() -> None:
+    """Jobs of no user are replayed as they are: whoever asks for a lever there is told."""
+    log = log_of((IN_IT, 1, 10))
+    log.jobs[0].user = None
+    with pytest.raises(UsageError, match=r"no job of .* has a user"):
+        Sufficient(log, signal=WINDOW, red="renounce")
+    assert len(played(log, "")) == 1
+
+
+def test_a_signal_that_is_never_red(tmp_path: Any) -> None:
+    """The usual delays are for signals that are red; what is asked for is told."""
+    (tmp_path / "s.csv").write_text("time,state\n0,yellow\n100,yellow\n")
+    signal, log = str(tmp_path / "s.csv"), log_of((50, 1, 10))
+    (job,) = play(Sufficient(log, signal=signal, yellow="time_degradation"))
+    assert job.job.extra == {"lever": "time_degradation"}
+    with pytest.raises(UsageError, match="never red, so nobody would do anything"):
+        Sufficient(log, signal=signal)
+    with pytest.raises(UsageError, match=r"red=delay: .* never red, only green or yellow"):
+        Sufficient(log, signal=signal, red="delay", yellow="time_degradation")
 
 
 def test_a_profile_that_only_a_simulator_understands() -> None:

@@ -17,7 +17,7 @@ from batsched_py.support import plugins
 from batsched_py.support.option_values import boolean, number, one_of
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
-from batsched_users.behaviour.energy_signal import GREEN, RED, YELLOW, read_signal
+from batsched_users.behaviour.energy_signal import GREEN, RED, STATES, YELLOW, read_signal
 from batsched_users.behaviour.levers import (
     DELAY,
     RENOUNCE,
@@ -28,7 +28,8 @@ from batsched_users.behaviour.levers import (
     told,
 )
 from batsched_users.behaviour.random_streams import Chance, Seed
-from batsched_users.models.rigid import model_named
+from batsched_users.models.rigid import Rigid, model_named
+from batsched_users.models.synthetic import Synthetic
 
 _MOST_AT_ONCE = 1_000_000
 """Passes of a model at one instant before it is taken for endless."""
@@ -60,7 +61,8 @@ class Sufficient:
     ``share`` of the users take part, drawn by chance; who does in a share does in a larger one.
     ``red``, ``yellow`` and ``green`` say what they do with a job that they would submit in
     that state, by probabilities for each job: ``delay:0.5,renounce:0.1``, or ``delay`` for all
-    jobs. The rest is submitted as it is. Chances are of the seed, the user and the job, the same
+    jobs; without ``red`` that is ``delay``, where the signal is ever red. The rest is submitted as
+    it is. Chances are of the seed, the user and the job, the same
     for a recorded job in every model, and whoever does something does it with larger
     probabilities in the same proportions too:
 
@@ -95,7 +97,7 @@ class Sufficient:
         signal: str,
         model: str = plugins.RIGID,
         share: float = 1.0,
-        red: str = DELAY,
+        red: str | None = None,
         yellow: str = "",
         green: str = "",
         yellow_from: float | None = None,
@@ -116,9 +118,15 @@ class Sufficient:
             red_from=red_from,
             repeats=boolean("repeats", repeats),
         )
-        texts = {RED: red, YELLOW: yellow, GREEN: green}
+        default = DELAY if self._signal.has(RED) else ""
+        texts = {RED: default if red is None else red, YELLOW: yellow, GREEN: green}
         self._levers = {state: read_levers(state, text) for state, text in texts.items()}
-        self._check_delays(str(signal))
+        if red is None and not any(self._levers.values()):
+            raise UsageError(
+                f"signal={signal} is never red, so nobody would do anything: say what "
+                "users do in another state, or give another signal"
+            )
+        self._check_states(str(signal))
         self._share = number("share", share, 0, 1)
         self._sizes = Sizes(space_factor, time_factor, alpha)
         self._again = boolean("again", again)
@@ -128,6 +136,8 @@ class Sufficient:
         kind = model_named(model)
         if kind is Sufficient:
             raise UsageError(f"model={model}: expected the model that these users are of otherwise")
+        if any(self._levers.values()):
+            _check_users(kind, model, workload, options)
         self._inner: UserModel = plugins.make_users(kind, model, workload, options, seed)
         profiles = ScaledProfiles(self._inner.profiles)
         self._scaled = profiles
@@ -249,8 +259,31 @@ class Sufficient:
             submit = wish.at if self._from_wish else now
             self._inner.job_ended(now, EndedJob(wish.job, submit, None, now), REJECTED)
 
-    def _check_delays(self, said: str) -> None:
-        """Raise :class:`UsageError` for delays in a state that gets no better."""
+    def _check_states(self, said: str) -> None:
+        """Raise :class:`UsageError` for what is done in a state that never is, and for delays in
+        one that gets no better."""
         for state, levers in self._levers.items():
+            if levers and not self._signal.has(state):
+                there = " or ".join(other for other in STATES if self._signal.has(other))
+                raise UsageError(
+                    f"{state}={','.join(levers)}: signal={said} is never {state}, only {there}; "
+                    f"leave {state} out"
+                )
             if DELAY in levers and self._signal.never_better(state):
                 raise UsageError(f"{state}: jobs cannot be delayed; signal={said} is never better")
+
+
+def _check_users(
+    kind: type[Any], model: str, workload: Workload, options: Mapping[str, Any]
+) -> None:
+    """Raise :class:`UsageError` for a model whose jobs have no users who could do anything."""
+    if kind is Synthetic and options.get("split") is None:
+        raise UsageError(
+            f"model={model}: its jobs have no users, so nobody would do anything; with split=N "
+            "each has one"
+        )
+    if kind is Rigid and workload.jobs and all(job.user is None for job in workload.jobs):
+        raise UsageError(
+            f"model={model}: no job of {workload.name} has a user, so nobody would do anything; "
+            "give another log, or a model that makes users up"
+        )
