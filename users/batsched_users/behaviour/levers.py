@@ -27,6 +27,7 @@ LEVERS = DELAY, RECONFIGURATION, SPACE_DEGRADATION, TIME_DEGRADATION, RENOUNCE =
 )
 _AND = "+"
 """Between the levers of a job that was delayed and then changed, in the column ``lever``."""
+_LARGEST_ALPHA = 10.0
 _ROUNDING = 1e-9
 """By so much probabilities such as five times 0.2 may miss 1."""
 _MARK = "*"
@@ -49,7 +50,12 @@ def read_levers(option: str, text: str) -> dict[str, float]:
             )
         if name in said:
             raise UsageError(f"{option}={text}: {name} is there twice")
-        said[name] = number(name, finite(amount), 0, 1) if colon else None
+        share = finite(amount) if colon else None
+        if share is not None and not 0 <= share <= 1:
+            raise UsageError(
+                f"{option}={text}: {amount!r} is no probability; expected a number from 0 to 1"
+            )
+        said[name] = share
     left = 1 - sum(share or 0 for share in said.values())
     without = [name for name, share in said.items() if share is None]
     if left < -_ROUNDING or len(without) > 1:
@@ -101,7 +107,7 @@ class Sizes(msgspec.Struct, frozen=True):
             if not getattr(self, name):
                 raise UsageError(f"{name}=0: expected a number above 0")
             number(name, getattr(self, name), 0, 1)
-        number("alpha", self.alpha, 0)
+        number("alpha", self.alpha, 0, _LARGEST_ALPHA)
 
     def changed(self, lever: str, size: int) -> tuple[int, float]:
         """Return a job's processors under a lever, and how many times as long it runs."""

@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InvariantError, UsageError
+from batsched_py.errors import InvariantError, PluginError, UsageError
 from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, no_job
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support import plugins
+from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.option_values import boolean, number, one_of
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
@@ -111,6 +112,7 @@ class Sufficient:
         seed: Seed = 0,
         **options: Any,
     ) -> None:
+        said = {**locals()}  # of the wrapper itself
         self._signal = read_signal(
             str(signal),
             Calendar.of(workload),
@@ -138,6 +140,7 @@ class Sufficient:
             raise UsageError(f"model={model}: expected the model that these users are of otherwise")
         if any(self._levers.values()):
             _check_users(kind, model, workload, options)
+        _check_names(kind, model, options, said)
         self._inner: UserModel = plugins.make_users(kind, model, workload, options, seed)
         profiles = ScaledProfiles(self._inner.profiles)
         self._scaled = profiles
@@ -271,6 +274,30 @@ class Sufficient:
                 )
             if DELAY in levers and self._signal.never_better(state):
                 raise UsageError(f"{state}: jobs cannot be delayed; signal={said} is never better")
+
+
+def _check_names(
+    kind: type[Any], model: str, options: Mapping[str, Any], said: Mapping[str, Any]
+) -> None:
+    """Raise :class:`PluginError` for an option that neither the wrapper nor its model has, and
+    :class:`UsageError` for one that was given and that both have."""
+    accepted = plugins.accepted_options(kind)
+    if accepted is None:
+        return
+    own = {option.name: option.default for option in plugins.option_parameters(Sufficient)}
+    for name in options:
+        if name not in accepted:
+            names = [*own, *accepted]
+            raise PluginError(
+                f"neither 'sufficient' nor its model {model!r} has an option called {name!r}"
+                f"{did_you_mean(name, names)}; there are: {', '.join(names)}"
+            )
+    for name in set(own) & set(accepted) - {"seed"}:
+        if said[name] != own[name]:
+            raise UsageError(
+                f"{name}={said[name]}: is an option of 'sufficient', and of {model!r} too: give "
+                "that of the model in a population file (model=population)"
+            )
 
 
 def _check_users(
