@@ -268,6 +268,20 @@ def test_better_is_better_by_the_last_digit(
         assert signal.never_better(STATES[bad])
 
 
+def test_better_where_last_digits_are_small() -> None:
+    """Beside second 0 the last digit is far smaller than where the times of a round are."""
+    for first in (1e-300, -1e5 - 0.1, 7200.1):
+        signal = EnergySignal([first, first + 1201.3, first + 4801.7], [GREEN, RED], repeats=True)
+        for number in range(-50, 50):
+            begin = first + number * (signal.times[-1] - first)
+            better = signal.better_from(begin - 1)
+            assert better == pytest.approx(begin, abs=1e-6)
+            assert signal.state(better) == GREEN
+    nearly = EnergySignal([1e-300, 1201.0, 4801.0], [GREEN, RED], repeats=True)
+    assert nearly.state(0) == RED
+    assert nearly.better_from(0) == pytest.approx(0, abs=1e-6)
+
+
 @pytest.mark.parametrize("rows", ["0,green\n0.0001,red\n7200,red\n", "1e13,green\n2e13,red\n"])
 def test_times_that_the_last_digit_loses(write: Write, rows: str) -> None:
     """A state that is too short for a later round, or too late, is no state of a round."""

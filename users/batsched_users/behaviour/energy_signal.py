@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from math import floor, inf, isfinite, isnan, nextafter
+from math import floor, inf, isfinite, isnan, ulp
 from pathlib import Path
 
 import msgspec
@@ -52,22 +52,21 @@ class EnergySignal(msgspec.Struct, frozen=True):
 
     def state(self, now: float) -> str:
         """Return the state at an instant."""
-        place, last = bisect_right(self.times, now - self._shift(now)) - 1, len(self.states) - 1
-        if self.repeats:  # by the last digit, now may be beside its round
-            place = min(max(0, place), last)
-        return self.states[place] if 0 <= place <= last else GREEN
+        place = self._place(now)
+        return self.states[place] if 0 <= place < len(self.states) else GREEN
 
     def better_from(self, now: float) -> float:
         """Return when it is better than at ``now`` for the first time, inf if it never is."""
         bad = STATES.index(self.state(now))
         shift, number = self._shift(now), len(self.states)
-        first = bisect_right(self.times, now - shift)  # the next state, or the end of the last
+        first = self._place(now) + 1  # the next state, or the end of the last
         for place in range(first, first + number if self.repeats else number):
             rounds, place = divmod(place, number)
             if STATES.index(self.states[place]) < bad:
                 better = self.times[place] + shift + rounds * (self.times[-1] - self.times[0])
-                while STATES.index(self.state(better)) >= bad:  # it is so a last digit later
-                    better = nextafter(better, inf)
+                digit = ulp(max(abs(self.times[0]), abs(self.times[-1]), abs(better)))
+                while STATES.index(self.state(better)) >= bad:  # it is so some last digits later
+                    better, digit = better + digit, 2 * digit
                 return better
         return inf if self.repeats or not bad else self.times[-1]
 
@@ -103,6 +102,13 @@ class EnergySignal(msgspec.Struct, frozen=True):
                 yield self.times[-1], inf, GREEN
                 return
             shift += self.times[-1] - self.times[0]
+
+    def _place(self, now: float) -> int:
+        """Return the place of the state at an instant, beside all if there is none of them."""
+        place = bisect_right(self.times, now - self._shift(now)) - 1
+        if self.repeats:  # by the last digit, an instant may be beside its round
+            return min(max(0, place), len(self.states) - 1)
+        return place
 
     def _shift(self, now: float) -> float:
         """Return how much later the round of ``now`` is than the first."""
