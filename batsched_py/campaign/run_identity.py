@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -65,7 +65,31 @@ def input_files(settings: Settings, log: Path) -> list[Path]:
 
 
 def _plugins_of(settings: Settings) -> list[tuple[str, str]]:
-    return [(plugins.SCHEDULERS, settings.scheduler), (plugins.USERS, settings.users)]
+    wrapped = [name for name in _models(settings.user_options) if not plugins.names_file(name)]
+    return [
+        (plugins.SCHEDULERS, settings.scheduler),
+        *((plugins.USERS, name) for name in dict.fromkeys([settings.users, *wrapped])),
+    ]
+
+
+def _models(value: Any, inside: tuple[Path, ...] = ()) -> Iterator[str]:
+    """Yield the models that options name: those that another is around, members of populations.
+
+    ``inside`` are the files that led there.
+    """
+    if isinstance(value, list):
+        for item in value:
+            yield from _models(item, inside)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "model" and isinstance(item, str):
+                yield item
+            yield from _models(item, inside)
+    elif isinstance(value, str) and value.endswith(".toml"):
+        file = Path(value)
+        with suppress(BatschedError, OSError, ValueError):  # the run will say so
+            if file not in inside:
+                yield from _models(read_toml(file), (*inside, file))
 
 
 def _named_files(settings: Settings) -> list[Path]:

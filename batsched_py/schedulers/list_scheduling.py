@@ -63,8 +63,15 @@ def first_fit(ranked: RankedJobs, free: int) -> Job | None:
 
 def best_fit(ranked: RankedJobs, free: int) -> Job | None:
     """Return the widest job that fits, the first of equals."""
-    fitting = (job for job in ranked if job.size <= free)
-    return max(fitting, key=lambda job: job.size, default=None)
+    widest = first_fit(ranked, free)
+    if widest is None:  # after most events, and found at once
+        return None
+    for job in ranked:
+        if widest.size < job.size <= free:
+            widest = job
+        if widest.size == free:
+            break
+    return widest
 
 
 class NextFit:
@@ -79,11 +86,14 @@ class NextFit:
 
     def __call__(self, ranked: RankedJobs, free: int) -> Job | None:
         """Return the job, and go on behind it the next time."""
-        fitting = [job for job in ranked if job.size <= free]
-        behind = (job for job in fitting if self._place(job) > self._last)
-        job = next(behind, fitting[0] if fitting else None)
-        if job is not None:
-            self._last = self._place(job)
+        first = first_fit(ranked, free)
+        if first is None:  # after most events, and found at once
+            return None
+        job = first
+        if self._place(first) <= self._last:
+            fitting = (job for job in ranked if job.size <= free)
+            job = next((job for job in fitting if self._place(job) > self._last), first)
+        self._last = self._place(job)
         return job
 
     def _place(self, job: Job) -> tuple[float, int]:

@@ -137,6 +137,15 @@ def test_linear_in_the_share(half: float, holds_: bool) -> None:
     assert holds(of(runs))[claim] is holds_
 
 
+def test_what_saves_nothing_has_no_line() -> None:
+    """Where all mixed consume more, a part that does is no part of a saving."""
+    runs = [_run("open", "rigid", 1.0, s, 1000 + s, 1000, 9000) for s in range(6)]
+    runs += [_run("open", "mixed", 1.0, s, 1200 + 2 * s, 1000, 9000) for s in range(6)]
+    runs += [_run("open", "mixed", 0.5, s, 1100 + s, 1000, 9000) for s in range(6)]
+    claim = "Savings are linear in the share of users who take part (open users)"
+    assert holds(of(runs))[claim] is None
+
+
 def test_linear_in_the_effort_beside_the_published_number() -> None:
     runs = [_run("open", "rigid", 1.0, s, 1000 + s, 1000, 9000) for s in range(6)]
     for lever, red in (("25", 950), ("50", 900), ("mixed", 800)):
@@ -178,6 +187,16 @@ def test_times_after_others() -> None:
     """As long as each, until the next or the end."""
     assert after_spans([(0, 4), (6, 8), (20, 24)], 26) == [(4, 6), (8, 10), (24, 26)]
     assert after_spans([], 10) == []
+
+
+def test_jobs_that_were_delayed_and_changed_count_as_both(tmp_path: Path) -> None:
+    """Delayed from yellow into green, where all are degraded; red jobs are not delayed."""
+    (tmp_path / "s.csv").write_text("time,state\n0,yellow\n43200,red\n64800,green\n86400,green\n")
+    options: dict[str, Any] = {"model": "resampled", "weeks": 1, "long_weeks": 3, "edge_weeks": 1}
+    options |= {"signal": str(tmp_path / "s.csv"), "again": True, "red": ""}
+    options |= {"yellow": "delay", "green": "time_degradation", "repeats": True}
+    numbers = measure(simulate("sample", users="sufficient", user_options=options, seed=1))
+    assert 0 < numbers["jobs_delay"] < numbers["jobs_time_degradation"]
 
 
 def test_the_measures_of_a_run_add_up() -> None:

@@ -54,7 +54,12 @@ def test_wrong_options(policy: type[Any], option: str, values: list[Any]) -> Non
 
 
 def test_wrong_prime_time() -> None:
-    for options in ({"prime_from": "6"}, {"prime_to": "25:00"}, {"prime_to": "06:00"}):
+    for options in (
+        {"prime_from": "6"},
+        {"prime_to": "25:00"},
+        {"prime_to": "06:00"},
+        {"prime_from": "24:00", "prime_to": "00:00"},
+    ):
         with pytest.raises(UsageError, match=r"^prime_from, prime_to: "):
             DynpClock(**options)
 

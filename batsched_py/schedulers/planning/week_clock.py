@@ -38,8 +38,8 @@ class Windows:
 
     def __init__(self, days: Any, begin: Any, end: Any, option: str) -> None:
         first, last = time_of_day(begin, option), time_of_day(end, option)
-        if first == last:
-            raise UsageError(f"{option}: from and to are both {begin}: a window of no length")
+        if first == last or (first == DAY and not last):  # 24:00 is 0:00 of the next day
+            raise UsageError(f"{option}: from {begin} to {end} is a window of no length")
         self._length = last - first if last > first else last - first + DAY
         self._begins = [day * DAY + first for day in _days(days, option)]
 

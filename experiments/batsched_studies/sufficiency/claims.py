@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import nan
 from typing import Any
 
 import pandas as pd
@@ -86,9 +87,14 @@ def _linear(log: str, runs: Runs) -> Iterator[Verdict]:
 
 
 def _on_the_line(part: pd.Series[float], whole: pd.Series[float], effort: float) -> Interval:
-    """Return what is saved, less its part of the whole saving, in relation to that part."""
+    """Return what is saved, less its part of the whole saving, in relation to that part.
+
+    Without an interval where the whole effort saves nothing.
+    """
     ours, line = paired(part, whole * effort / 100)
     away, scale = paired_difference(ours, line), float(line.mean())
+    if not scale > 0:
+        return Interval(nan, nan, nan, away.nb)
     return Interval(away.value / scale, away.low / scale, away.high / scale, away.nb)
 
 

@@ -12,7 +12,7 @@ from batsched_py.metrics import busy_within
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.energy_signal import RED, Span, read_signal
-from batsched_users.behaviour.levers import LEVERS
+from batsched_users.behaviour.levers import LEVERS, levers_told
 
 
 def measure(result: Result) -> dict[str, float]:
@@ -22,7 +22,7 @@ def measure(result: Result) -> dict[str, float]:
     as it lasted, as far as it is not red again. ``work_of_red`` is that of the jobs submitted in
     red times, whenever it was done, ``half_of_red`` what these have less on half of the processors,
     and ``work_all`` that of all jobs. ``wait_from_wish`` is from when users wished to submit a job
-    to its start.
+    to its start. A job that was delayed and then changed counts as both.
     """
     settings = result.settings
     options = settings["run"]["user_options"]
@@ -39,7 +39,7 @@ def measure(result: Result) -> dict[str, float]:
         f"busy_at_{hour:02d}": busy_within(table, _each_day(hour, begin, end)) for hour in range(24)
     }
     jobs = result.jobs
-    lever = jobs["lever"] if "lever" in jobs else jobs["job_id"].map(lambda _: None)
+    levers = [levers_told(column) for column in jobs.get("lever", ())]
     wish = jobs["submission_time"]
     if "wished_submission_time" in jobs:
         wish = jobs["wished_submission_time"].fillna(wish)
@@ -58,7 +58,7 @@ def measure(result: Result) -> dict[str, float]:
         "seconds_all": end - begin,
         "processors": float(table.nb_processors or float("nan")),
         **hours,
-        **{f"jobs_{name}": float((lever == name).sum()) for name in LEVERS[:-1]},
+        **{f"jobs_{name}": float(sum(name in done for done in levers)) for name in LEVERS[:-1]},
         "wait_from_wish": float(waits.mean()) if len(waits) else float("nan"),
     }
 

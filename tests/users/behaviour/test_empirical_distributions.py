@@ -82,12 +82,14 @@ def test_a_table_up_to_a_value() -> None:
 
 
 def test_times_up_to_a_value() -> None:
-    """Half of the values are up to 10; of those, half are up to 5. All are if none is as short."""
+    """Half of the values are up to 10; of those, half are up to 5."""
     waits = Quantiles(ABOUT, ((0, 2), (0.5, 10), (1, 40)))
     assert waits.at_most(10).pairs == ((0, 2), (1, 10))
     assert waits.at_most(25).pairs == ((0, 2), (pytest.approx(2 / 3), 10), (1, 25))
-    assert waits.at_most(1) is waits
+    assert waits.at_most(2).quantile(1) == 2
     assert waits.at_most(99) is waits
+    with pytest.raises(UsageError, match="waits: no value up to 1; the least is 2"):
+        waits.at_most(1)
 
 
 def test_parts_that_are_equally_likely() -> None:

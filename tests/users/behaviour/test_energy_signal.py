@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import inf
+from math import inf, nan
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import BatschedError
+from batsched_py.errors import BatschedError, UsageError
 from batsched_py.units import DAY, HOUR
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.energy_signal import (
@@ -99,7 +99,7 @@ def test_values_and_thresholds(write: Write) -> None:
 
 def test_dates_are_put_on_the_logs_clock(write: Write) -> None:
     """A Tuesday 6:00 of the file is Tuesday 6:00 of the log, whose second 0 is Monday 12:00."""
-    file = write("time,state\n2024-01-16T06:00,red\n2024-01-16T07:00:00Z,green\n")
+    file = write("time,state\n2024-01-16T06:00,red\n2024-01-16T07:00:00,green\n")
     signal = read_signal(file, Calendar(at_origin=12 * HOUR))
     assert signal.spans(RED, 0, 7 * DAY) == [(18 * HOUR, 19 * HOUR)]
 
@@ -116,6 +116,9 @@ def test_dates_are_put_on_the_logs_clock(write: Write) -> None:
         ("time,state\n10,red\n2024-01-16,green\n", ":3: the time 2024-01-16 is not after"),
         ("time,state\n10,red,1\n20,green\n", ":2: expected two fields"),
         ("time,price\n0,1\n1,2\n", "give red_from"),
+        ("time,state\n2024-01-16T06:00+02:00,red\n", ":2: .* has an offset"),
+        ("time,state\n2024-01-16T06:00,red\n2024-01-16T06:00Z,red\n", ":3: .* has an offset"),
+        ("time,state\n20240115,red\n20240116,green\n", "expected 2024-01-15 or 20240115.0"),
     ],
 )
 def test_wrong_files_are_told(write: Write, text: str, said: str) -> None:
@@ -129,6 +132,9 @@ def test_wrong_files_are_told(write: Write, text: str, said: str) -> None:
         ("16:00-16:00", {}, "two different times"),
         ("16:00-24:30", {}, "two different times"),
         ("16:00-20:00,8-9", {}, "expected hours such as"),
+        ("25:00-26:00", {}, "expected hours such as"),
+        ("16-20", {}, "expected hours such as"),
+        ("16:00:00-20:00:00", {}, "expected hours such as"),
         ("no.csv", {}, "there is no file"),
         ("16:00-20:00", {"red_from": 3.0}, "for a signal from a file"),
     ],
@@ -150,6 +156,55 @@ def test_times_that_go_nowhere(write: Write, text: str, repeats: bool) -> None:
     """A round of seconds would be gone through for ever, and after the last float nothing comes."""
     with pytest.raises(BatschedError, match="expected a longer time"):
         read_signal(write("time,state\n" + text), MONDAY, repeats=repeats)
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"red_from": 300, "yellow_from": 400}, "red_from=300: never yellow"),
+        ({"red_from": 300, "yellow_from": 300}, "red_from=300: never yellow"),
+        ({"red_from": nan}, "red_from=nan: expected a number"),
+        ({"red_from": 300, "yellow_from": -inf}, "yellow_from=-inf: expected a number"),
+    ],
+)
+def test_wrong_limits_are_told(write: Write, limits: dict[str, float], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_signal(write("time,price\n0,1\n1,2\n"), MONDAY, **limits)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rows", "days"),
+    [
+        ("2024-01-15T00:00,green\n2024-01-15T17:00,red\n2024-01-15T21:00,green\n", 1),
+        ("2024-01-15T12:00,green\n2024-01-15T17:00,red\n2024-01-16T11:00,green\n", 1),
+        ("2024-01-15T00:00,green\n2024-01-16T17:00,red\n", 2),
+        ("2024-01-15,green\n2024-01-16,red\n2024-01-17,green\n", 3),
+    ],
+)
+def test_dates_come_again_at_the_same_times_of_day(write: Write, rows: str, days: int) -> None:
+    """A round is of whole days, however long the last change is ago then."""
+    signal = read_signal(write("time,state\n" + rows), MONDAY, repeats=True)
+    assert signal.times[-1] - signal.times[0] == days * DAY
+    reds = signal.spans(RED, 12 * HOUR, 8 * days * DAY)
+    assert {begin % DAY for begin, _ in reds} == {reds[0][0] % DAY}
+
+
+def test_eight_digits_are_seconds_among_others(write: Write) -> None:
+    signal = read_signal(write("time,state\n0,green\n20240115,red\n20240116,red\n"), MONDAY)
+    assert signal.state(20240115) == RED
+
+
+def test_a_file_with_the_name_of_hours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("16-20").write_text(STATES_FILE)
+    assert read_signal("16-20", MONDAY).state(250) == RED
+
+
+@pytest.mark.parametrize(("repeats", "there"), [(False, [GREEN, RED]), (True, [RED])])
+def test_states_that_there_are(write: Write, repeats: bool, there: list[str]) -> None:
+    """Green is before and after what does not repeat."""
+    signal = read_signal(write("time,state\n0,red\n7200,red\n"), MONDAY, repeats=repeats)
+    assert [state for state in STATES if signal.has(state)] == there
 
 
 def test_a_value_that_is_no_number(write: Write) -> None:
@@ -186,3 +241,49 @@ def test_spans_and_better_are_the_states(
         assert signal.better_from(second) == (better[0] if better else inf)
         if signal.never_better(told[place]):
             assert not better
+
+
+@given(
+    steps=st.lists(st.floats(0.001, 9000), min_size=1, max_size=6),
+    data=st.data(),
+    first=st.floats(-1e5, 1e5),
+    now=st.floats(-1e6, 1e8),
+    part=st.floats(0, 1, exclude_max=True),
+)
+def test_better_is_better_by_the_last_digit(
+    steps: list[float], data: st.DataObject, first: float, now: float, part: float
+) -> None:
+    """In rounds of seconds with fractions: later, better, and not before."""
+    times = [first + sum(steps[:n]) for n in range(len(steps) + 1)]
+    states = [data.draw(st.sampled_from(STATES)) for _ in steps]
+    signal = EnergySignal([*times, times[-1] + HOUR], [*states, RED], repeats=True)
+    bad = STATES.index(signal.state(now))
+    better = signal.better_from(now)
+    if better < inf:
+        assert now < better < now + 2 * (signal.times[-1] - first)
+        assert STATES.index(signal.state(better)) < bad
+        before = now + part * (better - now)
+        assert before > better - 1e-6 or STATES.index(signal.state(before)) >= bad
+    else:
+        assert signal.never_better(STATES[bad])
+
+
+def test_better_where_last_digits_are_small() -> None:
+    """Beside second 0 the last digit is far smaller than where the times of a round are."""
+    for first in (1e-300, -1e5 - 0.1, 7200.1):
+        signal = EnergySignal([first, first + 1201.3, first + 4801.7], [GREEN, RED], repeats=True)
+        for number in range(-50, 50):
+            begin = first + number * (signal.times[-1] - first)
+            better = signal.better_from(begin - 1)
+            assert better == pytest.approx(begin, abs=1e-6)
+            assert signal.state(better) == GREEN
+    nearly = EnergySignal([1e-300, 1201.0, 4801.0], [GREEN, RED], repeats=True)
+    assert nearly.state(0) == RED
+    assert nearly.better_from(0) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("rows", ["0,green\n0.0001,red\n7200,red\n", "1e13,green\n2e13,red\n"])
+def test_times_that_the_last_digit_loses(write: Write, rows: str) -> None:
+    """A state that is too short for a later round, or too late, is no state of a round."""
+    with pytest.raises(BatschedError, match="expected"):
+        read_signal(write("time,state\n" + rows), MONDAY, repeats=True)

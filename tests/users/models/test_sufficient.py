@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
@@ -15,13 +15,13 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
-from batsched_py.units import HOUR
+from batsched_py.units import DAY, HOUR
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.sample_log import cached_sample_log
 from batsched_users.behaviour.job_profiles import run_time_of
-from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, read_levers
+from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, levers_told, read_levers
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models import rigid
 from batsched_users.models.sufficient import Sufficient
@@ -101,6 +101,16 @@ def test_one_processor_is_not_halved(lever: str) -> None:
     assert (job.job.size, job.job.extra) == (1, {})
 
 
+@pytest.mark.parametrize(
+    ("factor", "size", "smaller"), [(0.55, 100, 55), (0.07, 100, 7), (0.55, 10, 6)]
+)
+def test_smaller_by_a_factor_that_is_no_binary_number(
+    factor: float, size: int, smaller: int
+) -> None:
+    """100 times 0.55 is 55.000000000000007 to a machine."""
+    assert Sizes(space_factor=factor).changed("space_degradation", size) == (smaller, 1)
+
+
 def test_speedup_that_is_not_perfect() -> None:
     """On a quarter of the processors, with alpha 1/2, twice as long."""
     log = log_of((IN_IT, 8, 60))
@@ -134,6 +144,25 @@ def test_a_job_is_delayed_to_the_next_better_state(tmp_path: Any) -> None:
     (twice,) = play(Sufficient(log, **options, again=True))
     assert (once.submit, twice.submit) == (200, 300)
     assert twice.job.extra["wished_submission_time"] == 150
+
+
+def test_a_delayed_job_comes_where_it_is_better_by_the_last_digit() -> None:
+    """The end of the window on day 40 is one of the floats at which it is still red."""
+    log = log_of((40 * DAY + 17 * HOUR, 1, 10))
+    log.unix_start_time = 0.1
+    (job,) = play(Sufficient(log, signal="16:00-20:00", again=True))
+    assert job.submit == pytest.approx(40 * DAY + 20 * HOUR - 0.1)
+
+
+def test_delayed_and_then_changed(tmp_path: Any) -> None:
+    """Both levers are told, and how long it took."""
+    (tmp_path / "s.csv").write_text(STATES)
+    options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "again": True}
+    users = Sufficient(log_of((150, 2, 10)), yellow="space_degradation", **options)
+    (job,) = play(users)
+    assert job.job.extra == {"lever": "delay+space_degradation", "wished_submission_time": 150}
+    assert levers_told(job.job.extra["lever"]) == ["delay", "space_degradation"]
+    assert levers_told(None) == levers_told("") == []
 
 
 # What the wrapped model learns ------------------------------------------------------------------
@@ -201,6 +230,20 @@ def test_the_model_learns_of_a_renounced_job(monkeypatch: pytest.MonkeyPatch) ->
     list(play(users))
     ((now, job, state),) = users._inner.told  # type: ignore[attr-defined]
     assert (now, job.start_time, job.finish_time, state) == (IN_IT, None, IN_IT, "REJECTED")
+
+
+@pytest.mark.parametrize(("counts_from", "submit"), [("submission", 200), ("wish", 150)])
+def test_the_model_learns_of_a_job_delayed_and_renounced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, counts_from: str, submit: float
+) -> None:
+    """It is rejected when it comes back; from the wish on, its user has waited for that."""
+    (tmp_path / "s.csv").write_text(STATES)
+    monkeypatch.setattr("batsched_users.models.sufficient.model_named", lambda name: Learns)
+    options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "counts_from": counts_from}
+    users = Sufficient(log_of((150, 1, 10)), yellow="renounce", again=True, **options)
+    list(play(users))
+    ((now, job, _),) = users._inner.told  # type: ignore[attr-defined]
+    assert (now, job.submit_time, job.finish_time) == (200, submit, 200)
 
 
 class Endless(rigid.Rigid):
@@ -329,17 +372,79 @@ def test_probabilities_are_those_of_the_jobs(sample: Workload) -> None:
     assert (nb - len(jobs)) / nb == pytest.approx(0.25, abs=0.06)
 
 
+def levers_of(users: Sufficient) -> dict[tuple[str | None, Any], str]:
+    """What was done with each job: by user, and recorded job (the first time) or running number."""
+    told: dict[tuple[str | None, Any], str] = {}
+    numbers: dict[str | None, int] = {}
+    for p in play(users):
+        number = numbers[p.job.user] = numbers.get(p.job.user, 0) + 1
+        key = p.job.user, p.job.extra.get("original_job", number)
+        told.setdefault(key, p.job.extra.get("lever", ""))
+    return told
+
+
+DRAWN = {"long_weeks": 0.3, "edge_weeks": 0.1, "weeks": 3.0}
+HALF: dict[str, Any] = {"signal": "0:00-23:59", "red": "time_degradation:0.5", "seed": 4}
+
+
+@pytest.mark.parametrize("model", ["site", "weekly"])
+def test_what_a_user_does_depends_on_no_other(sample: Workload, model: str) -> None:
+    """Half as many users, whose jobs have other names then, do the same with their jobs."""
+    few, many = (
+        levers_of(Sufficient(sample, model=model, nb_users=nb, weeks=1, **HALF)) for nb in (10, 20)
+    )
+    assert {"", "time_degradation"} == set(few.values())
+    assert few.items() <= many.items()
+
+
+def test_a_recorded_job_meets_the_same_chance_whoever_waits(sample: Workload) -> None:
+    """Users who are drawn do the same with each of their jobs, whether they wait or not."""
+    of_open, of_a60, of_fluid = (
+        levers_of(Sufficient(sample, **HALF, **DRAWN, **inner))
+        for inner in (
+            {"model": "resampled"},
+            {"model": "feedback", "resampled": True},
+            {"model": "tbuos"},
+        )
+    )
+    assert len(of_open) > 100
+    assert of_open == of_a60
+    common = of_open.keys() & of_fluid.keys()
+    assert len(common) > 100
+    assert all(of_open[key] == of_fluid[key] for key in common)
+
+
 # Options ----------------------------------------------------------------------------------------
 
 
 def test_probabilities_by_hand() -> None:
     levers = read_levers("red", "renounce:0.1, delay:0.5,time_degradation")
     assert levers == {"delay": 0.5, "time_degradation": pytest.approx(0.4), "renounce": 0.1}
-    drawn = [chosen(levers, chance) for chance in (0, 0.49, 0.51, 0.89, 0.95)]
+    drawn = [chosen(levers, 0.999999, which) for which in (0, 0.49, 0.51, 0.89, 0.95)]
     assert drawn == ["delay", "delay", "time_degradation", "time_degradation", "renounce"]
-    assert chosen(read_levers("red", "delay"), 0.999999) == "delay"
+    half = read_levers("red", "delay:0.3,renounce:0.2")
+    drawn = [chosen(half, *chances) for chances in ((0.49, 0.59), (0.49, 0.61), (0.51, 0))]
+    assert drawn == ["delay", "renounce", ""]
     assert read_levers("red", "") == {}
-    assert chosen({}, 0.5) == ""
+    assert chosen({}, 0.5, 0.5) == ""
+
+
+@given(
+    weights=st.lists(st.integers(0, 3), min_size=5, max_size=5).filter(any),
+    effort=st.floats(0.01, 1),
+    whether=st.floats(0, 1, exclude_max=True),
+    which=st.integers(0, 99),
+)
+def test_efforts_are_nested(weights: list[int], effort: float, whether: float, which: int) -> None:
+    """Who does something of the same mixture with less effort does the same with more."""
+    part = {lever: w / sum(weights) for lever, w in zip(LEVERS, weights, strict=True) if w}
+    less = {lever: effort * share for lever, share in part.items()}
+    between = (which + 0.5) / 100  # not where one lever ends, by the last digit
+    shares = [sum(list(part.values())[:n]) for n in range(len(part))]
+    assume(all(abs(between - share) > 1e-9 for share in shares))
+    lever = chosen(less, whether, between)
+    assert (lever == "") == (whether >= sum(less.values()))
+    assert lever in ("", chosen(part, whether, between))
 
 
 @given(size=st.integers(1, 1000), factor=st.floats(0.01, 1))
@@ -356,12 +461,22 @@ def test_reconfigured_jobs_have_the_same_work(size: int, factor: float) -> None:
         ({"red": "delay:0.7,renounce:0.7"}, "sum to at most 1"),
         ({"red": "delay,renounce"}, "sum to at most 1"),
         ({"red": "delay:0.1,delay:0.1"}, "delay is there twice"),
-        ({"yellow": "delay:x"}, "delay=nan"),
+        ({"yellow": "delay:x"}, "yellow=delay:x: 'x' is no probability"),
+        ({"yellow": "delay:2"}, "yellow=delay:2: '2' is no probability"),
+        ({"shre": 0.5}, "'shre'.*did you mean 'share'.*signal, model"),
+        ({"model": "feedback", "sesions": "arrival:60"}, "'sesions'.*did you mean 'sessions'"),
         ({"green": "delay"}, "green: jobs cannot be delayed"),
+        ({"yellow": "renounce"}, "yellow=renounce: .* never yellow, only green or red"),
+        ({"model": "synthetic", "red": "renounce"}, "no users.*split=N"),
         ({"share": 2}, "share=2"),
         ({"space_factor": 0}, "space_factor=0"),
         ({"time_factor": 1.5}, "time_factor=1.5"),
         ({"alpha": -1}, "alpha=-1"),
+        ({"alpha": 1000, "space_factor": 0.01}, "alpha=1000: .* from 0 to 10"),
+        (
+            {"model": "synthetic", "split": 4, "alpha": 0.6, "beta": 100},
+            "alpha=0.6: .* of 'synthetic' too.*population",
+        ),
         ({"again": "yes"}, "again=yes"),
         ({"counts_from": "start"}, "counts_from=start"),
         ({"model": "sufficient"}, "model=sufficient"),
@@ -373,6 +488,27 @@ def test_reconfigured_jobs_have_the_same_work(size: int, factor: float) -> None:
 def test_wrong_options(options: dict[str, Any], said: str) -> None:
     with pytest.raises(BatschedError, match=said):
         Sufficient(log_of((0, 1, 1)), **({"signal": WINDOW} | options))
+
+
+def test_nobody_who_could_do_anything() -> None:
+    """Jobs of no user are replayed as they are: whoever asks for a lever there is told."""
+    log = log_of((IN_IT, 1, 10))
+    log.jobs[0].user = None
+    with pytest.raises(UsageError, match=r"no job of .* has a user"):
+        Sufficient(log, signal=WINDOW, red="renounce")
+    assert len(played(log, "")) == 1
+
+
+def test_a_signal_that_is_never_red(tmp_path: Any) -> None:
+    """The usual delays are for signals that are red; what is asked for is told."""
+    (tmp_path / "s.csv").write_text("time,state\n0,yellow\n100,yellow\n")
+    signal, log = str(tmp_path / "s.csv"), log_of((50, 1, 10))
+    (job,) = play(Sufficient(log, signal=signal, yellow="time_degradation"))
+    assert job.job.extra == {"lever": "time_degradation"}
+    with pytest.raises(UsageError, match="never red, so nobody would do anything"):
+        Sufficient(log, signal=signal)
+    with pytest.raises(UsageError, match=r"red=delay: .* never red, only green or yellow"):
+        Sufficient(log, signal=signal, red="delay", yellow="time_degradation")
 
 
 def test_a_profile_that_only_a_simulator_understands() -> None:

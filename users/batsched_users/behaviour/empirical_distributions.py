@@ -88,7 +88,16 @@ class Quantiles:
         return max(least, self.quantile(under + (1 - under) * random.random()))
 
     def at_most(self, most: float) -> Quantiles:
-        """Return the distribution of the values up to ``most``; all if the least is longer."""
+        """Return the distribution of the values up to ``most``.
+
+        Raises :class:`UsageError` if there is none.
+        """
+        if most < self._values[0]:
+            raise UsageError(
+                f"{self.about.name}: no value up to {most:g}; the least is {self._values[0]:g}"
+            )
+        if most == self._values[0]:
+            return Quantiles(self.about, ((0.0, most), (1.0, most)))
         share = self.below(most)
         if not 0 < share < 1:
             return self

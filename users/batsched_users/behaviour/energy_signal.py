@@ -11,14 +11,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from math import floor, inf, isnan
+from math import floor, inf, isfinite, isnan, ulp
 from pathlib import Path
 
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.file_readers import numbered_csv_rows, read_text
-from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.file_readers import is_file, numbered_csv_rows, read_text
+from batsched_py.support.json_values import did_you_mean, is_number
 from batsched_py.support.option_values import finite
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_users.behaviour.calendar import Calendar
@@ -26,9 +26,13 @@ from batsched_users.behaviour.calendar import Calendar
 GREEN, YELLOW, RED = STATES = ("green", "yellow", "red")
 """From the best to the worst."""
 
+_COMPACT_DATE = re.compile(r"\d{8}")
 _WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-4]):([0-5]\d)")
-_SHORTEST_ROUND = HOUR
-"""Of a signal that repeats, seconds."""
+_LIKE_HOURS = re.compile(r"[\d:,\s-]*\d[:-][\d:,\s-]*")
+"""What is meant as windows, and not as a file."""
+_SHORTEST_ROUND, _SHORTEST_STATE, _LATEST = HOUR, 0.001, 1e12
+"""Of a signal that repeats, seconds: what is shorter may be lost in the last digit of a later time,
+and so may be what is later."""
 Span = tuple[float, float]
 """Begin and end of a time, seconds."""
 
@@ -48,20 +52,27 @@ class EnergySignal(msgspec.Struct, frozen=True):
 
     def state(self, now: float) -> str:
         """Return the state at an instant."""
-        local = now - self._shift(now)
-        place = bisect_right(self.times, local) - 1
+        place = self._place(now)
         return self.states[place] if 0 <= place < len(self.states) else GREEN
 
     def better_from(self, now: float) -> float:
         """Return when it is better than at ``now`` for the first time, inf if it never is."""
         bad = STATES.index(self.state(now))
         shift, number = self._shift(now), len(self.states)
-        first = bisect_right(self.times, now - shift)  # the next state, or the end of the last
+        first = self._place(now) + 1  # the next state, or the end of the last
         for place in range(first, first + number if self.repeats else number):
             rounds, place = divmod(place, number)
             if STATES.index(self.states[place]) < bad:
-                return self.times[place] + shift + rounds * (self.times[-1] - self.times[0])
+                better = self.times[place] + shift + rounds * (self.times[-1] - self.times[0])
+                digit = ulp(max(abs(self.times[0]), abs(self.times[-1]), abs(better)))
+                while STATES.index(self.state(better)) >= bad:  # it is so some last digits later
+                    better, digit = better + digit, 2 * digit
+                return better
         return inf if self.repeats or not bad else self.times[-1]
+
+    def has(self, state: str) -> bool:
+        """Tell whether a state is there at any time; green is before and after what ends."""
+        return state in self.states or (state == GREEN and not self.repeats)
 
     def never_better(self, state: str) -> bool:
         """Tell whether a state stays for ever where it is there."""
@@ -92,6 +103,13 @@ class EnergySignal(msgspec.Struct, frozen=True):
                 return
             shift += self.times[-1] - self.times[0]
 
+    def _place(self, now: float) -> int:
+        """Return the place of the state at an instant, beside all if there is none of them."""
+        place = bisect_right(self.times, now - self._shift(now)) - 1
+        if self.repeats:  # by the last digit, an instant may be beside its round
+            return min(max(0, place), len(self.states) - 1)
+        return place
+
     def _shift(self, now: float) -> float:
         """Return how much later the round of ``now`` is than the first."""
         if not self.repeats:
@@ -114,8 +132,10 @@ def read_signal(
     and one may cross midnight. A file has a row for each time at which the state changes, with the
     columns ``time`` and ``state``, or ``time`` and a value (a carbon intensity, a price) that is
     red from ``red_from`` on and yellow from ``yellow_from`` on. The last row lasts as long as the
-    one before. Times are seconds of the simulation, or dates of ISO 8601, whose clock is taken as
-    the log's: the Monday of the week of the first date is put on that of the first second.
+    one before; where dates repeat, until the whole days are over since the first row. Times are
+    seconds of the simulation, or dates of ISO 8601 with hyphens, whose clock is taken as the log's,
+    so that they have no offset: the Monday of the week of the first date is put on that of the
+    first second.
 
     Raises :class:`UsageError` and :class:`InputError`, naming file and line.
     """
@@ -125,7 +145,7 @@ def read_signal(
         if yellow_from is not None or red_from is not None:
             raise UsageError("yellow_from and red_from are for a signal from a file of values")
         return _daily([_hours(window) for window in windows], calendar)
-    if ":" in signal and windows:
+    if (":" in signal and windows) or (_LIKE_HOURS.fullmatch(signal) and not is_file(signal)):
         raise UsageError(f"signal={signal}: expected hours such as 16:00-20:00, or a CSV file")
     return _from_file(Path(signal), calendar, yellow_from, red_from, repeats)
 
@@ -165,6 +185,14 @@ def _from_file(
         raise InputError(
             f"{path}:1: expected the columns time and state, or time and a value; seen: {names}"
         )
+    for name, limit in (("yellow_from", yellow_from), ("red_from", red_from)):
+        if limit is not None and not (is_number(limit) and isfinite(limit)):
+            raise UsageError(f"{name}={limit}: expected a number")
+    if yellow_from is not None and red_from is not None and not yellow_from < red_from:
+        raise UsageError(
+            f"yellow_from={yellow_from:g}, red_from={red_from:g}: never yellow; expected a "
+            "yellow_from below red_from, or none"
+        )
     has_limits = red_from is not None or yellow_from is not None
     if (names[1] == "state") == has_limits:
         raise UsageError(
@@ -174,14 +202,31 @@ def _from_file(
     times, dated = _times(rows[1:], path)
     limits = (yellow_from, red_from) if has_limits else None
     states = [_state(fields[1].strip(), limits, f"{path}:{line}") for line, fields in rows[1:]]
-    times.append(2 * times[-1] - times[-2])
+    if dated and repeats:  # in the next round at the same times of day
+        days = floor((times[-1] - times[0]) / DAY) + 1
+        times.append(times[0] + days * DAY)
+    else:
+        times.append(2 * times[-1] - times[-2])
     if not times[-2] < times[-1] < inf or (repeats and times[-1] - times[0] < _SHORTEST_ROUND):
         raise InputError(f"{path}: from {times[0]:g} to {times[-1]:g} s: expected a longer time")
+    if repeats:
+        _check_digits(times, path)
     if dated:
         first = datetime.fromtimestamp(times[0], UTC)
         monday = times[0] - times[0] % DAY - first.weekday() * DAY
         times = [time - monday - calendar.at_origin for time in times]
     return EnergySignal(times, states, repeats)
+
+
+def _check_digits(times: Sequence[float], path: Path) -> None:
+    """Raise :class:`InputError` for times that cannot be told apart some rounds later."""
+    if max(map(abs, times)) > _LATEST:
+        raise InputError(f"{path}: times until {times[-1]:g} s: expected none over {_LATEST:g}")
+    for first, last in pairwise(times):
+        if last - first < _SHORTEST_STATE:
+            raise InputError(
+                f"{path}: from {first:g} to {last:g} s: expected {_SHORTEST_STATE:g} s or more"
+            )
 
 
 def _times(rows: Sequence[tuple[int, list[str]]], path: Path) -> tuple[list[float], bool]:
@@ -199,6 +244,12 @@ def _times(rows: Sequence[tuple[int, list[str]]], path: Path) -> tuple[list[floa
         times.append(time)
     if len(times) < 2:
         raise InputError(f"{path}: expected two rows or more below the names of the columns")
+    texts = [fields[0].strip() for _, fields in rows]
+    if all(map(_is_compact_date, texts)):
+        date = datetime.fromisoformat(texts[0]).date()
+        raise InputError(
+            f"{path}: time {texts[0]} may be a date or seconds: expected {date} or {texts[0]}.0"
+        )
     return times, dated
 
 
@@ -208,11 +259,24 @@ def _time(text: str, where: str) -> tuple[float, bool]:
     if not isnan(value):
         return value, False
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp(), True
+        date = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(
             f"{where}: time {text!r}: expected seconds, or a date such as 2024-01-15T16:00"
         ) from None
+    if date.tzinfo is not None:
+        raise InputError(
+            f"{where}: time {text!r} has an offset: expected the local time of the log without one"
+        )
+    return date.replace(tzinfo=UTC).timestamp(), True
+
+
+def _is_compact_date(text: str) -> bool:
+    """Tell whether a text is eight digits that are a date, such as 20240115."""
+    try:
+        return bool(_COMPACT_DATE.fullmatch(text) and datetime.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _state(text: str, limits: tuple[float | None, float | None] | None, where: str) -> str:

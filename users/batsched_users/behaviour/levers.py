@@ -25,6 +25,9 @@ LEVERS = DELAY, RECONFIGURATION, SPACE_DEGRADATION, TIME_DEGRADATION, RENOUNCE =
     "time_degradation",
     "renounce",
 )
+_AND = "+"
+"""Between the levers of a job that was delayed and then changed, in the column ``lever``."""
+_LARGEST_ALPHA = 10.0
 _ROUNDING = 1e-9
 """By so much probabilities such as five times 0.2 may miss 1."""
 _MARK = "*"
@@ -47,7 +50,12 @@ def read_levers(option: str, text: str) -> dict[str, float]:
             )
         if name in said:
             raise UsageError(f"{option}={text}: {name} is there twice")
-        said[name] = number(name, finite(amount), 0, 1) if colon else None
+        share = finite(amount) if colon else None
+        if share is not None and not 0 <= share <= 1:
+            raise UsageError(
+                f"{option}={text}: {amount!r} is no probability; expected a number from 0 to 1"
+            )
+        said[name] = share
     left = 1 - sum(share or 0 for share in said.values())
     without = [name for name, share in said.items() if share is None]
     if left < -_ROUNDING or len(without) > 1:
@@ -56,13 +64,32 @@ def read_levers(option: str, text: str) -> dict[str, float]:
     return {name: share for name in LEVERS if (share := said.get(name))}
 
 
-def chosen(levers: Mapping[str, float], chance: float) -> str:
-    """Return the lever that a number of [0, 1) stands for, ``""`` for none: the user is rigid."""
-    for name, probability in levers.items():
-        if chance < probability:
+def chosen(levers: Mapping[str, float], whether: float, which: float) -> str:
+    """Return the lever that two numbers of [0, 1) stand for, ``""`` for none: the user is rigid.
+
+    ``whether`` any is chosen, and ``which``. So where all probabilities are raised alike, who
+    does something does the same, and others do something too.
+    """
+    total = sum(levers.values())
+    if whether >= total:
+        return ""
+    *others, last = levers
+    for name in others:
+        share = levers[name] / total
+        if which < share:
             return name
-        chance -= probability
-    return ""
+        which -= share
+    return last
+
+
+def told(*levers: str) -> str:
+    """Return what the column ``lever`` says of a job: ``delay``, or ``delay+reconfiguration``."""
+    return _AND.join(filter(None, levers))
+
+
+def levers_told(column: Any) -> list[str]:
+    """Return the levers of a job by its column ``lever``; none where that is empty."""
+    return column.split(_AND) if isinstance(column, str) and column else []
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -80,13 +107,13 @@ class Sizes(msgspec.Struct, frozen=True):
             if not getattr(self, name):
                 raise UsageError(f"{name}=0: expected a number above 0")
             number(name, getattr(self, name), 0, 1)
-        number("alpha", self.alpha, 0)
+        number("alpha", self.alpha, 0, _LARGEST_ALPHA)
 
     def changed(self, lever: str, size: int) -> tuple[int, float]:
         """Return a job's processors under a lever, and how many times as long it runs."""
         if lever == TIME_DEGRADATION:
             return size, self.time_factor
-        smaller = max(1, ceil(size * self.space_factor))
+        smaller = max(1, ceil(round(size * self.space_factor, 9)))
         longer = (size / smaller) ** self.alpha if lever == RECONFIGURATION else 1.0
         return smaller, longer
 

@@ -14,6 +14,8 @@ import msgspec
 from batsched_py.errors import InputError, UsageError
 from batsched_py.model.user_model import EndedJob
 from batsched_py.support import option_values as options
+from batsched_py.support.file_readers import is_folder
+from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.option_values import (
     MOST_USERS,
     MOST_WEEKS,
@@ -126,7 +128,15 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
         if longest_run_time is not None:
             times = times.at_most(number("longest_run_time", longest_run_time, 1))
         if one_of("run_times", run_times, (LEARNT, THIRDS)) == THIRDS:
-            times = times.in_equal_parts(*CLASSES)
+            try:
+                times = times.in_equal_parts(*CLASSES)
+            except UsageError as error:
+                limit = "" if longest_run_time is None else f", {longest_run_time=:g}"
+                thirds = " s, to ".join(f"{border:g}" for border in CLASSES)
+                raise UsageError(
+                    f"run_times={run_times}{limit}: {error}; expected some up to {thirds} s, and "
+                    "longer"
+                ) from None
         return msgspec.structs.replace(self, sizes=sizes, run_times=times)
 
     def write(self, folder: str | Path) -> None:
@@ -252,9 +262,7 @@ class SiteUsers:
         self._calendar = Calendar.of(workload)
         self._all_must_end = one_of("last_job", last_job, (SUBMITTED, ENDED)) == ENDED
         self._sleep = options.boolean("sleep", sleep)
-        folder = SHIPPED
-        if distributions is not None:
-            folder = SETS.get(str(distributions)) or options.path("distributions", distributions)
+        folder = SHIPPED if distributions is None else _set_named(distributions)
         self._drawn = drawn = SiteDistributions.read(folder).limited(
             workload.nb_res,
             too_wide=too_wide,
@@ -358,6 +366,17 @@ class SiteUsers:
             user=user.name,
             extra=extra,
         )
+
+
+def _set_named(name: str | Path) -> Path:
+    """Return the folder of a set of distributions; raises :class:`UsageError` if there is none."""
+    folder = SETS.get(str(name)) or options.path("distributions", name)
+    if not is_folder(folder):
+        raise UsageError(
+            f"distributions={name}{did_you_mean(str(name), SETS)}: there is no such folder; the "
+            f"sets that come along are {', '.join(SETS)}"
+        )
+    return folder
 
 
 def _probability(continuation: Callable[[float], float] | float) -> Callable[[float], float]:

@@ -10,14 +10,15 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InvariantError, UsageError
+from batsched_py.errors import InvariantError, PluginError, UsageError
 from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, no_job
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support import plugins
+from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.option_values import boolean, number, one_of
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
-from batsched_users.behaviour.energy_signal import GREEN, RED, YELLOW, read_signal
+from batsched_users.behaviour.energy_signal import GREEN, RED, STATES, YELLOW, read_signal
 from batsched_users.behaviour.levers import (
     DELAY,
     RENOUNCE,
@@ -25,9 +26,11 @@ from batsched_users.behaviour.levers import (
     Sizes,
     chosen,
     read_levers,
+    told,
 )
 from batsched_users.behaviour.random_streams import Chance, Seed
-from batsched_users.models.rigid import model_named
+from batsched_users.models.rigid import Rigid, model_named
+from batsched_users.models.synthetic import Synthetic
 
 _MOST_AT_ONCE = 1_000_000
 """Passes of a model at one instant before it is taken for endless."""
@@ -39,6 +42,8 @@ class _Wish(msgspec.Struct, frozen=True, gc=False):
     job: WorkloadJob
     at: float
     """When the model wished to submit it."""
+    name: str = ""
+    """What its user's chances with it are called, see :meth:`Sufficient._name`."""
     turn: int = 0
     """How often its user has delayed it."""
 
@@ -57,7 +62,10 @@ class Sufficient:
     ``share`` of the users take part, drawn by chance; who does in a share does in a larger one.
     ``red``, ``yellow`` and ``green`` say what they do with a job that they would submit in
     that state, by probabilities for each job: ``delay:0.5,renounce:0.1``, or ``delay`` for all
-    jobs. The rest is submitted as it is:
+    jobs; without ``red`` that is ``delay``, where the signal is ever red. The rest is submitted as
+    it is. Chances are of the seed, the user and the job, the same
+    for a recorded job in every model, and whoever does something does it with larger
+    probabilities in the same proportions too:
 
     - ``delay``: submitted as soon as the signal is better; with ``again`` decided on anew then.
     - ``reconfiguration``: ``space_factor`` of the processors, for as much longer as makes up for
@@ -75,7 +83,8 @@ class Sufficient:
     whose users mind response times.
 
     Jobs carry the lever and, if delayed, the time of the wish in the columns ``lever`` and
-    ``wished_submission_time``.
+    ``wished_submission_time``; one that was delayed and then changed has both levers, as
+    ``delay+reconfiguration``.
 
     Sources: Madon, Da Costa, Pierson, Euro-Par 2022; Gatt, Madon, Da Costa, ICT4S 2024; names of
     the levers by Madon, PhD thesis, Toulouse 2024. There, users submit at recorded times. Halves
@@ -89,7 +98,7 @@ class Sufficient:
         signal: str,
         model: str = plugins.RIGID,
         share: float = 1.0,
-        red: str = DELAY,
+        red: str | None = None,
         yellow: str = "",
         green: str = "",
         yellow_from: float | None = None,
@@ -103,6 +112,7 @@ class Sufficient:
         seed: Seed = 0,
         **options: Any,
     ) -> None:
+        said = {**locals()}  # of the wrapper itself
         self._signal = read_signal(
             str(signal),
             Calendar.of(workload),
@@ -110,9 +120,15 @@ class Sufficient:
             red_from=red_from,
             repeats=boolean("repeats", repeats),
         )
-        texts = {RED: red, YELLOW: yellow, GREEN: green}
+        default = DELAY if self._signal.has(RED) else ""
+        texts = {RED: default if red is None else red, YELLOW: yellow, GREEN: green}
         self._levers = {state: read_levers(state, text) for state, text in texts.items()}
-        self._check_delays(str(signal))
+        if red is None and not any(self._levers.values()):
+            raise UsageError(
+                f"signal={signal} is never red, so nobody would do anything: say what "
+                "users do in another state, or give another signal"
+            )
+        self._check_states(str(signal))
         self._share = number("share", share, 0, 1)
         self._sizes = Sizes(space_factor, time_factor, alpha)
         self._again = boolean("again", again)
@@ -122,14 +138,19 @@ class Sufficient:
         kind = model_named(model)
         if kind is Sufficient:
             raise UsageError(f"model={model}: expected the model that these users are of otherwise")
+        if any(self._levers.values()):
+            _check_users(kind, model, workload, options)
+        _check_names(kind, model, options, said)
         self._inner: UserModel = plugins.make_users(kind, model, workload, options, seed)
         profiles = ScaledProfiles(self._inner.profiles)
         self._scaled = profiles
         self.profiles: Mapping[str, dict[str, Any]] = profiles
         self._takes_part: dict[str, bool] = {}
+        self._times: dict[tuple[str | None, str | None], int] = {}
+        """How often each user has submitted a recorded job; None: any job that none recorded."""
         self._held: list[tuple[float, int, _Wish]] = []
         self._order = count()
-        self._renounced: list[WorkloadJob] = []
+        self._renounced: list[_Wish] = []
         self._changed: dict[str, _Wish] = {}
         """The wish behind each job in the system that differs from it."""
 
@@ -155,7 +176,7 @@ class Sufficient:
                 if not isinstance(wish, WorkloadJob):
                     raise no_job(self._inner, wish, now)
                 wished = True
-                for job in self._submitted(_Wish(wish, now), now):
+                for job in self._submitted(_Wish(wish, now, self._name(wish)), now):
                     submitted = True
                     yield job
             self._tell_renounced(now)
@@ -177,7 +198,7 @@ class Sufficient:
         """Yield what is submitted now for a wish, unless it is held back or renounced."""
         lever = self._lever(wish, now)
         if lever == RENOUNCE:
-            self._renounced.append(wish.job)
+            self._renounced.append(wish)
         elif lever == DELAY:
             back = self._signal.better_from(now)
             held = msgspec.structs.replace(wish, turn=wish.turn + 1)
@@ -193,7 +214,20 @@ class Sufficient:
         levers = self._levers[self._signal.state(now)]
         if not levers or not self._participates(job.user):
             return ""
-        return chosen(levers, self._chance.stream("lever", job.id, wish.turn).random())
+        random = self._chance.stream("lever", job.user, wish.name, wish.turn)
+        return chosen(levers, random.random(), random.random())
+
+    def _name(self, job: WorkloadJob) -> str:
+        """Return a name of a job that depends on what its user does only, not on what others do.
+
+        A recorded job is called the same whenever its user does it, so that it meets the same
+        chances with users who wait and with others who do not; others are numbered by user.
+        """
+        recorded = job.extra.get("original_job")
+        if recorded is None and job.original_submission_time is not None:
+            return f"recorded {job.id}"
+        number = self._times[job.user, recorded] = self._times.get((job.user, recorded), 0) + 1
+        return f"{number}" if recorded is None else f"recorded {recorded} {number}"
 
     def _participates(self, user: str) -> bool:
         if user not in self._takes_part:
@@ -204,11 +238,12 @@ class Sufficient:
     def _as_changed(self, wish: _Wish, lever: str) -> WorkloadJob:
         """Return the job that a wish becomes; its difference from the wish is kept for later."""
         job, notes, changes = wish.job, {}, {}
-        if wish.turn:
+        delayed = DELAY if wish.turn else ""
+        if delayed:
             notes = {"lever": DELAY, "wished_submission_time": wish.at}
         size, longer = self._sizes.changed(lever, job.size) if lever else (job.size, 1.0)
         if (size, longer) != (job.size, 1.0):
-            notes["lever"] = lever
+            notes["lever"] = told(delayed, lever)
             changes = {
                 "size": size,
                 "profile": self._scaled.scale(job, longer),
@@ -223,11 +258,59 @@ class Sufficient:
     def _tell_renounced(self, now: float) -> None:
         """Tell the model that what was renounced has ended, as a job that is rejected."""
         renounced, self._renounced = self._renounced, []
-        for job in renounced:
-            self._inner.job_ended(now, EndedJob(job, now, None, now), REJECTED)
+        for wish in renounced:
+            submit = wish.at if self._from_wish else now
+            self._inner.job_ended(now, EndedJob(wish.job, submit, None, now), REJECTED)
 
-    def _check_delays(self, said: str) -> None:
-        """Raise :class:`UsageError` for delays in a state that gets no better."""
+    def _check_states(self, said: str) -> None:
+        """Raise :class:`UsageError` for what is done in a state that never is, and for delays in
+        one that gets no better."""
         for state, levers in self._levers.items():
+            if levers and not self._signal.has(state):
+                there = " or ".join(other for other in STATES if self._signal.has(other))
+                raise UsageError(
+                    f"{state}={','.join(levers)}: signal={said} is never {state}, only {there}; "
+                    f"leave {state} out"
+                )
             if DELAY in levers and self._signal.never_better(state):
                 raise UsageError(f"{state}: jobs cannot be delayed; signal={said} is never better")
+
+
+def _check_names(
+    kind: type[Any], model: str, options: Mapping[str, Any], said: Mapping[str, Any]
+) -> None:
+    """Raise :class:`PluginError` for an option that neither the wrapper nor its model has, and
+    :class:`UsageError` for one that was given and that both have."""
+    accepted = plugins.accepted_options(kind)
+    if accepted is None:
+        return
+    own = {option.name: option.default for option in plugins.option_parameters(Sufficient)}
+    for name in options:
+        if name not in accepted:
+            names = [*own, *accepted]
+            raise PluginError(
+                f"neither 'sufficient' nor its model {model!r} has an option called {name!r}"
+                f"{did_you_mean(name, names)}; there are: {', '.join(names)}"
+            )
+    for name in sorted(set(own) & set(accepted) - {"seed"}):
+        if said[name] != own[name]:
+            raise UsageError(
+                f"{name}={said[name]}: is an option of 'sufficient', and of {model!r} too: give "
+                "that of the model in a population file (model=population)"
+            )
+
+
+def _check_users(
+    kind: type[Any], model: str, workload: Workload, options: Mapping[str, Any]
+) -> None:
+    """Raise :class:`UsageError` for a model whose jobs have no users who could do anything."""
+    if kind is Synthetic and options.get("split") is None:
+        raise UsageError(
+            f"model={model}: its jobs have no users, so nobody would do anything; with split=N "
+            "each has one"
+        )
+    if kind is Rigid and workload.jobs and all(job.user is None for job in workload.jobs):
+        raise UsageError(
+            f"model={model}: no job of {workload.name} has a user, so nobody would do anything; "
+            "give another log, or a model that makes users up"
+        )
