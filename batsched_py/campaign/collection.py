@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +34,6 @@ class Member(msgspec.Struct, frozen=True):
         """Name of its folder, in that of the collection."""
         logs = (Path(log).name for log in self.logs)
         return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *logs))
-
-    def command(self, *, quick: bool = False) -> str:
-        """Return the command that runs it alone."""
-        logs = (word for log in self.logs for word in ("--log", log))
-        return shlex.join(["batsched-py", "campaign", self.name, *logs, *["--quick"] * quick])
 
 
 class Collection(msgspec.Struct):

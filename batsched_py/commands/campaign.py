@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from batsched_py.campaign.campaign_file import Campaign
-    from batsched_py.campaign.collection import Collection
+    from batsched_py.campaign.collection import Collection, Member
     from batsched_py.campaign.finished_runs import RunState
     from batsched_py.campaign.preparation import PreparedRun
     from batsched_py.campaign.runner import Failure
@@ -153,7 +154,7 @@ def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
                 continue
             if done.report is not None:
                 numbers = (done.nb_finished, len(campaign.runs))
-                command = member.command(quick=how.quick)
+                command = command_of(member, quick=how.quick)
                 judged.append(Judged(member.label, command, *numbers, done.report))
             _judge(campaign.runs, done.failures)
         except BatschedError as error:  # of this campaign, such as of its report's code
@@ -162,6 +163,12 @@ def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
         _write_claims(collection.title, judged, folder)
     if failed:
         raise SimulationError("; ".join(f"{name}: {why}" for name, why in failed.items()))
+
+
+def command_of(member: Member, *, quick: bool = False) -> str:
+    """Return the command that runs a campaign of several alone."""
+    logs = (word for log in member.logs for word in ("--log", log))
+    return shlex.join(["batsched-py", "campaign", member.name, *logs, *["--quick"] * quick])
 
 
 def _write_claims(title: str, judged: list[Judged], folder: Path) -> None:

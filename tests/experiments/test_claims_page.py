@@ -9,6 +9,7 @@ import pytest
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.campaign.collection import Collection, read_collection
+from batsched_py.commands.campaign import command_of
 from batsched_py.errors import UsageError
 from batsched_studies.claims.page import AT_SIZE, PAGE, TEXT, page
 from helpers.calling import command
@@ -66,5 +67,5 @@ def test_the_page_of_the_documentation_is_of_these_campaigns_and_this_text() -> 
     assert written.startswith(text), "it is made anew by: make claims"
     commands = re.findall(r"Repeat it by `(.*?)`", written)
     assert commands
-    known = [member.command() for member in at_size().campaigns]
+    known = [command_of(member) for member in at_size().campaigns]
     assert commands == [of for of in known if of in commands]

@@ -11,6 +11,7 @@ from pathlib import Path
 from batsched_py.campaign.campaign_file import STORED, find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import Member, read_collection
+from batsched_py.commands.campaign import command_of
 from batsched_py.errors import UsageError
 from batsched_py.report.campaign_report import report_of
 from batsched_py.report.collected_claims import Judged, collected
@@ -52,4 +53,4 @@ def _judged(member: Member, path: Path, folder: Path) -> Judged:
     code = read_campaign(path, list(member.logs) or None).report
     report = report_of(results, None if code is None else f"{path.parent / code}")
     numbers = (len(results.runs), results.nb_planned)
-    return Judged(member.label, member.command(), *numbers, report)
+    return Judged(member.label, command_of(member), *numbers, report)
