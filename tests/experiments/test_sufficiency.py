@@ -81,6 +81,9 @@ def test_beside_the_work_that_was_to_be_saved() -> None:
     row = one_row(table_of(made, "own_sample").frame, users="a60", lever="renounce")
     assert row[["expected", "actual", "lost"]].tolist() == pytest.approx([15, 10, 5], abs=0.02)
     runs = cases.read(MadeUpCampaign(made_up()).runs)["sample"]
+    # Open users save 10 % too, and cannot rebound; fluid ones 2 %.
+    beyond = [cases.lost_beyond_open(runs, loop, "renounce").value for loop in ("a60", "fluid")]
+    assert beyond == pytest.approx([0, 8], abs=0.02)
     expected = [cases.own(runs, "open", lever).iloc[0] for lever in cases.ORDER[:-1]]
     mixed = (7 + 7.5 + 15) / 5
     parts = [mixed / 4, mixed / 2, 3 * mixed / 4, mixed]
@@ -115,8 +118,8 @@ def test_claims_are_judged() -> None:
         + reacting[1]: True,
         **{
             "There is a rebound over all hours beside the work of the jobs that these users submit "
-            f"in red hours otherwise: {users}": True
-            for users in reacting
+            f"in red hours otherwise: {users}": holds
+            for users, holds in zip(reacting, (False, True), strict=True)
         },
     }
 

@@ -20,6 +20,7 @@ from batsched_py.report.kit import (
     Quantity,
     Runs,
     log_name,
+    mean_interval,
     paired,
     paired_difference,
 )
@@ -138,7 +139,22 @@ def own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
 
 def lost_of_own(runs: Runs, loop: str, lever: str) -> Interval:
     """Return by how many points less is saved over all weeks than :func:`own`, if all take part."""
-    return paired_difference(*paired(own(runs, loop, lever), saved(runs, loop, lever, 1.0, ALL)))
+    return mean_interval(_lost_of_own(runs, loop, lever))
+
+
+def lost_beyond_open(runs: Runs, loop: str, lever: str) -> Interval:
+    """Return by how many points more users lose of :func:`own` than the same people if open.
+
+    Those cannot rebound: what they lose is work that is done in the weeks instead of after them, as
+    there is room for it.
+    """
+    sides = (_lost_of_own(runs, name, lever) for name in (loop, OPEN))
+    return paired_difference(*paired(*sides))
+
+
+def _lost_of_own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
+    ours, actual = paired(own(runs, loop, lever), saved(runs, loop, lever, 1.0, ALL))
+    return ours - actual
 
 
 def _rebound(savings: NDArray[np.float64]) -> float:
