@@ -58,9 +58,7 @@ def read_collection(path: Path) -> Collection | None:
         return None
     try:
         _check(content)
-        found = {(of := _member(named)): _found(path, of.name) for named in content["campaigns"]}
-        for member, file in found.items():
-            _check_member(member, file)
+        found = {of: _found(path, of.name) for of in _members(content["campaigns"])}
     except CampaignError as mistake:
         raise CampaignFileError(placed(path, {str(path): text}, mistake)) from None
     name = content.get("name", path.stem)
@@ -75,32 +73,27 @@ def _check(content: dict[str, Any]) -> None:
     for key in ("name", "title"):
         if key in content:
             check_head(key, content[key])
-    named = content["campaigns"]
+
+
+def _members(named: object) -> list[Member]:
     if not isinstance(named, list) or not named:
         message = f"campaigns = {named!r}: expected a list of campaign files or studies"
         raise CampaignError((), "campaigns", message)
-    folders = [_member(of).folder for of in named]
-    if len(set(folders)) < len(folders):
+    members = [_member(of) for of in named]
+    if len({member.folder for member in members}) < len(members):
         raise CampaignError((), "campaigns", f"campaigns = {named!r}: one is there twice")
+    return members
 
 
 def _member(of: object) -> Member:
+    if isinstance(of, str):
+        return Member(of)
     try:
-        if isinstance(of, str):
-            return Member(of)
         entry = msgspec.convert(of, _Entry)
     except msgspec.ValidationError as error:
         message = f"campaigns: {of!r}: {error}; expected {FORM}"
         raise CampaignError((), "campaigns", message) from None
     return Member(entry.campaign, tuple(entry.log))
-
-
-def _check_member(member: Member, file: Path) -> None:
-    if "campaigns" in parse_toml(read_text(file, CampaignFileError), file, CampaignFileError):
-        message = (
-            f"campaigns: {member.name} is a file of campaigns itself; name those that it names"
-        )
-        raise CampaignError((), "campaigns", message)
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
@@ -110,9 +103,11 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
 
 def _found(path: Path, name: str) -> Path:
     beside = path.parent / name
-    if is_file(beside):
-        return beside
     try:
-        return find_campaign(name)
+        file = beside if is_file(beside) else find_campaign(name)
     except UsageError as error:
         raise CampaignError((), "campaigns", f"campaigns: {error}") from None
+    if "campaigns" in parse_toml(read_text(file, CampaignFileError), file, CampaignFileError):
+        message = f"campaigns: {name} is a file of campaigns itself; name those that it names"
+        raise CampaignError((), "campaigns", message)
+    return file

@@ -27,8 +27,7 @@ class Judged(msgspec.Struct, frozen=True):
     @property
     def touched(self) -> tuple[Verdict, ...]:
         """The verdicts on claims of which these runs say something."""
-        told = (of for of in self.report.verdicts if of.holds is not None or of.effect)
-        return tuple(told)
+        return tuple(of for of in self.report.verdicts if of.holds is not None or of.effect)
 
 
 def collected(title: str, judged: Sequence[Judged]) -> Report:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import all_hold, paired, paired_difference
+from batsched_py.report.kit import Interval, all_hold, paired, paired_difference
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import STATIC, Load
 from batsched_studies.dynp.measures import Measured
@@ -131,7 +131,10 @@ def _ljf(load: Load) -> Iterator[Verdict]:
     if not factors:
         return
     slow, used = (
-        [all_hold(_above_others(load, "ljf", factor, metric)) for factor in factors]
+        [
+            all_hold(less.below(0) for less in _others_less(load, "ljf", factor, metric))
+            for factor in factors
+        ]
         for metric in (SLDWA, "UTIL")
     )
     counts: dict[str, Any] = {
@@ -142,12 +145,12 @@ def _ljf(load: Load) -> Iterator[Verdict]:
     yield TEXTS.verdict("ljf", all_hold((*slow, *used)), **counts)
 
 
-def _above_others(load: Load, name: str, shrink: float, metric: str) -> Iterator[bool | None]:
-    """Yield whether a static policy has more of a metric than each other one, set by set."""
+def _others_less(load: Load, name: str, shrink: float, metric: str) -> Iterator[Interval]:
+    """Yield a metric of each other static policy less that of one, set by set."""
     ours = load.values(name, shrink, metric)
     for other in STATIC:
         if other != name:
-            yield paired_difference(*paired(ours, load.values(other, shrink, metric))).above(0)
+            yield paired_difference(*paired(load.values(other, shrink, metric), ours))
 
 
 def _sjf(load: Load) -> Iterator[Verdict]:
@@ -155,13 +158,10 @@ def _sjf(load: Load) -> Iterator[Verdict]:
     slow, used = _ordered(load, SLDWA, shrink), _ordered(load, "UTIL", shrink)
     if shrink > 0.6 or not {"fcfs", "sjf"} <= set(slow):
         return
-    others = [name for name in STATIC if name != "sjf"]
     holds = all_hold(
-        paired_difference(
-            *paired(load.values(name, shrink, metric), load.values("sjf", shrink, metric))
-        ).above(0)
+        less.above(0)
         for metric in (SLDWA, "UTIL")
-        for name in others
+        for less in _others_less(load, "sjf", shrink, metric)
     )
     yield TEXTS.verdict("sjf", holds, factor=shrink, slow=slow, used=used)
 

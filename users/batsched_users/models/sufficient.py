@@ -63,9 +63,8 @@ class Sufficient:
     ``red``, ``yellow`` and ``green`` say what they do with a job that they would submit in
     that state, by probabilities for each job: ``delay:0.5,renounce:0.1``, or ``delay`` for all
     jobs; without ``red`` that is ``delay``, where the signal is ever red. The rest is submitted as
-    it is. Chances are of the seed, the user and the job, the same
-    for a recorded job in every model, and whoever does something does it with larger
-    probabilities in the same proportions too:
+    it is. Chances are of the seed, the user and the job, the same for a recorded job in every
+    model, and whoever does something does it with larger probabilities in the same proportions too:
 
     - ``delay``: submitted as soon as the signal is better; with ``again`` decided on anew then.
     - ``reconfiguration``: ``space_factor`` of the processors, for as much longer as makes up for
