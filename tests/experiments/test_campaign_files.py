@@ -72,6 +72,7 @@ FILES = [
     ("tbuos_ups/campaign", (2 * 8 + 2) * 30, (2 * 8 + 2) * 3),
     ("tbuos_ups/ratios", 2 * 2 * 100, 2 * 2 * 4),
     ("tbuos_ups/ups", 2 * 11 * 10, 2 * 11),
+    ("tbuos_ups/ups_logs", 6 * (1 + 3 + 2) * 10, 1 + 3 + 2),
     ("tbuos_ups/machine", 2 * (2 * 2 + 4) * 10, 2 * 2 * 2),
     ("tbuos_ups/logs", 6 * 3 * 30, 3 * 2),
     ("tbuos_ups/real", 2 * 2 * 3 * 30, 2 * 3 * 2),
@@ -83,14 +84,11 @@ DOWNLOADED = {
     *("dynp/ctc", "dynp/clock_kth", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
     *("reservations/kth", "reservations/limits_kth"),
-    *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "machine", "waits")),
     *(f"sufficiency/{name}" for name in ("kth", "levers", "effort", "ample", "curie")),
     *(f"resampling/{name}" for name in ("intervals", "intervals_cea", "even", "extension", "load")),
     *("resampling/osc", "resampling/flurries"),
-    *(
-        f"tbuos_ups/{name}"
-        for name in ("ratios", "ups", "machine", "logs", "real", "warm_up", "waits", "waits_cea")
-    ),
+    *(f"tbuos_ups/{name}" for name in ("ratios", "ups", "ups_logs", "machine", "logs", "real")),
+    *("tbuos_ups/warm_up", "tbuos_ups/waits", "tbuos_ups/waits_cea"),
 }
 """Whose small size takes a log of the archive too."""
 
