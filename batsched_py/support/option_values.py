@@ -21,6 +21,7 @@ MOST_USERS = 100_000
 """Users that a model may make up: each takes some 5 kB, for a chance of its own."""
 MOST_WEEKS = 10_000.0
 """Weeks that users may go on for: two centuries."""
+_CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?")
 L = TypeVar("L", bound=msgspec.Struct)
 """Limits with names."""
 
@@ -93,6 +94,18 @@ def parse_time(option: str, text: str | float | None) -> float:
     if not 0 <= value < inf:
         raise UsageError(f"{option} {text!r}: expected a time, such as '4 weeks', '90 min' or 3600")
     return value
+
+
+def time_of_day(option: str, text: Any) -> float:
+    """Return the seconds since midnight of such as ``06:00``; raises :class:`UsageError`."""
+    match = _CLOCK.fullmatch(text) if isinstance(text, str) else None
+    if not match:
+        raise UsageError(f"{option}: {text!r} is not a time of day such as 06:00")
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    clock = hours * HOUR + minutes * MINUTE + seconds
+    if clock > DAY:
+        raise UsageError(f"{option}: {text!r} is after 24:00")
+    return clock
 
 
 def named_limits(option: str, given: L | str | None, kind: type[L], unit: str = "a number") -> L:

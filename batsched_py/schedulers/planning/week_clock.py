@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from batsched_py.errors import UsageError
-from batsched_py.units import DAY, HOUR, MINUTE, WEEK
+from batsched_py.support.option_values import time_of_day
+from batsched_py.units import DAY, WEEK
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?")
 
 
 class WeekClock:
@@ -22,7 +21,7 @@ class WeekClock:
         day, _, clock = str(begins).strip().lower().partition(" ")
         if day not in DAYS:
             raise UsageError(f"begins={begins}: expected such as 'tue 08:15'")
-        time = time_of_day(clock.strip() or "00:00", "begins")
+        time = time_of_day("begins", clock.strip() or "00:00")
         self._begins = DAYS.index(day) * DAY + time
 
     def second(self, time: float) -> float:
@@ -37,7 +36,7 @@ class Windows:
     """
 
     def __init__(self, days: Any, begin: Any, end: Any, option: str) -> None:
-        first, last = time_of_day(begin, option), time_of_day(end, option)
+        first, last = time_of_day(option, begin), time_of_day(option, end)
         if first == last or (first == DAY and not last):  # 24:00 is 0:00 of the next day
             raise UsageError(f"{option}: from {begin} to {end} is a window of no length")
         self._length = last - first if last > first else last - first + DAY
@@ -50,18 +49,6 @@ class Windows:
             if inside < self._length:
                 return self._length - inside
         return 0.0
-
-
-def time_of_day(text: Any, option: str) -> float:
-    """Return the seconds since midnight of such as ``06:00``; raises :class:`UsageError`."""
-    match = _CLOCK.fullmatch(text) if isinstance(text, str) else None
-    if not match:
-        raise UsageError(f"{option}: {text!r} is not a time of day such as 06:00")
-    hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    clock = hours * HOUR + minutes * MINUTE + seconds
-    if clock > DAY:
-        raise UsageError(f"{option}: {text!r} is after 24:00")
-    return clock
 
 
 def _days(text: Any, option: str) -> list[int]:

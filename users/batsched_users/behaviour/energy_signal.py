@@ -19,15 +19,14 @@ import msgspec
 from batsched_py.errors import InputError, UsageError
 from batsched_py.support.file_readers import is_file, numbered_csv_rows, read_text
 from batsched_py.support.json_values import did_you_mean, is_number
-from batsched_py.support.option_values import finite
-from batsched_py.units import DAY, HOUR, MINUTE
+from batsched_py.support.option_values import finite, time_of_day
+from batsched_py.units import DAY, HOUR
 from batsched_users.behaviour.calendar import Calendar
 
 GREEN, YELLOW, RED = STATES = ("green", "yellow", "red")
 """From the best to the worst."""
 
 _COMPACT_DATE = re.compile(r"\d{8}")
-_WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-4]):([0-5]\d)")
 _LIKE_HOURS = re.compile(r"[\d:,\s-]*\d[:-][\d:,\s-]*")
 """What is meant as windows, and not as a file."""
 _SHORTEST_ROUND, _SHORTEST_STATE, _LATEST = HOUR, 0.001, 1e12
@@ -139,25 +138,21 @@ def read_signal(
 
     Raises :class:`UsageError` and :class:`InputError`, naming file and line.
     """
-    parts = [_WINDOW.fullmatch(part.strip()) for part in signal.split(",")]
-    windows = [part for part in parts if part]
-    if len(windows) == len(parts):
+    if _LIKE_HOURS.fullmatch(signal) and not is_file(signal):
         if yellow_from is not None or red_from is not None:
             raise UsageError("yellow_from and red_from are for a signal from a file of values")
-        return _daily([_hours(window) for window in windows], calendar)
-    if (":" in signal and windows) or (_LIKE_HOURS.fullmatch(signal) and not is_file(signal)):
-        raise UsageError(f"signal={signal}: expected hours such as 16:00-20:00, or a CSV file")
+        return _daily([_hours(window) for window in signal.split(",")], calendar)
     return _from_file(Path(signal), calendar, yellow_from, red_from, repeats)
 
 
-def _hours(window: re.Match[str]) -> Span:
+def _hours(window: str) -> Span:
     """Return when a window opens and closes, seconds from midnight; it closes later."""
-    numbers = [int(text) for text in window.groups()]
-    opens, closes = (
-        hours * HOUR + minutes * MINUTE for hours, minutes in (numbers[:2], numbers[2:])
-    )
-    if closes > DAY or opens == closes:
-        raise UsageError(f"signal={window[0]}: expected two different times of a day")
+    first, dash, last = window.partition("-")
+    if not dash:
+        raise UsageError(f"signal={window}: expected hours such as 16:00-20:00, or a CSV file")
+    opens, closes = (time_of_day("signal", clock.strip()) for clock in (first, last))
+    if opens == closes:
+        raise UsageError(f"signal={window}: expected two different times of a day")
     return opens, closes if closes > opens else closes + DAY
 
 
