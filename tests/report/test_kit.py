@@ -14,7 +14,7 @@ import pytest
 from batsched_py.report import Column, Report, Text, Verdict
 from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
 from batsched_py.report.kit.charts import inline_data, intervals, numbers, scale_of
-from batsched_py.report.kit.estimates import cells, drawn
+from batsched_py.report.kit.estimates import cells, drawn, from_cells
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import Quantity, Runs, log_name, slug
 from batsched_py.report.kit.tables import columns, sections, table, where_known
@@ -83,7 +83,9 @@ def test_pairs_are_in_the_order_of_ours_and_the_first_of_several_counts() -> Non
 
 def test_estimates_as_cells() -> None:
     interval, alone = Interval(2, 1, 3, 4), Interval(2, nan, nan, 1)
-    assert cells(interval, "gain", nb="runs") == {"gain": 2, "low": 1, "high": 3, "runs": 4}
+    row = cells(interval, "gain", nb="runs")
+    assert row == {"gain": 2, "low": 1, "high": 3, "runs": 4}
+    assert from_cells(SimpleNamespace(**row), "gain", nb="runs") == interval
     assert drawn(interval) == {"ours": 2, "low": 1, "high": 3}
     assert drawn(alone) == {"ours": 2, "low": None, "high": None}
 

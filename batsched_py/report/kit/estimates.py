@@ -27,6 +27,13 @@ def cells(
     return made | {nb: estimate.nb} if nb else made
 
 
+def from_cells(
+    row: Any, value: str = "ours", low: str = "low", high: str = "high", *, nb: str
+) -> Interval:
+    """Return the estimate that :func:`cells` has put into a row of a table."""
+    return Interval(*(getattr(row, name) for name in (value, low, high, nb)))
+
+
 def drawn(estimate: Interval) -> dict[str, Any]:
     """Return ``ours``, ``low`` and ``high`` for a chart, where an unknown end is None."""
     low, high = (None if isnan(end) else end for end in (estimate.low, estimate.high))

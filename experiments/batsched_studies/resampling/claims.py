@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, Quantity, Runs, all_hold, log_name, rows
+from batsched_py.report.kit import Quantity, Runs, all_hold, from_cells, log_name, rows
 from batsched_studies.resampling import PUBLISHED, TEXTS
 from batsched_studies.resampling.loads import FLURRY_METRICS
 from batsched_studies.resampling.parts import PARTS, beside_variants
@@ -171,7 +171,7 @@ def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
         heaviest = next(rows(of_log.tail(1)))
         if heaviest.load <= 1 or not heaviest.pairs:
             continue
-        fewer = Interval(heaviest.fewer, heaviest.fewer_low, heaviest.fewer_high, heaviest.pairs)
+        fewer = from_cells(heaviest, "fewer", "fewer_low", "fewer_high", nb="pairs")
         shares = "; ".join(f"{row.load:g}: {row.stable:.0%}" for row in rows(of_log))
         most = of_log["most_stable"].max()
         yield TEXTS.verdict(
@@ -189,7 +189,8 @@ def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
     for log, of_log in flurry.groupby("log", sort=False):
         judged = of_log[of_log["metric"].isin(worse)]
         steps = {
-            row: Interval(row.step, row.step_low, row.step_high, row.pairs) for row in rows(judged)
+            row: from_cells(row, "step", "step_low", "step_high", nb="pairs")
+            for row in rows(judged)
         }
         answers = {row: step.above(1) for row, step in steps.items()}
         several = judged["rate"].nunique() > 1

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, all_hold, rows
+from batsched_py.report.kit import Interval, all_hold, from_cells, rows
 from batsched_py.support.statistics import SpreadTest
 from batsched_studies.tbuos_ups import PUBLISHED
 from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES
@@ -86,7 +86,7 @@ def _effect(effects: pd.DataFrame) -> str:
 
 
 def _ratio(effect: Any) -> str:
-    return f"{Interval(effect.value, effect.low, effect.high, effect.pairs)}, n = {effect.pairs}"
+    return f"{from_cells(effect, 'value', nb='pairs')}, n = {effect.pairs}"
 
 
 def _comparison(effect: Any) -> str:
@@ -153,7 +153,7 @@ def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _to_rigid(wait: Any) -> Interval:
-    return Interval(wait.ours_to_rigid, wait.low, wait.high, wait.seeds)
+    return from_cells(wait, "ours_to_rigid", nb="seeds")
 
 
 def _of_strict(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
