@@ -289,7 +289,12 @@ def test_readings() -> None:
     ]
     rows += [row(0, 250, seed, **free) for seed in range(5)]
     made = report(results([{**one, "reading": "no batches"} for one in rows]))
-    assert not made.verdicts  # those are of the campaign of the paper, and of the scan of alpha
+    assert len(made.verdicts) == 4
+    gain = made.verdicts[0]
+    assert "throughput is much higher" in gain.claim
+    assert gain.holds
+    assert gain.reading == "no batches"
+    assert "n = 5" in gain.effect
     own = table_of(made, "readings").frame
     assert own.reading.tolist() == ["no batches"]
     assert own.room.tolist() == [pytest.approx(100 * (94 / 47 / 1.02 - 1))]

@@ -29,6 +29,8 @@ def _verdicts(runs: Runs) -> Iterator[Verdict]:
         yield from claims.verdicts(runs, _reading(runs)) if len(runs) else ()
     for reading, own in _over_alpha(runs):
         yield from claims.over_alpha(own, reading)
+    for reading, own in _on_their_machines(runs):
+        yield from claims.with_most_users(own, reading)
 
 
 def _reading(runs: Runs) -> str:
@@ -50,6 +52,14 @@ def _over_alpha(runs: Runs) -> Iterator[tuple[str, Runs]]:
         own = runs.where(reading=reading)
         if len(own.labels("alpha")) > 2 and len(own.labels("nodes")) == 1:
             yield reading, own
+
+
+def _on_their_machines(runs: Runs) -> Iterator[tuple[str, Runs]]:
+    """Yield the readings that were run without waits too, but for those runs."""
+    for reading in runs.labels("reading"):
+        by_nodes = runs.where(reading=reading).by("nodes")
+        if by_nodes.pop(room.UNLIMITED, None) and len(by_nodes) == 1:
+            yield reading, *by_nodes.values()
 
 
 def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
