@@ -95,10 +95,13 @@ def read_campaign(
     instead: Mapping[str, Label | None] | None = None,
     *,
     quick: bool = False,
+    replications: int | None = None,
 ) -> Campaign:
     """Read a campaign file; ``logs`` replaces its axis of logs, ``quick`` takes its small size.
 
-    ``instead`` are settings that every run has instead of the file's, where not None.
+    ``instead`` are settings that every run has instead of the file's, where not None;
+    ``replications`` is how often each combination is repeated instead of as the file says. What
+    the file repeats less often than the others is repeated so often at most.
 
     Raises :class:`CampaignFileError` naming the file, the line and the key.
     """
@@ -110,13 +113,15 @@ def read_campaign(
         if quick and small_size is None:
             raise UsageError(f"{path}: it has no quick size; expected a table [quick] in it")
         replaced = dict(small_size) if quick else {}
-        replications = replaced.pop("replications", head["replications"])
+        of_file = replaced.pop("replications", head["replications"])
+        if replications is not None and of_file is None:
+            raise UsageError(f"{path}: it has no replications: every combination is run once")
         _check_variants(content)
         given = {key: value for key, value in (instead or {}).items() if value is not None}
         # Labels say what is run: those of what is given here too.
         labelled = {key: value for key, value in given.items() if key in content["run"]}
         replaced |= labelled | ({"log": logs} if logs else {})
-        runs = expand(content, replications, replaced)
+        runs = expand(content, of_file if replications is None else replications, replaced)
     except CampaignError as mistake:
         raise CampaignFileError(placed(path, texts, mistake)) from None
     for planned in runs:

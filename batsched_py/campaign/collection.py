@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -13,7 +13,7 @@ from batsched_py.support.file_readers import is_file, parse_toml, read_text
 from batsched_py.support.json_values import did_you_mean
 
 KEYS = ("name", "title", "campaigns")
-FORM = '"FILE" or { campaign = "FILE", log = ["LOG", ...] }'
+FORM = '"FILE" or { campaign = "FILE", log = ["LOG", ...], replications = N }'
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -23,17 +23,21 @@ class Member(msgspec.Struct, frozen=True):
     """With which it alone is run."""
     logs: tuple[str, ...] = ()
     """Instead of those of its file."""
+    replications: int | None = None
+    """Instead of those of its file."""
 
     @property
     def label(self) -> str:
-        """Its name, with the logs."""
-        return ", ".join((self.name, *self.logs))
+        """Its name, with the logs and the number of replications."""
+        repeated = [] if self.replications is None else [f"{self.replications} replications"]
+        return ", ".join((self.name, *self.logs, *repeated))
 
     @property
     def folder(self) -> str:
         """Name of its folder, in that of the collection."""
         logs = (Path(log).name for log in self.logs)
-        return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *logs))
+        repeated = [] if self.replications is None else [str(self.replications)]
+        return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *logs, *repeated))
 
 
 class Collection(msgspec.Struct):
@@ -48,9 +52,10 @@ class Collection(msgspec.Struct):
 def read_collection(path: Path) -> Collection | None:
     """Read a file of campaigns; None if it is a campaign itself.
 
-    ``campaigns`` lists files beside it, or studies that come with the project; with logs as
-    ``{ campaign = "FILE", log = ["LOG"] }``. Raises :class:`CampaignFileError` naming the file and
-    the line.
+    ``campaigns`` lists files beside it, or studies that come with the project; with logs or
+    replications instead of theirs as ``{ campaign = "FILE", log = ["LOG"], replications = 10 }``.
+
+    Raises :class:`CampaignFileError` naming the file and the line.
     """
     text = read_text(path, CampaignFileError)
     content = parse_toml(text, path, CampaignFileError)
@@ -93,12 +98,13 @@ def _member(of: object) -> Member:
     except msgspec.ValidationError as error:
         message = f"campaigns: {of!r}: {error}; expected {FORM}"
         raise CampaignError((), "campaigns", message) from None
-    return Member(entry.campaign, tuple(entry.log))
+    return Member(entry.campaign, tuple(entry.log), entry.replications)
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     campaign: str
-    log: list[str]
+    log: list[str] = []
+    replications: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 def _found(path: Path, name: str) -> Path:

@@ -55,6 +55,14 @@ def campaign(
             help="Folder of the results (default: campaigns/NAME).",
         ),
     ] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Repeat each combination so often, instead of as the file says; more of them "
+            "continue what is there.",
+        ),
+    ] = None,
     log_dir: o.LogDirs = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="The small size of the study, as its file says.")
@@ -93,9 +101,11 @@ def campaign(
     file that names campaigns all of these are run, and their claims become one page.
     """
     from batsched_py.campaign.campaign_file import QUICK, find_campaign
-    from batsched_py.campaign.collection import read_collection
+    from batsched_py.campaign.collection import Member, read_collection
 
-    _check_options(jobs, out, cluster, retry_failed=retry_failed, only_missing=only_missing)
+    _check_options(
+        jobs, out, cluster, replications, retry_failed=retry_failed, only_missing=only_missing
+    )
     outside: dict[str, Any] = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     outside["budgets"] = budgets
     outside["batsim_log"] = batsim_log or None
@@ -113,12 +123,14 @@ def campaign(
     path = find_campaign(file)
     collection = read_collection(path)
     if collection is None:
-        planned = _plan(path, None if out is None else Path(out), how, log or [])
+        member = Member(file, tuple(log or ()), replications)
+        planned = _plan(member, path, None if out is None else Path(out), how)
         if (done := _carry_out(planned, how)) is not None:
             _judge(planned.runs, done.failures)
         return
-    if log:
-        raise UsageError(f"--log: {path} names several campaigns, each with logs of its own")
+    for flag, given in {"--log": log, "--replications": replications}.items():
+        if given:
+            raise UsageError(f"{flag}: {path} names several campaigns, each with its own")
     name = f"{collection.name}{QUICK}" if quick else collection.name
     _campaigns(collection, Path(out) if out is not None else Path("campaigns") / name, how)
 
@@ -141,10 +153,13 @@ def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
     """Run each campaign in a folder of its own; failed runs of one do not keep others from it."""
     from batsched_py.report.collected_claims import Judged
 
+    members = collection.campaigns
+    if how.quick:  # of which each file says how often it repeats
+        without = msgspec.structs.replace
+        members = {without(member, replications=None): path for member, path in members.items()}
     # Mistakes in the last one are to be told before the first one runs.
     planned = {
-        member: _plan(path, folder / member.folder, how, list(member.logs))
-        for member, path in collection.campaigns.items()
+        member: _plan(member, path, folder / member.folder, how) for member, path in members.items()
     }
     failed, judged = {}, []
     for member, campaign in planned.items():
@@ -167,8 +182,10 @@ def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
 
 def command_of(member: Member, *, quick: bool = False) -> str:
     """Return the command that runs a campaign of several alone."""
-    logs = (word for log in member.logs for word in ("--log", log))
-    return shlex.join(["batsched-py", "campaign", member.name, *logs, *["--quick"] * quick])
+    options = [word for log in member.logs for word in ("--log", log)]
+    if member.replications is not None:
+        options += ["--replications", str(member.replications)]
+    return shlex.join(["batsched-py", "campaign", member.name, *options, *["--quick"] * quick])
 
 
 def _write_claims(title: str, judged: list[Judged], folder: Path) -> None:
@@ -191,13 +208,14 @@ class _Planned(NamedTuple):
     runs: list[PreparedRun]
 
 
-def _plan(path: Path, out: Path | None, how: _How, logs: list[str]) -> _Planned:
-    """Read one campaign, to be run in ``out`` or in the folder of its name; with these logs."""
+def _plan(member: Member, path: Path, out: Path | None, how: _How) -> _Planned:
+    """Read one campaign, to be run in ``out`` or in the folder of its name."""
     from batsched_py.campaign.campaign_file import read_campaign
     from batsched_py.campaign.preparation import prepare
 
     outside = how.outside
-    spec = read_campaign(path, logs or None, outside, quick=how.quick)
+    logs = list(member.logs) or None
+    spec = read_campaign(path, logs, outside, quick=how.quick, replications=member.replications)
     backends = {run.settings.backend for run in spec.runs}
     check_outside(backends, batsim_log=bool(outside["batsim_log"]), timeouts=outside["timeouts"])
     folder = out if out is not None else Path("campaigns") / spec.name
@@ -255,6 +273,7 @@ def _check_options(
     jobs: int | None,
     out: str | None,
     cluster: str | None,
+    replications: int | None,
     *,
     retry_failed: bool,
     only_missing: bool,
@@ -266,6 +285,8 @@ def _check_options(
         raise UsageError("--jobs is for this machine; the options of --cluster say how many there")
     if jobs is not None and jobs < 1:
         raise UsageError(f"--jobs {jobs}: expected at least 1")
+    if replications is not None and replications < 1:
+        raise UsageError(f"--replications {replications}: expected at least 1")
     if out is not None and not out.strip():
         raise UsageError(f"-e {out!r}: expected a folder")
     if cluster is not None:

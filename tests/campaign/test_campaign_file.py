@@ -99,6 +99,16 @@ def test_the_quick_size(tmp_path: Path) -> None:
     assert {run.labels["replication"] for run in campaign.runs} == {0}
 
 
+def test_replications_instead_of_those_of_the_file(tmp_path: Path) -> None:
+    """What is included with fewer is repeated so often at most; the first are the same runs."""
+    fewer = BASE.replace("nodes = [32, 16]", "nodes = [32, 16]\nreplications = 1")
+    two, three = (read(tmp_path, fewer, replications=number).runs for number in (None, 3))
+    assert [run.labels["replication"] for run in three].count(2) == 3
+    assert max(run.labels["replication"] for run in three if run.settings.nodes == 32) == 0
+    assert all(run in three for run in two)
+    assert read(tmp_path, quick=True, replications=2).runs != read(tmp_path, quick=True).runs
+
+
 def test_a_replication_has_the_same_seed_on_all_axes(tmp_path: Path) -> None:
     """More replications leave those before as they are."""
     seeds: dict[object, set[int]] = {}

@@ -126,7 +126,8 @@ def test_a_dry_run_shows_all_and_writes_nothing(folder: Path) -> None:
         ('campaigns = "one.toml"', "all.toml:1: campaigns = 'one.toml': expected a list"),
         ('campaigns = ["one.toml", "one.toml"]', "one is there twice"),
         ("campaigns = [3]", "all.toml:1: campaigns: 3: Expected `object`, got `int`; expected"),
-        ('campaigns = [{ campaign = "one.toml" }]', "missing required field `log`; expected"),
+        ('campaigns = [{ log = ["sample"] }]', "missing required field `campaign`; expected"),
+        ('campaigns = [{ campaign = "one.toml", replications = 0 }]', "Expected `int` >= 1"),
         (
             'campaigns = ["one.toml", { campaign = "one.toml", log = [] }]',
             "one is there twice",
@@ -165,6 +166,41 @@ def test_a_campaign_may_have_logs_of_its_own(folder: Path) -> None:
     assert (out / "one_sample/results.csv").is_file()
     page = (out / "report/tables.md").read_text()
     assert "`batsched-py campaign one.toml --log sample --quick`" in page
+
+
+def test_a_campaign_may_have_replications_of_its_own(folder: Path) -> None:
+    """They are in the name of its folder and in the command; the small size has its own."""
+    text = (folder / "one.toml").read_text()
+    repeated = text.replace("[run]", "replications = 3\n[run]").replace(
+        "[quick]", "[quick]\nreplications = 1"
+    )
+    (folder / "one.toml").write_text(repeated)
+    (folder / "all.toml").write_text('campaigns = [{ campaign = "one.toml", replications = 2 }]\n')
+    done = command(folder, "campaign", "all.toml", "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    out = folder / "campaigns/all"
+    assert len((out / "one_2/results.csv").read_text().splitlines()) == 1 + 2
+    page = (out / "report/tables.md").read_text()
+    assert "one.toml, 2 replications" in page
+    assert "`batsched-py campaign one.toml --replications 2`" in page
+    more = ("campaign", "one.toml", "--replications", "4", "-e", str(out / "one_2"))
+    assert "one: 4 runs, 2 of them done before" in command(folder, *more, "--dry-run").stderr
+    small = command(folder, "campaign", "all.toml", "--quick", "--dry-run")
+    assert "one_quick: 1 run, 0 of them" in small.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "number", "message"),
+    [
+        ("one.toml", "2", "one.toml: it has no replications: every combination is run once"),
+        ("one.toml", "0", "--replications 0: expected at least 1"),
+        ("all.toml", "2", "--replications: all.toml names several campaigns"),
+    ],
+)
+def test_wrong_numbers_of_replications(folder: Path, file: str, number: str, message: str) -> None:
+    done = command(folder, "campaign", file, "--replications", number)
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_the_shipped_collection_has_a_small_size_without_any_log_of_the_archive() -> None:

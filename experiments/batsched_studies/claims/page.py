@@ -50,7 +50,8 @@ def page(results: Path, file: str = AT_SIZE) -> str:
 def _judged(member: Member, path: Path, folder: Path) -> Judged:
     """Return what the study's report says of results; also of some that are not whole."""
     results = open_results(folder)
-    code = read_campaign(path, list(member.logs) or None).report
+    logs = list(member.logs) or None
+    code = read_campaign(path, logs, replications=member.replications).report
     report = report_of(results, None if code is None else f"{path.parent / code}")
     numbers = (len(results.runs), results.nb_planned)
     return Judged(member.label, command_of(member), *numbers, report)
