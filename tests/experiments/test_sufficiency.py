@@ -130,6 +130,21 @@ def test_each_verdict_tells_its_effect_and_reading() -> None:
         assert "halves of processors" in verdict.reading
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ('{"signal":"16:00-20:00"}', "from 16:00 to 20:00 every day"),
+        ('{"signal":"8:00-9:00,17:00-21:00"}', "from 8:00 to 9:00, 17:00 to 21:00 every day"),
+        ('{"signal":"./intensity.csv"}', "as intensity.csv has it"),
+    ],
+)
+def test_it_is_said_when_energy_is_scarce(options: str, said: str) -> None:
+    made = of([{**run, "user_options": options} for run in made_up()])
+    assert said in made.summary
+    assert all(said in verdict.reading for verdict in made.verdicts)
+    assert any(said in figure.caption for figure in made.figures)
+
+
 @pytest.mark.parametrize(("half", "holds_"), [(900, True), (600, False)])
 def test_linear_in_the_share(half: float, holds_: bool) -> None:
     """All mixed save 20 %; half of the users save 10 %, or 40."""

@@ -9,6 +9,7 @@ effect is defined: one less actual by expected saving.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from batsched_py.report.kit import (
     Runs,
     log_name,
     mean_interval,
+    options_of,
     paired,
     paired_difference,
 )
@@ -69,6 +71,15 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
     if SEED not in frame:
         frame[SEED] = frame["seed"]
     return {log: Runs(frame[frame["log"] == log], QUANTITIES) for log in frame["log"].unique()}
+
+
+def scarce(runs: Runs) -> str:
+    """Return in words when energy is scarce: hours of every day, or the file that says so."""
+    options = (options_of(run, "user_options") for _, run in runs.frame.iterrows())
+    signal = next((str(found["signal"]) for found in options if "signal" in found), "")
+    if ":" not in signal:
+        return f"as {Path(signal).name} has it" if signal else "in hours that are not told"
+    return f"from {signal.replace('-', ' to ').replace(',', ', ')} every day"
 
 
 def base(runs: Runs, loop: str) -> Runs:

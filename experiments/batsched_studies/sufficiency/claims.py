@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import nan
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from batsched_py.report import Verdict
@@ -23,13 +24,18 @@ from batsched_studies.sufficiency import cases as c
 
 TOLERANCE = 0.2
 """By how much, in relation to the line, a saving may miss it and be called linear."""
-READING = TEXTS["reading"]
 Found = dict[str, Interval]
 """By what it is of."""
 
 
 def verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
     """Yield a verdict on each claim of which the runs of a log say anything."""
+    reading = TEXTS["reading"].format(scarce=c.scarce(runs))
+    for verdict in _verdicts(log, runs):
+        yield msgspec.structs.replace(verdict, reading=reading)
+
+
+def _verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
     levers = [name for name in runs.labels("lever") if name in c.ORDER]
     full = {
         lever: mean_interval(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
@@ -124,7 +130,6 @@ def _all(
         all_hold(answers.values()),
         log,
         effect=f"{largest}: {of}, n = {of.nb}",
-        reading=READING,
         found=told + "." + (further if len(found) > 1 else ""),
         n=of.nb,
         **values,

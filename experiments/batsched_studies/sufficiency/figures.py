@@ -72,4 +72,5 @@ def _day(log: str, runs: Runs) -> Figure | None:
     loops = [loop for loop in c.LOOPS if any(row["users"] == loop for row in rows)]
     panels = alt.Facet("users:N", title=None, sort=loops)
     chart = lines.properties(width=240, height=220).facet(facet=panels, columns=len(loops))
-    return TEXTS.figure("day", chart, slug("figure_day", log), log=log)
+    scarce = c.scarce(runs)
+    return TEXTS.figure("day", chart, slug("figure_day", log), log=log, scarce=scarce)

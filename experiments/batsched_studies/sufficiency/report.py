@@ -14,7 +14,7 @@ def report(results: CampaignResults) -> Report:
     logs = cases.read(results.runs)
     judged = (verdict for log, runs in logs.items() for verdict in verdicts(log, runs))
     parts = ((log, (*tables(log, runs), *figures(log, runs))) for log, runs in logs.items())
-    summary = (
-        TEXTS["summary"].format(runs=len(results.runs)) if logs else "No run has finished yet."
-    )
+    summary = "No run has finished yet."
+    for runs in logs.values():
+        summary = TEXTS["summary"].format(runs=len(results.runs), scarce=cases.scarce(runs))
     return TEXTS.report(parts, judged, summary, results.title)
