@@ -25,6 +25,8 @@ RED = {
 }
 ALL = {("open", "renounce"): 9000, ("a60", "renounce"): 9000, ("fluid", "renounce"): 9800}
 """Of 10,000 over all weeks."""
+WORK = {("open", "renounce"): 8500, ("a60", "renounce"): 8500, ("fluid", "renounce"): 9300}
+"""Of 10,000 of all jobs, whenever it is done."""
 
 
 def made_up(replications: int = 6) -> list[dict[str, Any]]:
@@ -37,7 +39,9 @@ def made_up(replications: int = 6) -> list[dict[str, Any]]:
                     red = 1000 + share * (RED.get((loop, lever), 1000) - 1000) + seed
                     after = 1000 + (100 * share if lever == "delay" else 0) + seed
                     work = 10_000 + share * (ALL.get((loop, lever), 10_000) - 10_000)
-                    runs.append(_run(loop, lever, share, seed, red, after, work))
+                    of_all = 10_000 + share * (WORK.get((loop, lever), 10_000) - 10_000)
+                    of_run = _run(loop, lever, share, seed, red, after, work)
+                    runs.append(of_run | {"work_all": of_all})
     return runs
 
 
@@ -76,14 +80,17 @@ def test_rebounds_by_hand() -> None:
 
 
 def test_beside_the_work_that_was_to_be_saved() -> None:
-    """15 % of the work is submitted in red hours; a60 save 10 % by renouncing all of it."""
-    made = of(made_up())
-    row = one_row(table_of(made, "own_sample").frame, users="a60", lever="renounce")
-    assert row[["expected", "actual", "lost"]].tolist() == pytest.approx([15, 10, 5], abs=0.02)
+    """15 % of the work is submitted in red hours; fluid users who renounce it do 8 % of it later.
+
+    What all save in the weeks is less, as work from after them is done there: that is not lost.
+    """
+    table = table_of(of(made_up()), "own_sample").frame
+    fluid = one_row(table, users="fluid", lever="renounce")
+    assert fluid[["expected", "work", "lost"]].tolist() == pytest.approx([15, 7, 8])
+    assert fluid["saved"] == pytest.approx(2, abs=0.02)
+    for loop in ("open", "a60"):
+        assert one_row(table, users=loop, lever="renounce")["lost"] == pytest.approx(0)
     runs = cases.read(MadeUpCampaign(made_up()).runs)["sample"]
-    # Open users save 10 % too, and cannot rebound; fluid ones 2 %.
-    beyond = [cases.lost_beyond_open(runs, loop, "renounce").value for loop in ("a60", "fluid")]
-    assert beyond == pytest.approx([0, 8], abs=0.02)
     expected = [cases.own(runs, "open", lever).iloc[0] for lever in cases.ORDER[:-1]]
     mixed = (7 + 7.5 + 15) / 5
     parts = [mixed / 4, mixed / 2, 3 * mixed / 4, mixed]
@@ -117,7 +124,7 @@ def test_claims_are_judged() -> None:
         "There is a rebound over all hours with each lever that does less work: "
         + reacting[1]: True,
         **{
-            "There is a rebound over all hours beside the work of the jobs that these users submit "
+            "There is a rebound beside the work of the jobs that these users submit "
             f"in red hours otherwise: {users}": holds
             for users, holds in zip(reacting, (False, True), strict=True)
         },

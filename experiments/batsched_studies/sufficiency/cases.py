@@ -21,7 +21,6 @@ from batsched_py.report.kit import (
     Quantity,
     Runs,
     log_name,
-    mean_interval,
     options_of,
     paired,
     paired_difference,
@@ -44,6 +43,8 @@ EFFORTS = {"25": 0.25, "50": 0.5, "75": 0.75, MIXED: 1.0}
 LESS_WORK = ("space_degradation", "time_degradation", "renounce", MIXED, STATES)
 """What does less work, so that energy is saved in all."""
 RED, AFTER, ALL = "red", "after", "all"
+WORK = "work_all"
+"""The work of all jobs, whenever it is done."""
 WATTS = (100.0, 200.0)
 """Idle and computing power of a processor: made up, for totals with the power of idling."""
 QUANTITIES = (
@@ -127,7 +128,7 @@ def rebound(runs: Runs, loop: str, lever: str, share: float, where: str) -> Inte
 
 
 def own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
-    """Return what users would save over all weeks if they did all else as if nobody did anything.
+    """Return by how much work would fall if users did all else as if nobody did anything.
 
     It is the work that a lever of all users takes from the jobs that they submit in red hours
     without it, per cent of all work, by replication; 0 for levers that do the same work, and empty
@@ -136,7 +137,7 @@ def own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
     if lever == STATES:
         return pd.Series(dtype=float)
     without = base(runs, loop)
-    work, of_red = without.values("work_all"), without.values("work_of_red")
+    work, of_red = without.values(WORK), without.values("work_of_red")
     less = {
         "space_degradation": without.values("half_of_red"),
         "time_degradation": of_red / 2,
@@ -149,23 +150,12 @@ def own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
 
 
 def lost_of_own(runs: Runs, loop: str, lever: str) -> Interval:
-    """Return by how many points less is saved over all weeks than :func:`own`, if all take part."""
-    return mean_interval(_lost_of_own(runs, loop, lever))
+    """Return by how many points the work of all jobs falls by less than :func:`own` if all do so.
 
-
-def lost_beyond_open(runs: Runs, loop: str, lever: str) -> Interval:
-    """Return by how many points more users lose of :func:`own` than the same people if open.
-
-    Those cannot rebound: what they lose is work that is done in the weeks instead of after them, as
-    there is room for it.
+    It is what these users take back. Work counts whenever it is done: what moves into the weeks
+    since there is room for it is no more work. Of open users it is 0.
     """
-    sides = (_lost_of_own(runs, name, lever) for name in (loop, OPEN))
-    return paired_difference(*paired(*sides))
-
-
-def _lost_of_own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
-    ours, actual = paired(own(runs, loop, lever), saved(runs, loop, lever, 1.0, ALL))
-    return ours - actual
+    return paired_difference(*paired(own(runs, loop, lever), saved(runs, loop, lever, 1.0, WORK)))
 
 
 def _rebound(savings: NDArray[np.float64]) -> float:

@@ -52,7 +52,7 @@ def _verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
         for where in (c.RED, c.ALL):
             yield from _rebounds(log, runs, loop, where, levers)
         asked = [lever for lever in levers if lever in c.LESS_WORK]
-        own = {lever: lost for lever in asked if (lost := c.lost_beyond_open(runs, loop, lever)).nb}
+        own = {lever: lost for lever in asked if (lost := c.lost_of_own(runs, loop, lever)).nb}
         if own:
             yield _all("rebound_own", log, own, _more, users=c.NAMES[loop])
 

@@ -40,13 +40,14 @@ def _rebound(runs: Runs) -> Iterator[dict[str, Any]]:
 
 
 def _own(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield what is saved over all weeks beside the work that was to be saved."""
+    """Yield the fall of the work of all jobs, and what is saved over all weeks."""
     for loop, lever, share, _ in c.cases(runs):
         lost = c.lost_of_own(runs, loop, lever)
         if share == 1 and lever in c.LESS_WORK and lost.nb:
             row: dict[str, Any] = {"users": loop, "lever": lever}
             row["expected"] = c.own(runs, loop, lever).mean()
-            row["actual"] = c.saved(runs, loop, lever, share, c.ALL).mean()
+            row["work"] = c.saved(runs, loop, lever, share, c.WORK).mean()
+            row["saved"] = c.saved(runs, loop, lever, share, c.ALL).mean()
             yield row | cells(lost, "lost", nb="n")
 
 
