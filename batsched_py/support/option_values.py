@@ -108,6 +108,21 @@ def time_of_day(option: str, text: Any) -> float:
     return clock
 
 
+def daily_window(option: str, begin: Any, end: Any) -> tuple[float, float]:
+    """Return when a window of the day opens and closes, seconds since midnight.
+
+    It closes later than it opens, the next day if it goes over midnight. Raises
+    :class:`UsageError` for what is no time of day, and for a window of no length.
+    """
+    opens, closes = time_of_day(option, begin), time_of_day(option, end)
+    if opens == closes or (opens == DAY and not closes):  # 24:00 is 0:00 of the next day
+        raise UsageError(
+            f"{option}: from {begin} to {end} is a window of no length; expected two different "
+            "times of a day"
+        )
+    return opens, closes if closes > opens else closes + DAY
+
+
 def named_limits(option: str, given: L | str | None, kind: type[L], unit: str = "a number") -> L:
     """Return the limits of a ``kind``: ``ready=60,run=3600``, any of them; None: as usual.
 

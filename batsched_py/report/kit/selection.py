@@ -108,6 +108,11 @@ class Runs:
         value, low, high = (100 * (end - 1) for end in (ratio.value, ratio.low, ratio.high))
         return Interval(value, low, high, ratio.nb)
 
+    def options(self, kind: str) -> dict[str, Any]:
+        """Return :func:`options_of` of the first run that has some; none if none does."""
+        found = (options_of(run, kind) for _, run in self.frame.iterrows())
+        return next(filter(None, found), {})
+
 
 def options_of(run: Any, kind: str) -> dict[str, Any]:
     """Return ``scheduler_options`` or ``user_options`` of a row of runs, which has them as JSON."""

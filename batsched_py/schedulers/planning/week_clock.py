@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batsched_py.errors import UsageError
-from batsched_py.support.option_values import time_of_day
+from batsched_py.support.option_values import daily_window, time_of_day
 from batsched_py.units import DAY, WEEK
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -36,11 +36,9 @@ class Windows:
     """
 
     def __init__(self, days: Any, begin: Any, end: Any, option: str) -> None:
-        first, last = time_of_day(option, begin), time_of_day(option, end)
-        if first == last or (first == DAY and not last):  # 24:00 is 0:00 of the next day
-            raise UsageError(f"{option}: from {begin} to {end} is a window of no length")
-        self._length = last - first if last > first else last - first + DAY
-        self._begins = [day * DAY + first for day in _days(days, option)]
+        opens, closes = daily_window(option, begin, end)
+        self._length = closes - opens
+        self._begins = [day * DAY + opens for day in _days(days, option)]
 
     def rest(self, second: float) -> float:
         """Return how many seconds after ``second`` of the week the window ends; 0 outside."""

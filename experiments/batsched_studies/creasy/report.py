@@ -6,10 +6,9 @@ All campaign files of the folder have this report: it shows what their runs allo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from batsched_py.report import CampaignResults, Part, Report, Verdict
-from batsched_py.report.kit import Runs, options_of, slug
+from batsched_py.report.kit import Runs, slug
 from batsched_studies.creasy import TEXTS, checks, claims, figures, generated, room, tables
 from batsched_studies.creasy.tables import EASY
 from batsched_users.models.site import SHIPPED, THIRDS, SiteDistributions
@@ -35,15 +34,9 @@ def _verdicts(runs: Runs) -> Iterator[Verdict]:
 
 def _reading(runs: Runs) -> str:
     """Return in words how the paper is read in runs of a campaign without readings."""
-    thirds = _user_options(runs).get("run_times") == THIRDS
+    thirds = runs.options("user_options").get("run_times") == THIRDS
     nodes = int(runs.frame["nodes"].iloc[0])
     return TEXTS["thirds" if thirds else "documented"].format(nodes=nodes)
-
-
-def _user_options(runs: Runs) -> dict[str, Any]:
-    """Return the options of the users of the first run; none if it does not tell."""
-    found = (options_of(run, "user_options") for _, run in runs.frame.iterrows())
-    return next(filter(None, found), {})
 
 
 def _over_alpha(runs: Runs) -> Iterator[tuple[str, Runs]]:
@@ -103,7 +96,7 @@ def _generated(runs: Runs) -> Iterator[Part | None]:
         return
     for (reading,), own in runs.groups("reading"):
         nodes = int(own.frame["nodes"].iloc[0])
-        yield generated.figure(_user_options(own), nodes, reading)
+        yield generated.figure(own.options("user_options"), nodes, reading)
 
 
 def _summary(runs: Runs) -> str:

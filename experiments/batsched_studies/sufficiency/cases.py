@@ -21,7 +21,6 @@ from batsched_py.report.kit import (
     Quantity,
     Runs,
     log_name,
-    options_of,
     paired,
     paired_difference,
 )
@@ -76,8 +75,7 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
 
 def scarce(runs: Runs) -> str:
     """Return in words when energy is scarce: hours of every day, or the file that says so."""
-    options = (options_of(run, "user_options") for _, run in runs.frame.iterrows())
-    signal = next((str(found["signal"]) for found in options if "signal" in found), "")
+    signal = str(runs.options("user_options").get("signal", ""))
     if ":" not in signal:
         return f"as {Path(signal).name} has it" if signal else "in hours that are not told"
     return f"from {signal.replace('-', ' to ').replace(',', ', ')} every day"

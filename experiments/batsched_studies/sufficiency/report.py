@@ -15,6 +15,7 @@ def report(results: CampaignResults) -> Report:
     judged = (verdict for log, runs in logs.items() for verdict in verdicts(log, runs))
     parts = ((log, (*tables(log, runs), *figures(log, runs))) for log, runs in logs.items())
     summary = "No run has finished yet."
-    for runs in logs.values():
-        summary = TEXTS["summary"].format(runs=len(results.runs), scarce=cases.scarce(runs))
+    if logs:
+        scarce = cases.scarce(next(iter(logs.values())))
+        summary = TEXTS["summary"].format(runs=len(results.runs), scarce=scarce)
     return TEXTS.report(parts, judged, summary, results.title)

@@ -130,6 +130,7 @@ def test_wrong_files_are_told(write: Write, text: str, said: str) -> None:
     ("signal", "options", "said"),
     [
         ("16:00-16:00", {}, "two different times"),
+        ("24:00-0:00", {}, "two different times"),
         ("16:00-24:30", {}, "'24:30' is after 24:00"),
         ("16:00-20:00,8-9", {}, "'8' is not a time of day"),
         ("25:00-26:00", {}, "'25:00' is not a time of day"),

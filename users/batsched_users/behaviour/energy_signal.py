@@ -19,7 +19,7 @@ import msgspec
 from batsched_py.errors import InputError, UsageError
 from batsched_py.support.file_readers import is_file, numbered_csv_rows, read_text
 from batsched_py.support.json_values import did_you_mean, is_number
-from batsched_py.support.option_values import finite, time_of_day
+from batsched_py.support.option_values import daily_window, finite
 from batsched_py.units import DAY, HOUR
 from batsched_users.behaviour.calendar import Calendar
 
@@ -150,10 +150,7 @@ def _hours(window: str) -> Span:
     first, dash, last = window.partition("-")
     if not dash:
         raise UsageError(f"signal={window}: expected hours such as 16:00-20:00, or a CSV file")
-    opens, closes = (time_of_day("signal", clock.strip()) for clock in (first, last))
-    if opens == closes:
-        raise UsageError(f"signal={window}: expected two different times of a day")
-    return opens, closes if closes > opens else closes + DAY
+    return daily_window("signal", first.strip(), last.strip())
 
 
 def _daily(hours: list[Span], calendar: Calendar) -> EnergySignal:
