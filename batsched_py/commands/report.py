@@ -17,6 +17,9 @@ from batsched_py.support.terminal_text import say
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
+_AWAKE = 0.5
+"""Seconds after which a server looks whether it was asked to end."""
+
 
 def report(
     folder: Annotated[
@@ -159,6 +162,8 @@ def _serve(folder: Path, port: int | None, by: str | None) -> None:
             with served(live, PORT if port is None else port) as server:
                 address = f"http://{ADDRESS}:{server.server_port}/"
                 print(f"the report is at {address} (Ctrl-C ends)", flush=True)
-                Event().wait()
+                end = Event()
+                while not end.wait(_AWAKE):  # a signal just before a wait without end is not seen
+                    pass
         except KeyboardInterrupt:  # from the moment that it can be known where the report is
             print("\nthe server has ended", flush=True)

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -191,6 +192,22 @@ def test_serve_says_where_and_ends_with_a_line(folder: Path) -> None:
         rest = server.stdout.read()
         assert server.wait(LIMIT) == 0
     assert rest.split("\n")[-2:] == ["the server has ended", ""]
+
+
+def test_serve_ends_if_its_wait_is_not_interrupted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal that another thread is given, or that comes just before the wait, ends it too."""
+
+    def interrupted_elsewhere() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    def read_by_a_thread(text: str, *, flush: bool) -> None:
+        if "Ctrl-C ends" in text:
+            threading.Timer(0.2, interrupted_elsewhere).start()
+
+    monkeypatch.setattr(report_command, "print", read_by_a_thread, raising=False)
+    report_command.report(folder, serve=True, port=0)
 
 
 def test_serve_may_be_ended_from_the_moment_it_says_where(
