@@ -23,6 +23,8 @@ class Judged(msgspec.Struct, frozen=True):
     """Those that have finished."""
     nb_planned: int
     report: Report
+    revision: str = ""
+    """That of the code which ran them, "" if it is not known."""
 
     @property
     def touched(self) -> tuple[Verdict, ...]:
@@ -53,8 +55,9 @@ def _overview(told: Sequence[Judged]) -> Table:
         answers = [of.holds for of in each.touched]
         row: dict[str, Any] = {"campaign": each.name}
         row |= {name: answers.count(answer) for answer, name in _COUNTS.items()}
-        rows.append(row | {"runs": _of_planned(each)})
-    return Table.of_rows("campaigns", "Claims by campaign", rows, tuple(columns(*rows[0])))
+        rows.append(row | {"runs": _of_planned(each), "revision": each.revision or "-"})
+    shown = [name for name in rows[0] if name != "revision" or any(of.revision for of in told)]
+    return Table.of_rows("campaigns", "Claims by campaign", rows, tuple(columns(*shown)))
 
 
 def _of_planned(judged: Judged) -> str:

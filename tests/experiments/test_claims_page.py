@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import Collection, read_collection
 from batsched_py.commands.campaign import command_of
 from batsched_py.errors import UsageError
@@ -44,6 +45,18 @@ def test_a_campaign_of_which_runs_are_missing_is_told(tmp_path: Path) -> None:
     made = page(tmp_path, str(tmp_path / "some.toml"))
     assert "Run in part: reservations/limits." in made
     assert re.search(r"\| reservations/limits \|.*\| 14 of 15 \|", made)
+
+
+def test_a_campaign_without_claims_and_the_revision_of_the_others_are_told(tmp_path: Path) -> None:
+    (tmp_path / "some.toml").write_text('campaigns = ["creasy/generated", "dynp"]\n')
+    for name, folder in (("creasy/generated", "creasy_generated"), ("dynp", "dynp")):
+        done = command(tmp_path, "campaign", name, "--quick", "--no-report", "-e", folder)
+        assert done.returncode == 0, done.stderr
+    made = page(tmp_path, str(tmp_path / "some.toml"))
+    assert "Without a claim: creasy/generated." in made
+    revision = open_results(tmp_path / "dynp").provenance["git_revision"]
+    shown = re.search(r"\| dynp \|.*\| ([0-9a-f]+(-dirty)?) \|", made)
+    assert (shown and shown[1]) == revision  # None: this is no checkout
 
 
 def test_there_is_no_page_of_nothing(tmp_path: Path) -> None:

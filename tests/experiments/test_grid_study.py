@@ -189,6 +189,19 @@ def test_the_best_lower_bound_counts() -> None:
     assert verdict.holds
 
 
+def test_better_at_every_overhead_is_asked_of_each() -> None:
+    """Adaptive is 50 % better at 30 %, and 1 % worse at 300 %: better in the mean only."""
+    (rule,) = (r for r in RULES if r["claim"].startswith("m128: adaptive is better"))
+    made = []
+    for p, awrt in ((30, 5.0), (100, 8.0), (300, 10.1)):
+        made += [row(p=p, adaptive=True, W=awrt), row(p=p, lower_bound=0, W=10)]
+    verdict = claims.on_rule(runs_of(*made), rule)
+    assert verdict is not None
+    assert "10_20k_org +1 %" in verdict.effect
+    assert not verdict.holds
+    assert verdict.reading.endswith("by width")
+
+
 def printed_tables(count: float = 1, share: float = 0) -> list[dict[str, Any]]:
     """Runs that give tables 7.3 and 7.4, but for a factor of counts and more points of shares."""
     columns = PUBLISHED["table_count"]["columns"]

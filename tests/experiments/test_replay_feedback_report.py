@@ -228,6 +228,23 @@ def test_runs_of_the_first_jobs_or_of_resampled_people_are_not_in_the_tables() -
 # Spread by the order of events -------------------------------------------------------------------
 
 
+def test_the_effect_has_the_range_of_shaken_runs() -> None:
+    """Signs are told of the first order, which is between others; one order turns a sign around."""
+    runs = [
+        make_run(name, "a0", shake=seed, mean_lateness=value * DAY)
+        for name, days in {"perf*2": (-2, -3, -1), "perf/2": (1, 2, -1)}.items()
+        for seed, value in enumerate(days)
+    ]
+    told = {v.claim: v.effect for v in study_report(MadeUpCampaign(pd.DataFrame(runs))).verdicts}
+    (order,) = (effect for claim, effect in told.items() if claim.startswith("With a0, users"))
+    ends = "-2.00 (-3.00 to -1.00) d to perf/2 1.00 (-1.00 to 2.00) d, the first of 3 runs"
+    assert ends in order.replace("\N{MINUS SIGN}", "-")
+    (signs,) = (
+        effect for claim, effect in told.items() if claim.startswith("Users submit earlier")
+    )
+    assert signs == "so in 2 of 2 comparisons, the first of 3 runs, where the ranges of 1 are apart"
+
+
 @pytest.mark.parametrize(
     ("middle", "rank", "far"),
     [

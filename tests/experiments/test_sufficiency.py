@@ -137,6 +137,12 @@ def test_each_verdict_tells_its_effect_and_reading() -> None:
         assert "halves of processors" in verdict.reading
 
 
+def test_of_several_levers_that_one_is_told_which_decides() -> None:
+    """All delay: 20 % are saved; all renounce: 10 %, which is nearer to nothing."""
+    each = next(of for of in of(made_up()).verdicts if of.claim.startswith("Each lever"))
+    assert each.effect.startswith("renounce, which decides of 2: 9.9")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

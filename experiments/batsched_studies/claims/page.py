@@ -41,6 +41,7 @@ def page(results: Path, file: str = AT_SIZE) -> str:
     lists = {
         "Not run at this size, or not yet": [of.label for of in members if of not in there],
         "Run in part": parts,
+        "Without a claim": [of.name for of in judged if not of.report.verdicts],
     }
     told = [f"{what}: {'; '.join(those)}." for what, those in lists.items() if those]
     claims = text.partition("\n## ")[2]
@@ -54,4 +55,5 @@ def _judged(member: Member, path: Path, folder: Path) -> Judged:
     code = read_campaign(path, logs, replications=member.replications).report
     report = report_of(results, None if code is None else f"{path.parent / code}")
     numbers = (len(results.runs), results.nb_planned)
-    return Judged(member.label, command_of(member), *numbers, report)
+    revision = results.provenance.get("git_revision") or ""
+    return Judged(member.label, command_of(member), *numbers, report, revision)

@@ -49,7 +49,8 @@ def verdicts(runs: Runs, reading: str, measured: str = c.INNER) -> list[Verdict]
 
     def alike(title: str, scheduler: str) -> Verdict:
         ratios = _think_times(runs, c.QUALITY, scheduler)
-        return _all(title, ratios, _about_equal, _unequal, told, same)
+        reading = f"{told}; equal: within a factor of {tolerance:.2f}"
+        return _all(title, ratios, _about_equal, _unequal, reading, same)
 
     return [
         _all(FALLS, _falls(runs), _less, _value, told),
@@ -241,7 +242,8 @@ def _all(
         evidence += f" {what} in {_in_words(those[:3], finite)}{others}." if those else ""
     worst = max(wrong or unclear or finite, key=lambda at: against(finite[at]))
     effect = f"{_in_words([worst], finite)}, n = {finite[worst].nb}"
-    missing = max(0, COMPARISONS[title] - len(finite))
+    if missing := max(0, COMPARISONS[title] - len(finite)):
+        effect += f", {missing} of {COMPARISONS[title]} comparisons not run"
     evidence += f" Of {missing} more there are too few runs." if missing else ""
     answer = all_hold((*answers.values(), *[None] * missing))
     return Verdict(title, answer, evidence + more, effect=effect, reading=reading)

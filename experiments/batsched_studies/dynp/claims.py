@@ -46,10 +46,10 @@ def _of_log(trace: str | None, runs: list[Measured]) -> Iterator[Verdict]:
     for claim, policies in PUBLISHED["better"].items():
         better, worse = (plain.get(policy) for policy in policies)
         if better is not None and worse is not None:
-            share = 100 * (1 - better / worse)
-            holds = None if _tie(better, worse) else share >= ALIKE
+            share = _better_by(better, worse)
             told: dict[str, Any] = {"better": better, "worse": worse, "share": share}
-            yield TEXTS.verdict("better", holds, claim=claim, **told)
+            reading = TEXTS["alike"].format(percent=ALIKE)
+            yield TEXTS.verdict("better", share >= ALIKE, claim=claim, reading=reading, **told)
     yield from _metrics(_by([run for run in users if not run.policy.slackness], "metric"))
     slack = (run for run in users if run.policy.plain or run.policy.slackness)
     yield from _slackness(_by(slack, "slackness"))
@@ -68,17 +68,16 @@ def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verd
     if ADVANCED not in plain or not {"fcfs", "sjf"} <= set(plain):
         return
     best = min(STATIC, key=lambda order: plain.get(order, float("inf")))
-    gain = 100 * (1 - plain[ADVANCED] / plain[best])
+    gain = _better_by(plain[ADVANCED], plain[best])
     expected = GAINS_ON.get(trace or "", True)
-    tie = _tie(plain[ADVANCED], plain[best])
     told: dict[str, Any] = {"dynp": plain[ADVANCED], "static": plain[best], "gain": gain}
     told |= {"word": "better" if expected else "worse", "order": best.upper()}
-    yield TEXTS.verdict("static", None if tie else (gain > 0) == expected, **told)
+    yield TEXTS.verdict("static", (gain if expected else -gain) >= ALIKE, **told)
 
 
-def _tie(first: float, second: float) -> bool:
-    """Tell whether two values are equal in all digits of the evidence: that is no answer."""
-    return f"{first:.4f}" == f"{second:.4f}"
+def _better_by(ours: float, other: float) -> float:
+    """Return by how many per cent a value is smaller than another one."""
+    return 100 * (1 - ours / other)
 
 
 def _metrics(by_policy: dict[str, dict[str, float]]) -> Iterator[Verdict]:
@@ -101,7 +100,7 @@ def _slackness(by_policy: dict[str, dict[float, float]]) -> Iterator[Verdict]:
 def _perfect(by_estimates: dict[str, float]) -> Iterator[Verdict]:
     if {"user", "perfect"} <= set(by_estimates):
         user, perfect = by_estimates["user"], by_estimates["perfect"]
-        holds = None if _tie(perfect, user) else perfect < user
+        holds = _better_by(perfect, user) >= ALIKE
         yield TEXTS.verdict("perfect", holds, perfect=perfect, user=user)
 
 
@@ -158,12 +157,10 @@ def _sjf(load: Load) -> Iterator[Verdict]:
     slow, used = _ordered(load, SLDWA, shrink), _ordered(load, "UTIL", shrink)
     if shrink > 0.6 or not {"fcfs", "sjf"} <= set(slow):
         return
-    holds = all_hold(
-        less.above(0)
-        for metric in (SLDWA, "UTIL")
-        for less in _others_less(load, "sjf", shrink, metric)
-    )
-    yield TEXTS.verdict("sjf", holds, factor=shrink, slow=slow, used=used)
+    others = {metric: list(_others_less(load, "sjf", shrink, metric)) for metric in (SLDWA, "UTIL")}
+    holds = all_hold(less.above(0) for of_metric in others.values() for less in of_metric)
+    nearest = {name: min(of, key=lambda less: less.value) for name, of in others.items()}
+    yield TEXTS.verdict("sjf", holds, factor=shrink, slow=slow, used=used, nearest=nearest)
 
 
 def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict]:

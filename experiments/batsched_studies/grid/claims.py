@@ -48,8 +48,10 @@ def on_rule(runs: Runs, rule: Rule) -> Verdict | None:
     over = {"each": "each workload", "mean": "their mean", "recorded": "the recorded ones' mean"}[
         how
     ]
-    held = holds(rule, of_rule[rule["quantities"][0]])
-    return TEXTS.verdict("rule", held, **texts, judged=over, paper=rule["paper"])
+    first = rule["quantities"][0]
+    paper, held = rule["paper"], holds(rule, of_rule[first])
+    reading = f"{paper}; {WEIGHTS[first]}" if first in WEIGHTS else paper
+    return TEXTS.verdict("rule", held, **texts, judged=over, paper=paper, reading=reading)
 
 
 def _number(value: float, rule: Rule) -> str:

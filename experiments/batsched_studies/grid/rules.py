@@ -59,7 +59,7 @@ def holds(rule: Rule, by_workload: Mapping[str, float]) -> bool | None:
 
 
 def _change(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:
-    """Return the change in per cent, in the mean over ``p``.
+    """Return the change in per cent, in the mean over ``p``, or the largest of them.
 
     Where a side has a label with several values it is the best of these: that of the least AWRT.
     """
@@ -70,7 +70,9 @@ def _change(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None
         base = _best(_base(runs, {**of_p, **rule["base"]}, reading), quantity) if ours else None
         value = change(ours, base, quantity) if ours and base else None
         changes += [] if value is None else [value]
-    return fmean(changes) if len(changes) >= ENOUGH * len(overheads) else None
+    if len(changes) < ENOUGH * len(overheads):
+        return None
+    return max(changes) if rule.get("of") == "largest" else fmean(changes)
 
 
 def _level(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:

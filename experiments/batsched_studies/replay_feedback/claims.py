@@ -6,7 +6,7 @@ what its Tables 1 and 2 show. Numbers in evidence are ours unless said.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any
@@ -68,11 +68,13 @@ def _shown(lateness: dict[str, float], ends: Mapping[str, tables.Ends]) -> str:
     return ", ".join(texts) + (TEXTS[key].format(pairs=", ".join(close)) if several else "")
 
 
-def _from_to(lateness: Mapping[str, float]) -> str:
+def _from_to(lateness: Mapping[str, float], ends: Mapping[str, tables.Ends]) -> str:
     """Return the earliest and the latest infrastructure with their mean lateness."""
     names = list(lateness)
-    ends = (f"{name} {tables.digits(lateness[name])} d" for name in (names[0], names[-1]))
-    return " to ".join(ends)
+    both = (
+        f"{name} {_with_spread(lateness[name], ends[name])} d" for name in (names[0], names[-1])
+    )
+    return " to ".join(both)
 
 
 def _with_spread(value: float, ends: tables.Ends) -> str:
@@ -85,13 +87,14 @@ def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     for (log, size, replay), lateness in tables.rank(cells).items():
         holds = tables.ranked(lateness)
         texts = {"replay": replay, "missing": _missing(tables.RANKING, lateness)}
-        texts["effect"] = _from_to(lateness)
-        ends = {
-            cell.infrastructure: cell.ends
+        of_rank = [
+            cell
             for cell in cells
             if (cell.log, cell.size, cell.replay) == (log, size, replay)
             and cell.metric == "mean_lateness"
-        }
+        ]
+        ends = {cell.infrastructure: cell.ends for cell in of_rank}
+        texts["effect"] = _from_to(lateness, ends) + _orders(of_rank)
         yield _verdict("ranked", holds, log, size, _shown(lateness, ends), **texts)
 
 
@@ -109,9 +112,20 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
                 right = all(right for _, right, _ in comparisons)
                 holds = None if right and missing else right  # one that is wrong is enough
                 evidence = "; ".join(text for _, _, text in comparisons)
-                effect = f"{sum(right for _, right, _ in comparisons)} of {len(comparisons)}"
-                texts = {"missing": missing, "effect": f"so in {effect} comparisons"}
+                effect = f"so in {sum(right for _, right, _ in comparisons)} of {len(comparisons)}"
+                if orders := _orders(values.values()):
+                    close = sum(
+                        _OVERLAP in text or _SIGN_VARIES in text for _, _, text in comparisons
+                    )
+                    orders += f", where the ranges of {len(comparisons) - close} are apart"
+                texts = {"missing": missing, "effect": f"{effect} comparisons{orders}"}
                 yield _verdict(claim, holds, *place, evidence, **texts)
+
+
+def _orders(cells: Iterable[tables.Cell]) -> str:
+    """Return of how many orders of simultaneous events the first is told, "" if of one."""
+    most = max(len(cell.values) for cell in cells)
+    return f", the first of {most} runs" if most > 1 else ""
 
 
 def _missing(names: Sequence[str], there: Collection[str]) -> str:
@@ -254,5 +268,5 @@ def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
             # A seed that would turn two of them around decides nothing.
             close = any(tables.overlap(ends[a], ends[b]) for a, b in pairwise(lateness))
             holds = None if close else tables.ranked(lateness)
-            told = {"model": model, "effect": _from_to(lateness)}
+            told = {"model": model, "effect": _from_to(lateness, ends)}
             yield _verdict("models", holds, *place, _shown(lateness, ends), **told)

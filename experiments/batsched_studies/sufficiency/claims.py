@@ -123,13 +123,17 @@ def _all(
     further = "".join(
         f" {what}: {listed(names)}." for what, names in (("Not", no), ("Undecided", open_)) if names
     )
-    largest = max(found, key=lambda name: abs(found[name].value))
-    of = found[largest]
+
+    def against(name: str) -> float:
+        return -found[name].value if holds is _more else abs(found[name].value)
+
+    least = max(no or open_ or found, key=against)  # it decides
+    of, among = found[least], f", which decides of {len(found)}" if len(found) > 1 else ""
     return TEXTS.verdict(
         key,
         all_hold(answers.values()),
         log,
-        effect=f"{largest}: {of}, n = {of.nb}",
+        effect=f"{least}{among}: {of}, n = {of.nb}",
         found=told + "." + (further if len(found) > 1 else ""),
         n=of.nb,
         **values,
