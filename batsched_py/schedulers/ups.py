@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.schedulers.backfilling import Backfilling
@@ -56,7 +56,7 @@ class _Users:
 
     def __init__(self) -> None:
         self._arrivals: list[float] = []
-        self._by_id: list[int] = []
+        self._by_id: Any = ()  # of ints; an array once there are users
 
     def load(self, columns: JobArrays) -> Floats:
         """Return the work that waits of each user, processor-seconds by estimates."""
@@ -80,10 +80,10 @@ class _Users:
         import numpy as np
 
         if len(self._by_id) != columns.nb_users:
-            self._by_id = _places(columns.users)
+            self._by_id = np.asarray(_places(columns.users))
         waits = np.bincount(columns.user, columns.waiting, columns.nb_users) > 0
         users = np.flatnonzero(waits)
-        best_first = users[np.lexsort((np.asarray(self._by_id)[users], scores[users]))]
+        best_first = users[np.lexsort((self._by_id[users], scores[users]))]
         priorities = np.zeros(columns.nb_users)
         priorities[best_first] = 1 / np.arange(1, len(users) + 1)
         return priorities
