@@ -20,7 +20,8 @@ DS, HPC2N, BLUE, CTC = (
     *("SDSC-DS-2004-2.1-cln", "HPC2N-2002-2.2-cln"),
     *("SDSC-BLUE-2000-4.2-cln", "CTC-SP2-1996-3.1-cln"),
 )
-OSC = "OSC-Clust-2000-3.1-cln"
+OSC, KTH = "OSC-Clust-2000-3.1-cln", "KTH-SP2-1996-2.1-cln"
+USED = "utilisation_to_last_submission"
 METRICS = {
     "throughput_to_last_submission": 10.0,
     "utilisation_to_last_submission": 0.5,
@@ -59,7 +60,7 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], bool | None]:
 
 KEYS = (
     *("original", "throughput", "utilisation", "slowdown", "wait", "extension", "shape"),
-    *("saturation", "flurries"),
+    *("saturation", "reached", "flurries"),
 )
 
 
@@ -165,6 +166,20 @@ def test_the_sweep_says_what_stable_runs_reach() -> None:
     assert (row.runs, row.stable, row.utilisation, row.most_stable) == pytest.approx(
         (2, 0.5, 95, 90)
     )
+
+
+@pytest.mark.parametrize(
+    ("log", "used", "holds"),
+    [(DS, 89, True), (DS, 91, False), (OSC, 96, True), (OSC, 94, False), (KTH, 99, None)],
+)
+def test_where_a_log_saturates(log: str, used: float, holds: bool | None) -> None:
+    """A stable and a saturated run; the thesis says nothing of KTH, nor do runs that are stable."""
+    both = [
+        run("variants", n, log, load=1.5, backlog_growth=growth) | {USED: share / 100}
+        for n, (growth, share) in enumerate(((0, used), (5, 99.9)))
+    ]
+    assert verdicts(both).get(("reached", log)) is holds
+    assert ("reached", log) not in verdicts(both[:1])
 
 
 @pytest.mark.parametrize(

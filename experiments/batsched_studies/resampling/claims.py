@@ -27,6 +27,10 @@ from batsched_studies.resampling.positions import (
 WORKLOADS = ("recorded", *KINDS, "five times", "flurries")
 PLACES: dict[str, dict[str, str]] = PUBLISHED["places"]
 """By metric and trace where the thesis has the log among its variants."""
+REACHED: dict[str, tuple[float, float]] = {
+    trace: (least, most) for trace, (least, most) in PUBLISHED["reached"].items()
+}
+"""Within which bounds the utilisation (per cent) is at which a trace saturates."""
 UTILISATION_LESS: float = PUBLISHED["limits"]["utilisation_less"]
 SIX = 6.0
 """So many times its users OSC gets (figure 11)."""
@@ -54,6 +58,7 @@ def verdicts(
         "extension": (_extension, part),
         "shape": (_shape, sweep),
         "saturation": (_saturation, sweep),
+        "reached": (_reached, sweep),
         "flurries": (_flurries, flurry),
     }
     found: list[Verdict] = []
@@ -172,16 +177,37 @@ def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
         if heaviest.load <= 1 or not heaviest.pairs:
             continue
         fewer = from_cells(heaviest, "fewer", "fewer_low", "fewer_high", nb="pairs")
-        shares = "; ".join(f"{row.load:g}: {row.stable:.0%}" for row in rows(of_log))
         most = of_log["most_stable"].max()
         yield TEXTS.verdict(
             key,
             fewer.above(0),
             str(log),
             effect=f"{heaviest.load:g} times as many: {fewer.value:.0%} fewer, {fewer.nb} pairs",
-            shares=shares,
+            shares=_stable_shares(of_log),
             most=most,
         )
+
+
+def _reached(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
+    """Yield up to which utilisation runs are stable, where some are not."""
+    for log, of_log in sweep.groupby("log", sort=False):
+        bounds = REACHED.get(TRACES.get(str(log), ""))
+        stable = of_log["most_stable"].max()
+        if bounds is None or of_log["stable"].min() == 1 or isnan(stable):
+            continue
+        least, most = bounds
+        yield TEXTS.verdict(
+            key,
+            bool(least <= stable <= most),
+            str(log),
+            effect=f"{stable:.1f} %, {of_log['runs'].sum()} runs",
+            reading=PUBLISHED["readings"][key],
+            shares=_stable_shares(of_log),
+        )
+
+
+def _stable_shares(of_log: pd.DataFrame) -> str:
+    return "; ".join(f"{row.load:g}: {row.stable:.0%}" for row in rows(of_log))
 
 
 def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
