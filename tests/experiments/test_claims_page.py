@@ -22,12 +22,21 @@ def at_size() -> Collection:
     return collection
 
 
-def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
-    (tmp_path / "some.toml").write_text('campaigns = ["reservations/limits", "creasy", "dynp"]\n')
-    for name, folder in (("reservations/limits", "reservations_limits"), ("dynp", "dynp")):
-        done = command(tmp_path, "campaign", name, "--quick", "--no-report", "-e", folder)
+def collection_of(folder: Path, *names: str, ran: tuple[str, ...]) -> Path:
+    """Return a file of some campaigns, of which some have been run, in their small size."""
+    for name in ran:
+        options = ("--quick", "--no-report", "-e", name.replace("/", "_"))
+        done = command(folder, "campaign", name, *options)
         assert done.returncode == 0, done.stderr
-    made = page(tmp_path, str(tmp_path / "some.toml"))
+    file = folder / "some.toml"
+    file.write_text(f"campaigns = {list(names)}\n")
+    return file
+
+
+def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
+    there = ("reservations/limits", "dynp")
+    file = collection_of(tmp_path, "reservations/limits", "creasy", "dynp", ran=there)
+    made = page(tmp_path, str(file))
     head, _, limits, dynp = made.split("\n## ")
     assert "Not run at this size, or not yet: creasy." in head
     assert "`batsched-py campaign reservations/limits`" in limits
@@ -36,23 +45,16 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
 
 
 def test_a_campaign_of_which_runs_are_missing_is_told(tmp_path: Path) -> None:
-    (tmp_path / "some.toml").write_text('campaigns = ["reservations/limits"]\n')
-    done = command(
-        tmp_path, "campaign", "reservations/limits", "--quick", "-e", "reservations_limits"
-    )
-    assert done.returncode == 0, done.stderr
+    file = collection_of(tmp_path, "reservations/limits", ran=("reservations/limits",))
     next((tmp_path / "reservations_limits/runs").glob("*/out_run.json")).unlink()
-    made = page(tmp_path, str(tmp_path / "some.toml"))
+    made = page(tmp_path, str(file))
     assert "Run in part: reservations/limits." in made
     assert re.search(r"\| reservations/limits \|.*\| 14 of 15 \|", made)
 
 
 def test_a_campaign_without_claims_and_the_revision_of_the_others_are_told(tmp_path: Path) -> None:
-    (tmp_path / "some.toml").write_text('campaigns = ["creasy/generated", "dynp"]\n')
-    for name, folder in (("creasy/generated", "creasy_generated"), ("dynp", "dynp")):
-        done = command(tmp_path, "campaign", name, "--quick", "--no-report", "-e", folder)
-        assert done.returncode == 0, done.stderr
-    made = page(tmp_path, str(tmp_path / "some.toml"))
+    names = ("creasy/generated", "dynp")
+    made = page(tmp_path, str(collection_of(tmp_path, *names, ran=names)))
     assert "Without a claim: creasy/generated." in made
     revision = open_results(tmp_path / "dynp").provenance["git_revision"]
     shown = re.search(r"\| dynp \|.*\| ([0-9a-f]+(-dirty)?) \|", made)
