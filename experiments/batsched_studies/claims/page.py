@@ -52,8 +52,9 @@ def _judged(member: Member, path: Path, folder: Path) -> Judged:
     """Return what the study's report says of results; also of some that are not whole."""
     results = open_results(folder)
     logs = list(member.logs) or None
-    code = read_campaign(path, logs, replications=member.replications).report
+    campaign = read_campaign(path, logs, replications=member.replications)
+    code = campaign.report
     report = report_of(results, None if code is None else f"{path.parent / code}")
-    numbers = (len(results.runs), results.nb_planned)
+    numbers = (len(results.runs), len(campaign.runs))  # those may be of a smaller size
     revision = results.provenance.get("git_revision") or ""
     return Judged(member.label, command_of(member), *numbers, report, revision)
