@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from threading import Event
+from time import sleep
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -162,8 +162,7 @@ def _serve(folder: Path, port: int | None, by: str | None) -> None:
             with served(live, PORT if port is None else port) as server:
                 address = f"http://{ADDRESS}:{server.server_port}/"
                 print(f"the report is at {address} (Ctrl-C ends)", flush=True)
-                end = Event()
-                while not end.wait(_AWAKE):  # a signal just before a wait without end is not seen
-                    pass
+                while True:  # a signal just before a wait without end is not seen
+                    sleep(_AWAKE)
         except KeyboardInterrupt:  # from the moment that it can be known where the report is
             print("\nthe server has ended", flush=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
-from operator import attrgetter
+from operator import add, attrgetter
 from typing import Any
 
 import pandas as pd
@@ -108,16 +108,13 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
             ("makespans", SLOW, _longer_with_feedback(values)),
         ):
             if comparisons:
-                missing = _missing(names, {name for name, _, _ in comparisons})
-                right = all(right for _, right, _ in comparisons)
+                infrastructures, answers, numbers, near = zip(*comparisons, strict=True)
+                missing, right = _missing(names, {*infrastructures}), all(answers)
                 holds = None if right and missing else right  # one that is wrong is enough
-                evidence = "; ".join(text for _, _, text in comparisons)
-                effect = f"so in {sum(right for _, right, _ in comparisons)} of {len(comparisons)}"
+                evidence = "; ".join(map(add, numbers, near))
+                effect = f"so in {sum(answers)} of {len(answers)}"
                 if orders := _orders(values.values()):
-                    close = sum(
-                        _OVERLAP in text or _SIGN_VARIES in text for _, _, text in comparisons
-                    )
-                    orders += f", where the ranges of {len(comparisons) - close} are apart"
+                    orders += f", where the ranges of {near.count('')} are apart"
                 texts = {"missing": missing, "effect": f"{effect} comparisons{orders}"}
                 yield _verdict(claim, holds, *place, evidence, **texts)
 
@@ -135,8 +132,8 @@ def _missing(names: Sequence[str], there: Collection[str]) -> str:
 
 
 _Values = dict[tuple[str, str, str], tables.Cell]
-_Comparisons = list[tuple[str, bool, str]]
-"""Infrastructure, whether it is as the claim says, and the numbers."""
+_Comparisons = list[tuple[str, bool, str, str]]
+"""Infrastructure, whether it is as the claim says, the numbers, and how near it is, "" if not."""
 _OVERLAP = " (the ranges of the runs overlap)"
 _SIGN_VARIES = " (the range of the runs has 0 in it)"
 
@@ -150,7 +147,7 @@ def _signs(values: _Values) -> _Comparisons:
                 right = late.ours < 0 if name in FAST else late.ours > 0
                 varies = _SIGN_VARIES if tables.overlap(late.ends, (0, 0)) else ""
                 comparisons.append(
-                    (name, right, f"{name} {replay} {tables.digits(late.ours)} d{varies}")
+                    (name, right, f"{name} {replay} {tables.digits(late.ours)} d", varies)
                 )
     return comparisons
 
@@ -159,14 +156,14 @@ def _smaller_with_feedback(values: _Values) -> _Comparisons:
     comparisons = []
     for name, replay, rigid, wait, overlap in _beside_rigid(values, "mean_waiting_time"):
         factor = f" ({rigid / wait:.1f} times)" if wait else ""
-        text = f"{name} rigid {rigid:.2f} d, {replay} {wait:.2f} d{factor}{overlap}"
-        comparisons.append((name, rigid > wait, text))
+        text = f"{name} rigid {rigid:.2f} d, {replay} {wait:.2f} d{factor}"
+        comparisons.append((name, rigid > wait, text, overlap))
     return comparisons
 
 
 def _longer_with_feedback(values: _Values) -> _Comparisons:
     return [
-        (name, makespan > rigid, f"{name} rigid {rigid:.0f} d, {replay} {makespan:.0f} d{overlap}")
+        (name, makespan > rigid, f"{name} rigid {rigid:.0f} d, {replay} {makespan:.0f} d", overlap)
         for name, replay, rigid, makespan, overlap in _beside_rigid(values, "makespan")
     ]
 

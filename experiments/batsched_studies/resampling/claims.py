@@ -27,9 +27,7 @@ from batsched_studies.resampling.positions import (
 WORKLOADS = ("recorded", *KINDS, "five times", "flurries")
 PLACES: dict[str, dict[str, str]] = PUBLISHED["places"]
 """By metric and trace where the thesis has the log among its variants."""
-REACHED: dict[str, tuple[float, float]] = {
-    trace: (least, most) for trace, (least, most) in PUBLISHED["reached"].items()
-}
+REACHED: dict[str, tuple[float, float]] = PUBLISHED["reached"]
 """Within which bounds the utilisation (per cent) is at which a trace saturates."""
 UTILISATION_LESS: float = PUBLISHED["limits"]["utilisation_less"]
 SIX = 6.0

@@ -63,7 +63,7 @@ def _rebounds(
     """Yield whether less is saved than with open users: by delays, and by each other lever."""
     asked = [lever for lever in levers if where == c.RED or lever in c.LESS_WORK]
     found = {lever: lost for lever in asked if (lost := c.lost(runs, loop, lever, 1.0, where)).nb}
-    values = {"users": c.NAMES[loop]}
+    values: dict[str, Any] = {"users": c.NAMES[loop]}
     if c.DELAY in found:
         yield _all("rebound_delay", log, {c.DELAY: found.pop(c.DELAY)}, _more, **values)
     if found:
@@ -90,7 +90,7 @@ def _linear(log: str, runs: Runs) -> Iterator[Verdict]:
         parts = {part: of for part, of in savings.items() if part < 100 and len(of)}
         if parts and len(whole):
             ratios = {f"{part:.0f} %": _on_the_line(of, whole, part) for part, of in parts.items()}
-            yield _all(key, log, ratios, _near, published=PUBLISHED["ict4s"]["claim"])
+            yield _all(key, log, ratios, _near, _distance, published=PUBLISHED["ict4s"]["claim"])
 
 
 def _on_the_line(part: pd.Series[float], whole: pd.Series[float], effort: float) -> Interval:
@@ -113,21 +113,33 @@ def _near(away: Interval) -> bool | None:
     return away.within(-TOLERANCE, TOLERANCE)
 
 
+def _inverse(change: Interval) -> float:
+    return -change.value
+
+
+def _distance(away: Interval) -> float:
+    return abs(away.value)
+
+
 def _all(
-    key: str, log: str, found: Found, holds: Callable[[Interval], bool | None], **values: Any
+    key: str,
+    log: str,
+    found: Found,
+    holds: Callable[[Interval], bool | None],
+    against: Callable[[Interval], float] = _inverse,
+    **values: Any,
 ) -> Verdict:
-    """Return the verdict on what is to hold of all that was found; open if it is of some."""
+    """Return the verdict on what is to hold of all that was found; open if it is of some.
+
+    Its effect is the one that speaks most against the claim, among those that decide.
+    """
     answers = {name: holds(interval) for name, interval in found.items()}
     told = "; ".join(f"{name} {interval}" for name, interval in found.items())
     no, open_ = ([name for name in answers if answers[name] is what] for what in (False, None))
     further = "".join(
         f" {what}: {listed(names)}." for what, names in (("Not", no), ("Undecided", open_)) if names
     )
-
-    def against(name: str) -> float:
-        return -found[name].value if holds is _more else abs(found[name].value)
-
-    least = max(no or open_ or found, key=against)  # it decides
+    least = max(no or open_ or found, key=lambda name: against(found[name]))  # it decides
     of, among = found[least], f", which decides of {len(found)}" if len(found) > 1 else ""
     return TEXTS.verdict(
         key,
