@@ -60,7 +60,7 @@ FILES = [
     ("sufficiency/effort", 2 * 5 * 10, 2 * 3 * 5),
     ("sufficiency/states", 3 * 2 * 10, 3 * 2 * 5),
     ("sufficiency/ample", 3 * 3 * 10, 3 * 2 * 5),
-    ("sufficiency/curie", 3 * 3 * 6, 3 * 2 * 5),
+    ("sufficiency/curie", 3 * 3 * 20, 3 * 2 * 5),
     ("resampling/campaign", 40 + 5 * 10 + 3 + 1, 4 * 6 + 3 + 1),
     ("resampling/intervals", 7 * 1001, 6 + 1),
     ("resampling/intervals_cea", 101, 2 + 1),
