@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from batsched_py.report.formatting import listed
     from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
     from batsched_py.report.kit.charts import Chart, inline_data, intervals, numbers, scale_of
-    from batsched_py.report.kit.estimates import UNKNOWN, all_hold, cells, drawn, from_cells
+    from batsched_py.report.kit.estimates import (
+        UNKNOWN,
+        all_hold,
+        cells,
+        deciding,
+        drawn,
+        from_cells,
+    )
     from batsched_py.report.kit.pairing import paired
     from batsched_py.report.kit.selection import (
         SEED,
@@ -58,6 +65,7 @@ __all__ = [
     "cells",
     "columns",
     "compared",
+    "deciding",
     "drawn",
     "from_cells",
     "in_column",
@@ -95,7 +103,7 @@ if not TYPE_CHECKING:
             "batsched_py.report.formatting": "listed",
             "batsched_py.report.kit.beside_published": "compared in_column printed read_published",
             "batsched_py.report.kit.charts": "Chart inline_data intervals numbers scale_of",
-            "batsched_py.report.kit.estimates": "UNKNOWN all_hold cells drawn from_cells",
+            "batsched_py.report.kit.estimates": "UNKNOWN all_hold cells deciding drawn from_cells",
             "batsched_py.report.kit.pairing": "paired",
             "batsched_py.report.kit.selection": "SEED Quantity Runs log_name options_of rows slug",
             "batsched_py.report.kit.tables": "columns sections table where_known",

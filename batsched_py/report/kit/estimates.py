@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isnan, nan
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
 from batsched_py.support.statistics import Interval, finite, mean_interval
+
+Name = TypeVar("Name")
 
 UNKNOWN = Interval(nan, nan, nan, 0)
 """Of what was not run."""
@@ -44,6 +46,12 @@ def all_hold(answers: Iterable[bool | None]) -> bool | None:
     """Tell whether all hold: False if one does not, else None if one cannot be told, or of none."""
     found = set(answers)
     return False if False in found else None if None in found or not found else True
+
+
+def deciding(answers: Mapping[Name, bool | None]) -> list[Name]:
+    """Return what :func:`all_hold` hangs on: those that do not, else those open, else all."""
+    holds = all_hold(answers.values())
+    return [name for name, answer in answers.items() if answer == holds]
 
 
 def mean_of_repeats(values: ArrayLike) -> Interval:

@@ -14,7 +14,7 @@ from math import inf, isnan, log
 from statistics import NormalDist
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, Quantity, Runs, all_hold, median_interval
+from batsched_py.report.kit import Interval, Quantity, Runs, all_hold, deciding, median_interval
 from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c
 
@@ -240,7 +240,7 @@ def _all(
     for what, those in (("Not", wrong), ("Undecided", unclear)):
         others = f" and {len(those) - 3} more" if len(those) > 3 else ""
         evidence += f" {what} in {_in_words(those[:3], finite)}{others}." if those else ""
-    worst = max(wrong or unclear or finite, key=lambda at: against(finite[at]))
+    worst = max(deciding(answers), key=lambda at: against(finite[at]))
     effect = f"{_in_words([worst], finite)}, n = {finite[worst].nb}"
     if missing := max(0, COMPARISONS[title] - len(finite)):
         effect += f", {missing} of {COMPARISONS[title]} comparisons not run"

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Quantity, Runs, all_hold, from_cells, log_name, rows
+from batsched_py.report.kit import Quantity, Runs, all_hold, deciding, from_cells, log_name, rows
 from batsched_studies.resampling import PUBLISHED, TEXTS
 from batsched_studies.resampling.loads import FLURRY_METRICS
 from batsched_studies.resampling.parts import PARTS, beside_variants
@@ -222,7 +222,7 @@ def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
         largest = [row for row in steps if row.rate == judged["rate"].max()]
         told = "; ".join(f"{_named(row)} x {_ratio(row)}" for row in largest)
         effect = f"{largest[0].rate:g} a week: {told}, {largest[0].pairs} pairs"
-        open_ = [row for row in steps if answers[row] is holds] if several and not holds else []
+        open_ = deciding(answers) if several and not holds else []
         against = "; ".join(f"{_named(row)} up to {row.rate:g} x {steps[row]}" for row in open_)
         yield TEXTS.verdict(
             key,

@@ -14,6 +14,7 @@ from batsched_py.report.kit import (
     Interval,
     Runs,
     all_hold,
+    deciding,
     listed,
     mean_interval,
     paired,
@@ -135,11 +136,12 @@ def _all(
     """
     answers = {name: holds(interval) for name, interval in found.items()}
     told = "; ".join(f"{name} {interval}" for name, interval in found.items())
-    no, open_ = ([name for name in answers if answers[name] is what] for what in (False, None))
     further = "".join(
-        f" {what}: {listed(names)}." for what, names in (("Not", no), ("Undecided", open_)) if names
+        f" {word}: {listed(names)}."
+        for word, what in (("Not", False), ("Undecided", None))
+        if (names := [name for name in answers if answers[name] is what])
     )
-    least = max(no or open_ or found, key=lambda name: against(found[name]))  # it decides
+    least = max(deciding(answers), key=lambda name: against(found[name]))
     of, among = found[least], f", which decides of {len(found)}" if len(found) > 1 else ""
     return TEXTS.verdict(
         key,

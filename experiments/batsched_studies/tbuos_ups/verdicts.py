@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, all_hold, from_cells, rows
+from batsched_py.report.kit import Interval, all_hold, deciding, from_cells, rows
 from batsched_py.support.statistics import SpreadTest
 from batsched_studies.tbuos_ups import PUBLISHED
 from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES
@@ -74,9 +74,11 @@ def _evidence(effects: pd.DataFrame) -> str:
 
 def _deciding(effects: pd.DataFrame) -> pd.DataFrame:
     """Return what fails, else what is not clear, else what the claim says will change."""
-    failed, unclear = (effects[[h is what for h in effects["holds"]]] for what in (False, None))
+    answers = dict(enumerate(effects["holds"]))
     telling = effects[effects["expected"].isin(CHANGE)]
-    return next(some for some in (failed, unclear, telling, effects) if len(some))
+    return (
+        telling if all_hold(answers.values()) and len(telling) else effects.iloc[deciding(answers)]
+    )
 
 
 def _effect(effects: pd.DataFrame) -> str:
