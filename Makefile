@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SHARED ?= ../shared
-RESULTS ?= campaigns/claims_at_size
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # A file's tests stay in one process: what they share is made once. One process more than
 # simulations, since many tests wait for another process.
@@ -29,7 +28,7 @@ help:
 	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
 	@echo "make user-models write docs/user-models.md anew, from the logs in SHARED"
 	@echo "make semi-open   write docs/semi-open.md and its pictures anew"
-	@echo "make claims      write docs/claims.md anew, from the campaigns' folders in RESULTS"
+	@echo "make claims      write docs/claims.md anew; what is in RESULTS is judged anew for it"
 	@echo "make real-page   write docs/real.md anew, with the Batsim on PATH"
 	@echo "make architecture draw the picture of docs/architecture.md anew, from the imports"
 	@echo "make docs        write the documentation as a site to build/site"
@@ -124,8 +123,10 @@ user-models: $(VENV)/installed
 semi-open: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.semi_open --jobs $(JOBS)
 
+# RESULTS=campaigns/claims_at_size has folders of its campaigns, which replace what was judged of them.
+RESULTS ?=
 claims: $(VENV)/installed
-	$(BIN)/python -m batsched_studies.claims --results $(RESULTS)
+	$(BIN)/python -m batsched_studies.claims $(if $(RESULTS),--results $(RESULTS))
 
 real-page: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.real_batsim

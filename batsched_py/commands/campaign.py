@@ -151,7 +151,7 @@ class _How(msgspec.Struct, frozen=True):
 
 def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
     """Run each campaign in a folder of its own; failed runs of one do not keep others from it."""
-    from batsched_py.report.collected_claims import Judged
+    from batsched_py.report.collected_claims import judged
 
     members = collection.campaigns
     if how.quick:  # of which each file says how often it repeats
@@ -161,7 +161,7 @@ def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
     planned = {
         member: _plan(member, path, folder / member.folder, how) for member, path in members.items()
     }
-    failed, judged = {}, []
+    failed, told = {}, []
     for member, campaign in planned.items():
         say(f"--- {member.label}")
         try:
@@ -170,12 +170,12 @@ def _campaigns(collection: Collection, folder: Path, how: _How) -> None:
             if done.report is not None:
                 numbers = (done.nb_finished, len(campaign.runs))
                 command = command_of(member, quick=how.quick)
-                judged.append(Judged(member.label, command, *numbers, done.report))
+                told.append(judged(member.label, command, *numbers, done.report))
             _judge(campaign.runs, done.failures)
         except BatschedError as error:  # of this campaign, such as of its report's code
             failed[member.label] = str(error)
     if how.report and not how.dry_run:
-        _write_claims(collection.title, judged, folder)
+        _write_claims(collection.title, told, folder)
     if failed:
         raise SimulationError("; ".join(f"{name}: {why}" for name, why in failed.items()))
 

@@ -13,8 +13,8 @@ from batsched_py.report.kit.selection import slug
 from batsched_py.report.kit.tables import columns
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """A campaign of which there are results, and its report."""
+class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the runs of a campaign say of the claims of its study."""
 
     name: str
     command: str
@@ -22,14 +22,49 @@ class Judged(msgspec.Struct, frozen=True):
     nb_runs: int
     """Those that have finished."""
     nb_planned: int
-    report: Report
+    title: str
+    source: str
+    verdicts: tuple[Verdict, ...]
+    """On claims of which the runs say something, without their evidence."""
+    nb_untouched: int = 0
+    """Claims of which they say nothing."""
+    cautions: tuple[str, ...] = ()
     revision: str = ""
     """That of the code which ran them, "" if it is not known."""
+    judged_by: str = ""
+    """The revision of the code that has judged them, "" if it is not known."""
 
-    @property
-    def touched(self) -> tuple[Verdict, ...]:
-        """The verdicts on claims of which these runs say something."""
-        return tuple(of for of in self.report.verdicts if of.holds is not None or of.effect)
+
+def judged(
+    name: str,
+    command: str,
+    nb_runs: int,
+    nb_planned: int,
+    report: Report,
+    *,
+    revision: str = "",
+    judged_by: str = "",
+) -> Judged:
+    """Return what the report of a campaign says of claims; the arguments are its fields."""
+    touched = tuple(
+        msgspec.structs.replace(of, evidence="")
+        for of in report.verdicts
+        if of.holds is not None or of.effect
+    )
+    lines = report.summary.split("\n\n")
+    return Judged(
+        name,
+        command,
+        nb_runs,
+        nb_planned,
+        report.title,
+        report.source,
+        touched,
+        len(report.verdicts) - len(touched),
+        tuple(line for line in lines if line.startswith("**This is ")),
+        revision,
+        judged_by,
+    )
 
 
 def collected(title: str, judged: Sequence[Judged]) -> Report:
@@ -38,9 +73,9 @@ def collected(title: str, judged: Sequence[Judged]) -> Report:
     Before them is a table of all campaigns, with how many of the claims hold. Of claims that the
     runs of a campaign do not touch it has the number.
     """
-    verdicts = tuple(of for each in judged for of in each.touched)
-    told = [each for each in judged if each.report.verdicts]
-    sections = (Section(f"{each.report.title}: {each.name}", _parts(each)) for each in told)
+    verdicts = tuple(of for each in judged for of in each.verdicts)
+    told = [each for each in judged if has_claims(each)]
+    sections = (Section(f"{each.title}: {each.name}", _parts(each)) for each in told)
     return Report(
         title=title,
         source="",
@@ -49,15 +84,20 @@ def collected(title: str, judged: Sequence[Judged]) -> Report:
     )
 
 
+def has_claims(judged: Judged) -> bool:
+    """Tell whether the campaign's report has claims, whatever its runs say of them."""
+    return bool(judged.verdicts) or judged.nb_untouched > 0
+
+
 def _overview(told: Sequence[Judged]) -> Table:
     rows = []
     for each in told:
-        answers = [of.holds for of in each.touched]
+        answers = [of.holds for of in each.verdicts]
         row: dict[str, Any] = {"campaign": each.name}
         row |= {name: answers.count(answer) for answer, name in _COUNTS.items()}
-        rows.append(row | {"runs": _of_planned(each), "revision": each.revision or "-"})
-    shown = [name for name in rows[0] if name != "revision" or any(of.revision for of in told)]
-    return Table.of_rows("campaigns", "Claims by campaign", rows, tuple(columns(*shown)))
+        row |= {"runs": _of_planned(each), "run by": each.revision, "judged by": each.judged_by}
+        rows.append(row)
+    return _table("campaigns", "Claims by campaign", rows)
 
 
 def _of_planned(judged: Judged) -> str:
@@ -70,13 +110,11 @@ _COUNTS = {True: "hold", False: "do not", None: "cannot be told"}
 
 
 def _parts(judged: Judged) -> tuple[Part, ...]:
-    report, touched = judged.report, judged.touched
-    head = [report.source, f"{tally(touched)}. Repeat it by `{judged.command}`."]
+    head = [judged.source, f"{tally(judged.verdicts)}. Repeat it by `{judged.command}`."]
     if judged.nb_runs < judged.nb_planned:
         head.append(f"**Only {_of_planned(judged)} runs have finished.**")
-    cautions = [line for line in report.summary.split("\n\n") if line.startswith("**This is ")]
-    if others := len(report.verdicts) - len(touched):
-        head.append(f"Of {others} further claims these runs say nothing.")
+    if judged.nb_untouched:
+        head.append(f"Of {judged.nb_untouched} further claims these runs say nothing.")
     rows = [
         {
             "claim": of.claim,
@@ -85,13 +123,13 @@ def _parts(judged: Judged) -> tuple[Part, ...]:
             "effect": of.effect,
             "reading": of.reading,
         }
-        for of in touched
+        for of in judged.verdicts
     ]
-    shown = [
-        column
-        for column in columns("claim", "log", "verdict", "effect", "reading")
-        if any(row[column.name] for row in rows)
-    ]
-    table = Table.of_rows(slug("claims", judged.name), "Claims", rows, tuple(shown))
-    text = Text("\n\n".join(part for part in (*head, *cautions) if part))
-    return (text, table) if rows else (text,)
+    text = Text("\n\n".join(part for part in (*head, *judged.cautions) if part))
+    return (text, _table(slug("claims", judged.name), "Claims", rows)) if rows else (text,)
+
+
+def _table(name: str, title: str, rows: list[dict[str, Any]]) -> Table:
+    """Return the table of rows, without the columns in which all have nothing."""
+    shown = [column for column in rows[0] if any(row[column] != "" for row in rows)]
+    return Table.of_rows(name, title, rows, columns(*shown))

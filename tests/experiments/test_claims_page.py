@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import Collection, read_collection
 from batsched_py.commands.campaign import command_of
 from batsched_py.errors import UsageError
-from batsched_studies.claims.page import AT_SIZE, PAGE, TEXT, page
+from batsched_studies.claims.page import (
+    AT_SIZE,
+    KEPT,
+    PAGE,
+    TEXT,
+    as_json,
+    brought_up,
+    from_results,
+    page,
+    read_kept,
+)
 from helpers.calling import command
 
 
@@ -36,7 +49,7 @@ def collection_of(folder: Path, *names: str, ran: tuple[str, ...]) -> Path:
 def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
     there = ("reservations/limits", "dynp")
     file = collection_of(tmp_path, "reservations/limits", "creasy", "dynp", ran=there)
-    made = page(tmp_path, str(file))
+    made = page(from_results(tmp_path, str(file)), str(file))
     head, _, limits, dynp = made.split("\n## ")
     assert "Not run at this size, or not yet: creasy." in head
     assert "`batsched-py campaign reservations/limits`" in limits
@@ -47,23 +60,24 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
 def test_a_campaign_of_which_runs_are_missing_is_told(tmp_path: Path) -> None:
     file = collection_of(tmp_path, "reservations/limits", ran=("reservations/limits",))
     next((tmp_path / "reservations_limits/runs").glob("*/out_run.json")).unlink()
-    made = page(tmp_path, str(file))
+    made = page(from_results(tmp_path, str(file)), str(file))
     assert "Run in part: reservations/limits." in made
     assert re.search(r"\| reservations/limits \|.*\| 14 of 90 \|", made)
 
 
 def test_a_campaign_without_claims_and_the_revision_of_the_others_are_told(tmp_path: Path) -> None:
     names = ("creasy/generated", "dynp")
-    made = page(tmp_path, str(collection_of(tmp_path, *names, ran=names)))
+    file = str(collection_of(tmp_path, *names, ran=names))
+    made = page(from_results(tmp_path, file), file)
     assert "Without a claim: creasy/generated." in made
     revision = open_results(tmp_path / "dynp").provenance["git_revision"]
-    shown = re.search(r"\| dynp \|.*\| ([0-9a-f]+(-dirty)?) \|", made)
+    shown = re.search(r"\| dynp \|.*\| ([0-9a-f]+(-dirty)?) \| \1 \|", made)
     assert (shown and shown[1]) == revision  # None: this is no checkout
 
 
 def test_there_is_no_page_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no campaign of claims/at_size is there"):
-        page(tmp_path)
+        from_results(tmp_path)
 
 
 def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None:
@@ -76,11 +90,44 @@ def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None
         assert "sample" not in {run.settings.log for run in read_campaign(path).runs} or member.logs
 
 
-def test_the_page_of_the_documentation_is_of_these_campaigns_and_this_text() -> None:
-    written = PAGE.read_text(encoding="utf-8")
-    text = TEXT.read_text(encoding="utf-8").partition(" {{missing}}")[0]
-    assert written.startswith(text), "it is made anew by: make claims"
-    commands = re.findall(r"Repeat it by `(.*?)`", written)
-    assert commands
-    known = [command_of(member) for member in at_size().campaigns]
-    assert commands == [of for of in known if of in commands]
+def test_what_is_kept_is_replaced_by_no_fewer_runs(tmp_path: Path) -> None:
+    """What was judged of 90 runs stays beside 14 of them, and gives way to as many."""
+    file = collection_of(tmp_path, "reservations/limits", ran=("reservations/limits",))
+    anew = from_results(tmp_path, str(file))
+    ((name, of),) = anew.items()
+    other = replace(of, name="other")
+    for nb_runs, taken in ((of.nb_runs + 1, False), (of.nb_runs, True), (0, True)):
+        before = {"other": other, name: replace(of, nb_runs=nb_runs, title="before")}
+        told = brought_up(before, anew)
+        assert list(told) == list(before)
+        assert told["other"] is other
+        assert told[name] is (of if taken else before[name])
+    assert brought_up({}, anew) == anew
+
+
+def test_what_is_kept_is_read_as_it_was_written(tmp_path: Path) -> None:
+    kept = read_kept()
+    (tmp_path / "judged.json").write_bytes(as_json(kept))
+    assert read_kept(tmp_path / "judged.json") == kept
+    assert set(kept) <= {member.label for member in at_size().campaigns}
+    assert all(
+        kept[m.label].command == command_of(m) for m in at_size().campaigns if m.label in kept
+    )
+
+
+def test_results_of_a_folder_replace_what_is_kept_of_them(tmp_path: Path) -> None:
+    """A small size is of fewer runs, and does not; where nothing is kept, it is told as in part."""
+    collection_of(tmp_path, "creasy/alphas", ran=("creasy/alphas",))
+    written, kept = tmp_path / "claims.md", tmp_path / "judged.json"
+    call = [sys.executable, "-m", "batsched_studies.claims", "--results", tmp_path]
+    call += ["--kept", kept, "--output", written]
+    for before, said in (("[]", "judged anew"), (KEPT.read_text(), "as before: here are fewer")):
+        kept.write_text(before)
+        done = subprocess.run(call, capture_output=True, text=True, check=True)
+        assert f"creasy/alphas: 9 runs, {said}" in done.stdout
+        assert written.read_text() == page(read_kept(kept))
+    assert written.read_text() == PAGE.read_text()
+
+
+def test_the_page_of_the_documentation_is_of_what_is_kept() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(read_kept()), "it is made anew by: make claims"

@@ -1,5 +1,8 @@
 """Writes docs/claims.md: what each study claims, and what came out, from results.
 
+All results are some 40 hours' work, and need not be on one machine: what was judged is kept in
+``judged.json``, in which results that are at hand replace those of their campaigns.
+
 python -m batsched_studies.claims --results FOLDER
 """
 
@@ -8,53 +11,100 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from batsched_py.campaign.campaign_file import STORED, find_campaign, read_campaign
+import msgspec
+
+from batsched_py.campaign.campaign_file import STORED, Campaign, find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import Member, read_collection
+from batsched_py.campaign.run_identity import provenance
 from batsched_py.commands.campaign import command_of
 from batsched_py.errors import UsageError
 from batsched_py.report.campaign_report import report_of
-from batsched_py.report.collected_claims import Judged, collected
+from batsched_py.report.collected_claims import Judged, collected, has_claims, judged
 from batsched_py.report.forms.export_files import markdown
-from batsched_py.support.file_readers import is_file
+from batsched_py.support.file_readers import is_file, read_json
 from batsched_studies.filled_page import DOCS, filled
 
 AT_SIZE = "claims/at_size"
 """The campaigns of the page."""
 PAGE = DOCS / "claims.md"
+KEPT = Path(__file__).with_name("judged.json")
 TEXT = Path(__file__).with_name("template.md")
 
 
-def page(results: Path, file: str = AT_SIZE) -> str:
-    """Return the page from the results of those campaigns of the file that are in the folder.
+def read_kept(path: Path = KEPT) -> dict[str, Judged]:
+    """Return what was judged of each campaign, by its label."""
+    return {of.name: of for of in read_json(path, list[Judged])}
+
+
+def as_json(told: Mapping[str, Judged]) -> bytes:
+    """Return what :func:`read_kept` reads, a value a line."""
+    return msgspec.json.format(msgspec.json.encode(list(told.values())), indent=1) + b"\n"
+
+
+def from_results(results: Path, file: str = AT_SIZE) -> dict[str, Judged]:
+    """Return what the reports say of those campaigns of the file that are in the folder.
 
     Raises :class:`UsageError` if none of them is there.
     """
-    collection = read_collection(find_campaign(file))
-    members: Mapping[Member, Path] = collection.campaigns if collection is not None else {}
-    there = {of: path for of, path in members.items() if is_file(results / of.folder / STORED)}
+    members = _campaigns(file)
+    there = [of for of in members if is_file(results / of.folder / STORED)]
     if not there:
         raise UsageError(f"{results}: no campaign of {file} is there, such as CREASY's in creasy")
-    judged = [_judged(member, path, results / member.folder) for member, path in there.items()]
-    text = markdown(collected("Claims", judged))
-    parts = [of.name for of in judged if of.nb_runs < of.nb_planned]
-    lists = {
-        "Not run at this size, or not yet": [of.label for of in members if of not in there],
-        "Run in part": parts,
-        "Without a claim": [of.name for of in judged if not of.report.verdicts],
+    return {of.label: _judged(of, members[of], results / of.folder) for of in there}
+
+
+def brought_up(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> dict[str, Judged]:
+    """Return what is judged anew, but what was before where those were more runs."""
+    better = {
+        name: of
+        for name, of in anew.items()
+        if name not in before or of.nb_runs >= before[name].nb_runs
     }
-    told = [f"{what}: {'; '.join(those)}." for what, those in lists.items() if those]
-    claims = text.partition("\n## ")[2]
-    return filled(TEXT, {"missing": " ".join(told) or "All were run.", "claims": f"## {claims}"})
+    return {**before, **better}
+
+
+def page(told: Mapping[str, Judged], file: str = AT_SIZE) -> str:
+    """Return the page of those campaigns of the file of which something is told, in its order.
+
+    How many runs there are to be is what the campaign files say now.
+    """
+    labels = {of.label: len(_planned(of, path).runs) for of, path in _campaigns(file).items()}
+    shown = [
+        msgspec.structs.replace(told[label], nb_planned=planned)
+        for label, planned in labels.items()
+        if label in told
+    ]
+    lists = {
+        "Not run at this size, or not yet": [label for label in labels if label not in told],
+        "Run in part": [of.name for of in shown if of.nb_runs < of.nb_planned],
+        "Without a claim": [of.name for of in shown if not has_claims(of)],
+    }
+    missing = [f"{what}: {'; '.join(those)}." for what, those in lists.items() if those]
+    claims = markdown(collected("Claims", shown)).partition("\n## ")[2]
+    return filled(TEXT, {"missing": " ".join(missing) or "All were run.", "claims": f"## {claims}"})
+
+
+def _campaigns(file: str) -> Mapping[Member, Path]:
+    collection = read_collection(find_campaign(file))
+    return {} if collection is None else collection.campaigns
+
+
+def _planned(member: Member, path: Path) -> Campaign:
+    return read_campaign(path, list(member.logs) or None, replications=member.replications)
 
 
 def _judged(member: Member, path: Path, folder: Path) -> Judged:
     """Return what the study's report says of results; also of some that are not whole."""
     results = open_results(folder)
-    logs = list(member.logs) or None
-    campaign = read_campaign(path, logs, replications=member.replications)
+    campaign = _planned(member, path)
     code = campaign.report
-    report = report_of(results, None if code is None else f"{path.parent / code}")
-    numbers = (len(results.runs), len(campaign.runs))  # those may be of a smaller size
-    revision = results.provenance.get("git_revision") or ""
-    return Judged(member.label, command_of(member), *numbers, report, revision)
+    return judged(
+        member.label,
+        command_of(member),
+        len(results.runs),
+        len(campaign.runs),  # results may be of a smaller size
+        report_of(results, None if code is None else f"{path.parent / code}"),
+        revision=results.provenance.get("git_revision") or "",
+        judged_by=provenance().get("git_revision") or "",
+    )
