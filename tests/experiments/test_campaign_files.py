@@ -23,8 +23,11 @@ FILES = [
     ("dynp/campaign", 9, 9),
     ("dynp/ctc", 9, 9),
     ("dynp/metrics", 14, 14),
+    ("dynp/metrics_ctc", 14, 14),
     ("dynp/estimates", 10, 10),
+    ("dynp/estimates_ctc", 10, 10),
     ("dynp/slackness", 18, 18),
+    ("dynp/slackness_ctc", 18, 18),
     ("dynp/legacy", 12, 12),
     ("dynp/clock", 7, 7),
     ("dynp/clock_kth", 7, 7),
@@ -81,6 +84,7 @@ FILES = [
     ("tbuos_ups/waits_cea", (2 + 3 * 5) * 3, 1),
 ]
 DOWNLOADED = {
+    *(f"dynp/{table}_ctc" for table in ("metrics", "estimates", "slackness")),
     *("dynp/ctc", "dynp/clock_kth", "dynp/load_ctc", "dynp/load_slackness_ctc"),
     *("grid_users/kth", "grid_users/kth_full", "grid_users/sdsc"),
     *("reservations/kth", "reservations/limits_kth"),
