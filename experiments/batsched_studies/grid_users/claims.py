@@ -10,6 +10,7 @@ import pandas as pd
 
 from batsched_py.report import Verdict
 from batsched_py.report.kit import Interval, paired, paired_difference
+from batsched_py.support.statistics import FEWEST
 from batsched_studies.grid_users import TEXTS
 from batsched_studies.grid_users.site_runs import (
     FEEDBACK,
@@ -25,7 +26,7 @@ from batsched_studies.grid_users.site_runs import (
 
 
 def verdicts(runs: SiteRuns) -> Iterator[Verdict]:
-    """Yield a verdict on each claim; it is open where there are fewer than two assignments."""
+    """Yield a verdict on each claim; it is open where there are too few assignments."""
     for replay in runs.replays():
         yield _survives(runs, replay)
         yield _everyone(runs, replay)
@@ -52,7 +53,7 @@ def _everyone(runs: SiteRuns, replay: str) -> Verdict:
     worst = found.iloc[int(np.argmax(found["change"].fillna(0)))]
     return TEXTS.verdict(
         "everyone",
-        bool(shorter.all()) if found["assignment"].nunique() > 1 else None,
+        bool(shorter.all()) if found["assignment"].nunique() >= FEWEST else None,
         runs.log,
         users=NAMES[replay],
         shorter=int(shorter.sum()),
@@ -109,7 +110,7 @@ def _pays(runs: SiteRuns, replay: str) -> Verdict:
     longer = givers["after"] > givers["before"]
     return TEXTS.verdict(
         "pays",
-        bool(longer.all()) if len(givers) > 1 else None,
+        bool(longer.all()) if len(givers) >= FEWEST else None,
         runs.log,
         users=NAMES[replay],
         longer=int(longer.sum()),

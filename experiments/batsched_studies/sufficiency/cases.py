@@ -8,7 +8,8 @@ effect is defined: one less actual by expected saving.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from batsched_py.report.kit import (
     Quantity,
     Runs,
     log_name,
+    mean_interval,
     paired,
     paired_difference,
 )
@@ -120,9 +122,27 @@ def lost(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interva
 def rebound(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interval:
     """Return the rebound in per cent of the saving with open users, of mean savings.
 
-    Negative: more is saved than with open users. Over 100: less than nothing is.
+    Negative: more is saved than with open users. Over 100: less than nothing is. Unknown where it
+    cannot be told that open users save anything.
     """
-    return jackknife(np.column_stack(pairs(runs, loop, lever, share, where)), _rebound)
+    actual, expected = pairs(runs, loop, lever, share, where)
+    return quotient(actual, expected, lambda ratio: 100 * (1 - ratio))
+
+
+def quotient(
+    ours: pd.Series[float], of: pd.Series[float], told: Callable[[float], float]
+) -> Interval:
+    """Return ``told`` of the ratio of two means over pairs.
+
+    It is unknown unless the divisor is clearly above 0: of what may be 0 there is no share.
+    """
+    if not mean_interval(of).above(0):
+        return Interval(nan, nan, nan, len(of))
+
+    def statistic(rows: NDArray[np.float64]) -> float:
+        return told(ratio(*rows.mean(axis=0)))
+
+    return jackknife(np.column_stack((ours, of)), statistic)
 
 
 def own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
@@ -154,8 +174,3 @@ def lost_of_own(runs: Runs, loop: str, lever: str) -> Interval:
     since there is room for it is no more work. Of open users it is 0.
     """
     return paired_difference(*paired(own(runs, loop, lever), saved(runs, loop, lever, 1.0, WORK)))
-
-
-def _rebound(savings: NDArray[np.float64]) -> float:
-    actual, expected = savings.mean(axis=0)
-    return 100 * (1 - ratio(actual, expected))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import nan
 from typing import Any
 
 import msgspec
@@ -18,7 +17,6 @@ from batsched_py.report.kit import (
     listed,
     mean_interval,
     paired,
-    paired_difference,
 )
 from batsched_studies.sufficiency import PUBLISHED, TEXTS
 from batsched_studies.sufficiency import cases as c
@@ -97,13 +95,9 @@ def _linear(log: str, runs: Runs) -> Iterator[Verdict]:
 def _on_the_line(part: pd.Series[float], whole: pd.Series[float], effort: float) -> Interval:
     """Return what is saved, less its part of the whole saving, in relation to that part.
 
-    Without an interval where the whole effort saves nothing.
+    Unknown where it cannot be told that the whole effort saves anything.
     """
-    ours, line = paired(part, whole * effort / 100)
-    away, scale = paired_difference(ours, line), float(line.mean())
-    if not scale > 0:
-        return Interval(nan, nan, nan, away.nb)
-    return Interval(away.value / scale, away.low / scale, away.high / scale, away.nb)
+    return c.quotient(*paired(part, whole * effort / 100), lambda ratio: ratio - 1)
 
 
 def _more(change: Interval) -> bool | None:

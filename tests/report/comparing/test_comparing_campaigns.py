@@ -278,6 +278,21 @@ def test_users_drawn_whole_give_the_wider_interval_when_their_jobs_are_alike() -
     assert (users.high - users.low) / (jobs.high - jobs.low) == pytest.approx(widening)
 
 
+@pytest.mark.parametrize(("nb", "by_user", "each_once"), [(8, 0.82, 0.92), (100, 0.91, 0.94)])
+def test_intervals_over_users_hold_the_mean_as_often_as_the_page_says(
+    nb: int, by_user: float, each_once: float
+) -> None:
+    """Users have one to hundreds of jobs, and differ by a factor of 1.6: 1,000 samples each."""
+    rng, inside = np.random.default_rng(nb), np.zeros(2)
+    for _ in range(1000):
+        of_user = np.repeat(np.arange(nb), np.maximum(1, rng.lognormal(3, 1, nb).astype(int)))
+        of_jobs = rng.lognormal(0, 0.5, nb)[of_user] * rng.exponential(1, len(of_user))
+        users = sums_of(of_jobs[:, None]).by(of_user)
+        found = (paired(users)[0], paired(users.each_once())[0])
+        inside += [one.low <= np.exp(0.125) <= one.high for one in found]
+    assert inside / 1000 == pytest.approx([by_user, each_once], abs=0.03)
+
+
 def test_two_independent_samples_have_the_interval_of_their_difference() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(0, 3, 4000), rng.normal(10, 4, 4000)
