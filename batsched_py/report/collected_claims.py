@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -68,18 +68,19 @@ def judged(
 
 
 def collected(title: str, judged: Sequence[Judged]) -> Report:
-    """Return a table of claims for each campaign, with source, tally and command.
+    """Return what holds by study, by claim and by campaign, and a section for each campaign.
 
-    Before them is a table of all campaigns, with how many of the claims hold. Of claims that the
-    runs of a campaign do not touch it has the number.
+    That has a table of its claims, with source, tally and command. Of claims that the runs of a
+    campaign do not touch it has the number.
     """
     verdicts = tuple(of for each in judged for of in each.verdicts)
     told = [each for each in judged if has_claims(each)]
     sections = (Section(f"{each.title}: {each.name}", _parts(each)) for each in told)
+    overview = Section("All campaigns", (*_claims(told), _campaigns(told)) if told else ())
     return Report(
         title=title,
         source="",
-        sections=(Section("All campaigns", (_overview(told),)), *sections) if told else (),
+        sections=(overview, *sections) if told else (),
         summary=f"{len(verdicts)} claims of {len(told)} campaigns: {tally(verdicts)}.",
     )
 
@@ -89,14 +90,34 @@ def has_claims(judged: Judged) -> bool:
     return bool(judged.verdicts) or judged.nb_untouched > 0
 
 
-def _overview(told: Sequence[Judged]) -> Table:
+def _claims(told: Sequence[Judged]) -> Iterator[Table]:
+    """Yield what holds by study, and by claim: how often it was judged, and how."""
+    by_study: dict[str, dict[str, list[bool | None]]] = {}
+    for each in told:
+        answers = by_study.setdefault(each.title.partition(":")[0], {})
+        for of in each.verdicts:
+            answers.setdefault(of.claim, []).append(of.holds)
+    studies, claims = [], []
+    for study, answers in by_study.items():
+        alike = [of[0] for of in answers.values() if len(set(of)) == 1]
+        row = {"study": study, "claims": len(answers)} | _counts(alike)
+        studies.append(row | {"differ": len(answers) - len(alike)})
+        claims += [{"study": study, "claim": of} | _counts(answers[of]) for of in answers]
+    if claims:
+        yield _table("studies", "Claims by study", studies, _BY_STUDY)
+        yield _table("claims", "Each claim", claims, _EACH_CLAIM)
+
+
+def _counts(answers: Sequence[bool | None]) -> dict[str, Any]:
+    return {name: answers.count(answer) for answer, name in _COUNTS.items()}
+
+
+def _campaigns(told: Sequence[Judged]) -> Table:
     rows = []
     for each in told:
-        answers = [of.holds for of in each.verdicts]
         row: dict[str, Any] = {"campaign": each.name}
-        row |= {name: answers.count(answer) for answer, name in _COUNTS.items()}
-        row |= {"runs": _of_planned(each), "run by": each.revision, "judged by": each.judged_by}
-        rows.append(row)
+        row |= _counts([of.holds for of in each.verdicts]) | {"runs": _of_planned(each)}
+        rows.append(row | {"run by": each.revision, "judged by": each.judged_by})
     return _table("campaigns", "Claims by campaign", rows)
 
 
@@ -107,6 +128,10 @@ def _of_planned(judged: Judged) -> str:
 
 
 _COUNTS = {True: "hold", False: "do not", None: "cannot be told"}
+_BY_STUDY = """\
+How many claims hold wherever they were judged (campaigns, logs, readings), hold nowhere, cannot \
+be told anywhere, or differ."""
+_EACH_CLAIM = "How often each was judged (campaigns, logs, readings), and how."
 
 
 def _parts(judged: Judged) -> tuple[Part, ...]:
@@ -129,7 +154,7 @@ def _parts(judged: Judged) -> tuple[Part, ...]:
     return (text, _table(slug("claims", judged.name), "Claims", rows)) if rows else (text,)
 
 
-def _table(name: str, title: str, rows: list[dict[str, Any]]) -> Table:
+def _table(name: str, title: str, rows: list[dict[str, Any]], note: str = "") -> Table:
     """Return the table of rows, without the columns in which all have nothing."""
     shown = [column for column in rows[0] if any(row[column] != "" for row in rows)]
-    return Table.of_rows(name, title, rows, columns(*shown))
+    return Table.of_rows(name, title, rows, columns(*shown), note)

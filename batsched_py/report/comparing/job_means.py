@@ -4,8 +4,8 @@
 it is means of many quantities over 100,000s of jobs, or over users with all their jobs, in one
 pass: a mean is the ratio of two sums, and its standard error is that of its linearisation (W.
 Cochran, "Sampling Techniques", 1977, chapter 6). The intervals are Student's there as here. Where
-users differ much in their numbers of jobs, those over jobs by user hold the mean in 82 % of cases of
-8 users and in 91 % of 100 (simulated: ``tests/report/comparing/test_comparing_campaigns.py``).
+users differ much in their numbers of jobs, those over jobs by user hold the mean in 82 % of cases
+of 8 users and in 91 % of 100 (simulated: ``tests/report/comparing/test_comparing_campaigns.py``).
 """
 
 from __future__ import annotations
