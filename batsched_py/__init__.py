@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from batsched_py.model.queue import WaitingQueue
     from batsched_py.model.timeline import Timeline
-    from batsched_py.model.user_model import EndedJob, UserModel
+    from batsched_py.model.user_model import CountingUserModel, EndedJob, UserModel
     from batsched_py.model.waiting_reason import WaitingReason
     from batsched_py.report.comparing.campaigns import compare_campaigns
     from batsched_py.report.comparing.runs import RunComparison, compare_runs
@@ -54,6 +54,7 @@ __all__ = [
     "BatschedError",
     "CallMeLater",
     "CountingScheduler",
+    "CountingUserModel",
     "Decision",
     "DilatingScheduler",
     "EndedJob",
@@ -98,7 +99,7 @@ if not TYPE_CHECKING:
             "ObservedScheduler Scheduler",
             "batsched_py.model.queue": "WaitingQueue",
             "batsched_py.model.timeline": "Timeline",
-            "batsched_py.model.user_model": "EndedJob UserModel",
+            "batsched_py.model.user_model": "CountingUserModel EndedJob UserModel",
             "batsched_py.model.waiting_reason": "WaitingReason",
             "batsched_py.report.comparing.campaigns": "compare_campaigns",
             "batsched_py.report.comparing.runs": "RunComparison compare_runs",

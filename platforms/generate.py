@@ -1,7 +1,7 @@
 """Write the ideal platforms and the grids of this folder.
 
-Usage: python platforms/generate.py [NODES [GFLOPS] | SITES]
-Without arguments: those that are here.
+Usage: python platforms/generate.py [NODES [GFLOPS [IDLE:COMPUTING]] | SITES] [FILE.xml]
+Without arguments: those that are here. IDLE and COMPUTING are the watts of a host, for -E.
 """
 
 from __future__ import annotations
@@ -19,18 +19,26 @@ LINK = "1.25GBps"
 
 
 def main() -> None:
-    """Write one platform to the terminal, or all that are made here."""
-    if len(sys.argv) > 1 and sys.argv[1].isdecimal():
-        print(homogeneous_xml(int(sys.argv[1]), *map(float, sys.argv[2:3])), end="")
+    """Write one platform to a file or the terminal, or all that are made here."""
+    *asked, last = sys.argv[1:] or [""]
+    if asked and last.endswith(".xml"):
+        write_whole(Path(last), platform_xml(*asked))
         return
-    if len(sys.argv) > 1:
-        print(grid_xml(sys.argv[1]), end="")
+    if last:
+        print(platform_xml(*asked, last), end="")
         return
     folder = Path(__file__).parent
     for nodes in SIZES:
         write_whole(folder / f"ideal_{nodes}.xml", homogeneous_xml(nodes))
     for name in TABLE_7_1:
         write_whole(folder / f"{name}.xml", grid_xml(name))
+
+
+def platform_xml(which: str, *further: str) -> str:
+    """Return a platform of so many hosts, or of the sites that ``which`` describes."""
+    if which.isdecimal():
+        return homogeneous_xml(int(which), float(further[0]) if further else 1.0, *further[1:])
+    return grid_xml(which, *further)
 
 
 def grid_xml(described: str) -> str:

@@ -17,7 +17,6 @@ from batsched_py.campaign.file_places import located
 from batsched_py.campaign.finished_runs import PREFIX, RunState, hash_in, state_of
 from batsched_py.campaign.planned_runs import Label, PlannedRun
 from batsched_py.campaign.run_identity import (
-    HASH,
     code_digest,
     identity,
     input_files,
@@ -26,6 +25,7 @@ from batsched_py.campaign.run_identity import (
 from batsched_py.campaign.run_task import Task
 from batsched_py.campaign.toml_lines import line_with
 from batsched_py.errors import PluginError, UsageError
+from batsched_py.run.named_files import HASH
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import check
 from batsched_py.support import plugins

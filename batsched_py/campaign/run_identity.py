@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -18,29 +17,23 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import BatschedError
 from batsched_py.run.backends.dispatch import launcher
+from batsched_py.run.named_files import (
+    DETERMINING,
+    HASH,
+    files_of_settings,
+    named_files,
+    plugin_files,
+    plugins_of,
+)
 from batsched_py.run.result import versions
 from batsched_py.run.settings import EMBEDDED, Settings
 from batsched_py.support import plugins
-from batsched_py.support.code_places import is_installed
 from batsched_py.support.file_digest import digest
-from batsched_py.support.file_readers import read_bytes, read_toml
-from batsched_py.support.imported_files import imported_files
+from batsched_py.support.file_readers import read_bytes
 
-HASH = 12
-"""Digits of the hash with which the name of a run's folder ends."""
 _OUTSIDE = {"timeouts": None, "batsim_log": False, "budgets": None}
 """Settings that do not change what a run gives."""
-_DETERMINING = {
-    "batsched_py": (
-        *("decision_process.py", "errors.py", "units.py", "campaign/run_task.py"),
-        *("metrics", "model", "protocol", "results", "run", "schedulers", "simulator", "support"),
-        *("transport", "workload"),
-    ),
-    "batsched_users": ("behaviour", "data", "models", "resampling", "sessions"),
-}
-"""Files and folders of each package whose code determines what a simulation gives."""
 
 
 def identity(planned: Settings, settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
@@ -51,105 +44,22 @@ def identity(planned: Settings, settings: Settings, log: Path, further: Iterable
     """
     determining = msgspec.structs.replace(planned, **_OUTSIDE)
     parts: list[Any] = [determining, digest(log), code_digest(), versions(), *further]
-    parts += [_plugin(group, name) for group, name in _plugins_of(settings)]
+    parts += [_plugin(group, name) for group, name in plugins_of(settings)]
     if settings.backend != EMBEDDED:
         parts.append(_batsim(settings.backend, settings.batsim))
-    parts += [digest(file) for file in _named_files(settings)]
+    parts += [digest(file) for file in named_files(settings)]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:HASH]
 
 
 def input_files(settings: Settings, log: Path) -> list[Path]:
     """Return the files that a run reads: its log, and those that its settings name."""
-    of_plugins = [file for plugin in _plugins_of(settings) for file in _plugin_files(*plugin)]
-    return list(dict.fromkeys([log, *_named_files(settings), *of_plugins]))
-
-
-def _plugins_of(settings: Settings) -> list[tuple[str, str]]:
-    wrapped = [name for name in _models(settings.user_options) if not plugins.names_file(name)]
-    return [
-        (plugins.SCHEDULERS, settings.scheduler),
-        *((plugins.USERS, name) for name in dict.fromkeys([settings.users, *wrapped])),
-    ]
-
-
-def _models(value: Any, inside: tuple[Path, ...] = ()) -> Iterator[str]:
-    """Yield the models that options name: those that another is around, members of populations.
-
-    ``inside`` are the files that led there.
-    """
-    if isinstance(value, list):
-        for item in value:
-            yield from _models(item, inside)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key == "model" and isinstance(item, str):
-                yield item
-            yield from _models(item, inside)
-    elif isinstance(value, str) and value.endswith(".toml"):
-        file = Path(value)
-        with suppress(BatschedError, OSError, ValueError):  # the run will say so
-            if file not in inside:
-                yield from _models(read_toml(file), (*inside, file))
-
-
-def _named_files(settings: Settings) -> list[Path]:
-    options = (*settings.scheduler_options.values(), *settings.user_options.values())
-    return [
-        file for text in (settings.platform, settings.sites, *options) for file in _files_of(text)
-    ]
-
-
-def _files_of(value: Any, beside: Path | None = None) -> list[Path]:
-    """Return the files that a setting names: itself, all in a folder, and what a TOML file names.
-
-    ``beside`` is a folder in which they may be too. A population file names plug-ins, parameters
-    and distributions.
-    """
-    if isinstance(value, dict | list):
-        values = value.values() if isinstance(value, dict) else value
-        return [file for item in values for file in _files_of(item, beside)]
-    if not isinstance(value, str) or not value:
-        return []
-    text, python, _ = value.partition(".py:")
-    path = Path(text + ".py" if python else text)
-    places = [path] if beside is None else [beside / path, path]  # which of them is up to the model
-    files = [file for place in places for file in _all_files(place)]
-    if python:  # what it imports of ours is part of the code
-        return [each for file in files for each in imported_files(file, _DETERMINING)]
-    for file in list(files):
-        if file.suffix == ".toml" and beside is None:
-            with suppress(BatschedError):  # the run will say so
-                files += _files_of(read_toml(file), file.parent)
-    return files
-
-
-def _all_files(path: Path) -> list[Path]:
-    with suppress(OSError):  # a long text is no path
-        if path.is_dir():
-            return sorted(file for file in path.iterdir() if file.is_file())
-        if path.is_file():
-            return [path]
-    return []
+    return list(dict.fromkeys([log, *files_of_settings(settings)]))
 
 
 def _plugin(group: str, name: str) -> list[str]:
     """Return what identifies the code of a plug-in: of a file, with those that it imports."""
-    files = map(digest, _plugin_files(group, name))
+    files = map(digest, plugin_files(group, name))
     return [*_registered(group).get(name, []), *files]
-
-
-def _plugin_files(group: str, name: str) -> list[Path]:
-    """Return the files of a plug-in that may be edited: it is in a file, or in a package that is
-    installed by a link to its sources (``pip install -e``), with what they import."""
-    if ".py:" in name:
-        return _files_of(name)
-    entry = plugins.names(group).get(name)
-    if entry is None or entry.module.partition(".")[0] in _DETERMINING:
-        return []
-    spec = find_spec(entry.module)  # which was imported when the settings were checked
-    if spec is None or spec.origin is None or is_installed(Path(spec.origin)):
-        return []
-    return imported_files(Path(spec.origin), _DETERMINING)
 
 
 @cache
@@ -179,7 +89,7 @@ def code_digest() -> str:
 def determining_code() -> list[Path]:
     """Return the files of the code that determines a simulation, and of the data that ship."""
     files: list[Path] = []
-    for package, parts in _DETERMINING.items():
+    for package, parts in DETERMINING.items():
         spec = find_spec(package)
         if spec is not None and spec.origin is not None:
             places = [Path(spec.origin).parent / part for part in parts]

@@ -194,4 +194,6 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
         value = overall[name]
         shown = "-" if value is None else f"{value / scale:.3f} {unit}".rstrip()
         print(f"{name.replace('_', ' ')}: {shown}")
+    if summary := result.settings.get("user_statistics", {}).get("summary"):
+        print(one_line(str(summary)))
     print("wrote " + ", ".join(str(path) for path in paths))

@@ -33,14 +33,32 @@ class EqualHosts(msgspec.Struct, frozen=True):
         length = sum(end - begin for begin, end in spans)
         return self.idle * hosts * length + (self.computing - self.idle) * busy_within(table, spans)
 
+    def energies(self, table: JobTable, spans: Sequence[tuple[float, float]]) -> Column:
+        """Return the joules of :meth:`energy` in each of some times, which may overlap; shape (n,).
+
+        Beside the carbon intensities or prices of these times, their sum is weighted by them.
+        """
+        hosts = float("nan") if table.nb_processors is None else table.nb_processors
+        lengths = np.diff(_edges(spans)).ravel()
+        busy = _busy_within_each(table, spans)
+        return self.idle * hosts * lengths + (self.computing - self.idle) * busy
+
 
 def busy_within(table: JobTable, spans: Sequence[tuple[float, float]]) -> float:
     """Return the processor-seconds that jobs use in some times that do not overlap.
 
     Each is from begin to end, seconds. Many cost little more than one.
     """
-    edges = np.array(spans, dtype=np.float64).reshape(-1, 2)
-    return float(np.diff(busy_until(table, edges.ravel()).reshape(-1, 2)).sum())
+    return float(_busy_within_each(table, spans).sum())
+
+
+def _edges(spans: Sequence[tuple[float, float]]) -> Column:
+    """Return begin and end of each time; shape (n, 2)."""
+    return np.array(spans, dtype=np.float64).reshape(-1, 2)
+
+
+def _busy_within_each(table: JobTable, spans: Sequence[tuple[float, float]]) -> Column:
+    return np.diff(busy_until(table, _edges(spans).ravel()).reshape(-1, 2)).ravel()
 
 
 def busy_until(table: JobTable, times: Column) -> Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import isnan
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -94,6 +94,23 @@ class UserModel(Protocol):
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Learn that ``job`` ended at ``now``; ``state`` is Batsim's final state or REJECTED."""
+
+
+@runtime_checkable
+class CountingUserModel(UserModel, Protocol):
+    """A user model that counts what its users do."""
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Return the counters, asked for once, after the simulation; none if nothing was counted.
+
+        They are written to ``_run.json`` under ``user_statistics``, so their values must be what
+        JSON can say. The text ``summary`` among them is said at the end of a simulation.
+        """
+
+
+def statistics_of(users: UserModel | None) -> dict[str, Any]:
+    """Return what a user model has counted, empty if it counts nothing."""
+    return dict(users.statistics()) if isinstance(users, CountingUserModel) else {}
 
 
 def next_due(users: UserModel) -> float:

@@ -18,7 +18,7 @@ from batsched_py.report.packed_columns import packed, words
 if TYPE_CHECKING:
     from batsched_py.workload import Workload
 
-_DETAILS = ("metrics", "sites", "statistics")
+_DETAILS = ("metrics", "sites", "statistics", "user_statistics")
 """Of a run's description: shown elsewhere, or too long."""
 
 

@@ -15,13 +15,14 @@ import numpy as np
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, Scheduler, may_dilate
-from batsched_py.model.user_model import UserModel
+from batsched_py.model.user_model import UserModel, statistics_of
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKETS, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.make_process import make_process
+from batsched_py.run.named_files import digests_of_settings
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.result import Output, Recording, Result, versions
@@ -222,6 +223,7 @@ def execute(
     part = None if recording is None else recording.part
     # For another process too: mistakes are found here.
     process = make_process(run, workload, objects=objects)
+    files = digests_of_settings(run)  # as they are read: later they may be others
     run, object_notes = objects.named(run, process)
     begin = time.perf_counter()
     if run.backend == EMBEDDED:
@@ -253,11 +255,12 @@ def execute(
         "time_zone": workload.time_zone,
         "notes": notes,
         "versions": versions(),
+        **({"provenance": {"files": files}} if files else {}),
     }
     if details is not None:
         settings["backend"] = details
     # Those of another process are gone with it.
-    settings["statistics"] = None if details is not None else _statistics(process)
+    settings |= _statistics(process) if details is None else {"statistics": None}
     ends = {"warm_up": run.warm_up, "cool_down": run.cool_down}
     result = Result(output, settings, wall_time, **ends, recording=recording)
     if run.warm_up or run.cool_down:
@@ -325,10 +328,12 @@ def _embedded(
             return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
 
 
-def _statistics(process: DecisionProcess) -> dict[str, Any] | None:
-    """Return what the policy counted, None if it counts nothing."""
+def _statistics(process: DecisionProcess) -> dict[str, Any]:
+    """Return what the policy counted, None if it counts nothing, and what the users did if any."""
     policy = process.scheduler
-    return dict(policy.statistics()) if isinstance(policy, CountingScheduler) else None
+    counted = dict(policy.statistics()) if isinstance(policy, CountingScheduler) else None
+    of_users = statistics_of(process.users)
+    return {"statistics": counted, **({"user_statistics": of_users} if of_users else {})}
 
 
 def _must_read(run: Run) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import isnan, nan
 from pathlib import Path
 
@@ -13,10 +15,13 @@ from hypothesis import strategies as st
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.metrics import EqualHosts, JobTable, busy_within
 from batsched_py.metrics.machine import busy_time
+from batsched_py.model.user_model import UserModel
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload
+from batsched_py.workload import Workload
+from batsched_users.models.sufficient import Sufficient
 
 PLATFORM = Path(__file__).parents[2] / "platforms" / "energy_16.xml"
 HOSTS = EqualHosts(idle=95, computing=220)
@@ -46,7 +51,18 @@ def test_by_hand() -> None:
     assert HOSTS.energy(table, [(0, 100)]) == 95 * 16 * 100 + 125 * 160
     assert HOSTS.energy(table, [(70, 90)]) == 95 * 16 * 20
     assert HOSTS.energy(table, []) == 0
+    assert HOSTS.energies(table, []).shape == (0,)
     assert isnan(HOSTS.energy(table_of([(0, 1, 1)], None), [(0, 1)]))
+
+
+def test_weighted_by_hand() -> None:
+    """Hourly prices: an hour in which 4 of 16 hosts compute for half of it, and one of idling."""
+    table = table_of([(1800, 3600, 4)])
+    joules = HOSTS.energies(table, [(0, 3600), (3600, 7200)])
+    assert joules.tolist() == [95 * 16 * 3600 + 125 * 4 * 1800, 95 * 16 * 3600]
+    assert joules.sum() == HOSTS.energy(table, [(0, 7200)])
+    kwh = joules / 3.6e6
+    assert kwh @ [0.30, 0.10] == pytest.approx(1.77 * 0.30 + 1.52 * 0.10)  # euros
 
 
 def test_of_no_jobs() -> None:
@@ -65,23 +81,37 @@ def test_as_a_sum_over_the_jobs(jobs: list[tuple[int, int, int]], cuts: list[int
     assert busy_within(table, spans) == pytest.approx(slow, abs=1e-6)
 
 
-def simulated(profile: str) -> tuple[Outcome, JobTable]:
-    """Fifty jobs that wait for each other on 16 hosts with power."""
+def simulated(
+    profile: str, users: Callable[[Workload], UserModel] | None = None
+) -> tuple[Outcome, JobTable]:
+    """Fifty jobs that wait for each other on 16 hosts with power; of ``users``, if any."""
     random = np.random.default_rng(5)
     drawn = [
-        DrawnJob(float(at), int(random.integers(1, 17)), float(random.integers(1, 90)))
+        DrawnJob(float(at), int(random.integers(1, 17)), float(random.integers(1, 90)), None, "u")
         for at in np.cumsum(random.integers(0, 30, 50))
     ]
     load = workload(drawn, 16, profile)
-    simulator = Simulator(read_platform(PLATFORM), [load], Options(energy=True))
-    outcome = simulator.run(DecisionProcess(Easy()).answer)
+    dynamic = users is not None
+    options = Options(energy=True, dynamic_jobs=dynamic, profile_reuse=dynamic)
+    simulator = Simulator(read_platform(PLATFORM), [] if dynamic else [load], options)
+    process = DecisionProcess(Easy(), None if users is None else users(load))
+    outcome = simulator.run(process.answer)
     jobs = [(job.start_time, job.finish_time, len(job.alloc)) for job in outcome.jobs]
     return outcome, table_of(jobs)
 
 
-def test_as_the_simulator_accounts_for_it() -> None:
-    """At each start and end of a job, what all hosts have consumed since the beginning."""
-    outcome, table = simulated("parallel_homogeneous")
+LEVERS = "delay:0.3,reconfiguration:0.3,time_degradation:0.3"
+
+
+@pytest.mark.parametrize(
+    "users", [None, partial(Sufficient, signal="0:00-0:10", red=LEVERS)], ids=["rigid", "levers"]
+)
+def test_as_the_simulator_accounts_for_it(users: Callable[[Workload], UserModel] | None) -> None:
+    """At each start and end of a job, what all hosts have consumed since the beginning; also where
+    users delay jobs and make them smaller."""
+    outcome, table = simulated("parallel_homogeneous", users)
+    if users is not None:
+        assert len({job.description.extra.get("lever") for job in outcome.jobs}) == 4
     assert outcome.power is not None
     events = list(outcome.power.energy.events())
     assert len(events) >= 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import subprocess
 import sys
@@ -42,6 +43,17 @@ def test_same_inputs_same_bytes(tmp_path: Path, sample: Path, users: str) -> Non
     for run in runs:
         del run["wall_time"]
     assert runs[0] == runs[1]
+
+
+def test_run_json_knows_the_files_that_were_read(tmp_path: Path, sample: Path) -> None:
+    """By the content: one that is edited later gives another run, though it is called the same."""
+    signal = tmp_path / "prices.csv"
+    signal.write_text("time,price\n0,5\n7200,400\n")
+    options = {"signal": str(signal), "red_from": 300}
+    result = simulate(sample, users="sufficient", user_options=options)
+    known = hashlib.sha256(signal.read_bytes()).hexdigest()[:12]
+    assert result.settings["provenance"] == {"files": {"prices.csv": known}}
+    assert "provenance" not in simulate(sample, first=1).settings  # the log is the input
 
 
 def test_run_json_holds_what_determines_the_run(tmp_path: Path, sample: Path) -> None:

@@ -81,6 +81,17 @@ def test_shipped_platforms() -> None:
         assert kind != "ideal" or path.read_text() == homogeneous_xml(int(nodes))
 
 
+def test_watts_of_equal_hosts(tmp_path: Path) -> None:
+    """Each host of the platform has them; the master host needs none."""
+    path = tmp_path / "p.xml"
+    path.write_text(homogeneous_xml(3, 2.0, "95:220.5"))
+    for host in read_platform(path).hosts:
+        (power,) = power_states(host).watts
+        assert (power.idle, power.full) == (95, 220.5)
+    with pytest.raises(PlatformError, match=r"'95'.*expected .*'95:220'"):
+        homogeneous_xml(3, 2.0, "95")
+
+
 def test_cluster_has_a_network_and_energy_has_states() -> None:
     folder = platforms_folder()
     cluster = read_platform(folder / "cluster_128.xml")

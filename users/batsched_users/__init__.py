@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from batsched_py.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from batsched_users.behaviour.calendar import Calendar
+    from batsched_users.behaviour.energy_signal import EnergySignal, read_signal
     from batsched_users.behaviour.random_streams import Chance
     from batsched_users.resampling.user_pools import Pools, make_pools
     from batsched_users.sessions.batches import Batch, Trace, traces
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch",
     "BatchFeedback",
+    "Calendar",
     "Chance",
     "Delimitation",
+    "EnergySignal",
     "Pools",
     "Reaction",
     "Reason",
@@ -33,6 +37,7 @@ __all__ = [
     "build_graph",
     "make_pools",
     "partition",
+    "read_signal",
     "to_networkx",
     "traces",
 ]
@@ -41,6 +46,8 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "batsched_users.behaviour.calendar": "Calendar",
+            "batsched_users.behaviour.energy_signal": "EnergySignal read_signal",
             "batsched_users.behaviour.random_streams": "Chance",
             "batsched_users.resampling.user_pools": "Pools make_pools",
             "batsched_users.sessions.batches": "Batch Trace traces",

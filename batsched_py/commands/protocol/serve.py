@@ -18,7 +18,7 @@ from batsched_py.errors import UsageError, jobs_wait
 from batsched_py.run.settings import Run, Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import ignore_stop_signals, stop_signals
-from batsched_py.support.terminal_text import say
+from batsched_py.support.terminal_text import one_line, say
 
 if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess
@@ -132,6 +132,7 @@ def _serve(
     verbosity: BatschedVerbosity,
 ) -> None:
     # ZeroMQ is imported here, after the mistakes.
+    from batsched_py.model.user_model import statistics_of
     from batsched_py.run.progress import progress_of, progress_shown
     from batsched_py.transport import BEGUN, LISTENING
     from batsched_py.transport import conversation as c
@@ -166,6 +167,8 @@ def _serve(
             ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
+    if summary := statistics_of(make.process.users).get("summary"):
+        _say(one_line(str(summary)), verbosity)
     _say(f"the simulation ended at {conversation.now:f} s", verbosity)
 
 

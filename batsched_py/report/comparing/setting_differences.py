@@ -21,7 +21,7 @@ ALWAYS = (
     "versions.batsched_py",
 )
 """Settings that are shown even if they are equal."""
-_NO_SETTINGS = ("metrics", "wall_time", "nb_messages", "statistics", "notes")
+_NO_SETTINGS = ("metrics", "wall_time", "nb_messages", "statistics", "user_statistics", "notes")
 _OF_THE_RUN = ("provenance.hash", "provenance.host", "provenance.started", "provenance.seconds")
 _PROVENANCE = "provenance"
 _CODE = "code"
@@ -33,7 +33,7 @@ _SHORT_CODE = 12
 def of_code(stored: Mapping[str, Any]) -> dict[str, str]:
     """Return what identifies the code and files of a run of a campaign: ``code``, ``file NAME``.
 
-    Digests, shortened; empty for a run of ``simulate``. The log is left out: it is the input.
+    Digests, shortened; of a run of ``simulate`` files only. The log is left out: it is the input.
     """
     provenance = stored.get(_PROVENANCE) or {}
     log = str((stored.get("input") or {}).get("sha256", ""))
@@ -89,9 +89,9 @@ def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 
 
 def _both_say(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Tell whether a setting can be compared; a file that only one has read can."""
+    """Tell whether a setting can be compared; a file that only one campaign has read can."""
     if name.startswith(_FILE):
-        return all(any(map(is_of_code, settings)) for settings in (a, b))
+        return (name in a and name in b) or (_CODE in a and _CODE in b)
     always_known = name != _CODE and not name.startswith(f"{_PROVENANCE}.")
     return always_known or (name in a and name in b)
 

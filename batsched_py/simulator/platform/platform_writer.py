@@ -18,17 +18,25 @@ _SPEED = re.compile(
     re.DOTALL,
 )
 _COMMENT = re.compile(r"(<!--.*?-->)", re.DOTALL)
+_WATTS = re.compile(r"[0-9]+(\.[0-9]+)?:[0-9]+(\.[0-9]+)?")
 _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)", re.DOTALL)
 
 
-def homogeneous_xml(nodes: int, gflops: float = 1.0) -> str:
+def homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = None) -> str:
     """Return a platform of ``nodes`` hosts of ``gflops`` Gflop/s and a master host.
+
+    ``watts`` are those of a host that is idle and of one that computes, as ``95:220``; with them
+    energy can be simulated.
 
     All hosts have one Vivaldi coordinate, so messages take no simulated time and Batsim's times
     come out exact. Host names are zero-padded, so that Batsim's resource ids, which follow the
     order of the names, are in number order.
     """
-    return _hosts_xml([gflops] * nodes, f"{whole(gflops)!r} Gflop/s")
+    if watts is None:
+        return _hosts_xml([gflops] * nodes, f"{whole(gflops)!r} Gflop/s")
+    if not _WATTS.fullmatch(watts):
+        raise PlatformError(f"watts {watts!r}: expected those idle and computing, such as '95:220'")
+    return _hosts_xml([gflops] * nodes, f"{whole(gflops)!r} Gflop/s and {watts} W", watts)
 
 
 def sites_xml(sites: Sites, gflops: float = 1.0) -> str:
@@ -41,10 +49,11 @@ def sites_xml(sites: Sites, gflops: float = 1.0) -> str:
     return _hosts_xml(speeds, names)
 
 
-def _hosts_xml(gflops: Sequence[float], which: str) -> str:
+def _hosts_xml(gflops: Sequence[float], which: str, watts: str | None = None) -> str:
     width = len(str(len(gflops) - 1))
+    end = "/>" if watts is None else f'><prop id="wattage_per_state" value="{watts}"/></host>'
     hosts = "\n".join(
-        f'    <host id="node{i:0{width}d}" coordinates="0 0 0" speed="{whole(speed)!r}Gf"/>'
+        f'    <host id="node{i:0{width}d}" coordinates="0 0 0" speed="{whole(speed)!r}Gf"{end}'
         for i, speed in enumerate(gflops)
     )
     return f"""<?xml version='1.0'?>

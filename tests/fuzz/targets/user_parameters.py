@@ -72,11 +72,16 @@ def check_distribution(data: bytes) -> str:
 
 
 SIGNAL = Path("signal.csv")
+CLOCK = Calendar(zone="Europe/Paris")
 _SIGNALS = (
     b"time,state\n0,green\n3600,yellow\n7200.5,red\n",
     b"time,gCO2eq/kWh\n2024-01-15T00:00,310\n2024-01-15T01:00,290.5\n",
+    b"time,price\n2024-01-15T00:00Z,310\n2024-01-15T02:00+01:00,290\n",
 )
-_SIGNAL_WORDS = words("time state green yellow red price 2024-02-29T23:59 1e300 -1 nan")
+_SIGNAL_WORDS = words(
+    "time state green yellow red price 2024-02-29T23:59 0001-01-01T00:00Z 9999-12-31T23:59-12:00 "
+    "1705276800 1e300 -1 nan"
+)
 
 
 def check_signal(data: bytes) -> str:
@@ -87,7 +92,7 @@ def check_signal(data: bytes) -> str:
     )
     for repeats in (False, True):
         try:
-            signal = read_signal(str(SIGNAL), Calendar(), repeats=repeats, **limits)
+            signal = read_signal(str(SIGNAL), CLOCK, repeats=repeats, **limits)
         except BatschedError as error:
             return refusal(error, str(SIGNAL))
         spans = [span for state in STATES for span in signal.spans(state, 0, 86400)]

@@ -117,7 +117,10 @@ GIT_REVISION = "provenance.git_revision"
         (CAMPAIGN_RUN | {"files": {"other.py": "b" * 12}}, {"file patient.py", "file other.py"}),
         # another version of the code
         (CAMPAIGN_RUN | {"code": "d" * 64, "git_revision": "r2"}, {"code", GIT_REVISION}),
-        (None, set()),  # a run of simulate, which says nothing of files and code
+        # runs of simulate, which say nothing of code, and of the files that they read if any
+        (None, set()),
+        ({"files": {"patient.py": "b" * 12}}, {"file patient.py"}),
+        ({"files": {"other.py": "b" * 12}}, set()),
     ],
 )
 def test_files_and_code_of_runs_of_campaigns_are_compared(

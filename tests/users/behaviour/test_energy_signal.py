@@ -104,20 +104,85 @@ def test_dates_are_put_on_the_logs_clock(write: Write) -> None:
     assert signal.spans(RED, 0, 7 * DAY) == [(18 * HOUR, 19 * HOUR)]
 
 
+PARIS = Calendar.of_clock(1705273200.0, "Europe/Paris")
+"""Second 0 is Monday, 2024-01-15, 0:00 in Paris (of winter)."""
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ("2024-01-16T06:00", "2024-01-16T07:00"),
+        ("2024-01-16T06:00+01:00", "2024-01-16T06:00Z"),
+        ("2024-01-16 05:00:00+00:00", "2024-01-16 06:00:00+00:00"),
+        ("1705381200", "1705384800"),
+        ("2024-07-16T06:00+02:00", "2024-07-16T05:00Z"),
+    ],
+)
+def test_instants_are_put_on_the_logs_clock(write: Write, times: tuple[str, str]) -> None:
+    """A Tuesday, 6:00 in Paris, however a file says it, in winter and in summer."""
+    signal = read_signal(write("time,state\n{},red\n{},green\n".format(*times)), PARIS)
+    assert signal.spans(RED, 0, 7 * DAY) == [(DAY + 6 * HOUR, DAY + 7 * HOUR)]
+
+
+def test_a_night_of_25_hours(write: Write) -> None:
+    """By Unix time each row is an hour, also when clocks show 2:00 twice; in local time they do."""
+    night = "2023-10-29T{}:00+0{}:00,{}\n"
+    rows = [("01", 2, GREEN), ("02", 2, GREEN), ("02", 1, RED), ("03", 1, GREEN)]
+    text = "time,state\n" + "".join(night.format(*row) for row in rows)
+    (red,) = read_signal(write(text), PARIS).spans(RED, 0, 7 * DAY)
+    assert red == (6 * DAY + 3 * HOUR, 6 * DAY + 4 * HOUR)  # an hour after 2:00, by summer's clock
+    without = text.replace("+02:00", "").replace("+01:00", "")
+    with pytest.raises(BatschedError, match=r":4: .*the hour that summer time gives back"):
+        read_signal(write(without), PARIS)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("1705276800", "1705280400"), ("2024-01-15T00:00Z", "2024-01-15T01:00Z")],
+)
+def test_instants_need_a_log_that_says_when_it_begins(
+    write: Write, first: str, second: str
+) -> None:
+    """Also of a log that knows its zone and not its start: no clock is known at second 0."""
+    file = write(f"time,state\n{first},red\n{second},green\n")
+    for calendar in (Calendar.of_clock(None), Calendar.of_clock(None, "Europe/Paris")):
+        with pytest.raises(BatschedError, match=r":2: time .*UnixStartTime.*second 0"):
+            read_signal(file, calendar)
+
+
+def test_values_within(write: Write) -> None:
+    """Each with the time that it lasts, over a gap too; before and after the file there is none."""
+    file = write("time,price\n0,1\n3600,2.5\n10800,4\n")
+    signal = read_signal(file, MONDAY, red_from=2)
+    assert signal.values_within(-100, 5000) == ([(0, 3600), (3600, 5000)], [1, 2.5])
+    assert signal.values_within(9000, 1e6) == ([(9000, 10800), (10800, 18000)], [2.5, 4])
+    again = read_signal(file, MONDAY, red_from=2, repeats=True)
+    assert again.values_within(17000, 19000) == ([(17000, 18000), (18000, 19000)], [4, 1])
+    with pytest.raises(UsageError, match="no values"):
+        read_signal("16:00-20:00", MONDAY).values_within(0, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", ":1: expected the columns"),
         ("hour,state\n", ":1: expected the columns"),
-        ("time,state\n0,red\n", "two rows or more"),
         ("time,state\n0,red\n10,redd\n", ":3: state 'redd'.*did you mean 'red'"),
         ("time,state\n0,red\nnoon,green\n", ":3: time 'noon'"),
         ("time,state\n10,red\n10,green\n", ":3: the time 10 is not after"),
-        ("time,state\n10,red\n2024-01-16,green\n", ":3: the time 2024-01-16 is not after"),
+        (
+            "time,state\n10,red\n2024-01-16,green\n",
+            ":3: the time 2024-01-16 is a date .*the first is seconds",
+        ),
         ("time,state\n10,red,1\n20,green\n", ":2: expected two fields"),
         ("time,price\n0,1\n1,2\n", "give red_from"),
-        ("time,state\n2024-01-16T06:00+02:00,red\n", ":2: .* has an offset"),
-        ("time,state\n2024-01-16T06:00,red\n2024-01-16T06:00Z,red\n", ":3: .* has an offset"),
+        ("time,state\n0,red\n", "below the names of the columns, seen 1"),
+        ("time,state\n2024-01-16T06:00,red\n2024-01-16T06:00Z,red\n", ":3: .* with an offset"),
+        ("time,state\n1705276800000,red\n1705276900000,red\n", ":2: .*beyond the calendar"),
+        (
+            "time,state\n2023-10-29T02:45,red\n2023-10-29T02:00,red\n",
+            ":3: .*not after.*the hour that summer time gives back",
+        ),
         ("time,state\n20240115,red\n20240116,green\n", "expected 2024-01-15 or 20240115.0"),
     ],
 )
@@ -208,9 +273,12 @@ def test_states_that_there_are(write: Write, repeats: bool, there: list[str]) ->
     assert [state for state in STATES if signal.has(state)] == there
 
 
-def test_a_value_that_is_no_number(write: Write) -> None:
-    with pytest.raises(BatschedError, match=r":3: 'much' is no number"):
-        read_signal(write("time,price\n0,1\n1,much\n"), MONDAY, red_from=2)
+@pytest.mark.parametrize("text", ["much", "", "n/e", "-"])
+def test_a_value_that_is_no_number(write: Write, text: str) -> None:
+    """What is missing in files of operators is told with the way out."""
+    said = f":3: '{text}' is no number: expected a value of 'price', or leave the row out"
+    with pytest.raises(BatschedError, match=said):
+        read_signal(write(f"time,price\n0,1\n1,{text}\n"), MONDAY, red_from=2)
 
 
 @given(

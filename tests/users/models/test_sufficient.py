@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from math import inf
 from typing import Any
 
@@ -25,7 +26,9 @@ from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, levers_told, 
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models import rigid
 from batsched_users.models.sufficient import Sufficient
+from helpers.calling import command
 from helpers.drawn_sessions import log_of_stays
+from helpers.sealed_runs import unsealed
 
 WINDOW = "1:00-2:00"
 """Second 0 of the logs here is a midnight."""
@@ -163,6 +166,75 @@ def test_delayed_and_then_changed(tmp_path: Any) -> None:
     assert job.job.extra == {"lever": "delay+space_degradation", "wished_submission_time": 150}
     assert levers_told(job.job.extra["lever"]) == ["delay", "space_degradation"]
     assert levers_told(None) == levers_told("") == []
+
+
+# What is counted --------------------------------------------------------------------------------
+
+
+def test_what_is_counted(tmp_path: Any) -> None:
+    """Two while it is yellow have half of their time, and so have two that are delayed from red
+    into yellow and asked again there; the last comes while it is green, and ends at 410."""
+    (tmp_path / "s.csv").write_text(STATES)
+    log = log_of((50, 1, 10), (120, 2, 10), (150, 1, 10), (210, 1, 10), (400, 1, 10))
+    users = Sufficient(
+        log, signal=str(tmp_path / "s.csv"), yellow="time_degradation", again=True, red="delay"
+    )
+    list(play(users))
+    assert users.statistics() == {
+        "jobs": 5,
+        "levers": {"delay": 2, "time_degradation": 4},
+        "seconds": {"red": 100, "yellow": 150, "all": 360},
+        "summary": "levers: delay 2, time_degradation 4 of 5 jobs; red for 100 s, yellow for "
+        "2.5 min of 6 min",
+    }
+
+
+def test_what_is_not_changed_is_not_counted() -> None:
+    """One processor is not halved, and a job that is renounced is told of nowhere else."""
+    log = log_of((IN_IT, 1, 10), (IN_IT, 2, 10), (3 * HOUR, 1, 10))
+    users = Sufficient(log, signal=WINDOW, red="space_degradation")
+    list(play(users))
+    assert users.statistics()["levers"] == {"space_degradation": 1}
+    users = Sufficient(log, signal=WINDOW, red="renounce")
+    assert [p.job.id for p in play(users)] == ["0002"]
+    told = users.statistics()
+    assert (told["jobs"], told["levers"], told["seconds"]["red"]) == (3, {"renounce": 2}, 3540)
+
+
+@pytest.mark.parametrize("red", ["delay", ""])
+def test_nothing_to_count(red: str) -> None:
+    """Before anything was submitted, and where no lever is asked for."""
+    told = Sufficient(log_of((0, 1, 1)), signal=WINDOW, red=red).statistics()
+    assert told["seconds"] == {"red": 0, "all": 0}
+    assert told["summary"].startswith(f"levers: {'delay 0' if red else 'none'} of 0 jobs;")
+
+
+def test_what_was_done_is_told_at_the_end(tmp_path: Any) -> None:
+    """As the column has it, on the terminal and in ``_run.json``; of a population by member."""
+    options = ["-U", "signal=16:00-20:00", "-U", "red=delay:0.5,renounce:0.5"]
+    line = ["simulate", "sample", "--first", "200", "-e", "a", "--users"]
+    done = command(tmp_path, *line, "sufficient", *options)
+    told = unsealed(tmp_path / "a_run.json")["user_statistics"]
+    rows = list(csv.DictReader((tmp_path / "a_jobs.csv").open()))
+    assert told["levers"]["delay"] == sum(row["lever"] == "delay" for row in rows) > 0
+    assert told["levers"]["renounce"] == told["jobs"] - len(rows) > 0
+    assert f"\n{told['summary']}\n" in done.stdout
+    (tmp_path / "p.toml").write_text(
+        '[[member]]\nmodel = "sufficient"\nname = "all"\nrest = true\n'
+        'options = { signal = "16:00-20:00", red = "delay:0.5,renounce:0.5" }'
+    )
+    done = command(tmp_path, *line, "population", "-U", "file=p.toml")
+    told = unsealed(tmp_path / "a_run.json")["user_statistics"]
+    assert told["members"]["all"]["jobs"] == 200
+    assert f"\n{told['summary']}\n" in done.stdout
+    assert told["summary"].startswith("all: levers: delay ")
+
+
+def test_models_that_count_nothing_tell_nothing(tmp_path: Any) -> None:
+    (tmp_path / "p.toml").write_text('[[member]]\nmodel = "feedback"\nrest = true')
+    for users, options in (("feedback", {}), ("population", {"file": str(tmp_path / "p.toml")})):
+        result = simulate(log_of((0, 1, 1)), users=users, user_options=options)
+        assert "user_statistics" not in result.settings
 
 
 # What the wrapped model learns ------------------------------------------------------------------

@@ -22,6 +22,8 @@ class Calendar(msgspec.Struct, frozen=True):
     """Time of the week at second 0, in seconds from Monday 0:00, [0, WEEK)."""
     known: bool = True
     """Whether that is known; else second 0 is taken as Monday 0:00."""
+    zone: str = "UTC"
+    """Whose clock it is: a name, or an offset such as ``+01:00``."""
 
     @classmethod
     def of(cls, workload: Workload) -> Calendar:
@@ -36,9 +38,9 @@ class Calendar(msgspec.Struct, frozen=True):
         :class:`batsched_py.errors.InputError`. ``start`` None: unknown, see :attr:`known`.
         """
         if start is None:
-            return cls(known=False)
+            return cls(known=False, zone=zone)
         hours = local_hours([0.0], start, zone)
-        return cls(round(float(hours[0]) * HOUR, 6) % WEEK)
+        return cls(round(float(hours[0]) * HOUR, 6) % WEEK, zone=zone)
 
     def time_of_week(self, time: float) -> float:
         """Return the seconds since the last Monday 0:00, in [0, WEEK)."""

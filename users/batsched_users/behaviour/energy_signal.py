@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import pairwise
 from math import floor, inf, isfinite, isnan, ulp
 from pathlib import Path
@@ -21,6 +22,7 @@ from batsched_py.support.file_readers import is_file, numbered_csv_rows, read_te
 from batsched_py.support.json_values import did_you_mean, is_number
 from batsched_py.support.option_values import daily_window, finite
 from batsched_py.units import DAY, HOUR
+from batsched_py.workload.clock import local_seconds
 from batsched_users.behaviour.calendar import Calendar
 
 GREEN, YELLOW, RED = STATES = ("green", "yellow", "red")
@@ -32,8 +34,18 @@ _LIKE_HOURS = re.compile(r"[\d:,\s-]*\d[:-][\d:,\s-]*")
 _SHORTEST_ROUND, _SHORTEST_STATE, _LATEST = HOUR, 0.001, 1e12
 """Of a signal that repeats, seconds: what is shorter may be lost in the last digit of a later time,
 and so may be what is later."""
+_LIKE_UNIX = 1e9
+"""A first time from here on is Unix time: as second of a simulation it were after 31 years."""
 Span = tuple[float, float]
 """Begin and end of a time, seconds."""
+
+
+class _Kind(StrEnum):
+    """What times of a file are, as messages call them."""
+
+    SECONDS = "seconds"
+    LOCAL = "a date without offset"
+    INSTANT = "a date with an offset"
 
 
 class EnergySignal(msgspec.Struct, frozen=True):
@@ -48,6 +60,8 @@ class EnergySignal(msgspec.Struct, frozen=True):
     """:data:`STATES`."""
     repeats: bool = False
     """Whether all come again as soon as the last has ended, and came before the first."""
+    values: Sequence[float] = ()
+    """What the states follow from, as many; empty where a file or hours say the states."""
 
     def state(self, now: float) -> str:
         """Return the state at an instant."""
@@ -81,24 +95,40 @@ class EnergySignal(msgspec.Struct, frozen=True):
     def spans(self, state: str, begin: float, end: float) -> list[Span]:
         """Return when it is in a state between two instants; adjoining times are one."""
         spans: list[Span] = []
-        for first, last, there in self._stretches(begin, end):
-            first, last = max(first, begin), min(last, end)
-            if there == state and first < last:
+        for (first, last), place in self._stretches(begin, end):
+            if (GREEN if place is None else self.states[place]) == state:
                 if spans and spans[-1][1] == first:
                     first = spans.pop()[0]
                 spans.append((first, last))
         return spans
 
-    def _stretches(self, begin: float, end: float) -> Iterator[tuple[float, float, str]]:
-        """Yield the states from before ``begin`` until ``end``, with their times."""
+    def values_within(self, begin: float, end: float) -> tuple[list[Span], list[float]]:
+        """Return the times between two instants at which there is a value, and the values.
+
+        Raises :class:`UsageError` for a signal of states or hours, which has none.
+        """
+        if not self.values:
+            raise UsageError("the signal has states, and no values: expected one from a file")
+        stretches = self._stretches(begin, end)
+        there = [(span, self.values[place]) for span, place in stretches if place is not None]
+        return [span for span, _ in there], [value for _, value in there]
+
+    def _stretches(self, begin: float, end: float) -> Iterator[tuple[Span, int | None]]:
+        """Yield the times between two instants with the place of their state; None: beside all."""
+        for first, last, place in self._rounds(begin, end):
+            if max(first, begin) < min(last, end):
+                yield (max(first, begin), min(last, end)), place
+
+    def _rounds(self, begin: float, end: float) -> Iterator[tuple[float, float, int | None]]:
+        """Yield the whole rounds from before ``begin`` until ``end``."""
         if not self.repeats:
-            yield -inf, self.times[0], GREEN
+            yield -inf, self.times[0], None
         shift = self._shift(begin)
         while shift + self.times[0] < end:
-            for (first, last), state in zip(pairwise(self.times), self.states, strict=True):
-                yield first + shift, last + shift, state
+            for place, (first, last) in enumerate(pairwise(self.times)):
+                yield first + shift, last + shift, place
             if not self.repeats:
-                yield self.times[-1], inf, GREEN
+                yield self.times[-1], inf, None
                 return
             shift += self.times[-1] - self.times[0]
 
@@ -131,10 +161,11 @@ def read_signal(
     and one may cross midnight. A file has a row for each time at which the state changes, with the
     columns ``time`` and ``state``, or ``time`` and a value (a carbon intensity, a price) that is
     red from ``red_from`` on and yellow from ``yellow_from`` on. The last row lasts as long as the
-    one before; where dates repeat, until the whole days are over since the first row. Times are
-    seconds of the simulation, or dates of ISO 8601 with hyphens, whose clock is taken as the log's,
-    so that they have no offset: the Monday of the week of the first date is put on that of the
-    first second.
+    one before; where dates repeat, until the whole days are over since the first row; any other
+    until the next. Times are seconds of the simulation, or dates of ISO 8601 with hyphens in the
+    log's local time: the Monday of the week of the first date is put on that of the first second.
+    Dates with an offset, and Unix seconds (if the first is 1e9 or more), are instants: the log's
+    clock is asked for the first, and runs on from there without summer time, as the log's does.
 
     Raises :class:`UsageError` and :class:`InputError`, naming file and line.
     """
@@ -171,12 +202,37 @@ def _from_file(
     red_from: float | None,
     repeats: bool,
 ) -> EnergySignal:
-    rows = list(numbered_csv_rows(read_text(path).splitlines(keepends=True), path))
-    names = [name.strip() for name in rows[0][1]] if rows else []
+    head, *rows = [*numbered_csv_rows(read_text(path).splitlines(keepends=True), path)] or [(1, [])]
+    names = [name.strip() for name in head[1]]
     if len(names) != 2 or names[0] != "time":
         raise InputError(
             f"{path}:1: expected the columns time and state, or time and a value; seen: {names}"
         )
+    has_limits = _check_limits(path, names[1], yellow_from, red_from)
+    times, kind = _times(rows, path)
+    if kind is _Kind.INSTANT or (kind is _Kind.SECONDS and times[0] >= _LIKE_UNIX):
+        line, (text, _) = rows[0]
+        times, kind = _clock_times(times, kind, calendar, text, f"{path}:{line}"), _Kind.LOCAL
+    told = [(row[1].strip(), f"{path}:{line}") for line, row in rows]
+    values = [_value(text, names[1], where) for text, where in told] if has_limits else []
+    states = (
+        [_state_of(value, yellow_from, red_from) for value in values]
+        if has_limits
+        else [_state(text, where) for text, where in told]
+    )
+    dated = kind is _Kind.LOCAL
+    times.append(_end(times, path, dated=dated, repeats=repeats))
+    if dated:
+        first = datetime.fromtimestamp(times[0], UTC)
+        monday = times[0] - times[0] % DAY - first.weekday() * DAY
+        times = [time - monday - calendar.at_origin for time in times]
+    return EnergySignal(times, states, repeats, values)
+
+
+def _check_limits(
+    path: Path, column: str, yellow_from: float | None, red_from: float | None
+) -> bool:
+    """Tell whether there are limits; raises :class:`UsageError` if they or none make no sense."""
     for name, limit in (("yellow_from", yellow_from), ("red_from", red_from)):
         if limit is not None and not (is_number(limit) and isfinite(limit)):
             raise UsageError(f"{name}={limit}: expected a number")
@@ -186,28 +242,24 @@ def _from_file(
             "yellow_from below red_from, or none"
         )
     has_limits = red_from is not None or yellow_from is not None
-    if (names[1] == "state") == has_limits:
+    if (column == "state") == has_limits:
         raise UsageError(
-            f"{path} has the column {names[1]!r}: {'give no' if has_limits else 'give'} red_from "
+            f"{path} has the column {column!r}: {'give no' if has_limits else 'give'} red_from "
             "and yellow_from, which are for values"
         )
-    times, dated = _times(rows[1:], path)
-    limits = (yellow_from, red_from) if has_limits else None
-    states = [_state(fields[1].strip(), limits, f"{path}:{line}") for line, fields in rows[1:]]
+    return has_limits
+
+
+def _end(times: Sequence[float], path: Path, *, dated: bool, repeats: bool) -> float:
+    """Return when the last state ends; raises :class:`InputError` if that is too soon."""
+    end = 2 * times[-1] - times[-2]
     if dated and repeats:  # in the next round at the same times of day
-        days = floor((times[-1] - times[0]) / DAY) + 1
-        times.append(times[0] + days * DAY)
-    else:
-        times.append(2 * times[-1] - times[-2])
-    if not times[-2] < times[-1] < inf or (repeats and times[-1] - times[0] < _SHORTEST_ROUND):
-        raise InputError(f"{path}: from {times[0]:g} to {times[-1]:g} s: expected a longer time")
+        end = times[0] + (floor((times[-1] - times[0]) / DAY) + 1) * DAY
+    if not times[-1] < end < inf or (repeats and end - times[0] < _SHORTEST_ROUND):
+        raise InputError(f"{path}: from {times[0]:g} to {end:g} s: expected a longer time")
     if repeats:
-        _check_digits(times, path)
-    if dated:
-        first = datetime.fromtimestamp(times[0], UTC)
-        monday = times[0] - times[0] % DAY - first.weekday() * DAY
-        times = [time - monday - calendar.at_origin for time in times]
-    return EnergySignal(times, states, repeats)
+        _check_digits([*times, end], path)
+    return end
 
 
 def _check_digits(times: Sequence[float], path: Path) -> None:
@@ -221,35 +273,46 @@ def _check_digits(times: Sequence[float], path: Path) -> None:
             )
 
 
-def _times(rows: Sequence[tuple[int, list[str]]], path: Path) -> tuple[list[float], bool]:
-    """Return the times of rows with two fields each, in seconds, and whether they are dates."""
+def _times(rows: Sequence[tuple[int, list[str]]], path: Path) -> tuple[list[float], _Kind]:
+    """Return the times of rows with two fields each, in seconds, and what they all are."""
     times: list[float] = []
-    dated = False
+    kinds: list[_Kind] = []
     for line, fields in rows:
         where = f"{path}:{line}"
         if len(fields) != 2:
             raise InputError(f"{where}: expected two fields, seen {fields}")
-        time, is_date = _time(fields[0].strip(), where)
-        if times and (is_date != dated or time <= times[-1]):
-            raise InputError(f"{where}: the time {fields[0]} is not after the one before")
-        dated = is_date
+        time, kind = _time(fields[0].strip(), where)
+        if kinds and kind != kinds[0]:
+            raise InputError(
+                f"{where}: the time {fields[0]} is {kind}, the first is {kinds[0]}: expected all "
+                "to be the same"
+            )
+        if times and time <= times[-1]:
+            twice = kind is _Kind.LOCAL and times[-1] - time < HOUR
+            hint = " (the hour that summer time gives back? give offsets, or leave one out)"
+            raise InputError(
+                f"{where}: the time {fields[0]} is not after the one before{hint if twice else ''}"
+            )
         times.append(time)
+        kinds.append(kind)
     if len(times) < 2:
-        raise InputError(f"{path}: expected two rows or more below the names of the columns")
+        raise InputError(
+            f"{path}: expected two rows or more below the names of the columns, seen {len(times)}"
+        )
     texts = [fields[0].strip() for _, fields in rows]
     if all(map(_is_compact_date, texts)):
         date = datetime.fromisoformat(texts[0]).date()
         raise InputError(
             f"{path}: time {texts[0]} may be a date or seconds: expected {date} or {texts[0]}.0"
         )
-    return times, dated
+    return times, kinds[0]
 
 
-def _time(text: str, where: str) -> tuple[float, bool]:
-    """Return a time in seconds, and whether it is a date."""
+def _time(text: str, where: str) -> tuple[float, _Kind]:
+    """Return a time in seconds (of dates since 1970), and what it is."""
     value = finite(text)
     if not isnan(value):
-        return value, False
+        return value, _Kind.SECONDS
     try:
         date = datetime.fromisoformat(text)
     except ValueError:
@@ -257,10 +320,26 @@ def _time(text: str, where: str) -> tuple[float, bool]:
             f"{where}: time {text!r}: expected seconds, or a date such as 2024-01-15T16:00"
         ) from None
     if date.tzinfo is not None:
+        return date.timestamp(), _Kind.INSTANT
+    return date.replace(tzinfo=UTC).timestamp(), _Kind.LOCAL
+
+
+def _clock_times(
+    times: Sequence[float], kind: _Kind, calendar: Calendar, text: str, where: str
+) -> list[float]:
+    """Return what the log's clock shows at Unix times, the first of which is ``text``."""
+    seen = "has an offset" if kind is _Kind.INSTANT else "looks like Unix seconds"
+    if not calendar.known:
         raise InputError(
-            f"{where}: time {text!r} has an offset: expected the local time of the log without one"
+            f"{where}: time {text} {seen}, and the log does not say when it begins "
+            "(UnixStartTime): expected seconds of the simulation (0 is the log's second 0), or "
+            "dates of its local time without offset"
         )
-    return date.replace(tzinfo=UTC).timestamp(), True
+    try:
+        shift = float(local_seconds(times[:1], 0.0, calendar.zone)[0]) - times[0]
+    except InputError as error:
+        raise InputError(f"{where}: time {text} {seen}: {error}") from None
+    return [time + shift for time in times]
 
 
 def _is_compact_date(text: str) -> bool:
@@ -271,15 +350,27 @@ def _is_compact_date(text: str) -> bool:
         return False
 
 
-def _state(text: str, limits: tuple[float | None, float | None] | None, where: str) -> str:
-    """Return the state that a field says, by the limits of yellow and red if it is a value."""
-    if limits is None:
-        if text not in STATES:
-            hint = did_you_mean(text, STATES)
-            raise InputError(f"{where}: state {text!r}{hint}: expected {', '.join(STATES)}")
-        return text
+def _state(text: str, where: str) -> str:
+    """Return the state that a field says."""
+    if text not in STATES:
+        hint = did_you_mean(text, STATES)
+        raise InputError(f"{where}: state {text!r}{hint}: expected {', '.join(STATES)}")
+    return text
+
+
+def _value(text: str, column: str, where: str) -> float:
+    """Return the value that a field says."""
     value = finite(text)
     if isnan(value):
-        raise InputError(f"{where}: {text!r} is no number")
-    yellow_from, red_from = (inf if limit is None else limit for limit in limits)
-    return RED if value >= red_from else YELLOW if value >= yellow_from else GREEN
+        raise InputError(
+            f"{where}: {text!r} is no number: expected a value of {column!r}, or leave the row "
+            "out (the value before it lasts on)"
+        )
+    return value
+
+
+def _state_of(value: float, yellow_from: float | None, red_from: float | None) -> str:
+    """Return the state of a value by the limits of yellow and red."""
+    if red_from is not None and value >= red_from:
+        return RED
+    return YELLOW if yellow_from is not None and value >= yellow_from else GREEN

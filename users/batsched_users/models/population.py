@@ -11,7 +11,15 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import InputError, InvariantError, UsageError
-from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, no_job, not_moved_on
+from batsched_py.model.user_model import (
+    EndedJob,
+    UserModel,
+    given,
+    next_due,
+    no_job,
+    not_moved_on,
+    statistics_of,
+)
 from batsched_py.support import option_values as options
 from batsched_py.support import plugins
 from batsched_py.support.file_readers import is_file
@@ -24,6 +32,7 @@ from batsched_users.models.rigid import model_named
 class _Group(msgspec.Struct, eq=False):
     """A member at work."""
 
+    name: str
     label: str
     """How messages about it begin."""
     prefix: str
@@ -98,6 +107,7 @@ class Population:
         parts = deal(path, members, workload, chance)
         self._groups = [
             _Group(
+                member.name,
                 where(path, member),
                 "" if len(members) == 1 else f"{member.name}:",
                 _make(path, member, part, chance),
@@ -131,6 +141,13 @@ class Population:
         """Tell the member whose job it is, by the names that it gave."""
         group, submitted = self._active.pop(job.id)
         group.model.job_ended(now, msgspec.structs.replace(job, submitted=submitted), state)
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what members count, by their names, with a summary of theirs."""
+        counted = {group.name: statistics_of(group.model) for group in self._groups}
+        counted = {name: counters for name, counters in counted.items() if counters}
+        said = [f"{name}: {c['summary']}" for name, c in counted.items() if c.get("summary")]
+        return {"members": counted, "summary": "; ".join(said)} if counted else {}
 
 
 class _Profiles(Mapping[str, dict[str, Any]]):

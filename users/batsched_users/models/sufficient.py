@@ -19,6 +19,7 @@ from batsched_py.support.option_values import boolean, number, one_of
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.energy_signal import GREEN, RED, STATES, YELLOW, read_signal
+from batsched_users.behaviour.lever_counts import LeverCounts
 from batsched_users.behaviour.levers import (
     DELAY,
     RENOUNCE,
@@ -83,7 +84,8 @@ class Sufficient:
 
     Jobs carry the lever and, if delayed, the time of the wish in the columns ``lever`` and
     ``wished_submission_time``; one that was delayed and then changed has both levers, as
-    ``delay+reconfiguration``.
+    ``delay+reconfiguration``. How many jobs met which lever, those renounced too, and how long it
+    was red and yellow meanwhile, is told at the end, and kept as ``user_statistics``.
 
     Sources: Madon, Da Costa, Pierson, Euro-Par 2022; Gatt, Madon, Da Costa, ICT4S 2024; names of
     the levers by Madon, PhD thesis, Toulouse 2024. There, users submit at recorded times. Halves
@@ -152,6 +154,7 @@ class Sufficient:
         self._renounced: list[_Wish] = []
         self._changed: dict[str, _Wish] = {}
         """The wish behind each job in the system that differs from it."""
+        self._counts = LeverCounts({lever for levers in self._levers.values() for lever in levers})
 
     def next_submission(self) -> float:
         """Return when the next job is due or comes back, inf if none is."""
@@ -160,6 +163,7 @@ class Sufficient:
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Yield the jobs that come back, and then those of the model as their users change them."""
+        self._counts.see(now)
         submitted = False
         while self._held and self._held[0][0] <= now:
             for job in self._submitted(heappop(self._held)[-1], now):
@@ -175,6 +179,7 @@ class Sufficient:
                 if not isinstance(wish, WorkloadJob):
                     raise no_job(self._inner, wish, now)
                 wished = True
+                self._counts.jobs += 1
                 for job in self._submitted(_Wish(wish, now, self._name(wish)), now):
                     submitted = True
                     yield job
@@ -187,18 +192,29 @@ class Sufficient:
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Tell the model of its job, as it wished it."""
+        self._counts.see(now)
         wish = self._changed.pop(job.id, None)
         if wish is not None:
             submit = wish.at if self._from_wish else job.submit_time
             job = msgspec.structs.replace(job, submitted=wish.job, submit_time=submit)
         self._inner.job_ended(now, job, state)
 
+    def statistics(self) -> dict[str, Any]:
+        """Return jobs by lever, and seconds by state from the first submission to the last end.
+
+        ``jobs`` are those wished; one that was delayed and then changed counts as both.
+        """
+        return self._counts.told(self._signal)
+
     def _submitted(self, wish: _Wish, now: float) -> Iterator[WorkloadJob]:
         """Yield what is submitted now for a wish, unless it is held back or renounced."""
         lever = self._lever(wish, now)
         if lever == RENOUNCE:
+            self._counts.add(RENOUNCE)
             self._renounced.append(wish)
         elif lever == DELAY:
+            if not wish.turn:
+                self._counts.add(DELAY)
             back = self._signal.better_from(now)
             held = msgspec.structs.replace(wish, turn=wish.turn + 1)
             heappush(self._held, (back, next(self._order), held))
@@ -243,6 +259,7 @@ class Sufficient:
         size, longer = self._sizes.changed(lever, job.size) if lever else (job.size, 1.0)
         if (size, longer) != (job.size, 1.0):
             notes["lever"] = told(delayed, lever)
+            self._counts.add(lever)
             changes = {
                 "size": size,
                 "profile": self._scaled.scale(job, longer),

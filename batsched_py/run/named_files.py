@@ -1,0 +1,128 @@
+"""The files that the settings of a run name, and the code of plug-ins that may be edited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from batsched_py.errors import BatschedError
+from batsched_py.run.settings import Run, Settings
+from batsched_py.support import plugins
+from batsched_py.support.code_places import is_installed
+from batsched_py.support.file_digest import digest
+from batsched_py.support.file_readers import read_toml
+from batsched_py.support.imported_files import imported_files
+
+HASH = 12
+"""Digits of a SHA-256 that tell files, and runs, apart."""
+DETERMINING = {
+    "batsched_py": (
+        *("decision_process.py", "errors.py", "units.py", "campaign/run_task.py"),
+        *("metrics", "model", "protocol", "results", "run", "schedulers", "simulator", "support"),
+        *("transport", "workload"),
+    ),
+    "batsched_users": ("behaviour", "data", "models", "resampling", "sessions"),
+}
+"""Files and folders of each package whose code determines what a simulation gives."""
+
+
+def files_of_settings(settings: Settings | Run) -> list[Path]:
+    """Return the files that settings name, and those of plug-ins that may be edited."""
+    of_plugins = [file for plugin in plugins_of(settings) for file in plugin_files(*plugin)]
+    return list(dict.fromkeys([*named_files(settings), *of_plugins]))
+
+
+def digests_of_settings(settings: Settings | Run) -> dict[str, str]:
+    """Return the first digits of the SHA-256 of these files, by name; those that can be read."""
+    digests = {}
+    for file in files_of_settings(settings):
+        with suppress(OSError):  # another one in a folder that is named
+            digests[file.name] = digest(file)[:HASH]
+    return digests
+
+
+def plugins_of(settings: Settings | Run) -> list[tuple[str, str]]:
+    """Return group and name of all plug-ins of a run, those that others are around too."""
+    wrapped = [name for name in _models(settings.user_options) if not plugins.names_file(name)]
+    return [
+        (plugins.SCHEDULERS, settings.scheduler),
+        *((plugins.USERS, name) for name in dict.fromkeys([settings.users, *wrapped])),
+    ]
+
+
+def _models(value: Any, inside: tuple[Path, ...] = ()) -> Iterator[str]:
+    """Yield the models that options name: those that another is around, members of populations.
+
+    ``inside`` are the files that led there.
+    """
+    if isinstance(value, list):
+        for item in value:
+            yield from _models(item, inside)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "model" and isinstance(item, str):
+                yield item
+            yield from _models(item, inside)
+    elif isinstance(value, str) and value.endswith(".toml"):
+        file = Path(value)
+        with suppress(BatschedError, OSError, ValueError):  # the run will say so
+            if file not in inside:
+                yield from _models(read_toml(file), (*inside, file))
+
+
+def named_files(settings: Settings | Run) -> list[Path]:
+    """Return the files that the platform, the sites and the options of plug-ins name."""
+    options = (*settings.scheduler_options.values(), *settings.user_options.values())
+    return [
+        file for text in (settings.platform, settings.sites, *options) for file in _files_in(text)
+    ]
+
+
+def _files_in(value: Any, beside: Path | None = None) -> list[Path]:
+    """Return the files that a setting names: itself, all in a folder, and what a TOML file names.
+
+    ``beside`` is a folder in which they may be too. A population file names plug-ins, parameters
+    and distributions.
+    """
+    if isinstance(value, dict | list):
+        values = value.values() if isinstance(value, dict) else value
+        return [file for item in values for file in _files_in(item, beside)]
+    if not isinstance(value, str) or not value:
+        return []
+    text, python, _ = value.partition(".py:")
+    path = Path(text + ".py" if python else text)
+    places = [path] if beside is None else [beside / path, path]  # which of them is up to the model
+    files = [file for place in places for file in _all_files(place)]
+    if python:  # what it imports of ours is part of the code
+        return [each for file in files for each in imported_files(file, DETERMINING)]
+    for file in list(files):
+        if file.suffix == ".toml" and beside is None:
+            with suppress(BatschedError):  # the run will say so
+                files += _files_in(read_toml(file), file.parent)
+    return files
+
+
+def _all_files(path: Path) -> list[Path]:
+    with suppress(OSError):  # a long text is no path
+        if path.is_dir():
+            return sorted(file for file in path.iterdir() if file.is_file())
+        if path.is_file():
+            return [path]
+    return []
+
+
+def plugin_files(group: str, name: str) -> list[Path]:
+    """Return the files of a plug-in that may be edited: it is in a file, or in a package that is
+    installed by a link to its sources (``pip install -e``), with what they import."""
+    if ".py:" in name:
+        return _files_in(name)
+    entry = plugins.names(group).get(name)
+    if entry is None or entry.module.partition(".")[0] in DETERMINING:
+        return []
+    spec = find_spec(entry.module)  # which was imported when the settings were checked
+    if spec is None or spec.origin is None or is_installed(Path(spec.origin)):
+        return []
+    return imported_files(Path(spec.origin), DETERMINING)
