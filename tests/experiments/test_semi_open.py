@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from batsched_studies.semi_open import page, reopening, tables
-from batsched_studies.semi_open.reopening import CONSTANT, EXPONENTIAL, HYPERBOLA, Case, Measured
-from batsched_users.analytic import reopen
+from batsched_py.report.formatting import WORDS
+from batsched_studies.semi_open import page, reopening, tables, verdicts
+from batsched_studies.semi_open.reopening import (
+    CONSTANT,
+    EXPONENTIAL,
+    HYPERBOLA,
+    PROBABILITIES,
+    THINK_RATES,
+    Case,
+    Measured,
+)
+from batsched_users.analytic import Reopen, reopen
 from batsched_users.analytic.reopen_queue import exponential
 
 PAGE = page.PAGE.read_text(encoding="utf-8")
@@ -58,25 +69,59 @@ def test_every_line_has_the_columns_of_its_table() -> None:
         "constant": tables.constant_rows(few()),
         "think": tables.think_rows(few()),
         "adaptive": tables.adaptive_rows(few(), HYPERBOLA),
-        "verdicts": tables.verdict_rows(few()),
+        "verdicts": verdicts.verdict_rows(few()),
     }
-    columns = {"constant": 9, "think": 6, "adaptive": 7, "verdicts": 3}
+    columns = {"constant": 9, "think": 6, "adaptive": 7, "verdicts": 4}
     for name, rows in parts.items():
         assert {row.count("|") for row in rows} == {columns[name] + 1}, name
     assert "{{" not in page.page(few())
     assert "{{" not in PAGE
 
 
-def test_verdicts_are_those_of_the_page() -> None:
-    """Which claims there are; that few users tell those apart that are far apart."""
-    found = {verdict.claim: verdict.holds for verdict in tables.verdicts(few())}
-    told = [
-        line for line in PAGE.splitlines() if "| holds |" in line or "| does not hold |" in line
+def test_claims_are_those_of_the_page() -> None:
+    """Few users tell those apart that are far apart."""
+    found = verdicts.verdicts(few())
+    words = [f"| {word} |" for word in WORDS.values()]
+    told = [line for line in PAGE.splitlines() if any(word in line for word in words)]
+    assert [line.strip("| ").split(" | ")[0] for line in told] == [v.claim for v in found]
+    assert all(verdict.reading for verdict in found)
+    holds = {verdict.claim: verdict.holds for verdict in found}
+    assert holds["Adaptive p: the hyperbola has more jobs by user at first"] is True
+    assert holds["Run-time bias: stronger with the hyperbola"] is False
+    assert holds["Constant p: the think rate has no effect on the throughput by user"] is False
+    assert holds["Constant p: the think rate has no effect on the response"] is None  # 300 users
+
+
+@pytest.mark.parametrize(
+    ("ratios", "holds"),
+    [
+        ([1.0, 1.01, 1.0, 0.99, 1.0], True),
+        ([1.1, 1.1, 1.11, 1.1, 1.1], False),
+        ([1.0, 1.05, 0.95, 1.0, 1.0], None),
+        ([1.0] * 4, None),  # too few seeds
+    ],
+)
+def test_seeds_are_compared_with_themselves(ratios: list[float], holds: bool | None) -> None:
+    """By what the think rate changes is told though seeds differ by a factor of sixteen."""
+    slow = [Reopen(**dict.fromkeys(Reopen.__struct_fields__, 2.0**seed)) for seed in range(5)]
+    fast = [
+        replace(result, mean_response=change * result.mean_response)
+        for result, change in zip(slow, ratios, strict=False)
     ]
-    assert [line.strip("| ").split(" | ")[0] for line in told] == list(found)
-    assert found["Adaptive p: the hyperbola has more jobs by user at first."]
-    assert not found["Run-time bias: stronger with the hyperbola."]
-    assert not found["Constant p: the think rate has no effect on the throughput by user."]
+    rates = {THINK_RATES[0]: slow, THINK_RATES[-1]: fast}
+    measured = few() | {
+        Case(CONSTANT, p, think_time=1 / rate): results[: len(ratios)]
+        for p in PROBABILITIES
+        for rate, results in rates.items()
+    }
+    found = {verdict.claim: verdict.holds for verdict in verdicts.verdicts(measured)}
+    assert found["Constant p: the think rate has no effect on the response"] is holds
+
+
+def test_how_far_jobs_are_from_a_line() -> None:
+    """Of two seeds: one on the line, one 0.5 above it in the middle."""
+    jobs = np.array([[2.0, 3.0], [1.5, 2.5], [1.0, 1.0]])
+    assert verdicts.from_line(jobs) == pytest.approx([0, 0.5])
 
 
 def test_cases_are_those_of_the_thesis() -> None:

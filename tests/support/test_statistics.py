@@ -25,6 +25,7 @@ from batsched_py.support.statistics import (
     paired_difference,
     paired_ratio,
     quantiles,
+    share_interval,
     spread_test,
     trimmed_mean,
 )
@@ -214,6 +215,36 @@ def test_of_a_skewed_mean_intervals_are_too_narrow_and_the_documentation_says_so
     assert "88 to 92 %" in statistics.__doc__
 
 
+@pytest.mark.parametrize(
+    ("number", "of", "low", "high"),
+    [
+        (0, 250, 0, 1 - 0.025 ** (1 / 250)),  # nothing in 250 if the share is that, in 2.5 %
+        (250, 250, 0.025 ** (1 / 250), 1),
+        (7, 250, *stats.binomtest(7, 250).proportion_ci(method="exact")),
+        (3, 4, nan, nan),
+    ],
+)
+def test_a_share_has_the_exact_interval(number: int, of: int, low: float, high: float) -> None:
+    share = share_interval(number, of)
+    assert (share.value, share.nb) == (number / of, of)
+    assert (share.low, share.high) == pytest.approx((low, high), nan_ok=True)
+
+
+def test_half_a_draw_is_between_none_and_one() -> None:
+    none, half, one = (share_interval(number, 40) for number in (0, 0.5, 1))
+    assert none.low < half.low < one.low
+    assert none.high < half.high < one.high
+
+
+@pytest.mark.parametrize("of", [5, 10, 250])
+def test_a_share_is_in_its_interval_in_95_of_100_cases_at_least(of: int) -> None:
+    """All that may be drawn, each as often as it is."""
+    ends = [share_interval(number, of) for number in range(of + 1)]
+    for true in (0.01, 0.025, 0.3, 0.5, 0.975):
+        holding = [number for number, share in enumerate(ends) if share.low <= true <= share.high]
+        assert stats.binom.pmf(holding, of, true).sum() >= 0.95
+
+
 # Spreads -----------------------------------------------------------------------------------------
 
 
@@ -246,9 +277,13 @@ def test_equal_spreads_are_found_different_in_one_case_of_twenty_at_most(
     assert 0.01 <= np.mean(found) <= 0.075
 
 
-@pytest.mark.parametrize("ours", [[], [1.0], [2.0, 2.0, 2.0], [0.0, -1.0, 3.0]])
-def test_what_does_not_vary_is_not_tested(ours: list[float]) -> None:
-    assert isnan(spread_test(ours, [float(at) for at in range(1, len(ours) + 1)]).p)
+@pytest.mark.parametrize("ours", [[], [1.0], [2.0] * 6, [3.0, 4.0, 5.0, 6.0, 7.0, 0.0]])
+def test_what_does_not_vary_or_has_no_logarithm_is_not_tested(ours: list[float]) -> None:
+    """A wait of 0 among others is the most extreme of all, and is not left out unseen."""
+    found = spread_test(ours, [float(at) for at in range(1, len(ours) + 1)])
+    assert isnan(found.p)
+    assert not found.ratio.is_known
+    assert found.ratio.nb == len(ours)
 
 
 # Beside a published number -----------------------------------------------------------------------
@@ -260,8 +295,8 @@ def test_what_does_not_vary_is_not_tested(ours: list[float]) -> None:
         (list(range(101)), 50, "50.5 of 101", 0.0, 1.0),
         (list(range(5)), 10, "5 of 5", 8 / sqrt(2.5 * 1.2), 2 * stats.t.sf(8 / sqrt(3), 4)),
         (list(range(5)), -1, "0 of 5", -3 / sqrt(3), 2 * stats.t.sf(3 / sqrt(3), 4)),
-        ([5.0, 5.0], 6.0, "2 of 2", inf, 0.0),  # no spread at all
-        ([5.0, 5.0], 5.0, "1 of 2", 0.0, 1.0),
+        ([5.0] * 5, 6.0, "5 of 5", inf, 0.0),  # no spread at all
+        ([5.0] * 5, 5.0, "2.5 of 5", 0.0, 1.0),
     ],
 )
 def test_beside_a_published_number(
@@ -281,9 +316,13 @@ def test_one_more_of_ours_is_far_out_in_one_case_of_twenty() -> None:
     assert outside == pytest.approx(2 / 11, abs=0.04)
 
 
-def test_one_replication_has_no_spread() -> None:
-    assert isnan(beside([5.0], 6.0).z)
-    assert beside([5.0], 6.0).rank == "1 of 1"
+def test_few_replications_have_a_rank_and_no_more() -> None:
+    """Two that are nearly alike say nothing of where a third may be."""
+    for few in ([5.0], [5.0, 5.0001], [5.0, 5.0, 5.0, 5.0]):
+        ours = beside(few, 6.0)
+        assert ours.rank == f"{len(few)} of {len(few)}"
+        assert isnan(ours.z)
+        assert isnan(ours.p)
 
 
 def test_intervals_as_text() -> None:

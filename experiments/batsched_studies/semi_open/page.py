@@ -30,6 +30,7 @@ from batsched_studies.semi_open.reopening import (
     Measured,
     mean,
 )
+from batsched_studies.semi_open.verdicts import verdict_rows
 from batsched_users.analytic.reopen_queue import with_constant
 
 PAGE = DOCS / "semi-open.md"
@@ -52,7 +53,7 @@ def page(measured: Measured) -> str:
         "constant": tables.constant_rows(measured),
         "think": tables.think_rows(measured),
         **{model: tables.adaptive_rows(measured, model) for model in ADAPTIVE},
-        "verdicts": tables.verdict_rows(measured),
+        "verdicts": verdict_rows(measured),
     }
     lines = {name: "\n".join(rows) for name, rows in parts.items()}
     return filled(TEXT, {**lines, "users": f"{USERS:,}", "seeds": str(len(SEEDS))})

@@ -7,9 +7,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from batsched_py.report.kit import Interval, mean_interval, read_published
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.report.kit import Interval, mean_interval, paired_ratio, read_published
 from batsched_users.analytic import Reopen, constant, exponential, hyperbola, reopen
 
+Floats = NDArray[np.float64]
 PRINTED = read_published(Path(__file__).parent)
 USERS = 10_000
 """As many as in the thesis."""
@@ -65,4 +69,14 @@ def measured_by_case(workers: int) -> Measured:
 
 def mean(measured: Measured, case: Case, field: str) -> Interval:
     """Return the mean of a field over the seeds, with its 95 % interval."""
-    return mean_interval([getattr(result, field) for result in measured[case]])
+    return mean_interval(values(measured, case, field))
+
+
+def ratio(measured: Measured, ours: Case, base: Case, field: str) -> Interval:
+    """Return the mean of a field in relation to that of another case, over pairs of equal seeds."""
+    return paired_ratio(values(measured, ours, field), values(measured, base, field))
+
+
+def values(measured: Measured, case: Case, field: str) -> Floats:
+    """Return a field of the results of a case, by seed."""
+    return np.array([getattr(result, field) for result in measured[case]], dtype=np.float64)

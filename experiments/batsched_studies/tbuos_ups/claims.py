@@ -6,9 +6,10 @@ seed is the same people on both, so that their difference is not drowned by that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
+from math import nan
 from typing import Any
 
 import pandas as pd
@@ -66,8 +67,8 @@ class Claim:
 
 
 CLAIMS = (
-    Claim("i", OPEN, "easy", "fcfs", JOBS, SAME),
     Claim("i", OPEN, "easy", "fcfs", THROUGHPUT, EQUAL),
+    Claim("i", OPEN, "easy", "fcfs", JOBS, SAME),
     Claim("ii", FEEDBACK, "easy", "fcfs", JOBS, SAME),
     Claim("ii", FEEDBACK, "easy", "fcfs", ACTIVITY, DIFFERENT),
     Claim("iii", TBUOS, "easy", "fcfs", THROUGHPUT, GREATER),
@@ -76,7 +77,10 @@ CLAIMS = (
     *(Claim("v", TBUOS, more, less, THROUGHPUT, NOT_LESS) for less, more in pairwise(LOAD)),
     *(Claim("v", TBUOS, more, less, THROUGHPUT, NOT_LESS) for less, more in pairwise(LOAD[::2])),
     Claim("v", TBUOS, LOAD[-1], "easy", THROUGHPUT, GREATER),
-    *(Claim("v", OPEN, system, "easy", THROUGHPUT, EQUAL) for system in (*LOAD, *RECENCY)),
+    *(
+        Claim("v, open", ("resampled",), system, "easy", THROUGHPUT, EQUAL)
+        for system in (*LOAD, *RECENCY)
+    ),
     Claim("vi", TBUOS, "easy twice", "easy", THROUGHPUT, GREATER),
     Claim("vi", OPEN, "easy twice", "easy", THROUGHPUT, EQUAL),
     # Without weight the rank only orders what is backfilled: there the claim says little.
@@ -95,7 +99,7 @@ TITLES: dict[str, str] = PUBLISHED["claims"]
 CASE = ("log", "replay", "system")
 EFFECT = (
     *("claim", "log", "replay", "ratio", "metric", "which", "pairs", "saturated", "above"),
-    *("least", "value", "low", "high", "most", "expected", "holds"),
+    *("least", "value", "low", "high", "most", "expected", "holds", "nodes"),
 )
 """The columns of :func:`effects`."""
 
@@ -128,6 +132,12 @@ def is_saturated(runs: Runs) -> pd.Series[bool]:
     return runs.values("backlog_growth").map(saturated).astype(bool)
 
 
+def one_size(*sizes: Iterable[float]) -> float:
+    """Return how many processors a machine has that is the same for all; nan if it is not."""
+    found = set(chain(*sizes))
+    return float(*found) if len(found) == 1 else nan
+
+
 def effects(runs: Runs) -> pd.DataFrame:
     """Return the comparisons that the runs allow, claim by claim, a row each.
 
@@ -135,7 +145,8 @@ def effects(runs: Runs) -> pd.DataFrame:
     its 95 % interval from ``low`` to ``high``, nan for fewer than five pairs), and whether it is as
     claimed, None where the interval does not tell. ``which`` is ``all`` pairs, or the ``stable``
     ones, where neither run is saturated; ``saturated`` counts pairs with a saturated run, of open
-    replays only, since users who react wait for jobs; ``above`` those with a ratio above 1.
+    replays only, since users who react wait for jobs; ``above`` those with a ratio above 1;
+    ``nodes`` is the machine's size, nan if the two have different ones.
     """
     rows = [
         effect
@@ -157,6 +168,7 @@ def _effects(claim: Claim, runs: Runs, replay: str) -> Iterator[dict[str, Any]]:
     if claim.base_replay:
         place |= {"replay": f"{replay} / {claim.base_replay}", "ratio": claim.system}
     told = {"claim": claim.number, **place, "metric": claim.metric, "expected": claim.expected}
+    told["nodes"] = one_size(ours.labels("nb_res"), base.labels("nb_res"))
     unstable = pd.Series(False, values.index)
     if replay in OPEN and not claim.base_replay:
         unstable = (is_saturated(ours) | is_saturated(base))[values.index]

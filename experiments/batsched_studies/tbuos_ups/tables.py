@@ -12,7 +12,7 @@ import pandas as pd
 
 from batsched_py.report import Table
 from batsched_py.report.formatting import WORDS
-from batsched_py.report.kit import Runs, cells, quantiles, rows
+from batsched_py.report.kit import Runs, cells, quantiles, rows, slug
 from batsched_py.support.statistics import SpreadTest, finite
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_studies.tbuos_ups import TEXTS, claims
@@ -81,7 +81,8 @@ def effect_tables(effects: pd.DataFrame) -> Iterator[Table | None]:
     for number, title in claims.TITLES.items():
         compared = shown[shown["claim"] == number]
         marks = [(at, "verdict") for at, holds in enumerate(compared["holds"]) if holds is False]
-        yield TEXTS.table("claim", compared, f"claim_{number}", marks, number=number, claim=title)
+        name = slug("claim", number)
+        yield TEXTS.table("claim", compared, name, marks, number=number, claim=title)
 
 
 def _runs(effect: Any) -> str:

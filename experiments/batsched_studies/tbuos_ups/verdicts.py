@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isnan
 from typing import Any
 
@@ -13,16 +13,13 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import Interval, all_hold, deciding, from_cells, rows
 from batsched_py.support.statistics import SpreadTest
 from batsched_studies.tbuos_ups import PUBLISHED
-from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES
-from batsched_studies.tbuos_ups.waits import PAIRS, strict_beside_usual
+from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES, one_size
+from batsched_studies.tbuos_ups.waits import PAIRS, comparable, sign_test, strict_beside_usual
 
 READINGS: dict[str, str] = PUBLISHED["readings"]
-"""By claim the reading of the thesis on which its verdict depends."""
+"""By claim the reading of the thesis on which its verdict depends, and the limits that are ours."""
 CHANGE = (GREATER, DIFFERENT)
 """Expectations that something will change."""
-CLAIMS_OF_CHANGE = {claim.number for claim in CLAIMS if claim.expected in CHANGE}
-LOGS = 6
-"""So many are needed for a sign that is the same on all to be more than chance (two-sided)."""
 LEVEL = 0.05
 """Of a test, below which an order is told."""
 
@@ -36,8 +33,8 @@ def verdicts(
     """Return a verdict for each claim and log of which the runs say something.
 
     A claim of several comparisons holds if all do that were made, and is open if one is. Saturated
-    open runs do not count; where all are, nothing is said, nor where only those things were
-    compared that are to stay as they are. A claim that no run is about has one verdict without log.
+    open runs do not count; where all are, nothing is said, nor where of what is to change and what
+    is to stay only one was compared. A claim that no run is about has one verdict without log.
     """
     verdicts: list[Verdict] = []
     for number, title in TITLES.items():
@@ -49,21 +46,29 @@ def verdicts(
         elif number == "xi":
             by_log = list(_of_strict(claim, waits))
         else:
-            by_log = list(_of_effects(claim, effects[effects["claim"] == number]))
+            by_log = list(_of_effects(number, claim, effects[effects["claim"] == number]))
         verdicts += by_log or [Verdict(claim, None, "No run is about it.")]
     return verdicts
 
 
-def _of_effects(title: str, effects: pd.DataFrame) -> Iterator[Verdict]:
+def _reading(number: str, sizes: Iterable[float]) -> str:
+    """Return what a verdict depends on; also the machine, if all that is compared is on one."""
+    nodes = one_size(sizes)
+    return READINGS[number] + ("" if isnan(nodes) else f"; {nodes:,.0f} processors")
+
+
+def _of_effects(number: str, title: str, effects: pd.DataFrame) -> Iterator[Verdict]:
+    parts = {claim.expected in CHANGE for claim in CLAIMS if claim.number == number}
     for log, compared in effects.groupby("log", sort=False):
         judged = compared[compared["saturated"] == 0]
-        changed = compared["expected"].isin(CHANGE).any()
+        reading = _reading(number, compared["nodes"])
         if judged.empty:
-            yield Verdict(title, None, "", str(log), "every open run is saturated")
-        elif not changed and compared["claim"].isin(CLAIMS_OF_CHANGE).any():
-            yield Verdict(title, None, "Only open replay was run.", str(log))
+            told = "a run of every pair is saturated"
+            yield Verdict(title, None, "", str(log), told, reading)
+        elif set(compared["expected"].isin(CHANGE)) < parts:
+            yield Verdict(title, None, "Only a part of it was run.", str(log), reading=reading)
         else:
-            holds, reading = all_hold(judged["holds"]), READINGS.get(judged["claim"].iloc[0], "")
+            holds = all_hold(judged["holds"])
             yield Verdict(title, holds, _evidence(judged), str(log), _effect(judged), reading)
 
 
@@ -73,12 +78,16 @@ def _evidence(effects: pd.DataFrame) -> str:
 
 
 def _deciding(effects: pd.DataFrame) -> pd.DataFrame:
-    """Return what fails, else what is not clear, else what the claim says will change."""
+    """Return what fails, else what is not clear, else what the claim says will change.
+
+    Where nothing is to change, and nothing does, what is farthest from that is first.
+    """
     answers = dict(enumerate(effects["holds"]))
+    if not all_hold(answers.values()):
+        return effects.iloc[deciding(answers)]
     telling = effects[effects["expected"].isin(CHANGE)]
-    return (
-        telling if all_hold(answers.values()) and len(telling) else effects.iloc[deciding(answers)]
-    )
+    farthest = (effects["value"] - 1).abs().sort_values(ascending=False, kind="stable").index
+    return telling if len(telling) else effects.loc[farthest]
 
 
 def _effect(effects: pd.DataFrame) -> str:
@@ -112,10 +121,11 @@ def _of_spreads(
         sides = [shown[place] for place in places if place in shown]
         if len(sides) < len(places):
             continue
+        reading = _reading("iv", (side.nodes for side in sides))
         test = calmer.get((log, "easy"))
         if test is None or isnan(test.p):
             few = f"fewer than {PAIRS} pairs of equal seeds"
-            yield Verdict(title, None, f"It takes {PAIRS} pairs.", log, few)
+            yield Verdict(title, None, f"It takes {PAIRS} pairs.", log, few, reading)
             continue
         clear = test.p < LEVEL
         holds = test.ratio.value < 1 if clear else None
@@ -126,7 +136,7 @@ def _of_spreads(
             f"{test.base:.3f} in open resampling: {effect}. Largest over smallest "
             f"{' and '.join(extremes)}."
         )
-        yield Verdict(title, holds, evidence, log, effect, READINGS["iv"])
+        yield Verdict(title, holds, evidence, log, effect, reading)
 
 
 def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
@@ -136,7 +146,8 @@ def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
     """
     if waits.empty:
         return
-    ratios = waits[waits["replay"] != "rigid"].dropna(subset=["ours_to_rigid", "thesis_to_rigid"])
+    ratios = comparable(waits).dropna(subset=["ours_to_rigid", "thesis_to_rigid"])
+    ratios = ratios[ratios["replay"] != "rigid"]
     for log, of_log in ratios.groupby("log", sort=False):
         evidence = "; ".join(
             f"{wait.replay}, {wait.system}: {_to_rigid(wait)} of open replay "
@@ -150,8 +161,8 @@ def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
         ]
         effect = f"{as_printed.count(True)} of {len(judged)} models as printed"
         effect += f", of {as_printed.count(None)} it cannot be told" if None in as_printed else ""
-        holds = all_hold(as_printed)
-        yield Verdict(title, holds, f"{evidence}.", str(log), effect, READINGS["viii"])
+        holds, reading = all_hold(as_printed), _reading("viii", judged["nodes"])
+        yield Verdict(title, holds, f"{evidence}.", str(log), effect, reading)
 
 
 def _to_rigid(wait: Any) -> Interval:
@@ -161,9 +172,9 @@ def _to_rigid(wait: Any) -> Interval:
 def _of_strict(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
     """Whether EASY without extra nodes is nearer to what is printed than the usual one, xi.
 
-    One rule for all logs: the smaller of the two distances of open replay, as logarithms. It holds
-    if it does on each log that can be compared, and there are :data:`LOGS` at least: by chance one
-    of the two would be nearer on all in one of 32 cases. It is open if neither is.
+    One rule for all logs: the smaller of the two distances of open replay, as logarithms. A sign
+    test tells whether one of the two is nearer on more logs than by chance, those left out on which
+    the strict one was chosen; all are shown.
     """
     apart = strict_beside_usual(waits)
     if apart.empty:
@@ -172,14 +183,23 @@ def _of_strict(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
         f"{row.log} {row.usual:,.0f} and {row.strict:,.0f} s, printed {row.thesis:,.0f}"
         for row in rows(apart)
     )
-    nearer = int(apart["nearer"].sum())
-    effect = f"nearer on {nearer} of {len(apart)} logs; mean distance x {_factors(apart)}"
+    counted = apart[apart["counts"]]
+    nearer, number = int(counted["nearer"].sum()), len(counted)
+    p = sign_test(nearer, number)
+    effect = f"nearer on {nearer} of {number} logs, p = {p:.3g}"
+    effect += f"; mean distance x {_factors(counted)}" if number else ""
     evidence = f"Open replay, usual and strict: {told}; {effect}."
-    on_all = {len(apart): True, 0: False}.get(nearer) if len(apart) >= LOGS else None
-    yield Verdict(title, on_all, evidence, "", effect, READINGS["xi"])
+    holds = nearer > number / 2 if p < LEVEL else None
+    yield Verdict(title, holds, evidence, "", effect, READINGS["xi"] + _machines(counted))
 
 
 def _factors(apart: pd.DataFrame) -> str:
     """Return by which factor each reading is off, in the mean of the logarithms."""
     strict, usual = (float(np.exp(apart[f"{name}_apart"].mean())) for name in ("strict", "usual"))
     return f"{strict:.2f} strict, {usual:.2f} usual"
+
+
+def _machines(apart: pd.DataFrame) -> str:
+    """Return how many processors the machine of each log has, as far as it is known."""
+    sizes = [f"{row.trace} {row.nodes:,.0f}" for row in rows(apart.dropna(subset="nodes"))]
+    return f"; processors: {', '.join(sizes)}" if sizes else ""
