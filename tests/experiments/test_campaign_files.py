@@ -48,7 +48,7 @@ FILES = [
     ("grid_users/sdsc", 3 * 2 * 8, 3 * 2 * 2),
     ("replay_feedback/campaign", 18, 9),
     ("replay_feedback/allocated", 6, 6),
-    ("replay_feedback/first", 84, 12),
+    ("replay_feedback/first", 96, 12),
     ("replay_feedback/fixed", 5, 3),
     ("replay_feedback/shake", 720, 45),
     ("replay_feedback/confidence", 360, 27),

@@ -314,6 +314,15 @@ def test_better_is_below_1_and_may_be_what_is_printed(
     assert claims._better(Interval((low + high) / 2, low, high, 9)) is holds
 
 
+def test_readings_tell_the_limits_of_vague_words() -> None:
+    said = {v.claim: v.reading for v in claims.verdicts(inner(world()), cases.DAILY)}
+    told = "daily chains, weeks 2 to 9"
+    assert said[claims.EQUAL_FCFS] == f"{told}; equal: within a factor of 1.12"
+    assert said[claims.BETTER] == (
+        f"{told}; better: the interval is below 1 and reaches into the paper's 0.88 to 0.96"
+    )
+
+
 def test_about_equal_is_what_the_paper_calls_so() -> None:
     """The AWRT of EASY, 34,692 beside 30,978 s, are the farthest apart of those that it means."""
     assert claims.equal() == pytest.approx(34_692 / 30_978)

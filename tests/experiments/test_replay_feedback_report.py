@@ -35,6 +35,7 @@ from batsched_studies.replay_feedback import (
     session_graphs,
     spread,
     tables,
+    text_claims,
 )
 from batsched_studies.replay_feedback.measures import measure
 from batsched_studies.replay_feedback.report import report as study_report
@@ -344,7 +345,7 @@ def test_quantiles_and_intervals_of_resampled_logs() -> None:
 
 def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
     """0.00 days may be 0.0045: between 0.004 and 0.006, and nearer to the median than 0."""
-    values = [0.004, 0.0052, 0.006]
+    values = [0.004, 0.004, 0.0052, 0.0052, 0.006, 0.006]
     runs = pd.DataFrame(
         [
             make_run(
@@ -360,7 +361,7 @@ def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
     frame = pd.DataFrame(spread.confidence_rows(runs))
     row = one_row(frame, metric="mean_waiting_time")
     assert row["published"] == 0
-    assert row["rank"] == "1 of 3"
+    assert row["rank"] == "2 of 6"
     assert -1 < row["z"] < 0
 
 
@@ -472,6 +473,16 @@ def test_claims_about_session_graphs() -> None:
     arity, think_times = claims.verdicts([], all_runs(), [graphs])
     assert (arity.holds, think_times.holds) == (False, False)
     assert arity.effect == "at most 12"
+
+
+def test_runs_of_the_first_jobs_are_asked_about_these_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(text_claims, "LEVEL_FROM", 50)
+    names = ("easy", "perf*2", "fcfs")
+    first = [make_run(name, "a60", "sample", first=50) for name in names]
+    report = study_report(FakeResults(pd.concat([all_runs("sample"), pd.DataFrame(first)])))
+    assert ["Fig. 11" in verdict.claim for verdict in report.verdicts] == [True]
 
 
 # Figures -----------------------------------------------------------------------------------------

@@ -82,6 +82,20 @@ class Study:
         """Seconds from the first to the last recorded submission."""
         return float(max(jobs.original_submit.max() for jobs in self.replays.values()))
 
+    def by_length(self, infrastructure: str, replay: str) -> pd.Series[float]:
+        """Return additional lateness (seconds) by n: of the first n jobs alone, then of all.
+
+        Empty if all were not replayed.
+        """
+        if (infrastructure, replay) not in self.replays:
+            return pd.Series(dtype=float)
+        of_all = of_first_jobs(self.replays[infrastructure, replay].lateness)
+        runs, n = self.prefixes, len(of_all) + 1
+        runs = runs[(runs["infrastructure"] == infrastructure) & (runs["replay"] == replay)]
+        first, alone = (pd.to_numeric(runs[name]) for name in ("first", "additional_lateness"))
+        fewer = {int(jobs): late for jobs, late in zip(first, alone, strict=True) if jobs < n}
+        return pd.Series({**fewer, n: float(of_all[-1])}).sort_index()
+
     def infrastructures(self, *replays: str) -> list[str]:
         """Return the infrastructures that have all these replays; raises MissingError if none."""
         names = [n for n in BY_LATENESS if all((n, replay) in self.replays for replay in replays)]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from batsched_py.report import CampaignResults, Part, Report, Text
+import pandas as pd
+
+from batsched_py.report import CampaignResults, Part, Report, Text, Verdict
 from batsched_studies.replay_feedback import (
     PUBLISHED,
     TEXTS,
@@ -41,10 +43,21 @@ def report(results: CampaignResults) -> Report:
         ("Other user models", models.model_parts(runs)),
         *((f"Figures, {study.log}", _figures(study)) for study in logs),
     )
-    verdicts = claims.verdicts(cells, runs, list(_graphs(logs)))
-    verdicts += [verdict for study in logs for verdict in text_claims.verdicts(study)]
     head = summary.summary(runs, counts)
+    verdicts = _verdicts(cells, runs, logs)
     return TEXTS.report(parts, verdicts, head, terms=summary.terms(runs))
+
+
+def _verdicts(
+    cells: Sequence[tables.Cell], runs: pd.DataFrame, logs: Sequence[Study]
+) -> list[Verdict]:
+    """Return the verdicts; of ``first.toml`` those on the first n jobs only.
+
+    Its runs of all jobs are those of ``campaign.toml``, which are asked about the other claims.
+    """
+    of_first = [verdict for study in logs for verdict in text_claims.of_first_jobs(study)]
+    of_text = (verdict for study in logs for verdict in text_claims.verdicts(study))
+    return of_first or [*claims.verdicts(cells, runs, list(_graphs(logs))), *of_text]
 
 
 def _figures(study: Study) -> Iterator[Part]:

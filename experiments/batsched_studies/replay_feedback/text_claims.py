@@ -15,17 +15,22 @@ from batsched_py import metrics
 from batsched_py.report import Verdict
 from batsched_py.report.kit import listed
 from batsched_py.units import DAY, MONTH
-from batsched_studies.replay_feedback import PUBLISHED, TEXTS, figures, replays, tables
+from batsched_studies.replay_feedback import PUBLISHED, figures, replays, tables, with_reading
 from batsched_studies.replay_feedback.replays import Study
 from batsched_studies.replay_feedback.tables import plain
 
 FEEDBACK = tables.REPLAYS[1:]
 NEARLY_ALL = 0.9
 """Share of jobs; a reading of ours, as the paper gives no number."""
+LEVEL_FROM = 20_000
+LEVEL = 0.1
+"""Share of its range by which a level curve may still move; a limit of ours, as none is printed."""
+ROUNDING = 0.5
+"""Of what is printed without decimals."""
 
 
 def verdicts(study: Study) -> Iterator[Verdict]:
-    """Yield a verdict for each claim that the replays of the log say something about."""
+    """Yield a verdict for each claim that the replays of the whole log say something about."""
     of_paper = PUBLISHED["claims"].get(PUBLISHED["logs"].get(study.log), {})
     if "fcfs_between" in of_paper:
         yield from _fcfs_between(study, *of_paper["fcfs_between"])
@@ -35,7 +40,6 @@ def verdicts(study: Study) -> Iterator[Verdict]:
         yield from _windows(study, of_paper["windows"])
     yield from _a0_is_later(study)
     yield from _users_differ(study)
-    yield from _levels_out(study)
 
 
 def _fcfs_between(study: Study, earlier: str, later: str) -> Iterator[Verdict]:
@@ -47,7 +51,7 @@ def _fcfs_between(study: Study, earlier: str, later: str) -> Iterator[Verdict]:
                 f"{plain(name)} {late:.1f} d" for name, late in zip(names, days, strict=True)
             )
             holds = days == sorted(days)
-            yield TEXTS.verdict(
+            yield with_reading(
                 "fcfs_between",
                 holds,
                 study.log,
@@ -68,7 +72,7 @@ def _longest_waits(study: Study, recorded: float) -> Iterator[Verdict]:
         most = max(waits, key=lambda name: waits[name])
         effect = f"at most {waits[most]:.2f} d ({most}), recorded {recorded:.2f} d"
         holds = waits[most] < recorded
-        yield TEXTS.verdict("longest_wait", holds, study.log, effect=effect, runs=len(waits))
+        yield with_reading("longest_wait", holds, study.log, effect=effect, runs=len(waits))
 
 
 def _windows(study: Study, printed: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -91,13 +95,13 @@ def _windows(study: Study, printed: Mapping[str, Any]) -> Iterator[Verdict]:
     if not found["gain"]:
         return
     ends = {what: (min(values), max(values)) for what, values in found.items()}
-    holds = all(  # printed without decimals
-        printed[what][0] - 1 < low and high < printed[what][1] + 1
+    holds = all(
+        printed[what][0] - ROUNDING <= low and high <= printed[what][1] + ROUNDING
         for what, (low, high) in ends.items()
     )
     gain, rigid, feedback = (f"{low:.1f} to {high:.1f} %" for low, high in ends.values())
     effect = f"throughput +{gain}, utilisation {feedback} instead of {rigid}"
-    yield TEXTS.verdict("windows", holds, study.log, effect=effect, **printed)
+    yield with_reading("windows", holds, study.log, effect=effect, **printed)
 
 
 def _a0_is_later(study: Study) -> Iterator[Verdict]:
@@ -111,7 +115,7 @@ def _a0_is_later(study: Study) -> Iterator[Verdict]:
         effect = f"{min(shares.values()):.0f} to {max(shares.values()):.0f} % of the jobs"
         told = ", ".join(f"{plain(name)} {share:.0f} %" for name, share in shares.items())
         holds = min(shares.values()) >= 100 * NEARLY_ALL
-        yield TEXTS.verdict("a0_later", holds, study.log, effect=effect, shares=told)
+        yield with_reading("a0_later", holds, study.log, effect=effect, shares=told)
 
 
 def _users_differ(study: Study) -> Iterator[Verdict]:
@@ -126,22 +130,22 @@ def _users_differ(study: Study) -> Iterator[Verdict]:
     if ranges:
         least = min(ranges, key=lambda name: ranges[name])
         effect = f"at least {ranges[least]:,.0f} s ({plain(least)})"
-        yield TEXTS.verdict("users_differ", ranges[least] > 10_000, study.log, effect=effect)
+        yield with_reading("users_differ", ranges[least] > 10_000, study.log, effect=effect)
 
 
-def _levels_out(study: Study) -> Iterator[Verdict]:
-    """Fig. 11: additional lateness of the first n jobs, from 20,000 jobs on."""
-    first, names = 20_000, ("easy", "perf*2", "fcfs")
+def of_first_jobs(study: Study) -> Iterator[Verdict]:
+    """Yield Fig. 11: how additional lateness moves as more of the first n jobs are replayed."""
     for replay in FEEDBACK:
-        there = [study.replays[name, replay] for name in names if (name, replay) in study.replays]
-        if len(there) < len(names) or len(there[0].submit) <= first:
+        curves = {name: study.by_length(name, replay) for name in ("easy", "perf*2", "fcfs")}
+        if not all(LEVEL_FROM in curve.index[:-1] for curve in curves.values()):
             continue
-        curves = [replays.of_first_jobs(jobs.lateness) for jobs in there]
-        ends = [(float(curve[first - 2]), float(curve[-1])) for curve in curves]
-        *others, of_fcfs = (abs(end - begin) for begin, end in ends)
-        holds = of_fcfs > max(others)
-        effect = listed(
-            f"{plain(name)} from {begin:.0f} to {end:.0f} s"
-            for name, (begin, end) in zip(names, ends, strict=True)
-        )
-        yield TEXTS.verdict("levels_out", holds, study.log, effect=effect, replay=replay)
+        moved, told = {}, []
+        for name, curve in curves.items():
+            late = curve[curve.index >= LEVEL_FROM]
+            moved[name] = float(np.ptp(late) / np.ptp(curve))
+            ends = f"{late.iloc[0]:.0f} to {late.iloc[-1]:.0f} s"
+            told.append(f"{plain(name)} {100 * moved[name]:.0f} % ({ends})")
+        fcfs = moved.pop("fcfs")
+        holds = max(moved.values()) < LEVEL <= fcfs
+        effect = f"of the range: {listed(told)}"
+        yield with_reading("levels_out", holds, study.log, effect=effect, replay=replay)
