@@ -51,7 +51,7 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
     file = collection_of(tmp_path, "reservations/limits", "creasy", "dynp", ran=there)
     made = page(from_results(tmp_path, str(file)), str(file))
     head, _, limits, dynp = made.split("\n## ")
-    assert "Not run at this size, or not yet: creasy." in head
+    assert "Not judged yet: creasy." in head
     assert "`batsched-py campaign reservations/limits`" in limits
     assert "`batsched-py campaign dynp`" in dynp
     assert re.search(r"\| [✓✗?] (holds|does not hold|cannot be told) \|", limits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,8 @@ METRICS = {
 }
 EVEN = {f"share_at_{hour:02d}": 1 / 24 for hour in range(24)}
 EVEN |= {f"share_on_{day}": 1 / 7 for day in range(7)}
-SPREAD = np.linspace(0.9, 1.1, 101)
-"""Of 101 variants, the middle one is as the log."""
+SPREAD = np.linspace(0.9, 1.1, 401)
+"""Of 401 variants, the middle one is as the log."""
 
 
 def run(workload: str, replication: int = 0, log: str = DS, /, **values: Any) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], bool | None]:
 
 KEYS = (
     *("original", "throughput", "utilisation", "slowdown", "wait", "extension", "shape"),
-    *("saturation", "reached", "flurries"),
+    *("saturation", "reached", "flurries", "visible", "fewer"),
 )
 
 
@@ -68,19 +69,28 @@ KEYS = (
 
 
 def test_a_log_in_the_middle_of_its_variants() -> None:
-    """50 variants are below, 50 above, and the equal one counts for both sides."""
+    """200 variants are below, 200 above, and the equal one counts for both sides."""
     place = positions.positions(claims.read(pd.DataFrame([*variants(), run("recorded")])))
     assert list(place["metric"]) == ["throughput", "utilisation", "slowdown", "wait"]
     for row in place.itertuples():
-        assert (row.variants, row.below, row.where, row.outside) == (101, 0.5, "inside", False)
+        assert (row.variants, row.below, row.where, row.outside) == (401, 0.5, "inside", False)
         assert (row.least_percent, row.most_percent) == pytest.approx((-10, 10))
+        assert row.below_low == pytest.approx(1 - row.below_high)
+        assert row.median_low == pytest.approx(-row.median_high)
     (wait,) = place[place["metric"] == "wait"].itertuples()
     assert (wait.recorded, wait.median) == pytest.approx((1, 1)), "in hours"
 
 
 @pytest.mark.parametrize(
     ("factor", "where", "outside"),
-    [(0.5, "lower", True), (0.902, "lower", False), (0.93, "inside", False), (1.2, "higher", True)],
+    [
+        (0.5, "lower", True),
+        (0.9008, "lower", False),  # two of 401 are below: 0.1 to 1.8 %
+        (0.904, "open", False),  # eight: 0.9 to 3.9 %
+        (0.93, "inside", False),
+        (1.0961, "open", False),
+        (1.2, "higher", True),
+    ],
 )
 def test_a_log_at_an_end_of_its_variants(factor: float, where: str, outside: bool) -> None:
     recorded = run("recorded", mean_waiting_time=3600 * factor)
@@ -92,32 +102,56 @@ def test_a_log_at_an_end_of_its_variants(factor: float, where: str, outside: boo
 def test_runs_of_another_length_or_load_are_no_variants() -> None:
     rows = [*variants(), run("recorded")]
     rows = [row | {"load": np.nan, "weeks": np.nan} for row in rows]
-    rows += [run("variants", n, load=1.0, weeks=np.nan) for n in range(101, 103)]
+    rows += [run("variants", n, load=1.0, weeks=np.nan) for n in range(401, 403)]
     rows += [run("variants", n, load=1.5, weeks=np.nan) for n in range(3)]
     rows += [run("variants", n, load=np.nan, weeks=9.0) for n in range(3)]
     place = positions.positions(claims.read(pd.DataFrame(rows)))
-    assert set(place["variants"]) == {103}
+    assert set(place["variants"]) == {403}
+
+
+@pytest.mark.parametrize(
+    ("factor", "number", "holds"),
+    [
+        (0.905, 40, True),  # of a thousand it is inside, too
+        (0.89, 40, None),
+        (0.89, 999, None),
+        (0.89, 1000, False),
+        (1.11, 1000, False),
+        (1.09, 1000, True),
+    ],
+)
+def test_a_log_is_outside_only_of_as_many_variants_as_the_thesis_has(
+    factor: float, number: int, holds: bool | None
+) -> None:
+    recorded = run("recorded", mean_waiting_time=3600 * factor)
+    found = report(MadeUpCampaign([*variants(np.linspace(0.9, 1.1, number)), recorded])).verdicts
+    assert found[0].holds is holds
+    assert (f"outside all {number:,} by wait" in found[0].effect) is (holds is not True)
 
 
 @pytest.mark.parametrize(
     ("key", "log", "column", "value", "holds"),
     [
-        ("original", DS, "mean_waiting_time", 3600 * 0.905, True),
-        ("original", DS, "mean_waiting_time", 3600 * 0.8, False),
         ("throughput", CTC, "throughput_to_last_submission", 10.0, True),
-        ("throughput", CTC, "throughput_to_last_submission", 10.99, False),
+        ("throughput", CTC, "throughput_to_last_submission", 10.999, False),
+        ("throughput", CTC, "throughput_to_last_submission", 10.96, None),  # above 98 of 100
         ("utilisation", DS, "utilisation_to_last_submission", 0.5, True),
-        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.08, True),
-        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.09, False),  # 8.3 % less
+        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.07, True),
+        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.085, None),  # 8 % less
+        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.12, False),  # 11 % less
+        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 0.904, None),
         ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 0.9, False),  # variants more
-        ("slowdown", DS, "mean_bounded_slowdown", 20 * 1.099, True),  # above nearly all
+        ("slowdown", DS, "mean_bounded_slowdown", 20 * 1.0992, True),  # above nearly all
+        ("slowdown", DS, "mean_bounded_slowdown", 20 * 1.096, None),
         ("slowdown", DS, "mean_bounded_slowdown", 20.0, False),
-        ("slowdown", HPC2N, "mean_bounded_slowdown", 20 * 0.901, True),
+        ("slowdown", HPC2N, "mean_bounded_slowdown", 20 * 0.9008, True),
         ("slowdown", HPC2N, "mean_bounded_slowdown", 20 * 1.099, False),
         ("slowdown", CTC, "mean_bounded_slowdown", 20.0, None),  # not printed
         ("wait", CTC, "mean_waiting_time", 3600.0, True),
-        ("wait", CTC, "mean_waiting_time", 3600 * 0.901, False),
+        ("wait", CTC, "mean_waiting_time", 3600 * 0.904, None),  # eight of 401 are below
+        ("wait", CTC, "mean_waiting_time", 3600 * 0.9008, False),
         ("wait", BLUE, "mean_waiting_time", 3600 * 0.95, True),  # most variants wait longer
+        ("wait", BLUE, "mean_waiting_time", 3600 * 0.997, None),
         ("wait", BLUE, "mean_waiting_time", 3600 * 1.05, False),
     ],
 )
@@ -129,8 +163,9 @@ def test_places_are_those_printed(
 
 
 def test_few_variants_say_nothing() -> None:
-    rows = [*variants(SPREAD[:39]), run("recorded")]
-    assert set(verdicts(rows).values()) == {None}
+    """A log that is inside four variants is inside more of them; that is all they say."""
+    rows = [*variants((0.8, 0.9, 1.1, 1.2)), run("recorded")]
+    assert {key for (key, _), holds in verdicts(rows).items() if holds is not None} == {"original"}
     assert table_of(report(MadeUpCampaign(rows)), "positions") is not None
 
 
@@ -169,17 +204,36 @@ def test_the_sweep_says_what_stable_runs_reach() -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "used", "holds"),
-    [(DS, 89, True), (DS, 91, False), (OSC, 96, True), (OSC, 94, False), (KTH, 99, None)],
+    ("log", "stable", "none", "holds"),
+    [
+        (DS, 85, 89, True),
+        (DS, 85, 92, None),  # it is somewhere between
+        (DS, 85, None, None),  # or beyond
+        (DS, 91, 92, False),
+        (OSC, 96, 98, True),
+        (OSC, 96, None, True),  # there is no more than all of a machine
+        (OSC, 96, 95.5, True),  # a run among those of more users is less than another of fewer
+        (OSC, 93, 97, None),
+        (OSC, 93, 94, False),
+    ],
 )
-def test_where_a_log_saturates(log: str, used: float, holds: bool | None) -> None:
-    """A stable and a saturated run; the thesis says nothing of KTH, nor do runs that are stable."""
-    both = [
-        run("variants", n, log, load=1.5, backlog_growth=growth) | {USED: share / 100}
-        for n, (growth, share) in enumerate(((0, used), (5, 99.9)))
+def test_where_a_log_saturates(
+    log: str, stable: float, none: float | None, holds: bool | None
+) -> None:
+    """Of 1.5 times the users a run is stable and one is not, of twice as many none is."""
+    drawn = [(1.5, 0, stable), (1.5, 5, 99.9)] + ([(2, 5, none)] if none else [])
+    runs = [
+        run("variants", n, log, load=load, backlog_growth=growth) | {USED: used / 100}
+        for n, (load, growth, used) in enumerate(drawn)
     ]
-    assert verdicts(both).get(("reached", log)) is holds
-    assert ("reached", log) not in verdicts(both[:1])
+    assert verdicts(runs)["reached", log] is holds
+
+
+@pytest.mark.parametrize(("log", "growth"), [(KTH, (0, 5)), (DS, (0, 0)), (DS, (5, 5))])
+def test_not_all_say_where_a_log_saturates(log: str, growth: tuple[float, ...]) -> None:
+    """The thesis says nothing of KTH, nor do runs that are all stable, or none of them."""
+    runs = [run("variants", n, log, load=1.5, backlog_growth=g) for n, g in enumerate(growth)]
+    assert ("reached", log) not in verdicts(runs)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +296,27 @@ def test_flurries_are_compared_by_seed(
         assert (row.ratio, row.low, row.high) == pytest.approx((expected, *ends), nan_ok=True)
 
 
+@pytest.mark.parametrize(
+    ("key", "column", "factors", "holds"),
+    [
+        ("visible", "busiest_week", (1.2, 1.1), True),  # at each rate beside none
+        ("visible", "busiest_week", (1.2, 1.0), False),
+        ("fewer", "throughput_to_last_submission", (0.99, 0.98), True),
+        ("fewer", "throughput_to_last_submission", (0.99, 1.01), False),
+    ],
+)
+def test_flurries_are_seen_and_take_the_place_of_others(
+    key: str, column: str, factors: tuple[float, float], holds: bool
+) -> None:
+    rows = [
+        run("flurries", n, rare_per_week=rate, **{column: METRICS[column] * factor * (1 + n)})
+        for rate, factor in zip((0.0, 0.25, 0.5), (1.0, *factors), strict=True)
+        for n in range(6)
+    ]
+    assert verdicts(rows)[key, DS] is holds
+    assert verdicts([row for row in rows if row["replication"] < 4])[key, DS] is None
+
+
 def test_nothing_is_compared_without_runs_that_have_none() -> None:
     rows = [row for row in with_flurries(1.1, 1.2) if row["rare_per_week"]]
     assert loads.flurries(claims.read(pd.DataFrame(rows))).empty
@@ -278,6 +353,45 @@ def test_parts_of_copies_are_as_the_log() -> None:
     assert (found["distance"].between(0, 1)).all()
     full: Report = report(results)
     assert len(table_of(full, "parts").frame) == len(parts.MARGINALS)
+
+
+def distances(part: int, values: Iterable[float]) -> list[dict[str, Any]]:
+    """A run of each value for one marginal; in another all are as the log."""
+    return [
+        {"log": DS, "part": part, "run": n, "of": of, "distance": distance}
+        for n, value in enumerate(values)
+        for of, distance in (("jobs", value), ("work", 0.0))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("runs", "holds"),
+    [
+        ((1.5, 2.5, 3.5), True),
+        ((8.1, 8.2, 8.3), False),  # all beyond nine variants: one of 220 ways
+        ((0.5, 8.2, 8.3), True),  # their median is beyond all, they are not
+        ((8.1,), None),  # one of ten ways is the rarest there is
+    ],
+)
+def test_all_runs_of_a_part_are_ranked_among_the_variants(
+    runs: tuple[float, ...], holds: bool | None
+) -> None:
+    """The slow twin: of all ways to choose the runs, those with as large a sum of ranks."""
+    variants_ = [float(value) for value in range(9)]
+    rows = distances(0, variants_)
+    for part in parts.PARTS:
+        rows += distances(part, runs if part == 5 else np.arange(len(runs)) + 3.5)
+    found = parts.beside_variants(pd.DataFrame(rows))
+    (last,) = found[found["part"] == 5].itertuples()
+    assert last.times == pytest.approx([value / 4 for value in runs])
+    ranks = {value: rank for rank, value in enumerate(sorted([*variants_, *runs]))}
+    ways = [sum(way) for way in combinations(ranks.values(), len(runs))]
+    assert last.p == pytest.approx(
+        np.mean([way >= sum(ranks[run] for run in runs) for way in ways])
+    )
+    assert last.least == 1 / len(ways)
+    (verdict,) = claims._extension("extension", pd.DataFrame(rows))
+    assert verdict.holds is holds
 
 
 def test_parts_are_beside_variants_only_if_jobs_are_there() -> None:

@@ -76,7 +76,7 @@ def page(told: Mapping[str, Judged], file: str = AT_SIZE) -> str:
         if label in told
     ]
     lists = {
-        "Not run at this size, or not yet": [label for label in labels if label not in told],
+        "Not judged yet": [label for label in labels if label not in told],
         "Run in part": [of.name for of in shown if of.nb_runs < of.nb_planned],
         "Without a claim": [of.name for of in shown if not has_claims(of)],
     }

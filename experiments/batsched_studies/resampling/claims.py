@@ -9,19 +9,28 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Quantity, Runs, all_hold, deciding, from_cells, log_name, rows
+from batsched_py.report.kit import (
+    Interval,
+    Quantity,
+    Runs,
+    all_hold,
+    deciding,
+    from_cells,
+    listed,
+    log_name,
+    rows,
+)
 from batsched_studies.resampling import PUBLISHED, TEXTS
-from batsched_studies.resampling.loads import FLURRY_METRICS
+from batsched_studies.resampling.loads import BUSIEST_WEEK, FLURRY_METRICS
 from batsched_studies.resampling.parts import PARTS, beside_variants
 from batsched_studies.resampling.positions import (
     ABOUT,
-    HIGHER,
+    AMONG,
+    EDGE,
     INSIDE,
     KINDS,
-    LOWER,
     QUANTITIES,
     TRACES,
-    VARIANTS,
 )
 
 WORKLOADS = ("recorded", *KINDS, "five times", "flurries")
@@ -30,6 +39,8 @@ PLACES: dict[str, dict[str, str]] = PUBLISHED["places"]
 REACHED: dict[str, tuple[float, float]] = PUBLISHED["reached"]
 """Within which bounds the utilisation (per cent) is at which a trace saturates."""
 UTILISATION_LESS: float = PUBLISHED["limits"]["utilisation_less"]
+VARIANTS: int = PUBLISHED["limits"]["variants"]
+READINGS: dict[str, str] = PUBLISHED["readings"]
 SIX = 6.0
 """So many times its users OSC gets (figure 11)."""
 
@@ -58,6 +69,8 @@ def verdicts(
         "saturation": (_saturation, sweep),
         "reached": (_reached, sweep),
         "flurries": (_flurries, flurry),
+        "visible": (_visible, flurry),
+        "fewer": (_fewer, flurry),
     }
     found: list[Verdict] = []
     for key, (judge, table) in judged.items():
@@ -66,61 +79,72 @@ def verdicts(
     return found
 
 
-def _enough(place: pd.DataFrame) -> pd.DataFrame:
-    """Return the places among enough variants of the thesis's kind."""
-    return place[(place["variants"] >= VARIANTS) & (place["kind"] == KINDS[0])]
+def _told(key: str, holds: bool | None, log: Any, /, **values: Any) -> Verdict:
+    return TEXTS.verdict(key, holds, str(log), reading=READINGS[key], **values)
 
 
 def _original(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
-    for log, of_log in _enough(place).groupby("log", sort=False):
+    """Yield whether the log is inside, which any variants may show; outside all only as many can
+    show as the thesis has."""
+    for log, of_log in place[place["kind"] == KINDS[0]].groupby("log", sort=False):
         told = "; ".join(f"{row.metric} {_below(row)}" for row in rows(of_log))
-        yield TEXTS.verdict(key, not of_log["outside"].any(), str(log), told=told, effect=told)
+        outside = of_log[of_log["outside"]]
+        holds: bool | None = True
+        if len(outside):
+            number = int(outside["variants"].max())
+            holds = None if number < VARIANTS else False
+            told = f"outside all {number:,} by {listed(outside['metric'])}: {told}"
+        yield _told(key, holds, log, told=told, effect=told)
 
 
 def _below(row: Any) -> str:
     return f"{row.below:.1%} of {row.variants} below"
 
 
+def _share(row: Any) -> Interval:
+    """Return the share of variants that have less than the log."""
+    return from_cells(row, "below", "below_low", "below_high", nb="variants")
+
+
 def _throughput(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
     for row in rows(_of_metric(place, key)):
-        yield _verdict(key, row.where == INSIDE, row, PLACES[key].get(TRACES.get(row.log, ""), ""))
+        printed = PLACES[key].get(TRACES.get(row.log, ""), "")
+        yield _placed(key, AMONG[INSIDE](_share(row)), row, printed)
 
 
 def _utilisation(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
     for row in rows(_of_metric(place, key)):
-        holds = row.where != LOWER and -row.median_percent < UTILISATION_LESS
-        yield _verdict(key, holds, row)
+        percent = from_cells(row, "median_percent", "median_low", "median_high", nb="variants")
+        answers = (_share(row).above(EDGE), percent.above(-UTILISATION_LESS))
+        yield _placed(key, all_hold(answers), row)
 
 
 def _printed_places(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
     for row in rows(_of_metric(place, key)):
         printed = PLACES[key].get(TRACES.get(row.log, ""), "")
         if printed:
-            larger = row.below < 0.5 and row.where != HIGHER
-            holds = larger if printed == "larger" else row.where == printed
-            yield _verdict(key, holds, row, printed)
+            yield _placed(key, AMONG[printed](_share(row)), row, printed)
 
 
 def _of_metric(place: pd.DataFrame, metric: str) -> pd.DataFrame:
-    return _enough(place[place["metric"] == metric])
+    return place[(place["metric"] == metric) & (place["kind"] == KINDS[0])]
 
 
-def _verdict(key: str, holds: bool, row: Any, printed: str = "") -> Verdict:
+def _placed(key: str, holds: bool | None, row: Any, printed: str = "") -> Verdict:
     effect = (
         f"{row.recorded:.4g} beside a median of {row.median:.4g} ({row.low:.4g} to {row.high:.4g}; "
-        f"{_below(row)})"
+        f"{_below(row)}, {row.below_low:.1%} to {row.below_high:.1%})"
     )
     told = PUBLISHED["words"].get(printed, "")
-    return TEXTS.verdict(
+    return _told(
         key,
-        bool(holds),
+        holds,
         row.log,
         effect=effect,
         told=f" The thesis has {told}." if told else "",
         numbers=effect,
         where=ABOUT[row.where],
         percent=row.median_percent,
-        reading=PUBLISHED["readings"].get(key, ""),
     )
 
 
@@ -129,18 +153,21 @@ def _extension(key: str, part: pd.DataFrame) -> Iterator[Verdict]:
         if not {0, *PARTS} & {*of_log["part"]} > {0}:
             continue
         found = list(rows(beside_variants(of_log)))
-        told = "; ".join(f"part {of.part} {of.times:.2f} times, p = {of.p:.2f}" for of in found)
-        limit, nb_variants = LEVEL / len(found), found[0].variants
-        holds = min(of.p for of in found) >= limit if 1 / (1 + nb_variants) <= limit else None
-        yield TEXTS.verdict(
+        told = "; ".join(f"part {of.part} {_times(of.times)} times, p = {of.p:.2g}" for of in found)
+        limit = LEVEL / len(found)
+        known = all(of.least <= limit for of in found)
+        yield _told(
             key,
-            holds,
-            str(log),
-            effect=f"{told}, {nb_variants} variants",
-            reading=PUBLISHED["readings"][key],
+            min(of.p for of in found) >= limit if known else None,
+            log,
+            effect=f"{told}; {found[0].variants} variants",
             numbers=told,
             limit=limit,
         )
+
+
+def _times(values: Iterable[float]) -> str:
+    return listed(f"{value:.2f}" for value in values)
 
 
 def _shape(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
@@ -152,15 +179,8 @@ def _shape(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
             f"{row.apart_hours:.1%} of the submissions at other hours, {row.apart_days:.1%} on "
             f"other days; variation by hour {row.roughness:.2f}, of the log {row.of_log:.2f}"
         )
-        yield TEXTS.verdict(
-            key,
-            holds,
-            row.log,
-            effect=effect,
-            reading=PUBLISHED["readings"][key],
-            numbers=effect,
-            utilisation=row.utilisation,
-        )
+        told = {"numbers": effect, "utilisation": row.utilisation}
+        yield _told(key, holds, row.log, effect=effect, **told)
 
 
 LEVEL = 0.05
@@ -176,10 +196,10 @@ def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
             continue
         fewer = from_cells(heaviest, "fewer", "fewer_low", "fewer_high", nb="pairs")
         most = of_log["most_stable"].max()
-        yield TEXTS.verdict(
+        yield _told(
             key,
             fewer.above(0),
-            str(log),
+            log,
             effect=f"{heaviest.load:g} times as many: {fewer.value:.0%} fewer, {fewer.nb} pairs",
             shares=_stable_shares(of_log),
             most=most,
@@ -187,21 +207,19 @@ def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _reached(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
-    """Yield up to which utilisation runs are stable, where some are not."""
+    """Yield where a machine saturates: from the largest utilisation (per cent) of a stable run up
+    to that of the lightest load of which none is, or to all of the machine."""
     for log, of_log in sweep.groupby("log", sort=False):
         bounds = REACHED.get(TRACES.get(str(log), ""))
         stable = of_log["most_stable"].max()
         if bounds is None or of_log["stable"].min() == 1 or isnan(stable):
             continue
-        least, most = bounds
-        yield TEXTS.verdict(
-            key,
-            bool(least <= stable <= most),
-            str(log),
-            effect=f"{stable:.1f} %, {of_log['runs'].sum()} runs",
-            reading=PUBLISHED["readings"][key],
-            shares=_stable_shares(of_log),
-        )
+        none = of_log.loc[of_log["stable"] == 0, "utilisation"].clip(lower=stable).min()
+        ends = Interval(stable, stable, 100.0 if isnan(none) else none, int(of_log["runs"].sum()))
+        holds = ends.within(*bounds)
+        further = f", none at {none:.1f} %" if holds is None and not isnan(none) else ""
+        effect = f"stable up to {stable:.1f} %{further}, {ends.nb} runs"
+        yield _told(key, holds, log, effect=effect, shares=_stable_shares(of_log))
 
 
 def _stable_shares(of_log: pd.DataFrame) -> str:
@@ -224,14 +242,27 @@ def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
         effect = f"{largest[0].rate:g} a week: {told}, {largest[0].pairs} pairs"
         open_ = deciding(answers) if several and not holds else []
         against = "; ".join(f"{_named(row)} up to {row.rate:g} x {steps[row]}" for row in open_)
-        yield TEXTS.verdict(
-            key,
-            holds,
-            str(log),
-            effect=effect,
-            numbers=effect,
-            against=f" Not clear step by step: {against}." if against else "",
-        )
+        effect += f"; not clear step by step: {against}" if against else ""
+        yield _told(key, holds, log, effect=effect, numbers=effect)
+
+
+def _visible(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
+    return _beside_none(key, flurry, BUSIEST_WEEK, lambda ratio: ratio.above(1))
+
+
+def _fewer(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
+    return _beside_none(key, flurry, "throughput", lambda ratio: ratio.below(1))
+
+
+def _beside_none(
+    key: str, flurry: pd.DataFrame, metric: str, answer: Callable[[Interval], bool | None]
+) -> Iterator[Verdict]:
+    """Yield whether the ratios of a metric to none of them are there, at each rate."""
+    for log, of_log in flurry[flurry["metric"] == metric].groupby("log", sort=False):
+        ratios = {row.rate: from_cells(row, "ratio", nb="pairs") for row in rows(of_log)}
+        holds = all_hold(map(answer, ratios.values()))
+        told = "; ".join(f"{rate:g} a week x {of}, {of.nb} pairs" for rate, of in ratios.items())
+        yield _told(key, holds, log, effect=told, numbers=told)
 
 
 def _named(row: Any) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit import Quantity, Runs, quantiles
-from batsched_py.support.statistics import finite
+from batsched_py.report.kit import Interval, Quantity, Runs, cells, median_interval, quantiles
+from batsched_py.support.statistics import finite, share_interval
 from batsched_studies.resampling import PUBLISHED
 
 QUANTITIES = tuple(
@@ -25,21 +25,32 @@ QUANTITIES = tuple(
 """What the thesis shows; it gives no bound of its slowdown, ours is 10 s."""
 EDGE = 0.025
 """Who has fewer of the variants than this share on one side is at the end of their distribution."""
-VARIANTS = 40
-"""So many are needed for one of them to be that share."""
 KINDS = ("variants", "even variants")
 """Long-term users begin while they are active, as the thesis says, or anywhere in their round."""
-INSIDE, LOWER, HIGHER = "inside", "lower", "higher"
-ABOUT = {INSIDE: "among them", LOWER: "below nearly all", HIGHER: "above nearly all"}
+INSIDE, LOWER, HIGHER, LARGER, OPEN = "inside", "lower", "higher", "larger", "open"
+AMONG: dict[str, Callable[[Interval], bool | None]] = {
+    INSIDE: lambda below: below.within(EDGE, 1 - EDGE),
+    LOWER: lambda below: below.below(EDGE),
+    HIGHER: lambda below: below.above(1 - EDGE),
+    LARGER: lambda below: below.below(0.5),
+}
+"""Whether a log is there, by the share of variants that have less; ``larger`` are most variants."""
+ABOUT = {
+    INSIDE: "among them",
+    LOWER: "below nearly all",
+    HIGHER: "above nearly all",
+    OPEN: "cannot be told",
+}
 TRACES: dict[str, str] = PUBLISHED["logs"]
 
 
 def positions(runs: Runs) -> pd.DataFrame:
     """Return a row for each log, kind of variants and metric: the log's value, and its variants.
 
-    ``below`` is the share of variants with less than the log; ``where`` says whether the log is at
-    an end of their distribution; ``median_percent``, ``least_percent`` and ``most_percent`` are
-    variants relative to the log. Of logs that were run as recorded only.
+    ``below`` is the share of variants with less than the log, with its interval; ``where`` says
+    whether the log is at an end of their distribution, ``open`` if that cannot be told;
+    ``median_percent``, with its interval, ``least_percent`` and ``most_percent`` are variants
+    relative to the log. Of logs that were run as recorded only.
     """
     return pd.DataFrame(_positions(runs))
 
@@ -66,14 +77,18 @@ def plain(runs: Runs) -> Runs:
 
 
 def _position(of_log: float, variants: Any) -> dict[str, Any]:
-    least, low, median, high, most = quantiles(variants, (0, EDGE, 0.5, 1 - EDGE, 1))
+    low, median, high = quantiles(variants, (EDGE, 0.5, 1 - EDGE))
     # A variant that is equal counts for both sides.
-    below = float(((variants < of_log) + 0.5 * (variants == of_log)).mean())
-    where = LOWER if below < EDGE else HIGHER if below > 1 - EDGE else INSIDE
+    nb_below = float(((variants < of_log) + 0.5 * (variants == of_log)).sum())
+    below = share_interval(nb_below, len(variants))
+    percent = 100 * (variants / of_log - 1) if of_log else np.full(len(variants), np.nan)
     numbers = {"recorded": of_log, "median": median, "low": low, "high": high}
-    percent = {
-        f"{name}_percent": 100 * (value / of_log - 1) if of_log else np.nan
-        for name, value in (("median", median), ("least", least), ("most", most))
+    ends = {"least_percent": percent.min(), "most_percent": percent.max()}
+    return {
+        **numbers,
+        **cells(below, "below", "below_low", "below_high", nb="variants"),
+        **cells(median_interval(percent), "median_percent", "median_low", "median_high"),
+        **ends,
+        "outside": not variants.min() <= of_log <= variants.max(),
+        "where": next((name for name in (INSIDE, LOWER, HIGHER) if AMONG[name](below)), OPEN),
     }
-    ends = {"outside": not least <= of_log <= most, "where": where}
-    return {"variants": len(variants), **numbers, "below": below, **percent, **ends}

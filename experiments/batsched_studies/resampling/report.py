@@ -36,7 +36,9 @@ def _positions(place: pd.DataFrame) -> Table | None:
     titles = {quantity.name: quantity.title for quantity in QUANTITIES}
     shown = place.assign(
         what=place["metric"].map(titles),
-        below_percent=100 * place["below"],
+        **{
+            f"{share}_percent": 100 * place[share] for share in ("below", "below_low", "below_high")
+        },
         place=place["where"].map(ABOUT),
     )
     marks = [
