@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         paired_difference,
         paired_ratio,
         quantiles,
+        share_interval,
         spread_test,
         trimmed_mean,
     )
@@ -88,6 +89,7 @@ __all__ = [
     "rows",
     "scale_of",
     "sections",
+    "share_interval",
     "slug",
     "spread_test",
     "study_module",
@@ -111,6 +113,6 @@ if not TYPE_CHECKING:
             "batsched_py.support.plugin_files": "study_module",
             "batsched_py.support.statistics": "Beside Interval beside jackknife "
             "mean_interval median_interval median_ratio paired_difference paired_ratio "
-            "quantiles spread_test trimmed_mean",
+            "quantiles share_interval spread_test trimmed_mean",
         },
     )
