@@ -100,10 +100,10 @@ def test_published_numbers_are_found_by_their_path() -> None:
 
 
 def test_replications_beside_a_published_number() -> None:
-    row = compared([1.0, 2.0, 3.0], 4.0)
-    assert (row["published"], row["difference"]) == (4, -50)
-    assert row["z"] == pytest.approx(2 / (4 / 3) ** 0.5)
-    assert row["rank"] == "3 of 3"
+    row = compared([1.0, 2.0, 3.0, 4.0, 5.0], 6.0)
+    assert (row["published"], row["difference"]) == (6, -50)
+    assert row["z"] == pytest.approx(3 / (2.5 * 6 / 5) ** 0.5)
+    assert row["rank"] == "5 of 5"
     assert isnan(compared([1.0], None)["difference"])
 
 

@@ -32,7 +32,7 @@ def test_run_times(profile: dict[str, Any], seconds: float) -> None:
 
 def test_calendars_of_clocks() -> None:
     """1970 began on a Thursday; unknown clocks are taken as Monday 0:00."""
-    assert Calendar.of_clock(0.0, "+01:00") == Calendar((3 * 24 + 1) * HOUR)
-    assert Calendar.of_clock(None, "+01:00") == Calendar(0.0, known=False)
+    assert Calendar.of_clock(0.0, "+01:00") == Calendar((3 * 24 + 1) * HOUR, zone="+01:00")
+    assert Calendar.of_clock(None, "+01:00") == Calendar(0.0, known=False, zone="+01:00")
     with pytest.raises(InputError, match="time zone 'Mars'"):
         Calendar.of_clock(0.0, "Mars")
