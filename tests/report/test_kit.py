@@ -125,6 +125,10 @@ def test_reports_are_told_in_the_file(tmp_path: Path) -> None:
     told = Texts(tmp_path)
     less = told.verdict("less", True, "KTH", policy="EASY", change=-2.5)
     assert less == Verdict("Less under EASY", True, "-2.5 %", "KTH")
+    (tmp_path / "published.toml").write_text(f'{texts}{claim}\nreading = "less: below {{change}}"')
+    read = Texts(tmp_path).verdict("less", True, "KTH", policy="EASY", change=-2.5)
+    assert read == Verdict("Less under EASY", True, "-2.5 %", "KTH", reading="less: below -2.5")
+    assert Texts(tmp_path).verdict("less", None, policy="EASY", tell=False).reading == ""
     parts = [("Shown", [Text("a"), None]), ("Left out", [None])]
     made = told.report(parts, [less], "Short.")
     assert (made.title, made.source, made.summary, made.verdicts) == ("T", "S", "Short.", (less,))

@@ -78,13 +78,14 @@ class Texts:
         """Return whether the claim of this key holds, with its evidence unless there is none yet.
 
         ``effect`` and ``reading`` are those of :class:`batsched_py.report.Verdict`; the file may
-        have a text for the effect, too.
+        have texts for them, too.
 
         Raises ``KeyError`` for a value that a text needs and that is not given.
         """
         texts, values = self._verdicts[key], {"log": log, **values}
         evidence = texts["evidence"].format(**values) if tell else ""
         effect = effect or texts.get("effect", "").format(**values)
+        reading = reading or (texts.get("reading", "").format(**values) if tell else "")
         return Verdict(texts["claim"].format(**values), holds, evidence, log, effect, reading)
 
     def report(

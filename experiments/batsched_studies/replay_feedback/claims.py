@@ -17,7 +17,7 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import all_hold, rows
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import DAY
-from batsched_studies.replay_feedback import TEXTS, models, spread, tables, with_reading
+from batsched_studies.replay_feedback import TEXTS, models, spread, tables
 from batsched_studies.replay_feedback.session_graphs import Graphs
 
 SLOW = ("fcfs", "perf/2", "infra/2")
@@ -53,7 +53,7 @@ def _verdict(
     where = f"{log}, {size} sizes"
     effect = tables.plain(values.pop("effect"))
     evidence = tables.plain(evidence)
-    return with_reading(key, holds, where, evidence=evidence, effect=effect, **values)
+    return TEXTS.verdict(key, holds, where, evidence=evidence, effect=effect, **values)
 
 
 def _shown(lateness: dict[str, float], ends: Mapping[str, tables.Ends]) -> str:
@@ -185,7 +185,7 @@ def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
         largest = (of_log.published or {})["largest_arity_a60"]
         holds = of_log.arity <= largest
         effect = f"at most {of_log.arity}"
-        yield with_reading("arity", holds, of_log.log, effect=effect, largest=largest)
+        yield TEXTS.verdict("arity", holds, of_log.log, effect=effect, largest=largest)
         points = list(rows(of_log.shares()))
         holds = all(round(100 * point.ours) == round(100 * point.share) for point in points)
         shares = ", ".join(
@@ -194,7 +194,7 @@ def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
         )
         most = max(abs(100 * (point.ours - point.share)) for point in points)
         effect = f"up to {most:.1f} points from the paper's shares"
-        yield with_reading("think_times", holds, of_log.log, effect=effect, shares=shares)
+        yield TEXTS.verdict("think_times", holds, of_log.log, effect=effect, shares=shares)
 
 
 def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:

@@ -15,7 +15,7 @@ from batsched_py import metrics
 from batsched_py.report import Verdict
 from batsched_py.report.kit import listed
 from batsched_py.units import DAY, MONTH
-from batsched_studies.replay_feedback import PUBLISHED, figures, replays, tables, with_reading
+from batsched_studies.replay_feedback import PUBLISHED, TEXTS, figures, replays, tables
 from batsched_studies.replay_feedback.replays import Study
 from batsched_studies.replay_feedback.tables import plain
 
@@ -51,7 +51,7 @@ def _fcfs_between(study: Study, earlier: str, later: str) -> Iterator[Verdict]:
                 f"{plain(name)} {late:.1f} d" for name, late in zip(names, days, strict=True)
             )
             holds = days == sorted(days)
-            yield with_reading(
+            yield TEXTS.verdict(
                 "fcfs_between",
                 holds,
                 study.log,
@@ -72,7 +72,7 @@ def _longest_waits(study: Study, recorded: float) -> Iterator[Verdict]:
         most = max(waits, key=lambda name: waits[name])
         effect = f"at most {waits[most]:.2f} d ({most}), recorded {recorded:.2f} d"
         holds = waits[most] < recorded
-        yield with_reading("longest_wait", holds, study.log, effect=effect, runs=len(waits))
+        yield TEXTS.verdict("longest_wait", holds, study.log, effect=effect, runs=len(waits))
 
 
 def _windows(study: Study, printed: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -101,7 +101,7 @@ def _windows(study: Study, printed: Mapping[str, Any]) -> Iterator[Verdict]:
     )
     gain, rigid, feedback = (f"{low:.1f} to {high:.1f} %" for low, high in ends.values())
     effect = f"throughput +{gain}, utilisation {feedback} instead of {rigid}"
-    yield with_reading("windows", holds, study.log, effect=effect, **printed)
+    yield TEXTS.verdict("windows", holds, study.log, effect=effect, **printed)
 
 
 def _a0_is_later(study: Study) -> Iterator[Verdict]:
@@ -115,7 +115,7 @@ def _a0_is_later(study: Study) -> Iterator[Verdict]:
         effect = f"{min(shares.values()):.0f} to {max(shares.values()):.0f} % of the jobs"
         told = ", ".join(f"{plain(name)} {share:.0f} %" for name, share in shares.items())
         holds = min(shares.values()) >= 100 * NEARLY_ALL
-        yield with_reading("a0_later", holds, study.log, effect=effect, shares=told)
+        yield TEXTS.verdict("a0_later", holds, study.log, effect=effect, shares=told)
 
 
 def _users_differ(study: Study) -> Iterator[Verdict]:
@@ -130,7 +130,7 @@ def _users_differ(study: Study) -> Iterator[Verdict]:
     if ranges:
         least = min(ranges, key=lambda name: ranges[name])
         effect = f"at least {ranges[least]:,.0f} s ({plain(least)})"
-        yield with_reading("users_differ", ranges[least] > 10_000, study.log, effect=effect)
+        yield TEXTS.verdict("users_differ", ranges[least] > 10_000, study.log, effect=effect)
 
 
 def of_first_jobs(study: Study) -> Iterator[Verdict]:
@@ -148,4 +148,4 @@ def of_first_jobs(study: Study) -> Iterator[Verdict]:
         fcfs = moved.pop("fcfs")
         holds = max(moved.values()) < LEVEL <= fcfs
         effect = f"of the range: {listed(told)}"
-        yield with_reading("levels_out", holds, study.log, effect=effect, replay=replay)
+        yield TEXTS.verdict("levels_out", holds, study.log, effect=effect, replay=replay)

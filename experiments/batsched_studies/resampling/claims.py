@@ -40,7 +40,6 @@ REACHED: dict[str, tuple[float, float]] = PUBLISHED["reached"]
 """Within which bounds the utilisation (per cent) is at which a trace saturates."""
 UTILISATION_LESS: float = PUBLISHED["limits"]["utilisation_less"]
 VARIANTS: int = PUBLISHED["limits"]["variants"]
-READINGS: dict[str, str] = PUBLISHED["readings"]
 SIX = 6.0
 """So many times its users OSC gets (figure 11)."""
 
@@ -79,10 +78,6 @@ def verdicts(
     return found
 
 
-def _told(key: str, holds: bool | None, log: Any, /, **values: Any) -> Verdict:
-    return TEXTS.verdict(key, holds, str(log), reading=READINGS[key], **values)
-
-
 def _original(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
     """Yield whether the log is inside, which any variants may show; outside all only as many can
     show as the thesis has."""
@@ -94,7 +89,7 @@ def _original(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
             number = int(outside["variants"].max())
             holds = None if number < VARIANTS else False
             told = f"outside all {number:,} by {listed(outside['metric'])}: {told}"
-        yield _told(key, holds, log, told=told, effect=told)
+        yield TEXTS.verdict(key, holds, str(log), told=told, effect=told)
 
 
 def _below(row: Any) -> str:
@@ -136,7 +131,7 @@ def _placed(key: str, holds: bool | None, row: Any, printed: str = "") -> Verdic
         f"{_below(row)}, {row.below_low:.1%} to {row.below_high:.1%})"
     )
     told = PUBLISHED["words"].get(printed, "")
-    return _told(
+    return TEXTS.verdict(
         key,
         holds,
         row.log,
@@ -156,10 +151,10 @@ def _extension(key: str, part: pd.DataFrame) -> Iterator[Verdict]:
         told = "; ".join(f"part {of.part} {_times(of.times)} times, p = {of.p:.2g}" for of in found)
         limit = LEVEL / len(found)
         known = all(of.least <= limit for of in found)
-        yield _told(
+        yield TEXTS.verdict(
             key,
             min(of.p for of in found) >= limit if known else None,
-            log,
+            str(log),
             effect=f"{told}; {found[0].variants} variants",
             numbers=told,
             limit=limit,
@@ -180,7 +175,7 @@ def _shape(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
             f"other days; variation by hour {row.roughness:.2f}, of the log {row.of_log:.2f}"
         )
         told = {"numbers": effect, "utilisation": row.utilisation}
-        yield _told(key, holds, row.log, effect=effect, **told)
+        yield TEXTS.verdict(key, holds, row.log, effect=effect, **told)
 
 
 LEVEL = 0.05
@@ -196,10 +191,10 @@ def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
             continue
         fewer = from_cells(heaviest, "fewer", "fewer_low", "fewer_high", nb="pairs")
         most = of_log["most_stable"].max()
-        yield _told(
+        yield TEXTS.verdict(
             key,
             fewer.above(0),
-            log,
+            str(log),
             effect=f"{heaviest.load:g} times as many: {fewer.value:.0%} fewer, {fewer.nb} pairs",
             shares=_stable_shares(of_log),
             most=most,
@@ -219,7 +214,7 @@ def _reached(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
         holds = ends.within(*bounds)
         further = f", none at {none:.1f} %" if holds is None and not isnan(none) else ""
         effect = f"stable up to {stable:.1f} %{further}, {ends.nb} runs"
-        yield _told(key, holds, log, effect=effect, shares=_stable_shares(of_log))
+        yield TEXTS.verdict(key, holds, str(log), effect=effect, shares=_stable_shares(of_log))
 
 
 def _stable_shares(of_log: pd.DataFrame) -> str:
@@ -243,7 +238,7 @@ def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
         open_ = deciding(answers) if several and not holds else []
         against = "; ".join(f"{_named(row)} up to {row.rate:g} x {steps[row]}" for row in open_)
         effect += f"; not clear step by step: {against}" if against else ""
-        yield _told(key, holds, log, effect=effect, numbers=effect)
+        yield TEXTS.verdict(key, holds, str(log), effect=effect, numbers=effect)
 
 
 def _visible(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
@@ -262,7 +257,7 @@ def _beside_none(
         ratios = {row.rate: from_cells(row, "ratio", nb="pairs") for row in rows(of_log)}
         holds = all_hold(map(answer, ratios.values()))
         told = "; ".join(f"{rate:g} a week x {of}, {of.nb} pairs" for rate, of in ratios.items())
-        yield _told(key, holds, log, effect=told, numbers=told)
+        yield TEXTS.verdict(key, holds, str(log), effect=told, numbers=told)
 
 
 def _named(row: Any) -> str:

@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit import Interval, Quantity, Runs, cells, median_interval, quantiles
-from batsched_py.support.statistics import finite, share_interval
+from batsched_py.report.kit import (
+    Interval,
+    Quantity,
+    Runs,
+    cells,
+    median_interval,
+    quantiles,
+    share_interval,
+)
+from batsched_py.support.statistics import finite
 from batsched_studies.resampling import PUBLISHED
 
 QUANTITIES = tuple(
