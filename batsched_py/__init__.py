@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from batsched_py.errors import BatschedError
     from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
     from batsched_py.model.job import Job, JobState
-    from batsched_py.model.machine import Machine, Site
+    from batsched_py.model.machine import Machine
     from batsched_py.model.policy import (
         CountingScheduler,
         DilatingScheduler,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Scheduler,
     )
     from batsched_py.model.queue import WaitingQueue
+    from batsched_py.model.site import Site
     from batsched_py.model.timeline import Timeline
     from batsched_py.model.user_model import CountingUserModel, EndedJob, UserModel
     from batsched_py.model.waiting_reason import WaitingReason
@@ -94,10 +95,11 @@ if not TYPE_CHECKING:
             "batsched_py.errors": "BatschedError",
             "batsched_py.model.decisions": "CallMeLater Decision Kill Reject Start",
             "batsched_py.model.job": "Job JobState",
-            "batsched_py.model.machine": "Machine Site",
+            "batsched_py.model.machine": "Machine",
             "batsched_py.model.policy": "CountingScheduler DilatingScheduler ExplainingScheduler "
             "ObservedScheduler Scheduler",
             "batsched_py.model.queue": "WaitingQueue",
+            "batsched_py.model.site": "Site",
             "batsched_py.model.timeline": "Timeline",
             "batsched_py.model.user_model": "CountingUserModel EndedJob UserModel",
             "batsched_py.model.waiting_reason": "WaitingReason",

@@ -30,6 +30,7 @@ from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.budgets import Budgets
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import from_text
+from batsched_py.workload.machine_file import PARTITION, MachineDescription
 from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob
 
@@ -43,7 +44,8 @@ class DecisionProcess:
     ``shake`` is the seed of a random order of the jobs that users submit at one instant (None:
     in the order in which the model gives them). ``six_decimals`` says that times come with six
     decimals only, as Batsim prints them: calls are then asked for at such times. ``sites`` are
-    the parts of the machine, none if it is one; ``speed_factor`` is by how much its processors are
+    the parts of the machine, none if it is one, ``description`` is what a machine file says of it,
+    with limits that jobs are refused by; ``speed_factor`` is by how much its processors are
     faster than those that the jobs were recorded on. ``budgets`` say what is taken for endless
     work, ``nb_recorded`` how many jobs the users may submit before it is counted.
     """
@@ -52,6 +54,7 @@ class DecisionProcess:
     __slots__ = (
         "_call_times",
         "_calls",
+        "_description",
         "_dilated",
         "_ended",
         "_handlers",
@@ -93,6 +96,7 @@ class DecisionProcess:
         shake: int | None = None,
         six_decimals: bool = False,
         sites: Sites = (),
+        description: MachineDescription | None = None,
         speed_factor: float = 1.0,
         budgets: Budgets = Budgets(),  # noqa: B008 - it cannot change
         nb_recorded: int = 0,
@@ -108,6 +112,7 @@ class DecisionProcess:
         self._random = None if shake is None else random.Random(f"users of {shake}")
         self._six_decimals = six_decimals
         self.sites, self._speed_factor = sites, speed_factor
+        self._description = description
         self._dilated: DilatedJobs | None = None
         """None unless the policy may let jobs run longer."""
         self._more_static_jobs = False
@@ -193,13 +198,22 @@ class DecisionProcess:
 
     # Events ----------------------------------------------------------------------------------
 
+    def _check_size(self, nb_resources: int) -> None:
+        """Raise :class:`ProtocolError` if Batsim's machine is not as large as what is known."""
+        described = self._description
+        for what, size in (
+            (f"{len(self.sites)} sites have", nb_processors(self.sites)),
+            ("machine file says", described.nb_processors if described else 0),
+        ):
+            if size and size != nb_resources:
+                raise ProtocolError(
+                    f"SIMULATION_BEGINS: {nb_resources} compute resources, but the {what} {size} "
+                    "processors"
+                )
+
     def _begins(self, event: m.SimulationBegins) -> None:
-        if self.sites and nb_processors(self.sites) != event.nb_compute_resources:
-            raise ProtocolError(
-                f"SIMULATION_BEGINS: {event.nb_compute_resources} compute resources, but the "
-                f"{len(self.sites)} sites have {nb_processors(self.sites)} processors"
-            )
-        self.machine = Machine(event.nb_compute_resources, self.sites)
+        self._check_size(event.nb_compute_resources)
+        self.machine = Machine(event.nb_compute_resources, self.sites, self._description)
         config = event.config
         if config.get(m.EXACT_TIMES):
             self._six_decimals = False
@@ -293,8 +307,11 @@ class DecisionProcess:
         original = job.original_submission_time
         if original is not None and ORIGINAL_SUBMISSION not in extra:
             extra = {**extra, ORIGINAL_SUBMISSION: original}
+        size = job.size
+        if self._description is not None:
+            size = self._description.partition_of(extra).whole_nodes(size)
         description = m.JobDescription(
-            name, now, job.size, profile, job.walltime, job.estimate, job.user, extra
+            name, now, size, profile, job.walltime, job.estimate, job.user, extra
         )
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
@@ -378,7 +395,11 @@ class DecisionProcess:
             job.home = home_of(self.sites, description.extra, description.user, description.id)
             home = self.sites[job.home].name
             description.extra = job.extra = {**description.extra, HOME: home}
-        if not 0 < job.size <= self.machine.nb_processors:
+        may_run = 0 < job.size <= self.machine.nb_processors
+        if self._description is not None:
+            job.partition = self._description.place_of(description.extra.get(PARTITION))
+            may_run &= self._description.partitions[job.partition].admits(job.size, job.walltime)
+        if not may_run:
             self._refuse(job)
             return
         self.queue.append(job)

@@ -39,11 +39,12 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import SAMPLE
+from batsched_py.workload.machine_file import described_machine
 from batsched_py.workload.site_rules import depends_on_sites
 
 _LONGEST_NAME = 255
 """Bytes of a folder's name."""
-_ONLY_IF_GIVEN = ("each_event", "sites", *LATER)
+_ONLY_IF_GIVEN = ("each_event", "sites", "machine", "node_factor", *LATER)
 """Settings that are columns only where somebody asked for them."""
 
 
@@ -248,7 +249,8 @@ class CampaignResults:
         stored = self.settings(run)["run"]
         rules = msgspec.convert(stored["rules"], Rules)
         sites = stored["sites"] if depends_on_sites(rules) else None
-        return _read_workload(Path(run["input"]), rules, sites)
+        machine = stored.get("machine"), stored.get("node_factor")
+        return _read_workload(Path(run["input"]), rules, sites, *machine)
 
     def settings(self, run: Any) -> dict[str, Any]:
         """Return all that is stored of a row of :attr:`runs` (``_run.json``)."""
@@ -357,5 +359,13 @@ def _read_jobs(path: Path) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=4)
-def _read_workload(path: Path, rules: Rules, sites: str | None) -> Workload:
-    return load_workload(path, rules, skip_bad_lines=True, sites=described_sites(sites))
+def _read_workload(
+    path: Path, rules: Rules, sites: str | None, machine: str | None, node_factor: float | None
+) -> Workload:
+    return load_workload(
+        path,
+        rules,
+        skip_bad_lines=True,
+        sites=described_sites(sites),
+        described=described_machine(machine, node_factor),
+    )

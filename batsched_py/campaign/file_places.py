@@ -29,8 +29,9 @@ def located(settings: Settings, campaign: Campaign) -> Settings:
     found: dict[str, Any] = {
         name: place(value) for name in _PLUGINS if ".py:" in (value := getattr(settings, name))
     }
-    if settings.platform is not None:
-        found["platform"] = place(str(settings.platform))
+    for name in ("platform", "machine"):
+        if (value := getattr(settings, name)) is not None:
+            found[name] = place(str(value))
     if settings.sites is not None and is_platform(settings.sites):
         found["sites"] = place(settings.sites)
     if settings.log not in campaign.given_logs:

@@ -26,7 +26,7 @@ from batsched_py.campaign.run_identity import code_digest
 from batsched_py.errors import BatschedError, InputError, PluginError
 from batsched_py.results.whole_run import TABLES
 from batsched_py.run.result import Result
-from batsched_py.run.settings import EMBEDDED, Settings
+from batsched_py.run.settings import EMBEDDED, Reading, Settings
 from batsched_py.run.simulate import Loaded, at_sites, execute, load
 from batsched_py.support.code_places import described
 from batsched_py.support.file_digest import digest
@@ -98,7 +98,7 @@ def perform(task: Task) -> Files:
 
 def _simulate(task: Task) -> Result:
     run, *_ = at_sites(task.settings.run())  # as the workload may depend on them
-    loaded = _loaded(task.log, Path(task.log).stat().st_mtime_ns, *run.reading)
+    loaded = _loaded(task.log, Path(task.log).stat().st_mtime_ns, run.reading)
     root = None
     if run.backend != EMBEDDED and task.folder is not None:
         root = Path(task.folder) / f"{PREFIX}_{run.backend}"
@@ -106,9 +106,9 @@ def _simulate(task: Task) -> Result:
 
 
 @lru_cache(maxsize=2)
-def _loaded(path: str, mtime_ns: int, *reading: Any) -> Loaded:
+def _loaded(path: str, mtime_ns: int, reading: Reading) -> Loaded:
     """Read a log once for all runs of it."""
-    return load(path, *reading)
+    return load(path, reading)
 
 
 def _tables(result: Result) -> Files:

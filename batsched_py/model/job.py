@@ -53,6 +53,8 @@ class Job(msgspec.Struct, eq=False, gc=False):
     """Allocated processors."""
     home: int = 0
     """Number of the site whose user submitted it."""
+    partition: int = 0
+    """Place of its partition among those of the machine."""
     dilation: float = 1.0
     """How many times as long as recorded it runs, where it runs."""
     transfer: float = 0.0

@@ -64,6 +64,12 @@ def may_dilate(scheduler: Scheduler, sites: Sites) -> bool:
     return scheduler.dilates(sites)
 
 
+def knows_partitions(scheduler: object) -> bool:
+    """Tell whether a policy looks at :attr:`Machine.partitions` itself: its class says so by
+    ``knows_partitions = True``. Of all others each partition has one of its own."""
+    return bool(getattr(scheduler, "knows_partitions", False))
+
+
 @runtime_checkable
 class CountingScheduler(Scheduler, Protocol):
     """A policy that counts what it does."""

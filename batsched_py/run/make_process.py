@@ -8,6 +8,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.settings import ProcessSettings
+from batsched_py.schedulers.partitioned import on_partitions
 
 if TYPE_CHECKING:
     from batsched_py.model.user_model import UserModel
@@ -26,7 +27,8 @@ def make_process(
     ``six_decimals`` is for simulators whose times come with six decimals; ``objects`` are in place
     of what the settings name. Raises :class:`UsageError` for plug-ins and options that do not fit.
     """
-    policy = objects.scheduler_of(settings)
+    described = settings.described
+    policy = on_partitions(lambda: objects.scheduler_of(settings), described)
     users: UserModel | None = None
     if workload is not None and settings.dynamic:
         from numpy.random import SeedSequence
@@ -39,6 +41,7 @@ def make_process(
         shake=settings.shake,
         six_decimals=six_decimals,
         sites=described_sites(settings.sites),
+        description=described,
         speed_factor=settings.speed_factor,
         budgets=settings.budgets,
         nb_recorded=0 if users is None or workload is None else len(workload.jobs),

@@ -74,11 +74,10 @@ def _models(value: Any, inside: tuple[Path, ...] = ()) -> Iterator[str]:
 
 
 def named_files(settings: Settings | Run) -> list[Path]:
-    """Return the files that the platform, the sites and the options of plug-ins name."""
+    """Return the files that the platform, machine, sites and options of plug-ins name."""
     options = (*settings.scheduler_options.values(), *settings.user_options.values())
-    return [
-        file for text in (settings.platform, settings.sites, *options) for file in _files_in(text)
-    ]
+    texts = (settings.platform, settings.machine, settings.sites, *options)
+    return [file for text in texts for file in _files_in(text)]
 
 
 def _files_in(value: Any, beside: Path | None = None) -> list[Path]:

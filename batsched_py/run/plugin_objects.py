@@ -16,6 +16,7 @@ import msgspec
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import PluginError, UsageError, parameter
 from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
+from batsched_py.schedulers.partitioned import policy_itself
 from batsched_py.support import plugins
 
 S = TypeVar("S", bound=Settings)
@@ -75,7 +76,10 @@ class PluginObjects(msgspec.Struct, frozen=True):
         With notes on what the name does not tell.
         """
         notes = []
-        for name, made in (("scheduler", process.scheduler), ("users", process.users)):
+        for name, made in (
+            ("scheduler", policy_itself(process.scheduler)),
+            ("users", process.users),
+        ):
             given = getattr(self, name)
             if given is None or inspect.isclass(given):
                 continue

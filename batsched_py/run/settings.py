@@ -22,6 +22,7 @@ from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import CHOICES, PRESETS, Rules, check_sites, make_rules
+from batsched_py.workload.machine_file import MachineDescription, described_machine
 from batsched_py.workload.sites import MOST_TIMES, is_platform, parse_sites
 
 if TYPE_CHECKING:
@@ -92,12 +93,22 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     platform: Annotated[
         File | None, Setting("SimGrid platform file.", "X.xml", ("-p", "--platform"), group=MACHINE)
     ] = None
+    machine: Annotated[
+        File | None,
+        Setting(
+            "Machine file: nodes, partitions and their limits, outages.", "FILE", group=MACHINE
+        ),
+    ] = None
     nodes: Annotated[
         int | None, Setting("Number of processors (default: the log's).", "N", group=MACHINE)
     ] = None
     node_factor: Annotated[
         float | None,
-        Setting("Number of processors, as a multiple of the log's.", "X", group=MACHINE),
+        Setting(
+            "Number of processors, as a multiple of the log's; of a machine file's nodes.",
+            "X",
+            group=MACHINE,
+        ),
     ] = None
     sites: Annotated[
         str | None,
@@ -154,6 +165,15 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         Setting(
             "What a job does: last so long, or compute so much on each processor.",
             "|".join(CHOICES["profile"]),
+            group=RULES,
+        ),
+    ] = None
+    keep: Annotated[
+        str | None,
+        Setting(
+            f"Fields of the log that policies see: {', '.join(CHOICES['keep'])}; with a machine "
+            "file, all.",
+            "FIELD,...",
             group=RULES,
         ),
     ] = None
@@ -254,8 +274,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 
         ``machine_size`` gives the number of processors of the log's machine.
         """
-        if self.node_factor is None:
-            return self
+        if self.node_factor is None or self.machine is not None:
+            return self  # of a machine file it is for each partition
         factor = f"{parameter('node_factor')} {self.node_factor}"
         if (self.nodes, self.platform, self.sites) != (None, None, None):
             raise UsageError(f"{factor}: it goes with neither nodes nor platform nor sites")
@@ -291,6 +311,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                     self.rules, **{name: getattr(self, name) for name in SINGLE_RULES}
                 ),
                 "platform": None if self.platform is None else str(self.platform),
+                "machine": None if self.machine is None else str(self.machine),
+                "node_factor": None if self.machine is None else self.node_factor,
                 "budgets": parse_budgets(self.budgets),
                 "timeouts": named_limits("timeouts", self.timeouts, Timeouts, "seconds"),
                 "warm_up": parse_time(parameter("warm_up"), self.warm_up),
@@ -326,8 +348,16 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     shake: int | None = None
     sites: str | None = None
+    machine: str | None = None
+    node_factor: float | None = None
+    """Of a machine file; else it is in the number of nodes."""
     speed_factor: float = 1.0
     budgets: Budgets = Budgets()
+
+    @property
+    def described(self) -> MachineDescription | None:
+        """What the machine file says, None without one; raises :class:`InputError`."""
+        return described_machine(self.machine, self.node_factor)
 
     @property
     def dynamic(self) -> bool:
@@ -353,6 +383,23 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.sites is not None and not is_platform(self.sites):
             parse_sites(self.sites)
+        if self.machine is not None and self.sites is not None:
+            raise UsageError(
+                f"{parameter('machine')} {self.machine} and {parameter('sites')} {self.sites}: a "
+                "machine has partitions or sites: give one"
+            )
+        described_machine(self.machine, self.node_factor)
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What the workload that is read from a file depends on beside the file."""
+
+    rules: Rules
+    skip_bad_lines: bool
+    platform: str | None
+    speed_factor: float
+    sites: str | None
+    described: MachineDescription | None
 
 
 class Run(ProcessSettings, frozen=True, kw_only=True):
@@ -373,9 +420,9 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     """Seconds."""
 
     @property
-    def reading(self) -> tuple[Rules, bool, str | None, float, str | None]:
+    def reading(self) -> Reading:
         """What the workload that is read from a file depends on beside the file."""
-        return self.rules, self.skip_bad_lines, self.platform, self.speed_factor, self.sites
+        return Reading(*(getattr(self, name) for name in Reading.__struct_fields__))
 
     def check(self) -> None:
         """Raise :class:`UsageError` for what makes no sense before a file is read."""
@@ -388,6 +435,12 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
                 f"{parameter('nodes')} and {parameter('sites')} both say how large the machine is: "
                 "give one"
             )
+        for name, given in (("nodes", self.nodes), ("platform", self.platform)):
+            if self.machine is not None and given is not None:
+                raise UsageError(
+                    f"{parameter('machine')} and {parameter(name)} both say how large the machine "
+                    "is: give one"
+                )
         if self.platform is not None and self.nodes is not None:
             raise UsageError(
                 f"{parameter('platform')} and {parameter('nodes')} both say how large the machine "

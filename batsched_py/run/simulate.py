@@ -26,7 +26,7 @@ from batsched_py.run.named_files import digests_of_settings
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.result import Output, Recording, Result, versions
-from batsched_py.run.settings import EMBEDDED, SETTINGS, Run, Settings
+from batsched_py.run.settings import EMBEDDED, SETTINGS, Reading, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import (
     Platform,
@@ -42,7 +42,7 @@ from batsched_py.support.plugins import RIGID
 from batsched_py.support.setting_fields import of_their_types
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
-from batsched_py.workload.conversion_rules import Rules, as_dict
+from batsched_py.workload.conversion_rules import as_dict
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.log_conversion import workload_from_log
@@ -166,28 +166,27 @@ def simulate(source: Source, arguments: Arguments) -> Result:
 
 def load(
     source: str | Path | pd.DataFrame,
-    rules: Rules,
-    skip_bad_lines: bool,
-    platform: str | None,
-    speed_factor: float,
-    sites: str | None,
+    reading: Reading,
 ) -> Loaded:
     """Read a workload: see :func:`~batsched_py.workload.load.load_workload`.
 
     The platform file and the factor are those of the run, for its exact estimates; its sites are
     for the rules on homes and wide jobs.
     """
-    if platform is not None and rules.walltime == "exact":
-        speed_factor *= _relative_speed(platform)
-    parts = described_sites(sites)
+    rules, speed_factor = reading.rules, reading.speed_factor
+    if reading.platform is not None and rules.walltime == "exact":
+        speed_factor *= _relative_speed(reading.platform)
+    machine: dict[str, Any] = {
+        "speed_factor": speed_factor,
+        "sites": described_sites(reading.sites),
+        "described": reading.described,
+    }
+    skip_bad_lines = reading.skip_bad_lines
     if not isinstance(source, str | Path):
         log = log_of_frame(source, skip_bad_lines=skip_bad_lines)
-        workload = workload_from_log(log, rules, speed_factor=speed_factor, sites=parts)
-        return Loaded(workload, digest(log))
+        return Loaded(workload_from_log(log, rules, **machine), digest(log))
     path = find_log(source)
-    workload = load_workload(
-        path, rules, skip_bad_lines=skip_bad_lines, speed_factor=speed_factor, sites=parts
-    )
+    workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines, **machine)
     return Loaded(workload, sha256(path))
 
 
@@ -213,9 +212,9 @@ def execute(
     if isinstance(source, Workload):
         workload = source
     else:
-        loaded = source if isinstance(source, Loaded) else load(source, *run.reading)
+        loaded = source if isinstance(source, Loaded) else load(source, run.reading)
         workload, content = loaded.workload, loaded.sha256
-    nodes = nb_processors(sites) if sites else run.nodes
+    nodes = _nb_processors(run, sites)
     workload = _on_machine(workload, nodes, given)
     for job in workload.jobs if sites else ():
         if HOME in job.extra:  # a home that does not exist is found before the simulation
@@ -268,9 +267,19 @@ def execute(
     return result
 
 
+def _nb_processors(run: Run, sites: Sites) -> int | None:
+    """Return the size of the machine, None if it is the log's or the platform's."""
+    if described := run.described:
+        return described.nb_processors
+    return nb_processors(sites) if sites else run.nodes
+
+
 def _stored(run: Run) -> dict[str, Any]:
     """Return the run as it is stored; of budgets what was given, for they change no result."""
     stored: dict[str, Any] = msgspec.to_builtins(run) | {"rules": as_dict(run.rules)}
+    for name in ("machine", "node_factor"):  # there were none once
+        if stored[name] is None:
+            del stored[name]
     if given := str(run.budgets):
         return stored | {"budgets": given}
     del stored["budgets"]
@@ -281,6 +290,10 @@ def _notes(run: Run, workload: Workload, output: Output, sites: Sites) -> list[s
     """Return notes on jobs that were refused, not submitted, or are not measured."""
     notes = _too_wide(workload, output.nb_processors)
     notes += _few_submitted(run, workload, output.table)
+    if run.machine and (nb_refused := int((~output.table.ran).sum())):
+        notes.append(
+            f"{nb_refused} jobs were refused: their partition is too small, or gives less time"
+        )
     if sites and (nb_refused := int((~output.table.ran).sum())):
         notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")
     if nb_rare := int(output.table.rare.sum()):

@@ -8,9 +8,9 @@ from math import inf
 from batsched_py.errors import InvariantError
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Site
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import Order, RankedJobs, place_in
+from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.support.processor_sets import NO_PROCESSORS
 
@@ -49,7 +49,8 @@ class Backfilling:
             return
         shadow_time, self.extra_nodes = self._reservation(head, machine)
         promised = self.shadow_time if head is self.head and not overtaken else inf
-        if shadow_time > promised > now and machine.unavailable == self._unavailable:
+        binds = not machine.shared and machine.unavailable == self._unavailable
+        if shadow_time > promised > now and binds:
             raise InvariantError(  # only jobs that outlive their estimates may delay it
                 f"{type(self).__name__} delayed the head of the queue: job {head.id} was to start "
                 f"by {promised}, now by {shadow_time}"

@@ -129,7 +129,7 @@ class Conservative:
 
 
 def _breaks_promises(now: float, machine: Machine) -> bool:
-    """Tell whether processors are out of order, or a job has outlived its estimate."""
+    """Tell whether processors are out of order or are others' too, or a job is late."""
     releases = machine.expected_releases()
     late = bool(releases) and releases[0][0] < now - LATE
-    return late or bool(machine.unavailable)
+    return late or machine.shared or bool(machine.unavailable)

@@ -8,8 +8,8 @@ from itertools import takewhile
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Release, Site
 from batsched_py.model.queue.orders import two_orders
+from batsched_py.model.site import Release, Site
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
 from batsched_py.support.option_values import one_of
 

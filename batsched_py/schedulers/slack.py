@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Site
 from batsched_py.model.queue.orders import two_orders
+from batsched_py.model.site import Site
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
 from batsched_py.support.option_values import number

@@ -16,12 +16,14 @@ Drop = Literal[
     "zero-runtime", "no-request", "no-allocation", "too-wide", "cancelled", "failed", "no-user"
 ]
 """Kinds of jobs that a rule may drop."""
+Keep = Literal["group", "queue", "partition"]
+"""Fields of a log that its jobs may keep."""
 Homes = Literal["user", "round-robin", "group", "partition"]
 """How a job gets a home."""
 Split = Literal["local", "largest"] | int
 """How wide a job may be: as its home, as the largest site, or a number of processors."""
 _JOB_NUMBERS = re.compile(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*")
-LATER = ("job_numbers", "homes", "split")
+LATER = ("keep", "job_numbers", "homes", "split")
 """Rules that are not stored where they change nothing, as there were none once."""
 
 
@@ -43,6 +45,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Jobs of an unknown user (-1) belong to one user, each to its own, or are dropped. Where a
     log knows no user at all, ``one`` does not make everybody one: the jobs have no user."""
     profile: Literal["delay", "parallel_homogeneous"] = "parallel_homogeneous"
+    keep: tuple[Keep, ...] = ()
+    """Fields that policies see of the jobs, as their numbers in the log."""
     job_numbers: str | None = None
     """Only the jobs with these numbers in the log, ``10000-19999``, of those kept."""
     first: int | None = None
@@ -56,12 +60,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     processors become several."""
 
 
+_LISTS: dict[str, Any] = {"drop": Drop, "keep": Keep}
+"""Rules that are lists: what may be in them."""
 CHOICES: dict[str, tuple[str, ...]] = {
-    name: get_args(Drop if name == "drop" else hint)
+    name: get_args(_LISTS.get(name, hint))
     for name, hint in get_type_hints(Rules).items()
     if name not in ("first", "job_numbers", "split")  # more than a few texts
 }
-"""The values that each rule may have (``drop``: that its parts may have)."""
+"""The values that each rule may have (one that is a list: that its parts may have)."""
 
 PRESETS: dict[str, Rules] = {
     "replay-feedback": Rules(),
@@ -80,14 +86,16 @@ PRESETS: dict[str, Rules] = {
 def make_rules(preset: Rules | str = "replay-feedback", **changes: Any) -> Rules:
     """Return the rules of a preset, or others, with ``changes``; None means: as in these.
 
-    ``drop`` may be a comma-separated text. Raises :class:`UsageError`, with what is allowed.
+    ``drop`` and ``keep`` may be comma-separated texts. Raises :class:`UsageError`, with what is
+    allowed.
     """
     if isinstance(preset, str) and preset not in PRESETS:
         raise UsageError(_unknown(parameter("rules"), preset, list(PRESETS)))
-    if isinstance(changes.get("drop"), str):
-        changes["drop"] = [part.strip() for part in changes["drop"].split(",") if part.strip()]
-    if changes.get("drop") is not None:
-        changes["drop"] = tuple(changes["drop"])
+    for name in _LISTS:
+        if isinstance(given := changes.get(name), str):
+            changes[name] = [part.strip() for part in given.split(",") if part.strip()]
+        if changes.get(name) is not None:
+            changes[name] = tuple(changes[name])
     kept = {name: value for name, value in changes.items() if value is not None}
     for name, value in kept.items():
         if name not in Rules.__struct_fields__:
@@ -95,7 +103,7 @@ def make_rules(preset: Rules | str = "replay-feedback", **changes: Any) -> Rules
         if name in _READERS:
             kept[name] = _READERS[name](value)
             continue
-        for text in value if name == "drop" else (value,):
+        for text in value if name in _LISTS else (value,):
             if text not in CHOICES[name]:
                 raise UsageError(_unknown(parameter(name), text, list(CHOICES[name])))
     rules = PRESETS[preset] if isinstance(preset, str) else preset
@@ -170,7 +178,8 @@ def as_dict(rules: Rules) -> dict[str, Any]:
         for name in rules.__struct_fields__
         if name not in LATER or getattr(rules, name) != getattr(defaults, name)
     }
-    return fields | {"drop": list(rules.drop)}  # as it comes back from a JSON file
+    as_lists = {name: list(fields[name]) for name in _LISTS if name in fields}
+    return fields | as_lists  # as it comes back from a JSON file
 
 
 def _unknown(what: str, text: str, allowed: list[str]) -> str:

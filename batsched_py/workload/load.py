@@ -10,6 +10,8 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.log_partitions import give_whole_nodes
+from batsched_py.workload.machine_file import MachineDescription
 from batsched_py.workload.sites import Sites
 from batsched_py.workload.swf import read_swf
 from batsched_py.workload.workload import Workload
@@ -22,10 +24,11 @@ def load_workload(
     skip_bad_lines: bool = False,
     speed_factor: float = 1.0,
     sites: Sites = (),
+    described: MachineDescription | None = None,
 ) -> Workload:
     """Load a Batsim workload (``.json``, ``.json.gz``) or an SWF log (any other name).
 
-    ``rules``, ``skip_bad_lines``, ``speed_factor`` and ``sites`` are for logs, see
+    ``rules``, ``skip_bad_lines``, ``speed_factor``, ``sites`` and ``described`` are for logs, see
     :func:`~batsched_py.workload.swf.read_swf` and
     :func:`~batsched_py.workload.log_conversion.workload_from_log`. A Batsim workload is taken as
     it is: its ``rules`` are those that it was made with, as far as the file says.
@@ -41,9 +44,13 @@ def load_workload(
     if is_batsim_json(path):
         workload = read_workload(path)
         workload.notes.append("a Batsim workload: conversion rules do not apply")
+        if described is not None:
+            give_whole_nodes(workload, described)
         return workload
     log = read_swf(path, skip_bad_lines=skip_bad_lines)
-    return workload_from_log(log, rules, speed_factor=speed_factor, sites=sites)
+    return workload_from_log(
+        log, rules, speed_factor=speed_factor, sites=sites, described=described
+    )
 
 
 @cache

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import whole
 from batsched_py.workload.clock import LATEST, clock_of
 from batsched_py.workload.conversion_rules import (
+    Keep,
     Rules,
     as_dict,
     check_sites,
@@ -18,6 +20,8 @@ from batsched_py.workload.conversion_rules import (
     job_number_range,
 )
 from batsched_py.workload.drop_rules import kept_rows
+from batsched_py.workload.log_partitions import LogPartitions
+from batsched_py.workload.machine_file import PARTITION, MachineDescription
 from batsched_py.workload.profile_types import run_time_profile
 from batsched_py.workload.site_rules import give_homes, split_jobs
 from batsched_py.workload.sites import Sites
@@ -26,17 +30,23 @@ from batsched_py.workload.workload import Workload, WorkloadJob
 
 
 def workload_from_log(
-    log: SwfLog, rules: Rules, *, speed_factor: float = 1.0, sites: Sites = ()
+    log: SwfLog,
+    rules: Rules,
+    *,
+    speed_factor: float = 1.0,
+    sites: Sites = (),
+    described: MachineDescription | None = None,
 ) -> Workload:
     """Return the jobs of ``log`` under ``rules``.
 
     ``speed_factor`` is the speed of the machine that will be simulated, for the estimates of
-    ``exact``; ``sites`` are for the rules on homes and on wide jobs. Raises :class:`UsageError` if
-    no job is left, and for such rules without sites.
+    ``exact``; ``sites`` are for the rules on homes and on wide jobs; ``described`` is a machine
+    with partitions, see :class:`~batsched_py.workload.log_partitions.LogPartitions`. Raises
+    :class:`UsageError` if no job is left, and for such rules without sites.
     """
     check_sites(rules, sites)
-    columns = _Columns(log, rules)
-    notes = list(log.notes)
+    columns = _Columns(log, rules, described)
+    notes = [*log.notes, *columns.notes]
     dropped = list(rules.drop)
     if rules.unknown_user == "drop" and "no-user" not in dropped:
         dropped.append("no-user")
@@ -58,7 +68,7 @@ def workload_from_log(
         unix_start_time = None  # no date that a report could show
     return Workload(
         name=log.path.name,
-        nb_res=log.max_processors,
+        nb_res=described.nb_processors if described else log.max_processors,
         jobs=jobs,
         profiles=profiles,
         rules=as_dict(rules),
@@ -87,8 +97,9 @@ Column = NDArray[np.float64]
 class _Columns:
     """The columns of a log that the rules work on."""
 
-    def __init__(self, log: SwfLog, rules: Rules) -> None:
+    def __init__(self, log: SwfLog, rules: Rules, described: MachineDescription | None) -> None:
         self.log = log
+        self.notes: list[str] = []
         self.rules = rules
         names = ["requested_processors", "allocated_processors"]
         if rules.size == "allocated":
@@ -98,6 +109,17 @@ class _Columns:
         self.knows_users = bool((log.column("user") >= 0).any())
         self.request = log.column("requested_time")
         self.recorded = log.column("run_time")
+        self.partition_names: list[str] | None = None
+        self.longest: Column | float = np.inf
+        """What the rule ``double`` gives at most."""
+        if described:
+            partitions = LogPartitions(log, described)
+            self.size = partitions.sizes(self.size)
+            self.request = partitions.requests(self.request)
+            self.longest = partitions.max_walltimes
+            self.notes = partitions.notes
+            self.partition_names = partitions.names
+        self.kept = tuple(get_args(Keep)) if described else rules.keep
         self.run = self.recorded
         if rules.runtime == "cut-at-request":
             cut = np.minimum(self.recorded, self.request)
@@ -119,9 +141,10 @@ class _Columns:
             *(column[rows].tolist() for column in columns),
             self._walltimes(rows),
             log.column("user")[rows].tolist(),
+            self._extras(rows),
             strict=True,
         )
-        for number, submitted, size, run, finished, walltime, user in values:
+        for number, submitted, size, run, finished, walltime, user, extra in values:
             name = name_of.get(run)
             if name is None:
                 name = name_of[run] = f"r{whole(run)}"
@@ -139,9 +162,21 @@ class _Columns:
                     estimate=run / scale if rules.walltime == "exact" else None,
                     user=user_of[user] if user >= 0 else self._unknown_user(job_id),
                     finish_time=finished,
+                    extra=extra,
                 )
             )
         return jobs
+
+    def _extras(self, rows: NDArray[np.intp]) -> Iterator[dict[str, Any]]:
+        """Yield the fields that each job keeps; what is unknown is none."""
+        fields = [self.log.column(name)[rows].tolist() for name in self.kept]
+        names = self.partition_names
+        for row, *numbers in zip(rows.tolist(), *fields, strict=True):
+            known = zip(self.kept, numbers, strict=True)
+            extra: dict[str, Any] = {name: int(number) for name, number in known if number >= 0}
+            if names is not None:
+                extra[PARTITION] = names[row]
+            yield extra
 
     def _unknown_user(self, job_id: str) -> str | None:
         """Return whose job it is; nobody's where the log knows no user at all."""
@@ -155,5 +190,6 @@ class _Columns:
             return [None] * len(rows)
         wall = self.request[rows]
         if rule == "double":
-            wall = np.maximum(wall, 2 * self.recorded[rows])
+            twice = np.minimum(2 * self.recorded, self.longest)
+            wall = np.maximum(wall, twice[rows])
         return [value if value > 0 else None for value in wall.tolist()]

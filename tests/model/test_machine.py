@@ -22,7 +22,7 @@ from batsched_py import (
     WaitingQueue,
 )
 from batsched_py.errors import InvariantError
-from batsched_py.model.machine import Site
+from batsched_py.model.site import Site
 from batsched_py.support import plugins
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.testing import DrawnJob as J

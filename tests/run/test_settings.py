@@ -25,7 +25,7 @@ from batsched_py.workload.conversion_rules import Rules
 from helpers.calling import command
 
 ROOT = Path(__file__).parents[2]
-SUGAR = {"log", "sessions", "node_factor", *SINGLE_RULES}
+SUGAR = {"log", "sessions", *SINGLE_RULES}
 """Settings that come to something else: see :meth:`Settings.run`."""
 
 

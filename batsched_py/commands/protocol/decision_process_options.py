@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "skip_bad_lines")
 """Settings of the users of a decision process, and of the log that they replay."""
-OF_SITES = ("sites", "speed_factor")
+OF_SITES = ("sites", "machine", "node_factor", "speed_factor")
 """What a decision process knows of the machine beside Batsim's messages."""
 BUDGETS = "budgets"
 """What it takes for endless work."""
@@ -121,7 +121,11 @@ def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -
 
     path = find_log(log, log_dirs or [])
     return load_workload(
-        path, run.rules, skip_bad_lines=run.skip_bad_lines, sites=described_sites(run.sites)
+        path,
+        run.rules,
+        skip_bad_lines=run.skip_bad_lines,
+        sites=described_sites(run.sites),
+        described=run.described,
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Release, Site
+from batsched_py.model.site import Release, Site
 from batsched_py.support.json_values import is_number
 
 DATA = "data"

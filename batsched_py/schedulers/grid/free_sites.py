@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Site
+from batsched_py.model.site import Site
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.spreading import Fragments, fragments

@@ -7,9 +7,9 @@ from math import inf
 
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Site
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import Order, RankedJobs, place_in
+from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import walk_releases

@@ -10,9 +10,10 @@ import msgspec
 
 from batsched_py.model.decisions import Decision, Reject
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine, Site
+from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import order_named
+from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling

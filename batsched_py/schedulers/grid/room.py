@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Site
+from batsched_py.model.site import Site
 from batsched_py.schedulers.grid.free_sites import FreeSites
 from batsched_py.schedulers.grid.placed import GridRules, Placed, Reserved
 from batsched_py.schedulers.grid.site_selection import Fit

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Site
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.site import Site
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from batsched_py.model.machine import Site
+from batsched_py.model.site import Site
 from batsched_py.support.option_values import one_of
 
 

@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 from batsched_py.errors import UsageError
-from batsched_py.model.machine import Site
+from batsched_py.model.site import Site
 from batsched_py.support.option_values import one_of, whole_number
 
 LIMITED = "1-32:1,33-64:1,65-128:2,129-512:8"

@@ -1,0 +1,139 @@
+"""Partitions of a machine as policies see them: views that may overlap, and whole nodes.
+
+A view is a :class:`~batsched_py.model.machine.Site`: what is free there, what runs there, when it
+should end. Where partitions overlap, what others start is there too.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Sequence
+
+from batsched_py.model.job import Job
+from batsched_py.model.site import Release, Site
+from batsched_py.support.processor_bits import pool_of
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, with_bounds
+from batsched_py.workload.machine_file import Partition
+
+
+class PartitionView(Site):
+    """A partition whose jobs take processors one by one."""
+
+    __slots__ = ("rules", "shared")
+
+    def __init__(self, rules: Partition, *, shared: bool) -> None:
+        super().__init__(rules.processors, rules.name)
+        self.rules = rules
+        self.shared = shared
+
+
+class WholeNodes(PartitionView):
+    """A partition whose jobs take whole nodes: only nodes on which nothing runs are free.
+
+    Numbers are processors all the same, multiples of those of a node. Node n of an interval of the
+    partition begins ``n * unit`` processors after it.
+    """
+
+    __slots__ = ("_holds", "_idle")
+
+    def __init__(self, rules: Partition, *, shared: bool) -> None:
+        super().__init__(rules, shared=shared)
+        self._idle = pool_of(rules.processors)
+        """Processors here on which nothing runs, whatever becomes of the rest of their nodes."""
+        self._holds: dict[int, tuple[Job, ProcessorSet]] = {}
+        """Each job that runs here by its number, and all the processors of its nodes."""
+
+    def _nodes_of(self, processors: ProcessorSet) -> ProcessorSet:
+        """Return all processors of the nodes that some of the ``processors`` are on."""
+        unit, whole = self.rules.unit, NO_PROCESSORS
+        for first, last in self._all.intervals():
+            part = processors & ProcessorSet.interval(first, last + 1 - first)
+            bounds: list[int] = []
+            for low, high in part.intervals():
+                begin = first + (low - first) // unit * unit
+                end = first + ((high - first) // unit + 1) * unit
+                if bounds and begin <= bounds[-1]:
+                    bounds[-1] = max(end, bounds[-1])
+                else:
+                    bounds += begin, end
+            whole |= with_bounds(bounds)
+        return whole
+
+    def occupy(self, job: Job, share: ProcessorSet) -> None:
+        """Take note of a job that runs on a ``share`` of the processors from now on."""
+        self._idle.take(self._idle.common(share))
+        nodes = self._nodes_of(share)
+        self._holds[job.number] = job, nodes
+        taken = self._pool.common(nodes)
+        self._pool.take(taken)
+        self.free -= taken.size
+        insort(self._releases, (job.expected_end, nodes.size, job.number, job))
+
+    def vacate(self, job: Job, share: ProcessorSet) -> None:
+        """Take note that it has ended."""
+        self.nb_ended += 1
+        _, nodes = self._holds.pop(job.number)
+        self._releases.remove((job.expected_end, nodes.size, job.number, job))
+        self._idle.give_back(share)
+        usable = nodes - self.unavailable
+        busy = self._nodes_of(usable - self._idle.common(usable))
+        free = usable - busy - self._pool.common(usable)
+        self._pool.give_back(free)
+        self.free += free.size
+
+    def expected_releases(self) -> Sequence[Release]:
+        """Return when nodes come back, each with the last of the jobs on it."""
+        latest_first: list[Release] = []
+        seen = self.unavailable
+        for end, _, number, job in reversed(self._releases):
+            nodes = self._holds[number][1] - seen
+            latest_first.append((end, nodes.size, number, job))
+            seen |= nodes
+        return latest_first[::-1]
+
+    def set_available(self, processors: ProcessorSet, available: bool) -> None:
+        """Put the nodes of the ``processors`` that are here out of order, or back."""
+        here = processors & self._all
+        if available:
+            self.unavailable -= here
+        else:
+            self.unavailable |= here
+        broken = self._nodes_of(self.unavailable)
+        busy = self._nodes_of(self._all - self._idle.snapshot())
+        self._pool = pool_of(self._all - broken - busy)
+        self.free = len(self._pool)
+
+
+def views_of(partitions: Iterable[Partition]) -> tuple[PartitionView, ...]:
+    """Return a view of each partition; one that overlaps with another is shared."""
+    rules = tuple(partitions)
+    return tuple(
+        (WholeNodes if part.unit > 1 else PartitionView)(
+            part,
+            shared=any(
+                other is not part and bool(other.processors & part.processors) for other in rules
+            ),
+        )
+        for part in rules
+    )
+
+
+def regions(views: Sequence[Site]) -> list[tuple[ProcessorSet, frozenset[int]]]:
+    """Return the processors that are in the same of some partitions, with the places of these.
+
+    They are disjoint, and cover all processors of the partitions.
+    """
+    found: list[tuple[ProcessorSet, frozenset[int]]] = []
+    for place, view in enumerate(views):
+        rest, split = view.all_processors, []
+        for processors, members in found:
+            inside = processors & view.all_processors
+            rest -= inside
+            if inside:
+                split.append((inside, members | {place}))
+            if outside := processors - inside:
+                split.append((outside, members))
+        if rest:
+            split.append((rest, frozenset({place})))
+        found = split
+    return found

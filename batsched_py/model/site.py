@@ -1,0 +1,153 @@
+"""Processors as a policy sees them: what is free, what runs, when it should end."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from batsched_py.errors import InvariantError
+from batsched_py.model.job import Job
+from batsched_py.model.timeline import Timeline
+from batsched_py.support.processor_bits import pool_of
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_procset, to_text
+from batsched_py.workload.machine_file import Partition
+
+if TYPE_CHECKING:
+    from procset import ProcSet
+
+
+Release = tuple[float, int, int, Job]
+"""Of a running job: its expected end (seconds), how many processors come back, its number, it."""
+
+
+class Site:
+    """Identical processors, and the jobs that run on them: a machine, or a part of one."""
+
+    rules: Partition = Partition()
+    """The limits of the partition that it is, none if it is no partition."""
+    shared: bool = False
+    """Whether jobs that are not shown with it may start here, so that no reservation is sure."""
+
+    __slots__ = (
+        "_all",
+        "_pool",
+        "_releases",
+        "free",
+        "name",
+        "nb_ended",
+        "nb_processors",
+        "speed",
+        "unavailable",
+    )
+
+    def __init__(self, processors: ProcessorSet, name: str = "", speed: float = 1.0) -> None:
+        self.name = name
+        self.speed = speed
+        """Of its processors, as a multiple of those that run times and estimates are for."""
+        self._all = processors
+        self._pool = pool_of(processors)
+        """The free processors."""
+        self.nb_processors = self.free = len(processors)
+        """Number of free processors."""
+        self.nb_ended = 0
+        """Number of jobs that ran here and ended."""
+        self.unavailable = NO_PROCESSORS
+        """Processors that are out of order; jobs that run there go on."""
+        # (expected end, size, submission number, job): the number makes the keys unique, so that
+        # a comparison never reaches the job.
+        self._releases: list[Release] = []
+
+    def releases(self) -> Iterator[Job]:
+        """Give the running jobs by (expected end, size, submission order)."""
+        return (release[3] for release in self._releases)
+
+    def expected_releases(self) -> Sequence[Release]:
+        """Return (expected end, processors that come back then, submission number, job).
+
+        Of the running jobs, in ascending order; seconds, inf where an end is not known. What is
+        out of order does not come back.
+        """
+        if not self.unavailable.size:
+            return self._releases
+        return [
+            (end, len((job.processors & self._all) - self.unavailable), number, job)
+            for end, _, number, job in self._releases
+        ]
+
+    @property
+    def all_processors(self) -> ProcessorSet:
+        """The processors that belong to it."""
+        return self._all
+
+    @property
+    def nb_available(self) -> int:
+        """Number of processors that are not out of order."""
+        return self.nb_processors - len(self.unavailable)
+
+    def timeline(self, now: float) -> Timeline:
+        """Return the free processors from ``now`` on if no further job starts."""
+        releases = ((end, size) for end, size, _, _ in self.expected_releases())
+        return Timeline.of_releases(self.free, now, releases)
+
+    def free_at(self, time: float) -> int:
+        """Return how many processors are free at ``time`` (seconds) if no further job starts."""
+        releases = self.expected_releases()
+        return self.free + sum(size for end, size, _, _ in releases if end <= time)
+
+    @property
+    def free_processors(self) -> ProcessorSet:
+        """The free processors of now."""
+        return self._pool.snapshot()
+
+    def free_procset(self) -> ProcSet:
+        """Return the free processors as a :class:`procset.ProcSet`."""
+        return to_procset(self.free_processors)
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The parts that it was described with; if with none, itself."""
+        return (self,)
+
+    def share(self, processors: ProcessorSet) -> ProcessorSet:
+        """Return those of the ``processors`` that are here."""
+        return processors & self._all
+
+    def set_available(self, processors: ProcessorSet, available: bool) -> None:
+        """Put those of the ``processors`` that are here out of order, or back.
+
+        Running jobs are left alone.
+        """
+        if available:
+            self.unavailable -= processors
+        else:
+            self.unavailable |= processors & self._all
+        usable = self._all - self.unavailable
+        self._pool = pool_of(usable)
+        for job in self.releases():
+            self._pool.take(job.processors & usable)
+        self.free = len(self._pool)
+
+    def occupy(self, job: Job, share: ProcessorSet) -> None:
+        """Take note of a job that runs on a ``share`` of the processors from now on."""
+        if not self._pool.take(share):
+            raise InvariantError(f"processors {to_text(share)!r} are in use by two jobs")
+        self._note(job, share.size)
+
+    def vacate(self, job: Job, share: ProcessorSet) -> None:
+        """Take note that it has ended."""
+        self._give_back(job, share)
+
+    def _note(self, job: Job, size: int) -> None:
+        """Take note of a job that runs on ``size`` processors that were taken from the pool."""
+        self.free -= size
+        insort(self._releases, (job.expected_end, size, job.number, job))
+
+    def _give_back(self, job: Job, freed: ProcessorSet) -> None:
+        """Free the processors here of a job that ran."""
+        self.nb_ended += 1
+        size = freed.size
+        usable = freed - self.unavailable if self.unavailable.size else freed
+        self._pool.give_back(usable)
+        self.free += usable.size
+        del self._releases[bisect_left(self._releases, (job.expected_end, size, job.number, job))]

@@ -1,0 +1,165 @@
+"""Which waiting jobs a policy is shown: limits of users, and outages that are known before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from heapq import heappop, heappush
+from math import inf
+
+from batsched_py.model.job import ENDED, WAITING, Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.support.processor_sets import NO_PROCESSORS
+from batsched_py.workload.machine_file import Outage, Partition
+
+
+class Outages:
+    """The outages of a machine: what is out of order when, and what a job would run into."""
+
+    def __init__(self, outages: tuple[Outage, ...]) -> None:
+        self._outages = outages
+        self._changes = sorted({time for each in outages for time in (each.begin, each.end)})
+        self._changes.reverse()
+        self._planned = sorted((each for each in outages if each.planned), key=lambda o: o.begin)
+        self._out = NO_PROCESSORS
+
+    @property
+    def next_change(self) -> float:
+        """When the next outage begins or ends (seconds), inf if none does."""
+        return self._changes[-1] if self._changes else inf
+
+    def update(self, now: float, machine: Machine) -> None:
+        """Put processors out of order, or back, as it is ``now``."""
+        if self.next_change > now:
+            return
+        while self.next_change <= now:
+            self._changes.pop()
+        out = NO_PROCESSORS
+        for outage in self._outages:
+            if outage.begin <= now < outage.end:
+                out |= outage.processors
+        before, self._out = self._out, out
+        if back := before - out:
+            machine.set_available(back, available=True)
+        if gone := out - before:
+            machine.set_available(gone, available=False)
+
+    def next_planned(self, now: float, partition: Partition) -> Outage | None:
+        """Return the outage that jobs of a partition would run into next."""
+        while self._planned and self._planned[0].end <= now:
+            del self._planned[0]
+        for outage in self._planned:
+            if outage.end > now and outage.processors & partition.processors:
+                return outage
+        return None
+
+
+class Admission:
+    """The jobs that may start as far as limits and outages go, in submission order.
+
+    A user has at most as many jobs, or processors, waiting here or running as the partition lets
+    him have running. A job that would run into a planned outage waits for its end.
+    """
+
+    def __init__(self, outages: Outages, partitions: tuple[Partition, ...]) -> None:
+        self.queue = WaitingQueue()
+        """What the policy is shown."""
+        self.held: dict[int, tuple[Job, str]] = {}
+        """The others by number, and why."""
+        self._outages, self._partitions = outages, partitions
+        self._leave: list[tuple[float, int, Job]] = []
+        """By when (seconds) a job must have started not to run into an outage; a heap."""
+        self._come: list[tuple[float, int, Job]] = []
+        """When (seconds) an outage is over that a job waits for; a heap."""
+        self._users: dict[tuple[int, str], list[Job]] = defaultdict(list)
+        """Jobs that count, by partition and user, where users are limited."""
+        self._over: dict[tuple[int, str], list[Job]] = defaultdict(list)
+        """Jobs that wait for others of their user."""
+
+    def update(self, now: float, new: list[Job]) -> bool:
+        """Take new jobs in, and let others come and go.
+
+        Tells whether the queue is another object, since a job came back into its place.
+        """
+        returned = [job for key in [*self._over] for job in self._within_limits(key)]
+        while self._come and self._come[0][0] <= now:
+            returned.append(heappop(self._come)[2])
+        leaving = self._leaving(now)
+        for job in leaving:
+            self.queue.remove(job)
+        returned = [job for job in returned + leaving if self._may_enter(job, now)]
+        if anew := bool(returned or leaving):
+            self._rebuild(returned)
+        for job in new:
+            if self._is_within_limits(job) and self._may_enter(job, now):
+                self.queue.append(job)
+        return anew
+
+    def _rebuild(self, returned: list[Job]) -> None:
+        jobs = sorted([*self.queue, *returned], key=lambda job: job.number)
+        self.queue = WaitingQueue()
+        for job in jobs:
+            self.queue.append(job)
+
+    def _may_enter(self, job: Job, now: float) -> bool:
+        """Tell whether a job runs into no outage if it starts now; if it does it waits here."""
+        self.held.pop(job.number, None)
+        if job.state is not WAITING:
+            return False
+        outage = self._outages.next_planned(now, self._partitions[job.partition])
+        if outage is None or job.estimate == inf:
+            return True
+        if now + job.estimate <= outage.begin:
+            heappush(self._leave, (outage.begin - job.estimate, job.number, job))
+            return True
+        heappush(self._come, (outage.end, job.number, job))
+        self.held[job.number] = job, f"it would run into an outage ({outage.reason})"
+        return False
+
+    def _leaving(self, now: float) -> list[Job]:
+        """Return the jobs that would run into an outage if they started now."""
+        jobs = []
+        while self._leave and self._leave[0][0] < now:
+            job = heappop(self._leave)[2]
+            if job.state is WAITING:
+                jobs.append(job)
+        return jobs
+
+    @property
+    def next_change(self) -> float:
+        """When a job comes back after an outage (seconds), inf if none does."""
+        return self._come[0][0] if self._come else inf
+
+    # Limits of users ---------------------------------------------------------------------------
+
+    def _is_within_limits(self, job: Job) -> bool:
+        """Tell whether a user may have this job too; if not it waits here for others of his."""
+        rules = self._partitions[job.partition]
+        if not rules.limits_users:
+            return True
+        key = job.partition, job.user
+        if not self._over.get(key) and self._has_room(job, key):
+            self._users[key].append(job)
+            return True
+        self._over[key].append(job)
+        self.held[job.number] = job, "its user has as much running as the partition lets him"
+        return False
+
+    def _has_room(self, job: Job, key: tuple[int, str]) -> bool:
+        rules = self._partitions[job.partition]
+        there = self._users[key] = [each for each in self._users[key] if each.state is not ENDED]
+        most_jobs, most = rules.max_running_jobs_per_user, rules.max_processors_per_user
+        if most_jobs is not None and len(there) >= most_jobs:
+            return False
+        return most is None or sum(each.size for each in there) + job.size <= most
+
+    def _within_limits(self, key: tuple[int, str]) -> list[Job]:
+        """Return the jobs of a user that have come within the limits, in submission order."""
+        waiting, come = self._over[key], []
+        while waiting and self._has_room(waiting[0], key):
+            job = waiting.pop(0)
+            self._users[key].append(job)
+            come.append(job)
+        if not waiting:
+            del self._over[key]
+        return come

@@ -1,0 +1,153 @@
+"""Any policy on a machine with partitions: each is shown the part that its jobs may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from batsched_py.errors import InvariantError, UsageError, parameter
+from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.policy import (
+    CountingScheduler,
+    ExplainingScheduler,
+    Scheduler,
+    knows_partitions,
+)
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.site import Site
+from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.schedulers.admission import Admission, Outages
+from batsched_py.workload.machine_file import MachineDescription
+
+
+def on_partitions(make: Callable[[], Scheduler], described: MachineDescription | None) -> Scheduler:
+    """Return the policy that ``make`` makes, for a machine as ``described``."""
+    first = make()
+    limited = described is not None and (
+        bool(described.outages) or any(part.limits_users for part in described.partitions)
+    )
+    if described is None or (not limited and (described.is_one or knows_partitions(first))):
+        return first
+    return Partitioned(make, first, described)
+
+
+def policy_itself(scheduler: Any) -> Any:
+    """Return the policy that is on partitions, or the policy that is on none."""
+    return scheduler.policy if isinstance(scheduler, Partitioned) else scheduler
+
+
+class Partitioned:
+    """A policy for each partition of a machine, or one that knows partitions for all of them.
+
+    A policy is shown the jobs of its partition, but for those that must wait for others of their
+    user or for an outage, and its processors as if they were a machine. Partitions of a higher tier
+    come first. Where partitions overlap, a reservation of one does not bind the others. After an
+    outage, and where a job comes back to its place, the policy is made anew.
+    """
+
+    def __init__(
+        self, make: Callable[[], Scheduler], first: Scheduler, described: MachineDescription
+    ) -> None:
+        if callable(getattr(first, "dilates", None)):
+            raise UsageError(
+                f"{type(first).__name__} places jobs on sites, which a machine file does not have: "
+                f"give another policy, or {parameter('sites')} in place of {parameter('machine')}"
+            )
+        self._make = make
+        self._outages = Outages(described.outages)
+        self._knows = knows_partitions(first) or described.is_one
+        nb = 1 if self._knows else len(described.partitions)
+        policies = [first, *(make() for _ in range(nb - 1))]
+        if make() is first:
+            raise UsageError(
+                f"{type(first).__name__} is one policy, but each partition needs its own, and a "
+                "new one after an outage: give the class"
+            )
+        parts = described.partitions
+        self._lines = [_Line(policy, Admission(self._outages, parts)) for policy in policies]
+        self._order = sorted(range(nb), key=lambda place: -parts[place].tier)
+        self._seen = 0
+
+    @property
+    def policy(self) -> Scheduler:
+        """The policy of the first partition, or of all."""
+        return self._lines[0].policy
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        """Do a pass of each partition."""
+        self._outages.update(now, machine)
+        new = queue.since(self._seen)
+        if new:
+            self._seen = new[-1].number + 1
+        for place in self._order:
+            line = self._lines[place]
+            of_line = new if self._knows else [job for job in new if job.partition == place]
+            if line.admission.update(now, of_line):
+                line.policy = self._make()
+            for decision in line.policy.schedule(now, line.queue, self._part(machine, place)):
+                yield from self._carried_out(decision, line, machine, place)
+        later = min(line.admission.next_change for line in self._lines)
+        if len(queue) and (change := min(later, self._outages.next_change)) < float("inf"):
+            yield CallMeLater(change)
+
+    def _part(self, machine: Machine, place: int) -> Any:
+        return machine if self._knows else machine.partitions[place]
+
+    def _carried_out(
+        self, decision: Decision, line: _Line, machine: Machine, place: int
+    ) -> Iterator[Decision]:
+        if isinstance(decision, Start) and not self._knows:
+            decision = _placed(decision, machine.partitions[place])
+        yield decision
+        if isinstance(decision, Start | Reject):
+            line.queue.remove(decision.job)
+
+    def held(
+        self, job: Job, now: float, queue: WaitingQueue, machine: Machine
+    ) -> WaitingReason | None:
+        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        place = 0 if self._knows else job.partition
+        line = self._lines[place]
+        if job.number in line.admission.held:
+            return WaitingReason("limit", note=line.admission.held[job.number][1])
+        if isinstance(line.policy, ExplainingScheduler):
+            return line.policy.held(job, now, line.queue, self._part(machine, place))
+        return None
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Return what the policies count, of a policy for each partition by its place."""
+        counted = [
+            dict(line.policy.statistics())
+            for line in self._lines
+            if isinstance(line.policy, CountingScheduler)
+        ]
+        if self._knows and counted:
+            return counted[0]
+        return {str(place): counts for place, counts in enumerate(counted)}
+
+
+class _Line:
+    """The jobs of a partition, or of all, and their policy."""
+
+    def __init__(self, policy: Scheduler, admission: Admission) -> None:
+        self.policy, self.admission = policy, admission
+
+    @property
+    def queue(self) -> WaitingQueue:
+        """The jobs that the policy is shown."""
+        return self.admission.queue
+
+
+def _placed(decision: Start, part: Site) -> Start:
+    """Return a start with processors of the partition; raises :class:`InvariantError`."""
+    if decision.processors is None:
+        if decision.job.size > part.free:
+            raise InvariantError(
+                f"job {decision.job.id} needs {decision.job.size} processors, {part.free} are free "
+                f"in partition {part.name}"
+            )
+        lowest = part.free_processors.lowest(decision.job.size)
+        return Start(decision.job, lowest, decision.dilation, decision.transfer)
+    return decision

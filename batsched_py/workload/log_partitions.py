@@ -1,0 +1,91 @@
+"""The jobs of a log on a machine with partitions: where, how wide, and for how long they ask."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.workload.machine_file import MachineDescription
+from batsched_py.workload.swf import Column, SwfLog
+from batsched_py.workload.workload import Workload
+
+
+class LogPartitions:
+    """What the partitions of a machine make of the jobs of a log, arrays of shape (n,).
+
+    Jobs of partitions that the machine does not have are of the first, which is noted. Sizes are
+    whole nodes where a partition's jobs take these. Who requests no time gets that of the
+    partition; who requests more than it gives is cut, or refused once it is submitted.
+    """
+
+    def __init__(self, log: SwfLog, described: MachineDescription) -> None:
+        numbers = log.column(described.field)
+        self._partitions = described.partitions
+        unique, inverse = np.unique(numbers, return_inverse=True)
+        places = np.array([described.place_of(int(number)) for number in unique], dtype=np.intp)
+        self._place: NDArray[np.intp] = places[inverse]
+        self.notes: list[str] = []
+        """Sentences on what is not as it was requested."""
+        unknown = np.array([int(number) not in described.by_name for number in unique])
+        if len(self._partitions) > 1 and unknown.any():
+            others = ", ".join(f"{number:g}" for number in unique[unknown])
+            self.notes.append(
+                f"{unknown[inverse].sum()} jobs of the {described.field} {others[:80]}, which the "
+                f"machine file does not have, are of its first, {self._partitions[0].name}"
+            )
+
+    def _of_each(self, values: list[float]) -> Column:
+        column: Column = np.array(values, dtype=np.float64)[self._place]
+        return column
+
+    @property
+    def names(self) -> list[str]:
+        """The name of the partition of each job."""
+        names = [part.name for part in self._partitions]
+        return [names[place] for place in self._place.tolist()]
+
+    @property
+    def max_walltimes(self) -> Column:
+        """The most that a job may request, seconds."""
+        return self._of_each([part.max_walltime for part in self._partitions])
+
+    def sizes(self, cores: Column) -> Column:
+        """Return processors of the simulation; unknown sizes (at most 0) stay so."""
+        unit = self._of_each([part.unit for part in self._partitions])
+        of_node = self._of_each([part.cores for part in self._partitions])
+        sizes: Column = np.where(cores > 0, np.ceil(cores / of_node) * unit, cores)
+        return sizes
+
+    def requests(self, requested: Column) -> Column:
+        """Return the time that each job asks for, seconds; at most 0 where there is no limit."""
+        most = self.max_walltimes
+        default = self._of_each(
+            [
+                part.max_walltime if part.default_walltime is None else part.default_walltime
+                for part in self._partitions
+            ]
+        )
+        default = np.where(default < inf, default, -1.0)
+        asked = np.where(requested > 0, requested, default)
+        cut = np.array([part.over_walltime == "cut" for part in self._partitions])[self._place]
+        for over, done in ((cut, "cut to it"), (~cut, "refused")):
+            if nb := int((over & (asked > most)).sum()):
+                self.notes.append(f"{nb} jobs ask for more time than their partition gives: {done}")
+        requests: Column = np.where(cut, np.minimum(asked, most), asked)
+        return requests
+
+
+def give_whole_nodes(workload: Workload, described: MachineDescription) -> None:
+    """Let the jobs of a workload, which are of processors of the simulation, take whole nodes.
+
+    Where their partitions want it; how many became wider is noted.
+    """
+    nb_wider = 0
+    for job in workload.jobs:
+        size = described.partition_of(job.extra).whole_nodes(job.size)
+        nb_wider += size > job.size
+        job.size = size
+    if nb_wider:
+        workload.notes.append(f"{nb_wider} jobs became wider: they take whole nodes")

@@ -1,0 +1,40 @@
+"""Machines with partitions, as texts of machine files and as what runs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import dedent
+from typing import Any
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.schedulers.partitioned import on_partitions
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.testing import DrawnJob, workload
+from batsched_py.workload.log_partitions import give_whole_nodes
+from batsched_py.workload.machine_file import MachineDescription, read_machine
+
+
+def machine_of(text: str, node_factor: float = 1.0) -> MachineDescription:
+    """Return what a machine file of this text says."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "m.toml"
+        path.write_text(dedent(text))
+        return read_machine(path, node_factor)
+
+
+def run_on(
+    described: MachineDescription,
+    make: Callable[[], Any],
+    jobs: Sequence[tuple[Any, DrawnJob]],
+) -> Outcome:
+    """Simulate jobs, each with the name of its partition, under the policy that ``make`` makes."""
+    load = workload([job for _, job in jobs], described.nb_processors)
+    for made, (partition, _) in zip(load.jobs, jobs, strict=True):
+        made.extra["partition"] = partition
+    give_whole_nodes(load, described)
+    simulator = Simulator(homogeneous(described.nb_processors, 1.0), [load], Options())
+    process = DecisionProcess(on_partitions(make, described), description=described)
+    return simulator.run(process.answer)

@@ -1,0 +1,350 @@
+"""Policies that know no partitions on a machine with some: limits, tiers, outages, whole nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import Job, Machine, WaitingQueue
+from batsched_py.errors import UsageError
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.schedulers.admission import Admission, Outages
+from batsched_py.schedulers.conservative import Conservative
+from batsched_py.schedulers.creasy import Creasy
+from batsched_py.schedulers.dynp.dynp_policy import Dynp
+from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy_fixed import EasyFixed
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.schedulers.filler import Filler
+from batsched_py.schedulers.grid.grid_policy import Grid
+from batsched_py.schedulers.partitioned import Partitioned, on_partitions
+from batsched_py.schedulers.planning.planning_policy import Planning
+from batsched_py.schedulers.slack import Slack
+from batsched_py.schedulers.ups import Ups
+from batsched_py.simulator.engine import Outcome
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_text
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import check_machine, starts
+from batsched_py.workload.machine_file import MachineDescription, Outage, Partition
+from helpers.partitions import machine_of, run_on
+
+Jobs = list[tuple[str, J]]
+TWO = """
+    [[nodes]]
+    count = 8
+    [[partitions]]
+    name = "short"
+    nodes = "0-3"
+    max_walltime = 100
+    [[partitions]]
+    name = "long"
+    nodes = "4-7"
+"""
+OVER = """
+    [[nodes]]
+    count = 8
+    [[partitions]]
+    name = "all"
+    [[partitions]]
+    name = "few"
+    nodes = "4-7"
+    tier = TIER
+"""
+WHOLE = """
+    [[nodes]]
+    count = 3
+    cores = 4
+    [[partitions]]
+    name = "whole"
+    whole_nodes = true
+    [[partitions]]
+    name = "cores"
+"""
+MAINTENANCE = """
+    [[nodes]]
+    count = 4
+    [[outages]]
+    begin = 100
+    end = 150
+"""
+PER_USER = """
+    [[nodes]]
+    count = 4
+    [[partitions]]
+    name = "p"
+    max_running_jobs_per_user = 1
+"""
+
+
+class Case(NamedTuple):
+    """A machine, jobs with their partitions, when they start (None: refused), and where."""
+
+    machine: str
+    jobs: Jobs
+    starts: list[float | None]
+    where: list[str] | None = None
+
+
+def of(partition: str, *jobs: J) -> Jobs:
+    return [(partition, job) for job in jobs]
+
+
+CASES = {
+    "each partition has its processors, and a queue of its own": Case(
+        TWO,
+        [*of("short", J(0, 4, 10), J(0, 1, 10)), *of("long", J(0, 2, 10), J(0, 2, 10))],
+        [0, 10, 0, 0],
+        ["0-3", "0", "4-5", "6-7"],
+    ),
+    "who asks for more time or nodes than a partition has is refused": Case(
+        TWO,
+        [*of("short", J(0, 1, 10, 101), J(0, 5, 10), J(0, 1, 10, 100)), *of("long", J(0, 1, 200))],
+        [None, None, 0, 0],
+    ),
+    "a job of a partition that is not there is of the first": Case(
+        TWO, of("medium", J(0, 1, 10)), [0], ["0"]
+    ),
+    # few has the higher tier: of two that come together its job is first, though it is the second
+    "a higher tier is first": Case(
+        OVER.replace("TIER", "2"), [*of("all", J(0, 8, 10)), *of("few", J(0, 4, 10))], [10, 0]
+    ),
+    "of equal tiers, the first of the file": Case(
+        OVER.replace("TIER", "1"), [*of("all", J(0, 8, 10)), *of("few", J(0, 4, 10))], [0, 10]
+    ),
+    # The wide job waits for all 8 from 10 on; that does not bind `few`, whose job runs until 32.
+    "a reservation does not bind another partition": Case(
+        OVER.replace("TIER", "1"),
+        [*of("all", J(0, 4, 10), J(1, 8, 10), J(2, 4, 20)), *of("few", J(2, 4, 30))],
+        [0, 32, 10, 2],
+    ),
+    # A core of node 0 is taken, so whole nodes are but two: the third whole job waits for it.
+    "whole nodes are those on which nothing runs": Case(
+        WHOLE,
+        [*of("cores", J(0, 1, 50)), *of("whole", J(1, 4, 10), J(1, 4, 10), J(1, 4, 10))],
+        [0, 1, 1, 11],
+        ["0", "4-7", "8-11", "4-7"],
+    ),
+    # Maintenance from 100 to 150. A would end at 100 and starts; B would run into it, and waits
+    # until 150; C, submitted after B, is short enough; D comes when nothing is left of the time.
+    "nobody runs into maintenance": Case(
+        MAINTENANCE,
+        of("all", J(0, 2, 100), J(1, 2, 100), J(2, 2, 90), J(95, 1, 10)),
+        [0, 150, 2, 150],
+    ),
+    # Who waits and could have started before, leaves the queue when it is too late.
+    "whose time is over while it waits starts afterwards": Case(
+        MAINTENANCE, of("all", J(0, 4, 60), J(1, 1, 50), J(1, 1, 40)), [0, 150, 60]
+    ),
+    "without knowing of an outage a job goes on": Case(
+        MAINTENANCE + "    planned = false\n", of("all", J(90, 2, 100), J(110, 1, 10)), [90, 150]
+    ),
+    # One job of a user at a time; the others overtake, and he keeps his order.
+    "a user has only so many running": Case(
+        PER_USER,
+        of(
+            "p",
+            *(J(0, 1, 10, user="u"), J(1, 1, 10, user="u"), J(2, 1, 10, user="v")),
+            J(3, 1, 10, user="u"),
+        ),
+        [0, 10, 2, 20],
+    ),
+    "a user has only so many processors": Case(
+        PER_USER.replace("running_jobs_per_user = 1", "processors_per_user = 3"),
+        of("p", *(J(0, size, 10, user="u") for size in (2, 1, 2, 1))),
+        [0, 0, 10, 10],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_by_hand(case: str) -> None:
+    machine, jobs, expected, where = CASES[case]
+    outcome = run_on(machine_of(machine), Easy, jobs)
+    assert starts(outcome) == expected
+    if where is not None:
+        assert [to_text(job.alloc) for job in in_order(outcome)] == where
+
+
+def in_order(outcome: Outcome) -> list[Any]:
+    return sorted(outcome.jobs, key=lambda job: job.description.id)
+
+
+POLICIES: dict[str, Callable[[], Any]] = {
+    **{kind.__name__: kind for kind in (Easy, EasyFixed, Fcfs, Filler, Conservative, Creasy, Ups)},
+    **{kind.__name__: kind for kind in (Planning, Dynp, Slack)},
+    "sjf": lambda: Easy(order="sjf"),
+    "slowdown": lambda: Easy(order="expansion_factor"),
+}
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> MachineDescription:
+    """Up to three partitions of six nodes of two processors, with limits, and two outages."""
+    nodes = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted)
+    partitions = []
+    for number in range(draw(st.integers(1, 3))):
+        first, last = draw(nodes)
+        partitions.append(
+            Partition(
+                name=f"p{number}",
+                number=number,
+                processors=ProcessorSet.interval(2 * first, 2 * (last + 1 - first)),
+                unit=draw(st.sampled_from([1, 1, 2])),
+                tier=draw(st.integers(1, 2)),
+                max_walltime=draw(st.sampled_from([inf, 8.0])),
+                max_running_jobs_per_user=draw(st.sampled_from([None, None, 1, 2])),
+                max_processors_per_user=draw(st.sampled_from([None, None, 4])),
+            )
+        )
+    outages = []
+    for _ in range(draw(st.integers(0, 2))):
+        first, last = draw(nodes)
+        begin = draw(st.integers(0, 30))
+        outages.append(
+            Outage(
+                begin=begin,
+                end=begin + draw(st.integers(1, 10)),
+                processors=ProcessorSet.interval(2 * first, 2 * (last + 1 - first)),
+                planned=draw(st.booleans()),
+            )
+        )
+    return MachineDescription(
+        nb_processors=12, partitions=tuple(partitions), outages=tuple(outages)
+    )
+
+
+@st.composite
+def loads(draw: st.DrawFn) -> Jobs:
+    """Jobs of three partitions and two users."""
+    one = st.builds(
+        lambda partition, submit, size, run, more, user: (
+            f"p{partition}",
+            J(submit, size, run, run + more, user=user),
+        ),
+        *(st.integers(0, 2), st.integers(0, 30), st.integers(1, 6), st.integers(1, 9)),
+        *(st.integers(0, 3), st.sampled_from("uv")),
+    )
+    return draw(st.lists(one, min_size=1, max_size=14))
+
+
+@given(st.sampled_from(sorted(POLICIES)), machines(), loads())
+def test_what_always_holds(policy: str, machine: MachineDescription, jobs: Jobs) -> None:
+    """Each job that may run does, in its partition; limits hold; outages are empty."""
+    outcome = run_on(machine, POLICIES[policy], jobs)
+    check_machine(outcome)
+    ran = [job for job in in_order(outcome) if job.final_state != REJECTED]
+    for job, (name, _) in zip(in_order(outcome), jobs, strict=True):
+        part = machine.partitions[machine.place_of(name)]
+        admitted = part.admits(job.description.size, job.description.walltime)
+        assert (job.final_state != REJECTED) == admitted
+        if admitted:
+            assert not job.alloc - part.processors
+            _check_outages(job, machine)
+    for job in ran:
+        _check_limits(job, ran, machine)
+
+
+def _check_outages(job: Any, machine: MachineDescription) -> None:
+    walltime = job.description.walltime
+    for outage in machine.outages:
+        if outage.processors & job.alloc:
+            assert not outage.begin <= job.start_time < outage.end
+        part = machine.partitions[machine.place_of(job.description.extra["partition"])]
+        if outage.planned and outage.processors & part.processors:
+            ends = job.start_time + walltime <= outage.begin
+            assert ends or job.start_time >= outage.end
+
+
+def _check_limits(job: Any, ran: list[Any], machine: MachineDescription) -> None:
+    """What a user has running in a partition when a job of his starts."""
+    place = machine.place_of(job.description.extra["partition"])
+    part = machine.partitions[place]
+    beside = [
+        other
+        for other in ran
+        if machine.place_of(other.description.extra["partition"]) == place
+        and other.description.user == job.description.user
+        and other.start_time <= job.start_time < other.finish_time
+    ]
+    if part.max_running_jobs_per_user:
+        assert len(beside) <= part.max_running_jobs_per_user
+    if part.max_processors_per_user:
+        assert sum(len(other.alloc) for other in beside) <= part.max_processors_per_user
+    if part.unit > 1:
+        nodes = {p // 2 for p in job.alloc}
+        for other in ran:
+            together = other.start_time <= job.start_time < other.finish_time
+            assert other is job or not together or not nodes & {p // 2 for p in other.alloc}
+
+
+def test_a_machine_that_is_one_needs_nobody_between() -> None:
+    one = machine_of("[[nodes]]\ncount = 4")
+    assert isinstance(on_partitions(Easy, None), Easy)
+    assert isinstance(on_partitions(Easy, one), Easy)
+    assert isinstance(on_partitions(Easy, machine_of(TWO)), Partitioned)
+    assert isinstance(on_partitions(Easy, machine_of(PER_USER)), Partitioned)
+
+
+def test_what_does_not_go_together() -> None:
+    easy = Easy()
+    with pytest.raises(UsageError, match="give the class"):
+        on_partitions(lambda: easy, machine_of(TWO))
+    with pytest.raises(UsageError, match="Grid places jobs on sites"):
+        on_partitions(Grid, machine_of(TWO))
+
+
+def test_why_a_job_waits() -> None:
+    """For its user's other job, for the end of maintenance, for processors."""
+    described = machine_of(PER_USER + MAINTENANCE.partition("count = 4")[2])
+    policy = on_partitions(Easy, described)
+    machine, queue = Machine(4, (), described), WaitingQueue()
+    sizes = [("u", 4, 50.0), ("u", 1, 10.0), ("v", 1, 10.0), ("w", 1, 150.0)]
+    for number, (user, size, estimate) in enumerate(sizes):
+        queue.append(Job(f"w0!{number}", number, size, estimate, estimate, 0.0, {}, user))
+    for decision in policy.schedule(0.0, queue, machine):
+        if hasattr(decision, "job"):
+            machine.start(decision.job, 0.0, decision.processors)
+            queue.remove(decision.job)
+    assert isinstance(policy, Partitioned)
+    reasons = [policy.held(job, 0.0, queue, machine) for job in queue]
+    told = [(reason.why, reason.note, reason.until) for reason in reasons if reason]
+    assert told == [
+        ("limit", "its user has as much running as the partition lets him", inf),
+        ("head", "", 50.0),
+        ("limit", "it would run into an outage (outage)", inf),
+    ]
+
+
+def test_overlapping_outages_are_over_with_the_last() -> None:
+    """Processors 0-1 from 1 to 3, 1-2 from 2 to 4."""
+    outages = Outages(
+        (
+            Outage(begin=1, end=3, processors=ProcessorSet.interval(0, 2)),
+            Outage(begin=2, end=4, processors=ProcessorSet.interval(1, 2)),
+        )
+    )
+    machine = Machine(4)
+    seen = []
+    for now in (0, 1, 2, 3, 4):
+        outages.update(now, machine)
+        seen.append((to_text(machine.unavailable), outages.next_change))
+    assert seen == [("", 1), ("0-1", 2), ("0-2", 3), ("1-2", 4), ("", inf)]
+    assert not machine.unavailable - NO_PROCESSORS
+
+
+def test_jobs_come_back_in_their_order() -> None:
+    """A job that waited for an outage is again before those that came after it."""
+    part = Partition(name="p", processors=ProcessorSet.interval(0, 4))
+    outages = Outages((Outage(begin=10, end=20, processors=part.processors),))
+    admission = Admission(outages, (part,))
+    long, short = (Job(f"w0!{n}", n, 1, e, e, 0.0, {}) for n, e in ((0, 15.0), (1, 2.0)))
+    assert not admission.update(0.0, [long, short])
+    assert list(admission.queue) == [short]
+    assert admission.next_change == 20
+    assert admission.update(20.0, [])
+    assert list(admission.queue) == [long, short]

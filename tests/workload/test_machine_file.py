@@ -1,0 +1,183 @@
+"""Machine files: what they say, with more or fewer nodes, and what makes no sense."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import BatschedError, InputError, UsageError
+from batsched_py.support.processor_sets import MOST_PROCESSORS, to_text
+from batsched_py.units import DAY, HOUR
+from batsched_py.workload.machine_file import read_machine
+from helpers.partitions import machine_of
+
+CLUSTER = """
+    field = "queue"
+    [[nodes]]
+    name = "thin"
+    count = 4
+    cores = 8
+    [[nodes]]
+    name = "fat"
+    count = 2
+    cores = 16
+    [[partitions]]
+    name = "batch"
+    number = 1
+    nodes = "0-3"
+    whole_nodes = true
+    max_walltime = "7 days"
+    max_nodes = 3
+    tier = 2
+    [[partitions]]
+    name = "big"
+    number = 2
+    nodes = "3-5"
+    max_processors_per_user = 20
+    max_running_jobs_per_user = 2
+    priority = 0.5
+    default_walltime = "1 h"
+    [[outages]]
+    begin = 100
+    end = 200
+    nodes = "0 5"
+    planned = false
+    reason = "a fire"
+"""
+
+
+def test_nodes_partitions_and_outages() -> None:
+    """Four nodes of 8 cores are the processors 0 to 31, two of 16 those from 32 to 63."""
+    machine = machine_of(CLUSTER)
+    batch, big = machine.partitions
+    assert (machine.nb_processors, machine.field, machine.is_one) == (64, "queue", False)
+    assert [to_text(part.processors) for part in machine.partitions] == ["0-31", "24-63"]
+    assert (batch.unit, batch.cores, big.unit, big.cores) == (8, 8, 1, 1)
+    assert (batch.max_walltime, batch.max_size, batch.tier) == (7 * DAY, 24, 2)
+    assert (big.max_walltime, big.max_size, big.default_walltime) == (inf, MOST_PROCESSORS, HOUR)
+    assert (big.max_processors_per_user, big.max_running_jobs_per_user) == (20, 2)
+    assert [batch.limits_users, big.limits_users] == [False, True]
+    (outage,) = machine.outages
+    assert (outage.begin, outage.end, to_text(outage.processors)) == (100, 200, "0-7 48-63")
+    assert (outage.planned, outage.reason) == (False, "a fire")
+
+
+def test_a_processor_may_be_a_node() -> None:
+    """Jobs of 1 to 8 cores of the log are one node then, those of 9 two."""
+    machine = machine_of(
+        """
+        processors = "nodes"
+        [[nodes]]
+        count = 4
+        cores = 8
+        [[partitions]]
+        name = "batch"
+        nodes = "1-3"
+        max_nodes = 2
+        """
+    )
+    (batch,) = machine.partitions
+    assert (machine.nb_processors, to_text(batch.processors)) == (4, "1-3")
+    assert (batch.unit, batch.cores, batch.max_size) == (1, 8, 2)
+
+
+def test_a_machine_without_partitions_is_one() -> None:
+    machine = machine_of("[[nodes]]\ncount = 4\ncores = 8")
+    assert machine.is_one
+    assert [part.name for part in machine.partitions] == ["all"]
+    assert machine.place_of("anything") == 0
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"),
+    [(1.5, ["0-47", "32-95"]), (2, ["0-63", "48-127"]), (0.5, ["0-15", "16-31"])],
+)
+def test_more_and_fewer_nodes_are_in_the_same_partitions(
+    factor: float, expected: list[str]
+) -> None:
+    """Half of 4 + 2 nodes are 2 + 1; the nodes 3 to 5 are then the last one, and no thin one: of
+    four thin nodes the third bound, 3, becomes 2 = all of them."""
+    machine = machine_of(CLUSTER, factor)
+    assert machine.nb_processors == 64 * factor
+    assert [to_text(part.processors) for part in machine.partitions] == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 20), st.integers(1, 4)), min_size=1, max_size=3),
+    st.floats(0.3, 4),
+    st.data(),
+)
+def test_a_partition_grows_with_its_nodes(
+    groups: list[tuple[int, int]], factor: float, data: st.DataObject
+) -> None:
+    """What covers all covers all; of a part of a group it is the factor, but for rounding."""
+    first = data.draw(st.integers(0, groups[0][0] - 1))
+    last = data.draw(st.integers(first, groups[0][0] - 1))
+    nodes = "".join(f"[[nodes]]\ncount = {count}\ncores = {cores}\n" for count, cores in groups)
+    text = f"""{nodes}
+[[partitions]]
+name = "all"
+[[partitions]]
+name = "part"
+nodes = "{first}-{last}"
+"""
+    sizes = [max(1, round(count * factor)) for count, _ in groups]
+    try:
+        machine = machine_of(text, factor)
+    except UsageError:
+        assert round(min(count for count, _ in groups) * factor) < 1 or factor < 1
+        return
+    whole, part = machine.partitions
+    assert whole.processors.size == machine.nb_processors
+    assert machine.nb_processors == sum(
+        size * cores for size, (_, cores) in zip(sizes, groups, strict=True)
+    )
+    grown = sizes[0] / groups[0][0] * (last + 1 - first)
+    assert abs(part.processors.size / groups[0][1] - grown) <= 1
+
+
+WRONG = {
+    "nothing": ("", r"nodes: expected 1 to \d+ tables \[\[nodes\]\]"),
+    "a typo": (CLUSTER.replace("max_walltime", "max_waltime"), "did you mean 'max_walltime'"),
+    "no count": ("[[nodes]]\ncores = 3", "there is no count"),
+    "too many": ("[[nodes]]\ncount = 10000000\ncores = 8", "more than 10000000 cores"),
+    "a number as a name": (CLUSTER.replace('"batch"', "3"), "name = 3: expected a text"),
+    "twice": (CLUSTER.replace('"big"', '"batch"'), "two partitions have the name 'batch'"),
+    "two numbers": (CLUSTER.replace("number = 2", "number = 1"), "have the number 1"),
+    "nodes that are not there": (CLUSTER.replace('"3-5"', '"3-6"'), r"\[\[partitions\]\] 2: nodes"),
+    "nodes as numbers": (CLUSTER.replace('"3-5"', "[3, 5]"), r"\[\[partitions\]\] 2: nodes"),
+    "unequal whole nodes": (
+        CLUSTER.replace('nodes = "0-3"', 'nodes = "0-4"'),
+        "have 8 and 16 cores",
+    ),
+    "a time that ends before": (
+        CLUSTER.replace("end = 200", "end = 99"),
+        "from begin = 100 to end",
+    ),
+    "no time": (CLUSTER.replace('"7 days"', '"a week"'), "expected a time above 0"),
+    "a time of 0": (CLUSTER.replace('"7 days"', "0"), "max_walltime = 0: expected a time above 0"),
+    "another unit": ('processors = "cpus"' + CLUSTER, "expected cores or nodes"),
+    "not a list": ('nodes = "0-3"', r"tables \[\[nodes\]\]"),
+    "no TOML": ("[[nodes", "m.toml"),
+    "a priority of 2": (CLUSTER.replace("priority = 0.5", "priority = 2"), "a number, 0 to 1"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_makes_no_sense(case: str) -> None:
+    text, message = WRONG[case]
+    with pytest.raises(InputError, match=message):
+        machine_of(text)
+
+
+def test_a_factor_may_leave_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"node_factor 0.1 leaves no node of .*\[\[nodes\]\] 1"):
+        machine_of(CLUSTER, 0.1)
+    with pytest.raises(UsageError, match="no such file"):
+        read_machine(tmp_path / "none.toml")
+    with pytest.raises(BatschedError):
+        read_machine(tmp_path)
