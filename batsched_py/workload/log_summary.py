@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from batsched_py.errors import InputError
@@ -11,17 +12,36 @@ from batsched_py.units import DAY
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.clock import clock_of, moment
 from batsched_py.workload.load import is_batsim_json
+from batsched_py.workload.log_flags import Flag, log_flags
+from batsched_py.workload.log_months import LogMonth, log_months
+from batsched_py.workload.percentiles import percentile
+from batsched_py.workload.recorded_schedule import RecordedSchedule, recorded_schedule
 from batsched_py.workload.swf import SwfLog, read_swf
 
 
-def log_summary(path: Path, *, skip_bad_lines: bool = False) -> list[tuple[str, str]]:
-    """Return the summary of a file as names and values; raises :class:`InputError`."""
+class LogSummary(msgspec.Struct, frozen=True):
+    """What ``batsched-py info`` says of a file."""
+
+    pairs: list[tuple[str, str]]
+    """Names and values."""
+    flags: list[Flag] | None = None
+    """What is unusual in a log, None for a Batsim workload."""
+    months: list[LogMonth] = []
+    """Of a log."""
+
+
+def log_summary(path: Path, *, skip_bad_lines: bool = False) -> LogSummary:
+    """Return the summary of a log or a Batsim workload; raises :class:`InputError`."""
     if is_batsim_json(path):
-        return _of_workload(path)
-    return _of_log(read_swf(path, skip_bad_lines=skip_bad_lines))
+        return LogSummary(_of_workload(path))
+    log = read_swf(path, skip_bad_lines=skip_bad_lines)
+    schedule = recorded_schedule(log)
+    with np.errstate(over="ignore"):  # times may be any numbers
+        pairs = _of_log(log, schedule)
+    return LogSummary(pairs, log_flags(log, schedule), log_months(log, schedule))
 
 
-def _of_log(log: SwfLog) -> list[tuple[str, str]]:
+def _of_log(log: SwfLog, schedule: RecordedSchedule) -> list[tuple[str, str]]:
     """Return the summary of an SWF log as names and values."""
     submit, run = log.column("submit_time"), log.column("run_time")
     requested = log.column("requested_processors")
@@ -44,6 +64,7 @@ def _of_log(log: SwfLog) -> list[tuple[str, str]]:
         ("processors", f"{log.max_processors}"),
         ("submissions over", f"{span / DAY:.2f} days"),
         ("offered load", f"{load} (processors x run time / (machine x span))"),
+        ("recorded utilisation", _utilisation(log, schedule)),
         ("jobs without size", f"{_share(size <= 0)}"),
         ("jobs wider than the machine", f"{_share(size > log.max_processors)}"),
         ("run time of 0", f"{_share(run == 0)}"),
@@ -54,6 +75,14 @@ def _of_log(log: SwfLog) -> list[tuple[str, str]]:
     lines.append(("run time by job [s]", _quantiles(run[run >= 0])))
     lines.append(("recorded wait by job [s]", _quantiles(wait[wait >= 0])))
     return lines + [("note", note) for note in log.notes]
+
+
+def _utilisation(log: SwfLog, schedule: RecordedSchedule) -> str:
+    submit = log.column("submit_time")
+    (in_use,) = schedule.means(submit[[0, -1]])
+    if in_use is None:
+        return "-"
+    return f"{in_use / log.max_processors:.3f} (processors in use / machine, over the same span)"
 
 
 def _of_workload(path: Path) -> list[tuple[str, str]]:
@@ -94,15 +123,6 @@ def _quantiles(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
     ascending = np.sort(values)
     quantiles = ", ".join(f"{name} {percentile(ascending, at):g}" for name, at in parts)
     return f"{quantiles}; mean {values.mean():.6g}"
-
-
-def percentile(ascending: np.ndarray[tuple[int], np.dtype[np.float64]], at: int) -> float:
-    """Return numpy's percentile, whose import of masked arrays takes longer than a small log."""
-    place = at / 100 * (len(ascending) - 1)
-    share = place - int(place)
-    below, above = float(ascending[int(place)]), float(ascending[int(place) :][:2][-1])
-    step = above - below
-    return below + step * share if share < 0.5 else above - step * (1 - share)
 
 
 def _second_0(start: float | None, zone: str) -> str:

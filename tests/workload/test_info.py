@@ -20,7 +20,8 @@ def told(path: Path, text: str) -> dict[str, str]:
     path.write_text(text)
     done = command(path.parent, "info", path.name)
     assert done.returncode == 0, done.stderr
-    lines = (line.split("  ", 1) for line in done.stdout.splitlines())
+    summary = done.stdout.partition("\n\n")[0]  # flags and months come after it
+    lines = (line.split("  ", 1) for line in summary.splitlines())
     return {name: value.strip() for name, value in lines}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.workload.log_summary import percentile
+from batsched_py.workload.percentiles import percentile
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1), st.integers(0, 100))

@@ -1,0 +1,503 @@
+"""What is unusual in a log: flurries, values that cannot be, over-subscription, gaps, months."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.workload.flurries import flurries, ordinary_week
+from batsched_py.workload.log_flags import Flag, log_flags
+from batsched_py.workload.log_months import log_months
+from batsched_py.workload.log_summary import log_summary
+from batsched_py.workload.recorded_schedule import recorded_schedule
+from batsched_py.workload.swf import FIELDS, SwfLog, fields_in_order, is_fractional, read_swf
+from helpers.calling import command
+
+START = 1577836800  # Wednesday, 2020-01-01 0:00 UTC
+
+
+def a_log(jobs: Iterable[Mapping[str, float]], *header: str, processors: int = 10) -> SwfLog:
+    """Return a log of jobs with these fields; without others, each ran for 10 s on 1 processor."""
+    usual: dict[str, float] = {"wait_time": 0, "run_time": 10, "requested_processors": 1, "user": 1}
+    rows = sorted(
+        ({"job_number": number, **usual, **job} for number, job in enumerate(jobs, start=1)),
+        key=lambda row: row["submit_time"],
+    )
+    data = np.array([fields_in_order(row) for row in rows], dtype=float)
+    lines = [f"; MaxProcs: {processors}", *header]
+    return SwfLog(Path("a.swf"), lines, data, np.arange(len(rows)) + 1 + len(lines), [])
+
+
+def every_hour(weeks: int, but: Sequence[tuple[float, float]] = ()) -> list[dict[str, float]]:
+    """Return a job an hour of ten users in turn, none between two times of ``but``."""
+    times = np.arange(weeks * 168) * HOUR
+    kept = [t for t in times.tolist() if not any(begin < t < end for begin, end in but)]
+    return [{"submit_time": t, "user": 1 + i % 10} for i, t in enumerate(kept)]
+
+
+def burst(number: int, begin: float, user: int = 99) -> list[dict[str, float]]:
+    """Return so many jobs of one user, a second apart."""
+    return [{"submit_time": begin + i, "user": user} for i in range(number)]
+
+
+def numbered(jobs: list[dict[str, float]]) -> list[dict[str, float]]:
+    ordered = sorted(jobs, key=lambda job: job["submit_time"])
+    return [job | {"job_number": 1 + i} for i, job in enumerate(ordered)]
+
+
+def of_kind(flags: list[Flag], kind: str) -> list[Flag]:
+    return [flag for flag in flags if flag.kind == kind]
+
+
+def test_an_even_log_has_no_flag() -> None:
+    assert log_flags(a_log(every_hour(8))) == []
+
+
+# flurries
+
+
+def test_a_burst_of_one_user_is_a_flurry() -> None:
+    """An ordinary week has 168 jobs; job 337 is the one of hour 336, just before the burst."""
+    log = a_log(numbered(every_hour(8) + burst(300, 336 * HOUR + 60)), f"; UnixStartTime: {START}")
+    (flag,) = of_kind(log_flags(log), "flurry")
+    assert flag.filter == "user=99 and (job>=338 and job<=637)"
+    assert (flag.jobs, flag.begin, flag.end) == (300, 336 * HOUR + 60, 336 * HOUR + 359)
+    assert flag.text == (
+        "user=99 and (job>=338 and job<=637): 300 jobs (18.2 %), 100 % of what was submitted from "
+        "2020-01-15 00:01:00 to 2020-01-15 00:05:59 (seconds 1209660 to 1209959), 100 % of one size"
+    )
+
+
+@pytest.mark.parametrize(("number", "found"), [(167, 0), (168, 1)])
+def test_a_flurry_exceeds_the_jobs_of_others_by_an_ordinary_week(number: int, found: int) -> None:
+    log = a_log(numbered(every_hour(8) + burst(number, 336 * HOUR + 60)))
+    assert len(of_kind(log_flags(log), "flurry")) == found
+
+
+def test_who_submits_as_much_as_all_others_together_makes_no_flurry() -> None:
+    """Many jobs, but none of a stretch dominates: user 99 and another one take turns."""
+    even = [job | {"submit_time": job["submit_time"] + 60, "user": 99} for job in every_hour(8)]
+    assert flurries(a_log(numbered(every_hour(8) + even))) == []
+
+
+def test_a_filter_selects_what_it_says_also_where_numbers_are_not_in_order() -> None:
+    jobs = numbered(every_hour(8) + burst(300, 336 * HOUR + 60))
+    jobs[340]["job_number"], jobs[0]["job_number"] = 1, 341
+    jobs[0]["user"] = 99
+    (flurry,) = flurries(a_log(jobs))
+    assert flurry.filter == "user=99 and (job>=1 and job<=637)"
+    assert (flurry.jobs, flurry.begin) == (301, 0)
+
+
+def test_neither_one_user_alone_nor_an_unknown_one_nor_a_short_log_has_flurries() -> None:
+    alone = [job | {"user": 1} for job in every_hour(8)] + burst(300, 99, user=1)
+    unknown = every_hour(8) + burst(300, 99, user=-1)
+    short = every_hour(3) + burst(300, 99)
+    for jobs in (alone, unknown, short):
+        assert flurries(a_log(numbered(jobs))) == []
+
+
+def test_many_flurries_are_shortened() -> None:
+    """Seven bursts, the n-th of 200 + n jobs: five are told, two are counted."""
+    bursts = [job for n in range(7) for job in burst(200 + n, (200 + 24 * n) * HOUR + 60, 90 + n)]
+    *told, rest = of_kind(log_flags(a_log(numbered(every_hour(20) + bursts))), "flurry")
+    assert [flag.jobs for flag in told] == [206, 205, 204, 203, 202]
+    assert rest.text == "2 more, of 401 jobs together and of at most 201"
+    assert rest.jobs == 401
+    assert rest.filter is None
+
+
+@given(st.lists(st.sampled_from("aabc"), min_size=1, max_size=60), st.integers(2, 12))
+def test_no_stretch_is_more_dominated_than_the_first_one(order: list[str], least: int) -> None:
+    """The slow twin: all pairs of jobs of user 1."""
+    from batsched_py.workload.flurries import _dominated
+
+    places = np.flatnonzero(np.array(order) == "a")
+    slow = [
+        (2 * (j - i + 1) - int(places[j] - places[i] + 1), i, j)
+        for i in range(len(places))
+        for j in range(i, len(places))
+    ]
+    found = list(_dominated(places, least))
+    most = max((lead for lead, _, _ in slow), default=0)
+    assert bool(found) == (most >= least)
+    leads = {(i, j): lead for lead, i, j in slow}
+    assert all(leads[pair] >= least for pair in found)
+    assert not found or max(leads[pair] for pair in found) == most
+    taken = [row for first, last in found for row in range(first, last + 1)]
+    assert len(set(taken)) == len(taken)
+
+
+def test_an_ordinary_week_is_the_median_of_the_weeks_that_have_jobs() -> None:
+    """168, 168, none, 168, 168 + 500 jobs, and a last week that is not whole."""
+    jobs = every_hour(6, but=[(2 * WEEK - 1, 3 * WEEK)]) + burst(500, 4 * WEEK + 60)
+    assert ordinary_week(a_log(jobs).column("submit_time")) == 168
+    assert ordinary_week(a_log(every_hour(4)).column("submit_time")) is None
+
+
+# the beginning
+
+
+def test_jobs_from_long_before_the_log_began() -> None:
+    """Three jobs in five days, then one an hour."""
+    early = [{"submit_time": t} for t in (0, DAY, 3 * DAY)]
+    rest = [job | {"submit_time": job["submit_time"] + 5 * DAY} for job in every_hour(8)]
+    (flag,) = of_kind(log_flags(a_log(early + rest)), "thin beginning")
+    assert (flag.filter, flag.jobs, flag.end) == ("job<=3", 3, 5 * DAY)
+    assert flag.text == (
+        "3 jobs (0.2 %) in the first 5.0 days, until second 432000; an ordinary week has 168: "
+        "job<=3"
+    )
+
+
+def test_a_log_that_begins_before_a_weekend_has_no_thin_beginning() -> None:
+    rest = [job | {"submit_time": job["submit_time"] + 2.9 * DAY} for job in every_hour(8)]
+    assert of_kind(log_flags(a_log([{"submit_time": 0}, *rest])), "thin beginning") == []
+
+
+# values
+
+
+def test_jobs_wider_than_the_machine() -> None:
+    sizes = [1, 11, 10, 64]
+    log = a_log({"submit_time": i, "requested_processors": p} for i, p in enumerate(sizes))
+    (flag,) = of_kind(log_flags(log), "wider than the machine")
+    assert flag.text == "2 jobs (50.0 %), up to 64 of 10 processors (jobs 2, 4; lines 3, 5)"
+    assert (flag.jobs, flag.job_numbers, flag.lines) == (2, [2, 4], [3, 5])
+
+
+def test_only_the_first_few_jobs_are_named() -> None:
+    log = a_log({"submit_time": i, "requested_processors": 11} for i in range(7))
+    (flag,) = of_kind(log_flags(log), "wider than the machine")
+    assert flag.job_numbers == [1, 2, 3, 4, 5]
+    assert flag.text.endswith("(jobs 1, 2, 3, 4, 5, ...; lines 2, 3, 4, 5, 6, ...)")
+
+
+def test_times_that_cannot_be() -> None:
+    """-1 is unknown; less is wrong."""
+    jobs = [
+        {"submit_time": 0, "run_time": -1},
+        {"submit_time": 1, "run_time": -5},
+        {"submit_time": 2, "run_time": 0, "status": 5},
+        {"submit_time": 3, "run_time": 0},
+        {"submit_time": 4, "wait_time": -1},
+        {"submit_time": 5, "wait_time": -60},
+    ]
+    said = {flag.kind: flag.text for flag in log_flags(a_log(jobs))}
+    assert said == {
+        "negative run time": "1 job (16.7 %), unknown would be -1 (jobs 2; lines 3)",
+        "negative wait": "1 job (16.7 %), unknown would be -1 (jobs 6; lines 7)",
+        "run time of 0": "2 jobs (33.3 %), 1 of them cancelled (jobs 3, 4; lines 4, 5)",
+    }
+
+
+def test_jobs_that_ran_longer_than_requested() -> None:
+    """By 5, 60 and 400 s; one as long as requested, one without request."""
+    asked = [(105, 100), (160, 100), (500, 100), (100, 100), (100, -1)]
+    log = a_log(
+        {"submit_time": 1000 * i, "run_time": run, "requested_time": request}
+        for i, (run, request) in enumerate(asked)
+    )
+    (flag,) = log_flags(log)
+    assert flag.kind == "longer than requested"
+    assert flag.text == (
+        "3 jobs (60.0 %), half of them by more than 60 s, 1 by more than a minute, at most by "
+        "400 s (jobs 1, 2, 3; lines 2, 3, 4)"
+    )
+
+
+def test_lines_that_are_there_twice() -> None:
+    """Jobs 2 and 3 are alike, and so are 4 and 5, which ran for 10 s only."""
+    twice = [{"submit_time": 5.0, "run_time": 100.0}] * 2 + [{"submit_time": 500.0}] * 2
+    (flag,) = log_flags(a_log([{"submit_time": 0}, *twice]))
+    assert (flag.kind, flag.job_numbers) == ("repeated lines", [3])
+
+
+# the recorded schedule
+
+
+def test_more_in_use_than_there_is() -> None:
+    """6 of 10 from 0 to 3600 and 6 from 1800: two jobs overlap for half an hour."""
+    jobs = [
+        {"submit_time": t, "run_time": 3600, "requested_processors": 9, "allocated_processors": 6}
+        for t in (0, 1800)
+    ]
+    (flag,) = log_flags(a_log(jobs))
+    assert (flag.kind, flag.begin) == ("over-subscription", 1800)
+    assert flag.text == (
+        "up to 12 of 10 processors in use at once, on second 1800; more than there are for 0.5 h "
+        "in all"
+    )
+
+
+def test_a_job_may_begin_when_another_one_ends() -> None:
+    jobs = [{"submit_time": t, "run_time": 100, "requested_processors": 10} for t in (0, 100)]
+    assert log_flags(a_log(jobs)) == []
+
+
+JOBS = st.lists(
+    st.tuples(*[st.integers(low, high) for low, high in ((0, 30), (-1, 9), (-1, 9), (-1, 4))]),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(JOBS)
+def test_use_is_what_counting_second_by_second_gives(jobs: list[tuple[int, ...]]) -> None:
+    """The slow twin, also of the means, the idle stretches and who waited before they ended."""
+    names = ("submit_time", "wait_time", "run_time", "allocated_processors")
+    log = a_log(dict(zip(names, job, strict=True)) | {"requested_processors": -1} for job in jobs)
+    ran = [job for job in jobs if job[1] >= 0 and job[2] > 0 and job[3] > 0]
+    use = np.zeros(50)
+    for submit, wait, run, size in ran:
+        use[submit + wait : submit + wait + run] += size
+    schedule = recorded_schedule(log)
+    assert schedule.is_known == bool(ran)
+    if not ran:
+        assert schedule.means(np.array([0.0, 50.0])) == [None]
+        return
+    assert schedule.peak() == (float(use.max()), float(use.argmax()))
+    assert schedule.seconds_above(3) == (use > 3).sum()
+    assert schedule.means(np.array([0.0, 20.0, 20.0, 50.0])) == [
+        pytest.approx(use[:20].mean()),
+        None,
+        pytest.approx(use[20:].mean()),
+    ]
+    for begin, end in schedule.idle(0).astype(int).tolist():
+        assert not use[begin:end].any()
+        assert use[[begin - 1, end]].all()
+        (waited,) = schedule.waited_before(np.array([float(end)]), 1)
+        assert waited == sum(job[0] <= end - 1 and job[0] + job[1] >= end for job in ran)
+    edges = np.flatnonzero(np.diff((use > 0).astype(int)))
+    assert len(schedule.idle(0)) == len(edges) // 2 - (not use[0])
+
+
+# gaps
+
+
+def test_a_gap_that_the_rhythm_does_not_explain() -> None:
+    """A job an hour, but for 40 hours: far beyond chance. All is idle then, too."""
+    gap = (300 * HOUR, 341 * HOUR)
+    log = a_log(every_hour(8, but=[gap]), f"; UnixStartTime: {START}", "; TimeZone: 3600")
+    submitted, ran = log_flags(log)
+    assert (submitted.kind, submitted.begin, submitted.end) == ("nothing submitted", *gap)
+    assert submitted.text.startswith(
+        "for 41.0 h from 2020-01-13 13:00:00 to 2020-01-15 06:00:00, in which "
+    )
+    assert (ran.kind, ran.begin, ran.end) == ("nothing ran", gap[0] + 10, gap[1])
+
+
+def test_nights_and_weekends_are_part_of_the_rhythm() -> None:
+    """Ten users come at 9:00 on working days: 72 hours of every week have nothing."""
+    jobs = [
+        {"submit_time": (24.0 * day + 9) * HOUR + user, "user": user}
+        for day in range(12 * 7)
+        if day % 7 < 5
+        for user in range(10)
+    ]
+    assert log_flags(a_log(jobs)) == []
+
+
+def test_an_idle_machine_with_waiting_jobs() -> None:
+    """Nothing ran for two hours; of two jobs, one came half an hour before the end of that."""
+    jobs: list[dict[str, float]] = [
+        {"submit_time": 0, "run_time": 100},
+        {"submit_time": 50, "wait_time": 2 * HOUR + 50},
+        {"submit_time": 1.5 * HOUR, "wait_time": 0.5 * HOUR + 100},
+    ]
+    (flag,) = log_flags(a_log(jobs))
+    assert (flag.kind, flag.begin, flag.end) == ("nothing ran", 100, 2 * HOUR + 100)
+    assert flag.text.endswith("; 1 job waited")
+
+
+def test_many_gaps_are_shortened() -> None:
+    gaps = [(100 * n * HOUR, (100 * n + 30 + n) * HOUR) for n in range(1, 8)]
+    *told, rest = of_kind(log_flags(a_log(every_hour(9, but=gaps))), "nothing submitted")
+    assert [flag.end - flag.begin for flag in told if flag.end and flag.begin] == [
+        (30 + n) * HOUR for n in (7, 6, 5, 4, 3)
+    ]
+    assert rest.text == "2 more times, 63 h together, for at most 32.0 h"
+
+
+# months
+
+
+def test_the_months_of_a_log() -> None:
+    """From 31 January to 1 March 2020, in Stockholm's time: midnight is at 23:00 UTC."""
+    zone = "; TimeZoneString: Europe/Stockholm"
+    start = START + 30 * DAY - HOUR  # 2020-01-31 0:00 there
+    jobs = [
+        {"submit_time": 0, "run_time": DAY, "requested_processors": 5, "user": 1},
+        {"submit_time": DAY - 1, "wait_time": HOUR, "user": 2, "requested_time": 60},
+        {"submit_time": DAY, "wait_time": -1, "run_time": 2.9 * DAY, "requested_processors": 10},
+        {"submit_time": 30.5 * DAY, "user": -1, "wait_time": -1},
+    ]
+    log = a_log(jobs, zone, f"; UnixStartTime: {start}")
+    january, february, march = log_months(log, recorded_schedule(log))
+    assert [m.name for m in (january, february, march)] == ["2020-01", "2020-02", "2020-03"]
+    assert [m.is_part for m in (january, february, march)] == [True, False, True]
+    assert [m.jobs for m in (january, february, march)] == [2, 1, 1]
+    assert [m.users for m in (january, february, march)] == [2, 1, None]
+    assert [m.widest_job for m in (january, february, march)] == [5, 10, 1]
+    assert (january.begin, january.end, february.end, march.end) == (
+        *(0, DAY, 30 * DAY),
+        30.5 * DAY,
+    )
+    assert january.offered_load == pytest.approx((5 * DAY + 10) / (10 * DAY))
+    assert january.utilisation == 0.5
+    assert february.offered_load == pytest.approx(0.1)
+    assert february.utilisation == pytest.approx(10 / (10 * 29 * DAY))  # the second one only
+    assert (january.mean_wait, february.mean_wait) == (HOUR / 2, None)
+    assert (january.longest_request, february.longest_request) == (60, None)
+
+
+def test_a_month_without_jobs_has_no_users_and_no_load() -> None:
+    log = a_log([{"submit_time": t} for t in (0, 65 * DAY)])
+    empty = log_months(log, recorded_schedule(log))[1]
+    assert (empty.jobs, empty.users, empty.offered_load, empty.utilisation) == (0, 0, 0, 0)
+    assert empty.mean_wait is empty.widest_job is empty.longest_request is None
+
+
+def test_a_log_without_date_has_periods_of_30_days() -> None:
+    log = a_log([{"submit_time": t} for t in (5 * DAY, 34 * DAY, 35 * DAY)])
+    months = log_months(log, recorded_schedule(log))
+    assert [(m.name, m.jobs, m.is_part) for m in months] == [
+        ("day 5", 2, False),
+        ("day 35", 1, True),
+    ]
+    assert months[1].offered_load is months[1].utilisation is None
+
+
+# the command
+
+
+def test_info_shows_flags_and_months(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text("; MaxProcs: 4\n1 0 -7 10 9" + " -1" * 13 + "\n")
+    text, flags, months = command(tmp_path, "info", "log.swf").stdout.split("\n\n")
+    assert text.startswith("file ")
+    assert [line.split("  ")[0] for line in flags.splitlines()] == [
+        "wider than the machine",
+        "negative wait",
+    ]
+    assert re.sub(" +", " ", months.splitlines()[1]) == "day 0 (part) 0.0 1 - - - - 9 -"
+
+
+def test_info_says_so_if_nothing_is_unusual(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text("; MaxProcs: 4\n1 0 0 10 1" + " -1" * 13 + "\n")
+    assert "\n\nno flag  nothing is unusual\n\n" in command(tmp_path, "info", "log.swf").stdout
+
+
+def test_info_as_json(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text("; MaxProcs: 4\n1 0 0 10 9" + " -1" * 13 + "\n")
+    content = json.loads(command(tmp_path, "info", "log.swf", "--json").stdout)
+    assert content["pairs"][0] == ["file", "log.swf"]
+    wide, over = content["flags"]
+    assert (wide["kind"], wide["job_numbers"], wide["lines"]) == (
+        "wider than the machine",
+        [1],
+        [2],
+    )
+    assert over["kind"] == "over-subscription"
+    assert content["months"][0]["users"] is None
+
+
+# any log
+
+
+VALUES = st.one_of(
+    st.integers(-2, 3),
+    st.sampled_from([10**4, 10**6, 10**9, 2**53, -(2**53)]),
+)
+TIMES = st.one_of(VALUES, st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 10**8))
+HEADERS = st.sampled_from(
+    [
+        "",
+        "; UnixStartTime: 843480031\n; TimeZoneString: Europe/Stockholm\n",
+        "; UnixStartTime: 1e30\n",
+        "; UnixStartTime: -62135596800\n; TimeZone: 80000\n",
+        "; MaxProcs: 4\n",
+    ]
+)
+
+
+@st.composite
+def any_log(draw: st.DrawFn) -> str:
+    """Return a log whose lines are numbers, most of them jobs."""
+    lines = []
+    for number in range(draw(st.integers(1, 8))):
+        row = [draw(TIMES if is_fractional(name) else VALUES) for name in FIELDS]
+        row[0] = number
+        row[1] = abs(row[1])  # submit_time
+        lines.append(" ".join(str(x) for x in row))
+    return draw(HEADERS) + "\n".join(lines) + "\n"
+
+
+@pytest.mark.filterwarnings("error")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(any_log())
+def test_any_log_that_can_be_read_has_flags(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text(text)
+    log = read_swf(path)
+    schedule = recorded_schedule(log)
+    for flag in log_flags(log, schedule):
+        assert not re.search(r"\b(nan|inf)\b", flag.text)
+    months = log_months(log, schedule)
+    assert not months or sum(month.jobs for month in months) == len(log)
+    assert log_summary(path).flags == log_flags(log)
+
+
+# the archive
+
+REMOVED = {
+    "KTH-SP2-1996-2": ["job<=14"],
+    "SDSC-SP2-1998-4.1-cln": ["job<=10"],
+    "KTH-SP2-1996-2.1-cln": [],
+    "SDSC-SP2-1998-4.2-cln": [],
+    "SDSC-BLUE-2000-4.2-cln": [],
+    "SDSC-DS-2004-2.1-cln": [],
+}
+"""What the next cleaned version of a log lacks of its beginning, as its header says."""
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_the_beginnings_that_the_archive_cuts_off(shared: Path, name: str) -> None:
+    flags = log_flags(read_swf(shared / "swf" / f"{name}.swf.gz"))
+    assert [flag.filter for flag in of_kind(flags, "thin beginning")] == REMOVED[name]
+
+
+def test_the_largest_flurry_of_sdsc_sp2(shared: Path) -> None:
+    """The archive removes user=374 and (job>=14969 and job<=28552), 11740 jobs."""
+    largest, *others = flurries(read_swf(shared / "swf/SDSC-SP2-1998-4.reconstructed.swf.gz"))
+    assert largest.user == 374
+    assert 14969 <= largest.first_job < largest.last_job <= 28552
+    assert largest.jobs > 0.9 * 11740
+    assert len(others) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("KTH-SP2-1996-2", 0),
+        ("KTH-SP2-1996-2.1-cln", 0),
+        ("CTC-SP2-1996-3.1-cln", 0),
+        ("LANL-CM5-1994-4.1-cln", 0),
+        ("OSC-Clust-2000-3.1-cln", 0),
+        ("SDSC-BLUE-2000-4.2-cln", 0),
+        ("SDSC-DS-2004-2.1-cln", 0),
+        ("CEA-Curie-2011-2.1-cln", 0),
+        ("SDSC-Par-1996-3.1-cln", 1),
+        ("SDSC-SP2-1998-4.2-cln", 2),
+        ("HPC2N-2002-2.2-cln", 16),
+    ],
+)
+def test_cleaned_logs_have_few_flurries(shared: Path, name: str, number: int) -> None:
+    assert len(flurries(read_swf(shared / "swf" / f"{name}.swf.gz"))) == number
