@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.commands.protocol.decision_process_options import json_object
+from batsched_py.commands.protocol.decision_process_options import OF_SITES, json_object
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
 from batsched_py.explain.replayed_exchange import Turn, beginning, has_six_decimals
@@ -44,6 +44,8 @@ class _Settings(msgspec.Struct):
     scheduler: str
     scheduler_options: dict[str, Any] = {}
     sites: str | None = None
+    machine: str | None = None
+    node_factor: float | None = None
     speed_factor: float = 1.0
     budgets: str | None = None
 
@@ -87,8 +89,7 @@ def chosen_policy(
     given = ProcessSettings(
         scheduler=scheduler,
         scheduler_options=options,
-        sites=settings.sites,
-        speed_factor=settings.speed_factor,
+        **{name: getattr(settings, name) for name in OF_SITES},
     )
     given.check()
     return given, BY_NAME

@@ -1,0 +1,219 @@
+"""A machine file as a setting: how a log becomes jobs on it, what is stored, other back ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from batsched_py import load_workload, make_rules, simulate
+from batsched_py.errors import UsageError
+from batsched_py.workload.batsim_workload import write_workload
+from batsched_py.workload.machine_file import read_machine
+from batsched_py.workload.sample_log import cached_sample_log
+from helpers.calling import command
+
+NODES = """
+[[nodes]]
+count = 8
+cores = 4
+"""
+MACHINE = f"""
+field = "queue"
+{NODES}
+[[partitions]]
+name = "batch"
+number = 1
+nodes = "0-5"
+whole_nodes = true
+max_walltime = "1 h"
+[[partitions]]
+name = "long"
+number = 2
+nodes = "4-7"
+over_walltime = "cut"
+max_walltime = "2 h"
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    path = tmp_path / "machine.toml"
+    path.write_text(MACHINE)
+    return path
+
+
+def log_of(*rows: dict[str, Any], **header: Any) -> pd.DataFrame:
+    """A log of jobs that run for a minute on one core, unless they say otherwise."""
+    usual = {"run_time": 60, "requested_processors": 1, "user": 1, "queue": 1}
+    made = [{"submit_time": at, **usual, **row} for at, row in enumerate(rows)]
+    frame = pd.DataFrame(made)
+    frame.attrs.update(header)
+    return frame
+
+
+def test_sizes_limits_and_partitions_of_a_logs_jobs(machine: Path) -> None:
+    """Whole nodes of 4 cores in batch; requests over the limit are refused there, cut in long."""
+    frame = log_of(
+        {"requested_processors": 5, "requested_time": 600},
+        {"requested_time": 3601},
+        {"requested_time": -1, "group": 7},
+        {"queue": 2, "requested_time": 9000, "run_time": 8000},
+        {"queue": 9, "requested_time": 100},
+        {"run_time": 3000, "requested_time": 3100},
+    )
+    result = simulate(frame, machine=machine)
+    jobs = result.jobs.sort_values("submission_time")
+    assert jobs["requested_number_of_resources"].tolist() == [8, 4, 4, 1, 4, 4]
+    assert jobs["requested_time"].tolist() == [600, 3601, 3600, 7200, 120, 3600]
+    assert jobs["success"].tolist() == [1, 0, 1, 0, 1, 1]
+    notes = "\n".join(result.settings["notes"])
+    assert "1 jobs of the queue 9, which the machine file does not have, are of its first" in notes
+    assert "1 jobs ask for more time than their partition gives: cut to it" in notes
+    assert "1 jobs ask for more time than their partition gives: refused" in notes
+    assert "1 jobs were refused" in notes
+    assert result.settings["nb_processors"] == 32
+
+
+def test_processors_may_be_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.toml"
+    path.write_text('processors = "nodes"\n' + NODES)
+    sizes = (1, 4, 5, 32)
+    result = simulate(log_of(*({"requested_processors": n} for n in sizes)), machine=path)
+    wanted = result.jobs.sort_values("submission_time")["requested_number_of_resources"]
+    assert wanted.tolist() == [1, 1, 2, 8]
+    assert result.settings["nb_processors"] == 8
+
+
+def test_policies_see_the_fields_of_the_log(machine: Path) -> None:
+    """With a machine file all of them, without one those that are kept; unknown ones never."""
+    seen: list[dict[str, Any]] = []
+
+    class Looking:
+        def schedule(self, now: float, queue: Any, machine: Any) -> Any:
+            from batsched_py import Start
+
+            for job in queue:
+                if job.size <= machine.free:
+                    seen.append(job.extra)
+                    yield Start(job)
+
+    frame = log_of({"queue": 2, "group": 3}, {"queue": -1, "group": -1})
+    simulate(frame, scheduler=Looking)
+    simulate(frame, scheduler=Looking, keep="group,queue", nodes=8)
+    simulate(frame, scheduler=Looking, machine=machine)
+    assert seen[:4] == [{}, {}, {"group": 3, "queue": 2}, {}]
+    assert sorted(seen[4:], key=len) == [
+        {"partition": "batch"},
+        {"partition": "long", "queue": 2, "group": 3},
+    ]
+
+
+def test_users_submit_to_their_partitions(machine: Path, tmp_path: Path) -> None:
+    """With feedback the jobs have what the log said of them, and take whole nodes."""
+    result = simulate("sample", machine=machine, users="feedback", first=200)
+    assert result.metrics["nb_jobs"] == 200
+    sizes = result.jobs.loc[result.jobs["success"] == 1, "requested_number_of_resources"]
+    assert (sizes % 4 == 0).all()
+    assert len(sizes) > 20
+
+
+def test_it_is_stored_with_the_run(machine: Path, tmp_path: Path) -> None:
+    done = command(tmp_path, "simulate", "sample", "--first", 50, "--machine", machine.name)
+    assert done.returncode == 0, done.stderr
+    stored = json.loads((tmp_path / "out_run.json").read_text())
+    assert stored["run"]["machine"] == machine.name
+    assert "node_factor" not in stored["run"]
+    assert machine.name in stored["provenance"]["files"]
+    plain = simulate("sample", first=50)
+    assert "machine" not in plain.settings["run"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("users", ["rigid", "feedback"])
+def test_it_is_the_same_behind_a_socket(machine: Path, tmp_path: Path, users: str) -> None:
+    """The partitions are our process's matter: nothing of them is the simulator's."""
+    text = MACHINE + "[[outages]]\nbegin = 20000\nend = 60000\n"
+    machine.write_text(text)
+    settings: dict[str, Any] = {"machine": machine, "users": users, "node_factor": 1.5, "first": 80}
+    here = simulate("sample", **settings).jobs
+    there = simulate("sample", **settings, backend="socket", folder=tmp_path / "run").jobs
+    columns = ["job_id", "starting_time", "finish_time", "allocated_resources", "final_state"]
+    for name in columns:
+        first, second = (frame.sort_values("job_id")[name].tolist() for frame in (here, there))
+        if name.endswith("time"):
+            np.testing.assert_allclose(first, second, atol=1e-6)
+        else:
+            assert first == second
+
+
+def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) -> None:
+    """Its jobs name their partitions, or say the log's number."""
+    described = read_machine(machine)
+    workload = load_workload(cached_sample_log(), make_rules(first=4))
+    for job, partition in zip(workload.jobs, ("batch", "long", 2, "none"), strict=True):
+        job.size, job.walltime, job.extra["partition"] = 3, 100.0, partition
+    path = tmp_path / "w.json"
+    write_workload(workload, path)
+    read = load_workload(path, make_rules(), described=described)
+    assert [job.size for job in read.jobs] == [4, 3, 3, 4]
+    assert "2 jobs became wider: they take whole nodes" in read.notes
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"nodes": 4}, "machine and nodes both say"),
+        ({"sites": "4x8"}, "a machine has partitions or sites: give one"),
+        ({"machine": "nowhere.toml"}, "machine nowhere.toml: there is no such file"),
+        ({"node_factor": 0.01}, "leaves no node"),
+        ({"node_factor": -1.0}, "expected a positive number"),
+        ({"scheduler": "grid"}, "places jobs on sites"),
+    ],
+)
+def test_what_makes_no_sense(machine: Path, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        simulate("sample", **{"machine": machine, **wrong})
+
+
+def test_a_typo_is_one_line(machine: Path, tmp_path: Path) -> None:
+    machine.write_text(MACHINE.replace("max_walltime", "max_wall_time"))
+    done = command(tmp_path, "simulate", "sample", "--machine", machine.name)
+    assert done.returncode == 1
+    assert done.stderr.startswith("batsched-py: error: machine.toml: [[partitions]] 1: there is no")
+    assert done.stderr.count("\n") == 1
+    machine.write_text("")
+    done = command(tmp_path, "simulate", "sample", "--machine", machine.name)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+def test_a_campaign_may_have_machines_as_an_axis(machine: Path, tmp_path: Path) -> None:
+    (tmp_path / "larger.toml").write_text(MACHINE.replace("count = 8", "count = 9"))
+    (tmp_path / "c.toml").write_text(
+        'name = "c"\n[run]\nlog = "sample"\nfirst = 60\n'
+        'machine = ["machine.toml", "larger.toml"]\nnode_factor = [1.0, 2.0]\n'
+    )
+    done = command(tmp_path, "campaign", "c.toml", "-e", "out", "--jobs", 1)
+    assert done.returncode == 0, done.stderr
+    results = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert sorted(results["nb_res"]) == [32, 36, 64, 72]
+    assert {"machine", "node_factor"} <= set(results.columns)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "machine.toml" in page
+
+
+def test_explain_knows_the_partitions(machine: Path, tmp_path: Path) -> None:
+    """Why a job waited is asked with the machine file that the run had."""
+    done = command(
+        tmp_path, "simulate", "sample", "--first", 300, "--machine", machine.name, "--record"
+    )
+    assert done.returncode == 0, done.stderr
+    jobs = pd.read_csv(tmp_path / "out_jobs.csv")
+    waited = jobs[(jobs["waiting_time"] > 0) & (jobs["success"] == 1)].iloc[0]
+    told = command(tmp_path, "explain", "out", "--job", waited["job_id"])
+    assert told.returncode == 0, told.stderr
+    assert "waited" in told.stdout
