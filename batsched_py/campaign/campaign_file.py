@@ -157,12 +157,31 @@ def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
                 f"{path}: there is no table [run]: it holds the settings and the axes"
             )
         return content
-    if not isinstance(extended, str) or not is_file(path.parent / extended):
-        message = f"extends = {extended!r}: expected the name of a campaign file in {path.parent}"
-        raise CampaignError((), "extends", message)
-    base = _read(path.parent / extended, texts)
+    base = _base(path.parent, extended, texts)
     base.pop("name", None)  # each file has its own, and so a folder of its own
     return _over(base, content)
+
+
+def _base(folder: Path, extended: Any, texts: dict[str, str]) -> dict[str, Any]:
+    """Return the content of an extended file: one beside that which extends it, or a study's.
+
+    What is beside the latter is named by its whole path then. Raises :class:`CampaignError`.
+    """
+    if isinstance(extended, str) and is_file(folder / extended):
+        return _read(folder / extended, texts)
+    try:
+        path = find_campaign(str(extended))
+    except UsageError:
+        message = (
+            f"extends = {extended!r}: expected the name of a campaign file in {folder}, or of a "
+            "study"
+        )
+        raise CampaignError((), "extends", message) from None
+    base = _read(path, texts)
+    for key in ("report", "measure"):
+        if key in base:
+            base[key] = str(path.parent / base[key])
+    return base
 
 
 def _over(base: dict[str, Any], extension: dict[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ from batsched_py.workload.site_rules import depends_on_sites
 
 _LONGEST_NAME = 255
 """Bytes of a folder's name."""
-_ONLY_IF_GIVEN = ("each_event", "sites", "machine", "node_factor", *LATER)
+_ONLY_IF_GIVEN = ("each_event", "sites", "machine", "node_factor", "max_walltime", *LATER)
 """Settings that are columns only where somebody asked for them."""
 
 
@@ -249,7 +249,7 @@ class CampaignResults:
         stored = self.settings(run)["run"]
         rules = msgspec.convert(stored["rules"], Rules)
         sites = stored["sites"] if depends_on_sites(rules) else None
-        machine = stored.get("machine"), stored.get("node_factor")
+        machine = tuple(stored.get(name) for name in ("machine", "node_factor", "max_walltime"))
         return _read_workload(Path(run["input"]), rules, sites, *machine)
 
     def settings(self, run: Any) -> dict[str, Any]:
@@ -359,13 +359,11 @@ def _read_jobs(path: Path) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=4)
-def _read_workload(
-    path: Path, rules: Rules, sites: str | None, machine: str | None, node_factor: float | None
-) -> Workload:
+def _read_workload(path: Path, rules: Rules, sites: str | None, *machine: Any) -> Workload:
     return load_workload(
         path,
         rules,
         skip_bad_lines=True,
         sites=described_sites(sites),
-        described=described_machine(machine, node_factor),
+        described=described_machine(*machine),
     )

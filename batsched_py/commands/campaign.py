@@ -89,6 +89,7 @@ def campaign(
             "as slurm:cores=4,memory=8GB,jobs=10.",
         ),
     ] = None,
+    machine: o.Machine = None,
     backend: o.Backend = None,
     batsim: o.Batsim = None,
     batsim_log: o.BatsimLog = False,
@@ -108,6 +109,7 @@ def campaign(
     )
     outside: dict[str, Any] = {"backend": backend, "batsim": batsim, "timeouts": timeouts}
     outside["budgets"] = budgets
+    outside["machine"] = None if machine is None else os.path.abspath(machine)
     outside["batsim_log"] = batsim_log or None
     how = _How(
         jobs if jobs is not None else os.cpu_count() or 1,

@@ -46,6 +46,7 @@ class _Settings(msgspec.Struct):
     sites: str | None = None
     machine: str | None = None
     node_factor: float | None = None
+    max_walltime: float | None = None
     speed_factor: float = 1.0
     budgets: str | None = None
 

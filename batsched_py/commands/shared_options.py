@@ -54,6 +54,7 @@ Input = Annotated[
 ]
 SkipBadLines = Annotated[bool, option(SETTINGS["skip_bad_lines"])]
 Nodes = Annotated[int | None, option(SETTINGS["nodes"])]
+Machine = Annotated[str | None, option(SETTINGS["machine"])]
 Sites = Annotated[str | None, option(SETTINGS["sites"])]
 Backend = Annotated[str | None, option(SETTINGS["backend"])]
 Batsim = Annotated[str | None, option(SETTINGS["batsim"])]

@@ -99,6 +99,14 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "Machine file: nodes, partitions and their limits, outages.", "FILE", group=MACHINE
         ),
     ] = None
+    max_walltime: Annotated[
+        str | float | None,
+        Setting(
+            "No partition of the machine file lets a job ask for more, such as '24 h'.",
+            "TIME",
+            group=MACHINE,
+        ),
+    ] = None
     nodes: Annotated[
         int | None, Setting("Number of processors (default: the log's).", "N", group=MACHINE)
     ] = None
@@ -313,6 +321,9 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                 "platform": None if self.platform is None else str(self.platform),
                 "machine": None if self.machine is None else str(self.machine),
                 "node_factor": None if self.machine is None else self.node_factor,
+                "max_walltime": None
+                if self.max_walltime is None
+                else parse_time(parameter("max_walltime"), self.max_walltime),
                 "budgets": parse_budgets(self.budgets),
                 "timeouts": named_limits("timeouts", self.timeouts, Timeouts, "seconds"),
                 "warm_up": parse_time(parameter("warm_up"), self.warm_up),
@@ -351,13 +362,15 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     machine: str | None = None
     node_factor: float | None = None
     """Of a machine file; else it is in the number of nodes."""
+    max_walltime: float | None = None
+    """Seconds; for a machine file."""
     speed_factor: float = 1.0
     budgets: Budgets = Budgets()
 
     @property
     def described(self) -> MachineDescription | None:
         """What the machine file says, None without one; raises :class:`InputError`."""
-        return described_machine(self.machine, self.node_factor)
+        return described_machine(self.machine, self.node_factor, self.max_walltime)
 
     @property
     def dynamic(self) -> bool:
@@ -388,7 +401,13 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"{parameter('machine')} {self.machine} and {parameter('sites')} {self.sites}: a "
                 "machine has partitions or sites: give one"
             )
-        described_machine(self.machine, self.node_factor)
+        if self.max_walltime is not None and self.machine is None:
+            raise UsageError(
+                f"{parameter('max_walltime')} is a limit of partitions: give {parameter('machine')}"
+            )
+        if self.max_walltime is not None and not 0 < self.max_walltime < inf:
+            raise UsageError(f"{parameter('max_walltime')} {self.max_walltime}: expected over 0 s")
+        _ = self.described  # a file that makes no sense is found
 
 
 class Reading(msgspec.Struct, frozen=True):

@@ -277,7 +277,7 @@ def _nb_processors(run: Run, sites: Sites) -> int | None:
 def _stored(run: Run) -> dict[str, Any]:
     """Return the run as it is stored; of budgets what was given, for they change no result."""
     stored: dict[str, Any] = msgspec.to_builtins(run) | {"rules": as_dict(run.rules)}
-    for name in ("machine", "node_factor"):  # there were none once
+    for name in ("machine", "node_factor", "max_walltime"):  # there were none once
         if stored[name] is None:
             del stored[name]
     if given := str(run.budgets):

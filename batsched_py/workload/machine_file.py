@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
 from batsched_py.support.file_readers import is_file, read_toml
@@ -123,27 +124,33 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def described_machine(
-    path: str | None, node_factor: float | None = None
+    path: str | None, node_factor: float | None = None, max_walltime: float | None = None
 ) -> MachineDescription | None:
     """Return the machine of a file, None for None; see :func:`read_machine`."""
     if path is None:
         return None
     file = Path(path)
     changed = file.stat().st_mtime_ns if is_file(file) else 0
-    return _described(path, node_factor or 1.0, changed)
+    factor = 1.0 if node_factor is None else node_factor
+    return _described(path, factor, inf if max_walltime is None else max_walltime, changed)
 
 
 @lru_cache(maxsize=8)
-def _described(path: str, node_factor: float, changed: int) -> MachineDescription:
-    return read_machine(path, node_factor)
+def _described(
+    path: str, node_factor: float, max_walltime: float, changed: int
+) -> MachineDescription:
+    return read_machine(path, node_factor, max_walltime)
 
 
-def read_machine(path: str | Path, node_factor: float = 1.0) -> MachineDescription:
+def read_machine(
+    path: str | Path, node_factor: float = 1.0, max_walltime: float = inf
+) -> MachineDescription:
     """Read a machine file, with ``node_factor`` times as many nodes of each group.
 
-    Node j of a group is then in the partitions and outages of its node ``j / node_factor``. Raises
-    :class:`UsageError` for a file that does not exist and a factor that leaves no node, and
-    :class:`InputError`, naming table and key, for what makes no sense.
+    No partition lets a job ask for more than ``max_walltime`` (seconds). Node j of a group is in
+    the partitions and outages of node ``j / node_factor`` of the file. Raises :class:`UsageError`
+    for a file that does not exist and a factor that leaves no node, and :class:`InputError`, naming
+    table and key, for what makes no sense.
     """
     path = Path(path)
     if not is_file(path):
@@ -157,10 +164,13 @@ def read_machine(path: str | Path, node_factor: float = 1.0) -> MachineDescripti
     top = TomlTable(str(path), content, ("field", "processors", "nodes", "partitions", "outages"))
     nodes = _Nodes(top.tables("nodes", ("name", "count", "cores"), least=1), node_factor)
     unit = top.choice("processors", UNITS, UNITS[0])
-    partitions = _partitions(top, nodes, in_nodes=unit == "nodes")
+    partitions = [
+        replace(part, max_walltime=min(part.max_walltime, max_walltime))
+        for part in _partitions(top, nodes, in_nodes=unit == "nodes")
+    ]
     return MachineDescription(
         nb_processors=nodes.nb if unit == "nodes" else nodes.nb_cores,
-        partitions=partitions,
+        partitions=tuple(partitions),
         outages=tuple(
             _outage(table, nodes, in_nodes=unit == "nodes")
             for table in top.tables("outages", ("begin", "end", "nodes", "planned", "reason"))
@@ -262,7 +272,7 @@ _OF_PARTITIONS = (
 )
 
 
-def _partitions(top: TomlTable, nodes: _Nodes, *, in_nodes: bool) -> tuple[Partition, ...]:
+def _partitions(top: TomlTable, nodes: _Nodes, *, in_nodes: bool) -> list[Partition]:
     tables = top.tables("partitions", _OF_PARTITIONS)
     if not tables:
         tables = [TomlTable(f"{top.where}: the machine", {"name": "all"}, _OF_PARTITIONS)]
@@ -274,7 +284,7 @@ def _partitions(top: TomlTable, nodes: _Nodes, *, in_nodes: bool) -> tuple[Parti
             if value in seen and value is not None:
                 raise InputError(f"{table.where}: two partitions have the {name} {value!r}")
             seen.add(value)
-    return tuple(partitions)
+    return partitions
 
 
 def _partition(table: TomlTable, nodes: _Nodes, in_nodes: bool) -> Partition:

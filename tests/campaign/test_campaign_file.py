@@ -10,7 +10,7 @@ import pytest
 from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_campaign
 from batsched_py.campaign.preparation import axes_of, prepare
 from batsched_py.campaign.toml_lines import line_of
-from batsched_py.errors import BatschedError, InputError, UsageError
+from batsched_py.errors import BatschedError, CampaignFileError, InputError, UsageError
 
 BASE = """\
 name = "base"
@@ -343,3 +343,22 @@ def test_lines_of_tables() -> None:
     assert line_of(text, ("e", 0), "b") == 5
     assert line_of(text, ("e", 1), "b") == 8
     assert line_of(text, ("e", 2), "b") is None
+
+
+def test_a_study_may_be_extended_from_anywhere(tmp_path: Path) -> None:
+    """Its report and measures are those beside its own file."""
+    path = tmp_path / "ours.toml"
+    path.write_text('extends = "sufficiency"\nname = "ours"\n[run]\nlever = ["rigid"]\n')
+    ours, base = read_campaign(path), read_campaign(find_campaign("sufficiency"))
+    assert ours.name == "ours"
+    assert (
+        {run.labels["lever"] for run in ours.runs}
+        == {"rigid"}
+        < {run.labels["lever"] for run in base.runs}
+    )
+    folder = find_campaign("sufficiency").parent
+    assert ours.report == str(folder / "report.py:report")
+    assert ours.measure == str(folder / "measures.py:measure")
+    path.write_text('extends = "suficiency"\n[run]\n')
+    with pytest.raises(CampaignFileError, match=r"ours.toml:1: extends = 'suficiency'"):
+        read_campaign(path)

@@ -79,6 +79,18 @@ def test_sizes_limits_and_partitions_of_a_logs_jobs(machine: Path) -> None:
     assert result.settings["nb_processors"] == 32
 
 
+def test_a_limit_for_all_partitions(machine: Path) -> None:
+    """Half an hour in both: who asks for more is refused in batch, cut in long."""
+    frame = log_of(
+        {"requested_time": 1801}, {"requested_time": 1800}, {"queue": 2, "requested_time": 3600}
+    )
+    result = simulate(frame, machine=machine, max_walltime="30 min")
+    jobs = result.jobs.sort_values("submission_time")
+    assert jobs["success"].tolist() == [0, 1, 1]
+    assert jobs["requested_time"].tolist() == [1801, 1800, 1800]
+    assert result.settings["run"]["max_walltime"] == 1800
+
+
 def test_processors_may_be_nodes(tmp_path: Path) -> None:
     path = tmp_path / "nodes.toml"
     path.write_text('processors = "nodes"\n' + NODES)
@@ -172,6 +184,10 @@ def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) 
         ({"machine": "nowhere.toml"}, "machine nowhere.toml: there is no such file"),
         ({"node_factor": 0.01}, "leaves no node"),
         ({"node_factor": -1.0}, "expected a positive number"),
+        ({"node_factor": 0.0}, "expected a positive number"),
+        ({"max_walltime": 0}, "expected over 0 s"),
+        ({"max_walltime": "a day"}, "expected a time"),
+        ({"machine": None, "max_walltime": 60}, "is a limit of partitions: give machine"),
         ({"scheduler": "grid"}, "places jobs on sites"),
     ],
 )
@@ -204,6 +220,18 @@ def test_a_campaign_may_have_machines_as_an_axis(machine: Path, tmp_path: Path) 
     assert {"machine", "node_factor"} <= set(results.columns)
     page = (tmp_path / "out" / "report.html").read_text()
     assert "machine.toml" in page
+
+
+def test_a_campaign_may_be_given_a_machine(machine: Path, tmp_path: Path) -> None:
+    """It is meant from here, though one of that name lies beside the campaign file."""
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "machine.toml").write_text("[[nodes]]\ncount = 64\n")
+    (tmp_path / "study" / "c.toml").write_text('[run]\nfirst = 20\nmachine = "machine.toml"\n')
+    for given, size in (([], 64), (["--machine", machine.name], 32)):
+        out = f"out{size}"
+        done = command(tmp_path, "campaign", "study/c.toml", "-e", out, "--jobs", 1, *given)
+        assert done.returncode == 0, done.stderr
+        assert set(pd.read_csv(tmp_path / out / "results.csv")["nb_res"]) == {size}
 
 
 def test_explain_knows_the_partitions(machine: Path, tmp_path: Path) -> None:

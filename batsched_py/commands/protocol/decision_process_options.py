@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "skip_bad_lines")
 """Settings of the users of a decision process, and of the log that they replay."""
-OF_SITES = ("sites", "machine", "node_factor", "speed_factor")
+OF_SITES = ("sites", "machine", "node_factor", "max_walltime", "speed_factor")
 """What a decision process knows of the machine beside Batsim's messages."""
 BUDGETS = "budgets"
 """What it takes for endless work."""

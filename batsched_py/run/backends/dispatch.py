@@ -156,8 +156,9 @@ def _scheduler(
         if run.sites is not None:
             parts += arguments(SETTINGS, {"sites": run.sites})
         if run.machine is not None:
-            machine = str(Path(run.machine).resolve())
-            parts += arguments(SETTINGS, {"machine": machine, "node_factor": run.node_factor})
+            machine = {name: getattr(run, name) for name in ("node_factor", "max_walltime")}
+            machine["machine"] = str(Path(run.machine).resolve())
+            parts += arguments(SETTINGS, machine)
         if folder.registers and run.speed_factor != 1:
             parts += arguments(SETTINGS, {"speed_factor": run.speed_factor})
         if folder.dynamic:
