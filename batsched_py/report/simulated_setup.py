@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -76,6 +77,11 @@ def _machine(runs: pd.DataFrame, stored: Stored, axis: str | None) -> Iterator[s
     sites = {_sites_of(of_run) for of_run in stored} - {""}
     if sites:
         words += f"; sites: {'; or '.join(sorted(sites))}"
+    partitions = {_partitions_of(of_run) for of_run in stored} - {""}
+    if partitions:
+        first, *others = sorted(partitions)
+        more = f" (and {len(others)} others)" if others else ""
+        words += f"; partitions: {first}{more}"
     yield f"**Machine{'s' if groups else ''}**: {words}"
 
 
@@ -85,6 +91,13 @@ def _size_and_speed(runs: pd.DataFrame) -> str:
     if speeds and speeds != [1]:
         words += f", {listed(f'{speed:g}' for speed in speeds)} times as fast as the log's"
     return words
+
+
+def _partitions_of(stored: Mapping[str, Any]) -> str:
+    partitions = stored.get("partitions") or {}
+    file = (stored.get("run") or {}).get("machine") or ""
+    listed = ", ".join(f"{name} ({processors})" for name, processors in partitions.items())
+    return f"{listed} of {Path(file).name}" if listed else ""
 
 
 def _sites_of(stored: Mapping[str, Any]) -> str:

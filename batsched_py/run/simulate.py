@@ -46,6 +46,7 @@ from batsched_py.workload.conversion_rules import as_dict
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.machine_file import partition_texts
 from batsched_py.workload.sites import HOME, Sites, home_number, is_platform, nb_processors
 from batsched_py.workload.swf_frame import digest, log_of_frame
 from batsched_py.workload.workload import REFERENCE_SPEED
@@ -250,6 +251,7 @@ def execute(
         "rules": workload.rules,
         "nb_processors": output.nb_processors,
         **({"sites": stored_sites(sites)} if sites else {}),
+        **({"partitions": partition_texts(run.described)} if run.machine else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
         "notes": notes,

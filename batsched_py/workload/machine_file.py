@@ -338,7 +338,7 @@ def _outage(table: TomlTable, nodes: _Nodes, *, in_nodes: bool) -> Outage:
     return Outage(begin=begin, end=end, processors=processors, planned=planned, reason=reason)
 
 
-def summary(machine: MachineDescription) -> str:
-    """Return the machine in one line, for reports and notes."""
-    parts = ", ".join(f"{part.name} ({to_text(part.processors)})" for part in machine.partitions)
-    return f"{machine.nb_processors} processors; partitions: {parts}"
+def partition_texts(machine: MachineDescription | None) -> dict[str, str]:
+    """Return the processors of each partition by its name, as they are stored with a run."""
+    partitions = machine.partitions if machine else ()
+    return {part.name: to_text(part.processors) for part in partitions}

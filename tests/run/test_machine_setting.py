@@ -141,6 +141,7 @@ def test_it_is_stored_with_the_run(machine: Path, tmp_path: Path) -> None:
     assert stored["run"]["machine"] == machine.name
     assert "node_factor" not in stored["run"]
     assert machine.name in stored["provenance"]["files"]
+    assert stored["partitions"] == {"batch": "0-23", "long": "16-31"}
     plain = simulate("sample", first=50)
     assert "machine" not in plain.settings["run"]
 
@@ -219,7 +220,7 @@ def test_a_campaign_may_have_machines_as_an_axis(machine: Path, tmp_path: Path) 
     assert sorted(results["nb_res"]) == [32, 36, 64, 72]
     assert {"machine", "node_factor"} <= set(results.columns)
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "machine.toml" in page
+    assert "partitions: batch (0-23), long (16-31) of larger.toml (and 3 others)" in page
 
 
 def test_a_campaign_may_be_given_a_machine(machine: Path, tmp_path: Path) -> None:
