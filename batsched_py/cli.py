@@ -30,10 +30,12 @@ ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 """What keeps numpy, unless the user says otherwise, from starting a thread for each processor: they
 are for products of matrices, and take longer to start than most commands run."""
 PLACES = {
+    "calibrate": f"{COMMANDS}.calibrate:calibrate",
     "campaign": f"{COMMANDS}.campaign:campaign",
     "compare": f"{COMMANDS}.compare:compare",
     "convert": f"{COMMANDS}.logs.convert:convert",
     "explain": f"{COMMANDS}.explain:explain",
+    "import": f"{COMMANDS}.logs.import_records:app",
     "info": f"{COMMANDS}.logs.info:info",
     "list": f"{COMMANDS}.list:list_plugins",
     "logs": f"{COMMANDS}.logs.fetch:logs",
@@ -49,8 +51,8 @@ PLACES = {
 """The commands of this package, which are found without a look at what is installed."""
 GROUPS = {
     "Start here": ("simulate", "report", "list", "campaign"),
-    "What a run says": ("metrics", "compare", "explain", "optimum"),
-    "Logs and workloads": ("info", "logs", "convert", "sample-log"),
+    "What a run says": ("metrics", "compare", "calibrate", "explain", "optimum"),
+    "Logs and workloads": ("info", "logs", "import", "convert", "sample-log"),
     "Users": ("users", "sessions"),
     "Batsim, and schedulers in other programs": ("serve", "simulator", "replay"),
 }

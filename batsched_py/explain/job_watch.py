@@ -81,7 +81,7 @@ class Watch:
         self._job: Job | None = None
         self._happened = Happened()
         self._head: str | None = None  # who had the reservation after the last pass
-        self._newest = -1
+        self._seen = 0
         self._queue = WaitingQueue()
         self._machine = Machine(0)
 
@@ -179,9 +179,8 @@ class Watch:
 
     def _find(self) -> Job | None:
         """Return the job if it waits and came since the last pass."""
-        news = self._queue.since(self._newest + 1)
-        if news:
-            self._newest = news[-1].number
+        news = self._queue.since(self._seen)
+        self._seen = self._queue.nb_arrived
         return next((job for job in news if job.id == self._wanted), None)
 
     def _held(self, job: Job) -> WaitingReason:

@@ -11,7 +11,7 @@ from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.partitions import views_of
 from batsched_py.model.site import Site
 from batsched_py.support.processor_sets import ProcessorSet, from_procset, to_text
-from batsched_py.workload.machine_file import MachineDescription
+from batsched_py.workload.machine_file import NO_LIMITS, MachineDescription
 from batsched_py.workload.sites import SiteDescription
 
 if TYPE_CHECKING:
@@ -35,10 +35,11 @@ class Machine(Site):
         super().__init__(ProcessorSet.interval(0, nb_processors))
         self._sites = tuple(Site(site.processors, site.name, site.speed) for site in sites)
         self._partitions: tuple[Site, ...] = ()
-        if description is not None and not description.is_one:
-            self._partitions = views_of(description.partitions)
-        elif description is not None:
+        self.rules = NO_LIMITS
+        if description is not None and description.is_one:
             self.rules = description.partitions[0]
+        elif description is not None:
+            self._partitions = views_of(description.partitions)
         self._parts = self._sites + self._partitions
 
     @property

@@ -76,30 +76,20 @@ class Admission:
         self._over: dict[tuple[int, str], list[Job]] = defaultdict(list)
         """Jobs that wait for others of their user."""
 
-    def update(self, now: float, new: list[Job]) -> bool:
-        """Take new jobs in, and let others come and go.
-
-        Tells whether the queue is another object, since a job came back into its place.
-        """
+    def update(self, now: float, new: list[Job]) -> None:
+        """Take new jobs in, and let others come, into their places, and go."""
         returned = [job for key in [*self._over] for job in self._within_limits(key)]
         while self._come and self._come[0][0] <= now:
             returned.append(heappop(self._come)[2])
         leaving = self._leaving(now)
         for job in leaving:
             self.queue.remove(job)
-        returned = [job for job in returned + leaving if self._may_enter(job, now)]
-        if anew := bool(returned or leaving):
-            self._rebuild(returned)
+        for job in returned + leaving:
+            if self._may_enter(job, now):
+                self.queue.insert(job)
         for job in new:
             if self._is_within_limits(job) and self._may_enter(job, now):
                 self.queue.append(job)
-        return anew
-
-    def _rebuild(self, returned: list[Job]) -> None:
-        jobs = sorted([*self.queue, *returned], key=lambda job: job.number)
-        self.queue = WaitingQueue()
-        for job in jobs:
-            self.queue.append(job)
 
     def _may_enter(self, job: Job, now: float) -> bool:
         """Tell whether a job runs into no outage if it starts now; if it does it waits here."""

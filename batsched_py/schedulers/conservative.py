@@ -106,12 +106,13 @@ class Conservative:
 
     def _reserve_for_new_jobs(self, queue: WaitingQueue) -> None:
         news = queue.since(self._seen)
+        self._seen = queue.nb_arrived
         for job in news:
-            self._seen = job.number + 1
             check_estimate(job, "reservations need")
         if news:
-            if self._seen > len(self._starts):
-                self._starts = np.append(self._starts, np.full(self._seen, inf))
+            nb = 1 + max(job.number for job in news)
+            if nb > len(self._starts):
+                self._starts = np.append(self._starts, np.full(nb, inf))
             self._place(JobRows.of(news))
 
     def _place(self, jobs: JobRows) -> None:

@@ -43,8 +43,7 @@ class Partitioned:
 
     A policy is shown the jobs of its partition, but for those that must wait for others of their
     user or for an outage, and its processors as if they were a machine. Partitions of a higher tier
-    come first. Where partitions overlap, a reservation of one does not bind the others. After an
-    outage, and where a job comes back to its place, the policy is made anew.
+    come first. Where partitions overlap, a reservation of one does not bind the others.
     """
 
     def __init__(
@@ -55,15 +54,14 @@ class Partitioned:
                 f"{type(first).__name__} places jobs on sites, which a machine file does not have: "
                 f"give another policy, or {parameter('sites')} in place of {parameter('machine')}"
             )
-        self._make = make
         self._outages = Outages(described.outages)
         self._knows = knows_partitions(first) or described.is_one
         nb = 1 if self._knows else len(described.partitions)
         policies = [first, *(make() for _ in range(nb - 1))]
-        if make() is first:
+        if policies[-1] is first and nb > 1:
             raise UsageError(
-                f"{type(first).__name__} is one policy, but each partition needs its own, and a "
-                "new one after an outage: give the class"
+                f"{type(first).__name__} is one policy, but each partition needs its own: give the "
+                "class"
             )
         parts = described.partitions
         self._lines = [_Line(policy, Admission(self._outages, parts)) for policy in policies]
@@ -79,13 +77,11 @@ class Partitioned:
         """Do a pass of each partition."""
         self._outages.update(now, machine)
         new = queue.since(self._seen)
-        if new:
-            self._seen = new[-1].number + 1
+        self._seen = queue.nb_arrived
         for place in self._order:
             line = self._lines[place]
             of_line = new if self._knows else [job for job in new if job.partition == place]
-            if line.admission.update(now, of_line):
-                line.policy = self._make()
+            line.admission.update(now, of_line)
             for decision in line.policy.schedule(now, line.queue, self._part(machine, place)):
                 yield from self._carried_out(decision, line, machine, place)
         later = min(line.admission.next_change for line in self._lines)

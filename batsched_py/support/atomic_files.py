@@ -46,11 +46,13 @@ def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
         file.writelines(parts)
 
 
-def parts_of(lines: Iterable[str]) -> Iterator[bytes]:
+def parts_of(
+    lines: Iterable[str], encoding: str = "utf-8", errors: str = "strict"
+) -> Iterator[bytes]:
     """Yield a text that is made line by line, many lines at a time."""
     lines = iter(lines)
     while some := "".join(islice(lines, _LINES)):
-        yield some.encode()
+        yield some.encode(encoding, errors)
 
 
 @contextmanager
@@ -70,6 +72,8 @@ def whole_file(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
         yield part
         if not is_device:
             put_in_place(part, path, sync=sync)
+    except OutputError:  # of another file
+        raise
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:

@@ -12,14 +12,16 @@ import csv
 import os
 import re
 import stat
+import sys
 import zlib
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar, overload
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import msgspec
 
@@ -29,6 +31,10 @@ from batsched_py.support.json_values import shown
 if TYPE_CHECKING:
     from gzip import GzipFile
 
+STANDARD_INPUT = "-"
+"""The name of what is piped in."""
+LONGEST_LINE = 1 << 20
+"""Bytes of a line of a file that is read line by line."""
 MOST_BYTES = 4 << 30
 """Of a file, and of what a gzip file becomes."""
 MOST_LEVELS = 150
@@ -84,6 +90,56 @@ def read_bytes(path: str | Path, kind: Kind = InputError, *, most: int = MOST_BY
         raise unreadable(path, error, kind) from None
     except ValueError:  # a zero byte in its name
         raise UsageError(f"there is no file {str(path)!r}") from None
+
+
+def lines_of(path: str | Path, kind: Kind = InputError) -> Iterator[bytes]:
+    """Yield the lines of a file that may be longer than memory, each with its end.
+
+    A gzip file is unpacked on the way (by content, not by name); ``-`` is standard input. Raises as
+    :func:`read_bytes`, and ``kind`` for a gzip file that is damaged and for a line of more than
+    :data:`LONGEST_LINE` bytes.
+    """
+    number = 0
+    try:
+        with _opened(path, kind) as file:
+            while line := file.readline(LONGEST_LINE):
+                number += 1
+                if len(line) == LONGEST_LINE:
+                    raise kind(
+                        f"{path}:{number}: a line of more than {LONGEST_LINE} bytes: expected text"
+                    )
+                yield line
+    except (EOFError, zlib.error) as error:
+        raise kind(f"{path}: the gzip file is damaged or cut off ({error})") from None
+    except OSError as error:
+        if isinstance(error, BatschedError):
+            raise
+        if error.errno is None:  # gzip's own
+            raise kind(f"{path}: the gzip file is damaged or cut off ({error})") from None
+        raise unreadable(path, error, kind) from None
+    except ValueError:  # a zero byte in its name
+        raise UsageError(f"there is no file {str(path)!r}") from None
+
+
+@contextmanager
+def _opened(path: str | Path, kind: Kind) -> Iterator[BufferedReader]:
+    """Open a file, unpacked if it is packed."""
+    if str(path) == STANDARD_INPUT:
+        yield _unpacked_stream(cast(BufferedReader, sys.stdin.buffer))
+        return
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith("/dev/")):
+        raise kind(f"{path} is a device, a socket or a FIFO: expected a regular file")
+    with open(path, "rb") as file:
+        yield _unpacked_stream(file)
+
+
+def _unpacked_stream(file: BufferedReader) -> BufferedReader:
+    if file.peek(2)[:2] != _GZIP:
+        return file
+    from gzip import GzipFile
+
+    return BufferedReader(cast(Any, GzipFile(fileobj=file)), _CHUNK)
 
 
 def read_text(path: str | Path, kind: Kind = InputError) -> str:

@@ -81,6 +81,10 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
         return (self.max_running_jobs_per_user, self.max_processors_per_user) != (None, None)
 
 
+NO_LIMITS = Partition()
+"""Of a machine that has no partitions."""
+
+
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
     """A time in which some processors run nothing, ``[begin, end)`` in seconds of the log."""
 

@@ -11,6 +11,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
 from gzip import GzipFile
 from io import BytesIO, TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import LogError, parameter
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.atomic_files import parts_of, whole_file
 from batsched_py.support.file_readers import read_bytes, unpacked
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 
@@ -166,20 +167,30 @@ def write_swf(
 ) -> None:
     """Write a log, gzipped if ``path`` ends with ``.gz``; the same content gives the same bytes.
 
-    ``header_lines`` begin with ``;``; each row has the 18 :data:`FIELDS`.
+    ``header_lines`` begin with ``;``; each row has the 18 :data:`FIELDS`. Rows are written as they
+    come: there may be more than memory holds.
     """
-    lines = [*header_lines, *(" ".join(map(_field, row)) for row in rows), ""]
-    content = "\n".join(lines).encode("latin-1", errors="replace")
-    path = Path(path)
-    if path.suffix == ".gz":
-        buffer = BytesIO()
-        with GzipFile(fileobj=buffer, mode="wb", mtime=0) as file:
-            file.write(content)
-        content = buffer.getvalue()
-    write_whole(path, content)
+    with whole_file(path) as part:
+        write_swf_to(part, header_lines, rows, packed=Path(path).suffix == ".gz")
+
+
+def write_swf_to(
+    part: Path, header_lines: Iterable[str], rows: Iterable[Sequence[float]], *, packed: bool
+) -> None:
+    """Write a log as :func:`write_swf` does, to a file that is put in its place by others."""
+    lines = chain(header_lines, (" ".join(map(_field, row)) for row in rows))
+    parts = parts_of((f"{line}\n" for line in lines), "latin-1", errors="replace")
+    with open(part, "wb") as file:
+        if not packed:
+            file.writelines(parts)
+            return
+        with GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as gzip:
+            gzip.writelines(parts)
 
 
 def _field(value: float) -> str:
+    if type(value) is int:
+        return str(value)
     return str(int(value)) if value == int(value) else repr(float(value))
 
 

@@ -1,4 +1,4 @@
-"""The header of an SWF log that simulated users made."""
+"""The headers of SWF logs, such as of one that simulated users made."""
 
 from __future__ import annotations
 
@@ -26,16 +26,21 @@ def header_lines(
         ("Conversion", f"batsched_py {version('batsched_py')}"),
         ("MaxJobs", nb_jobs),
         ("MaxRecords", nb_jobs),
-        *_clock(unix_start_time, time_zone),
+        *clock_fields(unix_start_time, time_zone),
         ("MaxNodes", nb_processors),
         ("MaxProcs", nb_processors),
         *(("Note", note) for note in (SYNTHETIC, *notes)),
     ]
-    # a line each, whatever the names of files and options contain
+    return comments(fields)
+
+
+def comments(fields: Iterable[tuple[str, object]]) -> list[str]:
+    """Return a line for each field, whatever the names of files and options contain."""
     return [f"; {key}: {' '.join(str(value).split())}" for key, value in fields] + [";"]
 
 
-def _clock(start: float | None, zone: str) -> list[tuple[str, object]]:
+def clock_fields(start: float | None, zone: str) -> list[tuple[str, object]]:
+    """Return the fields that say when second 0 was, and in which zone."""
     fields: list[tuple[str, object]] = [] if start is None else [("UnixStartTime", whole(start))]
     offset = parse_time_zone(zone).utcoffset(None)  # None for a zone with summer time
     if offset is not None and zone[0] in "+-":

@@ -102,6 +102,7 @@ COMMANDS = (
     "sessions log.swf sessions",
     "users compare log.swf jobs.json",
     "optimum jobs.json -e optimum",
+    "calibrate log.swf -e calibrated",
     "list EVIL",
     "simulate EVIL.swf",
     "simulate jobs.json -O EVIL=1",

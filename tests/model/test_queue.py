@@ -227,3 +227,42 @@ def test_a_lambda_at_each_pass_is_noticed() -> None:
 
     with pytest.raises(InvariantError, match="a new lambda at each pass"):
         pass_after_pass()
+
+
+@given(st.data())
+def test_jobs_may_come_back_into_their_places(data: st.DataObject) -> None:
+    """They leave and come back in any order; every order is as if they had never left."""
+    queue = WaitingQueue()
+    key = data.draw(st.sampled_from(["fcfs", "sjf", "widest"]))
+    jobs = [job(n, data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9))) for n in range(60)]
+    waiting: list[Job] = []
+    away: list[Job] = []
+    arrivals: list[Job] = []
+    seen = 0
+    for each in jobs:
+        queue.append(each)
+        waiting.append(each)
+        arrivals.append(each)
+        _ = queue.columns.in_order(fixed_key(key))
+        if data.draw(st.booleans()) and waiting:
+            away.append(waiting.pop(data.draw(st.integers(0, len(waiting) - 1))))
+            queue.remove(away[-1])
+        if data.draw(st.booleans()) and away:
+            back = away.pop(data.draw(st.integers(0, len(away) - 1)))
+            queue.insert(back)
+            waiting = sorted([*waiting, back], key=lambda job: job.number)
+            arrivals = [one for one in arrivals if one is not back] + [back]
+        assert list(queue) == waiting
+        assert queue.head is (waiting[0] if waiting else None)
+        assert len(queue) == len(waiting)
+        order = sorted(waiting, key=KEYS[key])
+        assert list(queue.ranked(fixed_key(key))) == order
+        assert queue.columns.in_order(fixed_key(key)).jobs() == order
+        of_columns = [queue.columns.jobs[row] for row in np.flatnonzero(queue.columns.waiting)]
+        assert of_columns == waiting
+        assert queue.ranked(fixed_key(key)).first_to_backfill(NOW, 2, NOW + 3, 1) is twin(
+            waiting, KEYS[key], 2, NOW + 3, 1
+        )
+        if data.draw(st.booleans()):
+            assert queue.since(seen) == [one for one in arrivals if one in waiting]
+            seen, arrivals = queue.nb_arrived, []

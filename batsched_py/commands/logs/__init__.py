@@ -1,1 +1,1 @@
-"""Commands about logs: ``logs``, ``info``, ``convert`` and ``sample-log``."""
+"""Commands about logs: ``logs``, ``info``, ``import``, ``convert`` and ``sample-log``."""

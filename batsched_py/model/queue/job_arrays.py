@@ -168,6 +168,18 @@ class JobArrays:
         self._rows[job.number] = row
         self.jobs.append(job)
 
+    def insert(self, job: Job) -> None:
+        """Put a row in its place among those in submission order; only the queue does this."""
+        self.add(job)
+        at = int(np.searchsorted(self.number[:-1], job.number))
+        rows = slice(at, len(self.jobs))
+        for array in (self._number, self._size, self._estimate, self._submit_time, self._user):
+            array[rows] = np.roll(array[rows], 1)
+        self.jobs.insert(at, self.jobs.pop())
+        self._orders = {}
+        for row in (at + np.flatnonzero(self._size[rows] != GONE)).tolist():
+            self._rows[self.jobs[row].number] = row
+
     def remove(self, job: Job) -> None:
         """Make the job's row a hole; only the queue does this."""
         self._size[self._rows.pop(job.number)] = GONE

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError
@@ -27,6 +27,7 @@ Key = Callable[[Job], Any]
 MOST_RANKINGS = 16
 MOST_FRESH = 32
 """More jobs than these are sorted by size for a search."""
+_LEAST_ARRIVED = 64
 _FIRST = 16
 """Jobs that a walk along the queue copies at first."""
 
@@ -196,7 +197,17 @@ class WaitingQueue:
     :meth:`ranked` for another order and :attr:`columns` for all jobs as arrays.
     """
 
-    __slots__ = ("_by_size", "_columns", "_fresh", "_older", "_rankings", "_searched", "head")
+    __slots__ = (
+        "_arrived",
+        "_by_size",
+        "_columns",
+        "_fresh",
+        "_older",
+        "_rankings",
+        "_searched",
+        "head",
+        "nb_arrived",
+    )
 
     def __init__(self) -> None:
         self.head: Job | None = None
@@ -205,6 +216,10 @@ class WaitingQueue:
         """The latest jobs, not sorted by size yet: so few that its first one is found at once."""
         self._older: OrderedDict[int, Job] = OrderedDict()
         """All others."""
+        self.nb_arrived = 0
+        """How many jobs have come so far."""
+        self._arrived: list[tuple[int, Job]] = []
+        """Jobs by the number of their arrival, those that wait and some that have left."""
         self._searched: list[_BySize] = []
         """The orders in which jobs are searched."""
         self._by_size: _BySize | None = None
@@ -221,14 +236,25 @@ class WaitingQueue:
     def _jobs(self) -> Iterator[Job]:
         return chain(self._older.values(), self._fresh.values())
 
-    def since(self, number: int) -> list[Job]:
-        """Return the waiting jobs from submission ``number`` on, in submission order."""
-        news: list[Job] = []
-        for job in chain(reversed(self._fresh.values()), reversed(self._older.values())):
-            if job.number < number:
-                break
-            news.append(job)
-        return news[::-1]
+    def since(self, nb_arrived: int) -> list[Job]:
+        """Return the waiting jobs that have come since so many had, in the order in which they
+        came: mostly that of their submissions."""
+        arrived = self._arrived
+        at = len(arrived)
+        while at and arrived[at - 1][0] >= nb_arrived:
+            at -= 1
+        if at == len(arrived):
+            return []
+        return [job for _, job in arrived[at:] if self._has(job)]
+
+    def _has(self, job: Job) -> bool:
+        return job.number in self._fresh or job.number in self._older
+
+    def _take_note(self, job: Job) -> None:
+        if len(self._arrived) > _LEAST_ARRIVED + 2 * len(self):
+            self._arrived = [arrival for arrival in self._arrived if self._has(arrival[1])]
+        self._arrived.append((self.nb_arrived, job))
+        self.nb_arrived += 1
 
     @property
     def columns(self) -> JobArrays:
@@ -299,6 +325,28 @@ class WaitingQueue:
             ranking.add(job)
         if self._columns is not None:
             self._columns.add(job)
+        self._take_note(job)
+
+    def insert(self, job: Job) -> None:
+        """Add a job in its place among those that were submitted before and after it.
+
+        It may have been here and left. Takes time for each job that waits.
+        """
+        self._sort_fresh()
+        older = self._older
+        later = list(takewhile(lambda number: number > job.number, reversed(older)))
+        older[job.number] = job
+        for number in reversed(later):
+            older.move_to_end(number)
+        self.head = next(iter(older.values()))
+        for by_size in self._searched:
+            by_size.add(job)
+        for ranking in self._rankings.values():
+            ranking.add(job)
+        if self._columns is not None:
+            self._columns.insert(job)
+        self._arrived = [arrival for arrival in self._arrived if arrival[1] is not job]
+        self._take_note(job)
 
     def remove(self, job: Job) -> None:
         """Take ``job`` out; raises :class:`ValueError` if it does not wait here."""

@@ -81,7 +81,7 @@ class Dynp(OrderSwitching):
         yield from planner.arrivals(now, queue, machine, KEYS[self.active])
         nb_waiting, news = planner.nb_movable(queue), planner.movable(queue.since(self._seen))
         ended = self._full and machine.nb_ended > self._ended
-        self._seen = news[-1].number + 1 if news else self._seen
+        self._seen = queue.nb_arrived
         self._ended = machine.nb_ended
         base = planner.base(now, queue, machine)
         plan = None

@@ -96,8 +96,9 @@ class Grid:
         """Do a pass on the grid, or in local processing on each site."""
         if not self._queues:
             self._begin(queue, machine)
-        for job in queue.since(self._seen):
-            self._seen = job.number + 1
+        news = queue.since(self._seen)
+        self._seen = queue.nb_arrived
+        for job in news:
             part = self._part_of(job)
             if self._never_runs(job, machine.sites):
                 yield Reject(job)

@@ -50,7 +50,7 @@ class Planner:
         self._all_alike = self._backfilling and self._limits is None
         """Whether each job is placed as early as it fits, by no other rule."""
         self._reservations = AdvanceReservations()
-        self._seen = 0  # jobs below this number were looked at
+        self._seen = 0  # so many arrivals were looked at
         self._nb_processors = 0
         self.plan = Plan([], [])  # which is carried out
 
@@ -58,8 +58,9 @@ class Planner:
         self, now: float, queue: WaitingQueue, machine: Machine, key: Key
     ) -> Iterator[Decision]:
         """Admit or reject the reservations among the new jobs; ``key`` is of the active order."""
-        for job in queue.since(self._seen):
-            self._seen = job.number + 1
+        news = queue.since(self._seen)
+        self._seen = queue.nb_arrived
+        for job in news:
             check_estimate(job, "planning needs")
             start = requested_start(job)
             if start is not None:

@@ -2,9 +2,11 @@
 
 from fuzz.contract import Target
 from fuzz.targets import (
+    accounting,
     campaigns,
     conversations,
     logs,
+    machines,
     messages,
     platforms,
     sessions,
@@ -16,6 +18,8 @@ from fuzz.targets import (
 _MODULES = (
     *(messages, conversations, logs, workloads, platforms, campaigns, sessions, user_parameters),
     stored_runs,
+    accounting,
+    machines,
 )
 TARGETS: dict[str, Target] = {
     target.name: target for module in _MODULES for target in module.TARGETS

@@ -1,0 +1,41 @@
+"""Finding columns by the names in a header line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from batsched_py.errors import InputError
+from batsched_py.support.json_values import did_you_mean
+
+Columns = Mapping[str, tuple[str, ...]]
+"""What is read, and the names that its column may have; the first one that is there counts."""
+
+
+def known_names(columns: Columns) -> frozenset[str]:
+    """Return all names of columns, in lower case."""
+    return frozenset(name.lower() for names in columns.values() for name in names)
+
+
+def lower_names(header: Sequence[str]) -> list[str]:
+    """Return the names in a header as they are compared."""
+    return [name.strip().lower() for name in header]
+
+
+def places_of(columns: Columns, header: Sequence[str]) -> dict[str, int]:
+    """Return the place of each column, -1 for one that is not there."""
+    names = lower_names(header)
+    return {
+        what: next((names.index(name.lower()) for name in those if name.lower() in names), -1)
+        for what, those in columns.items()
+    }
+
+
+def missing(path: str, wanted: Sequence[str], header: Sequence[str], columns: Columns) -> NoReturn:
+    """Raise :class:`InputError` for a column that is needed; names the one that is meant."""
+    known = known_names(columns)
+    unread = [name.strip() for name in header if name.strip().lower() not in known]
+    hint = did_you_mean(wanted[0], unread).replace("did you mean", "is it")
+    raise InputError(
+        f"{path}:1: there is no column {' or '.join(wanted)}{hint}: expected it in the header"
+    )

@@ -1,0 +1,221 @@
+"""Accounting records become a log, the names in it, and a draft of the machine.
+
+Records are read once and kept as rows of numbers in temporary files, so memory does not grow with
+the number of jobs: with that of users, nodes and jobs that run at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from batsched_py.accounting.accounting_system import AccountingSystem
+from batsched_py.accounting.import_options import ImportOptions
+from batsched_py.accounting.log_header import import_header
+from batsched_py.accounting.log_rows import ALLOCATED, PLACE_OF, RUN_TIME, START, LogRows
+from batsched_py.accounting.machine_draft import JobSizes, MachineDraft, draft_lines, draft_machine
+from batsched_py.accounting.machine_use import MachineUse, machine_use
+from batsched_py.accounting.names import Pseudonyms
+from batsched_py.accounting.record_lines import RecordLines
+from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.site_time import SiteClock
+from batsched_py.accounting.sorted_records import SortedRows
+from batsched_py.accounting.tally import Tally
+from batsched_py.errors import InputError, UsageError
+from batsched_py.support.atomic_files import keep_inputs, make_folder_of, parts_of, whole_file
+from batsched_py.support.file_readers import STANDARD_INPUT
+from batsched_py.support.spreadsheet_cells import csv_of_rows
+from batsched_py.units import HOUR
+from batsched_py.workload.clock import parse_time_zone
+from batsched_py.workload.swf import write_swf_to
+
+
+class ImportFiles(NamedTuple):
+    """What an import writes."""
+
+    log: Path
+    names: Path
+    machine: Path
+
+
+class Imported(NamedTuple):
+    """What an import came to."""
+
+    nb_jobs: int
+    notes: list[str]
+    draft: MachineDraft
+
+
+def import_files(log: Path) -> ImportFiles:
+    """Return the files beside a log; raises :class:`UsageError` for one of another name."""
+    if not log.name.endswith((".swf", ".swf.gz")):
+        raise UsageError(f"{log}: expected a name that ends with .swf or .swf.gz")
+    stem = log.name.removesuffix(".gz").removesuffix(".swf")
+    return ImportFiles(
+        log, log.with_name(f"{stem}_names.csv"), log.with_name(f"{stem}_machine.toml")
+    )
+
+
+def import_log(
+    system: AccountingSystem, records: Sequence[str], log: Path, options: ImportOptions
+) -> Imported:
+    """Write the jobs in ``records`` (files; ``-`` is standard input) as a log, and the files beside
+    it, all or none of them.
+
+    Raises :class:`UsageError` for options and files that make no sense, :class:`InputError` for
+    records that do not, and :class:`OutputError` for what cannot be written.
+    """
+    files = import_files(log)
+    inputs = [Path(path) for path in records if path != STANDARD_INPUT]
+    for file in files:
+        keep_inputs(file, *inputs)
+        make_folder_of(file)
+    work = _Import(system, records, options)
+    work.read()
+    imported = work.summed_up()
+    with ExitStack() as stack:
+        log_part, names_part, machine_part = (
+            stack.enter_context(whole_file(file)) for file in files
+        )
+        lines = work.rows.log_lines()
+        write_swf_to(log_part, work.header(imported), lines, packed=log.suffix == ".gz")
+        names_part.write_text(work.names_table(), encoding="utf-8", newline="")
+        draft = (f"{line}\n" for line in draft_lines(imported.draft, system.name))
+        machine_part.write_bytes(b"".join(parts_of(draft)))
+    return imported
+
+
+class _Import:
+    """An import on its way."""
+
+    def __init__(
+        self, system: AccountingSystem, records: Sequence[str], options: ImportOptions
+    ) -> None:
+        parse_time_zone(options.zone)
+        self.system, self.records, self.options = system, records, options
+        pseudonyms = None if options.salt is None else Pseudonyms(options.salt)
+        self.tally = Tally(skip_bad_lines=options.skip_bad_lines, show_values=options.salt is None)
+        self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names)
+        self._clock = SiteClock(options.zone_of_records, self.tally)
+        self._partition = PLACE_OF[system.partitions]
+        self._seen = SeenNodes()
+        self._sizes = JobSizes(self._partition)
+        self._use = MachineUse()
+        self._first: int | None = None
+        self._last = 0
+
+    def read(self) -> None:
+        """Read the records; raises :class:`InputError` if there is no job among them."""
+        lines = RecordLines(self.records, self.tally)
+        nb_jobs = 0
+        for job in self.system.read(lines, self._clock, self.options):
+            row = self.rows.add(job)
+            if job.start >= 0:
+                self._seen.see(row[self._partition], job.node_names, job.allocated, job.nodes)
+            nb_jobs += 1
+        if not nb_jobs:
+            more = f" and {len(self.records) - 1} more files" if len(self.records) > 1 else ""
+            found = "; ".join(self.tally.notes()) or f"{self.tally.lines} lines"
+            raise InputError(f"{self.records[0]}{more}: there are no jobs in it: {found}")
+
+    def summed_up(self) -> Imported:
+        """Go through the jobs once, and through the runs in order of their starts."""
+        runs = SortedRows()
+        nb_jobs = 0
+        for row in self.rows:
+            nb_jobs += 1
+            self._first = row[0] if self._first is None else self._first
+            self._last = max(self._last, row[0])
+            self._sizes.add(row)
+            if row[START] >= 0:
+                end, size = row[START] + row[RUN_TIME], max(row[ALLOCATED], 0)
+                runs.add((row[START], end, size, row[self._partition], row[0]))
+        self.rows.count_repeated(nb_jobs)
+        self._use = machine_use(runs, self.options.outage_hours * HOUR)
+        return Imported(nb_jobs, self._notes(), self._draft())
+
+    def _draft(self) -> MachineDraft:
+        names = self.rows.names[self.system.partitions]
+        shown = dict(names.by_number())
+        numbers = names.numbers()[:-1]
+        return draft_machine(
+            self._sizes.of,
+            self._use,
+            self._seen,
+            {place: (number, shown[number]) for place, number in enumerate(numbers)},
+            field=self.system.partitions,
+            in_nodes=self.options.in_nodes,
+            cores_per_node=self.options.cores_per_node,
+            second_0=self._first or 0,
+        )
+
+    def _notes(self) -> list[str]:
+        return [
+            *self.system.rules,
+            _size_rule(self.options),
+            *self._processors_rule(),
+            *_clock_rules(self.options),
+            _names_rule(self.options),
+            *self.tally.notes(),
+        ]
+
+    def _processors_rule(self) -> Iterator[str]:
+        most, given = self._use.most, self.options.max_processors
+        if given is None:
+            yield "MaxProcs is the most that were in use at once"
+        else:
+            yield f"MaxProcs was given; {most} were in use at once"
+            if given < most:
+                yield f"MaxProcs is less than what was in use at once ({most}): which is right?"
+
+    def header(self, imported: Imported) -> list[str]:
+        """Return the header of the log."""
+        names, options = self.rows.names, self.options
+        nb_processors = options.max_processors or max(1, self._use.most)
+        last_end = self._use.last_end
+        return import_header(
+            system=self.system.name,
+            computer=options.computer,
+            nb_jobs=imported.nb_jobs,
+            nb_processors=nb_processors,
+            nb_nodes=nb_processors if options.in_nodes else None,
+            second_0=self._first or 0,
+            last=self._last if last_end is None else max(last_end, self._last),
+            zone=options.zone,
+            queues=names["queue"].by_number(),
+            partitions=names["partition"].by_number(),
+            notes=imported.notes,
+        )
+
+    def names_table(self) -> str:
+        """Return what number in the log has which name, or pseudonym, as CSV."""
+        rows = (
+            (field, number, name)
+            for field, names in self.rows.names.items()
+            for number, name in names.by_number()
+        )
+        return csv_of_rows(("field", "number", "name"), rows)
+
+
+def _size_rule(options: ImportOptions) -> str:
+    if options.in_nodes:
+        return "a processor is a node"
+    if options.cores_per_node:
+        return f"a processor is a core; jobs have whole nodes of {options.cores_per_node} cores"
+    return "a processor is a core, as the accounting counts them"
+
+
+def _clock_rules(options: ImportOptions) -> Iterator[str]:
+    if options.time_zone is None:
+        yield "the time zone of the site was not given: UTC is assumed"
+    if options.record_zone is not None:
+        yield f"times in the records without a zone are those of {options.record_zone}"
+
+
+def _names_rule(options: ImportOptions) -> str:
+    what = "users, groups and job names" if options.job_names else "users and groups"
+    if options.salt is not None:
+        return f"{what} are anonymised: numbered in the order of pseudonyms that need a secret"
+    return f"{what} are numbered by their first submission, or are the numbers that they are called"

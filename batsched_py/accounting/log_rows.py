@@ -1,0 +1,84 @@
+"""The jobs of an import: rows of numbers in a temporary file, in order of submission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from batsched_py.accounting.names import MOST_NAMES, Names, Pseudonyms
+from batsched_py.accounting.records import JobRecord
+from batsched_py.accounting.sorted_records import Row, SortedRows, distinct
+from batsched_py.accounting.tally import Tally
+from batsched_py.workload.swf import UNKNOWN
+
+NAMED = ("user", "group", "executable", "queue", "partition")
+"""Fields of a log that number names."""
+ANONYMOUS = ("user", "group", "executable")
+"""Those whose names are nobody's business; the header has the others."""
+SUBMIT, START, RUN_TIME, ALLOCATED, REQUESTED_TIME = 0, 3, 4, 5, 7
+NODES = 17
+PLACE_OF = {"queue": 15, "partition": 16}
+"""Places in a row, see :meth:`LogRows.add`."""
+
+
+class LogRows:
+    """Rows of jobs: their times are Unix times, their names are places in :class:`Names`."""
+
+    def __init__(self, tally: Tally, pseudonyms: Pseudonyms | None, *, job_names: bool) -> None:
+        self.names = {
+            field: Names(field, pseudonyms if field in ANONYMOUS else None) for field in NAMED
+        }
+        self._tally = tally
+        self._job_names = job_names
+        self._rows = SortedRows()
+
+    def add(self, job: JobRecord) -> Row:
+        """Add a job; returns its row."""
+        names, submit = self.names, job.submit
+        row = (
+            *(submit, job.number, job.index, job.start, job.run_time),
+            *(job.allocated, job.requested, job.requested_time),
+            *(job.cpu_time, job.memory, job.requested_memory, job.status),
+            names["user"].place(job.user, submit),
+            names["group"].place(job.group, submit),
+            names["executable"].place(job.job_name, submit) if self._job_names else UNKNOWN,
+            names["queue"].place(job.queue, submit),
+            names["partition"].place(job.partition, submit),
+            job.nodes,
+        )
+        self._rows.add(row)
+        return row
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield each row once, in order of submission, then of the site's numbers."""
+        return distinct(self._rows)
+
+    def count_repeated(self, nb_rows: int) -> None:
+        """Count the records that came again, where ``nb_rows`` are all that differ."""
+        if repeated := self._rows.nb_rows - nb_rows:
+            self._tally.dropped["records that came again, as where exports overlap"] += repeated
+        for names in self.names.values():
+            if names.nb_beyond:
+                self._tally.noted[
+                    f"jobs have no {names.field}: more than {MOST_NAMES} have names"
+                ] += names.nb_beyond
+
+    def log_lines(self) -> Iterator[list[int]]:
+        """Yield the 18 fields of each job, numbered from 1; second 0 is the first submission."""
+        numbers = {field: names.numbers() for field, names in self.names.items()}
+        first: int | None = None
+        for job_number, row in enumerate(self, start=1):
+            submit, _, _, start, run_time, allocated, requested, requested_time, *others = row
+            cpu, memory, requested_memory, status, *places, _ = others
+            user, group, executable, queue, partition = places
+            first = submit if first is None else first
+            yield [
+                *(job_number, submit - first, start - submit if start >= 0 else UNKNOWN),
+                *(run_time, allocated, cpu, memory, requested, requested_time, requested_memory),
+                status,
+                numbers["user"][user],
+                numbers["group"][group],
+                numbers["executable"][executable],
+                numbers["queue"][queue],
+                numbers["partition"][partition],
+                *(UNKNOWN, UNKNOWN),
+            ]

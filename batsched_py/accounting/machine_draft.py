@@ -1,0 +1,249 @@
+"""A first description of a machine from the jobs that ran on it, for a person to correct.
+
+The format is that of machine files, see :mod:`batsched_py.workload.machine_file`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from math import ceil, inf
+
+import msgspec
+
+from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME, START
+from batsched_py.accounting.machine_use import Gap, MachineUse
+from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.sorted_records import Row
+from batsched_py.support.processor_sets import ProcessorSet, to_text
+from batsched_py.units import DAY, HOUR
+from batsched_py.workload.swf import UNKNOWN
+
+
+class NodeGroup(msgspec.Struct):
+    """Equal nodes, numbered on from those of the group before."""
+
+    name: str
+    count: int
+    cores: int
+
+
+class PartitionDraft(msgspec.Struct, kw_only=True):
+    """A partition as its jobs show it; sizes are in processors of the log, times in seconds."""
+
+    name: str
+    number: int | None
+    nb_jobs: int = 0
+    largest: int = 0
+    most_nodes: int = 0
+    longest_request: int = -1
+    least_of_node: float = inf
+    """Fewest processors that a job had of each of its nodes, on average."""
+    most_of_node: float = 0.0
+    nodes: str = ""
+    """As Batsim writes sets."""
+
+    def add(self, job: Row) -> None:
+        """Take a job that ran."""
+        self.nb_jobs += 1
+        self.largest = max(self.largest, job[ALLOCATED])
+        self.most_nodes = max(self.most_nodes, job[NODES])
+        self.longest_request = max(self.longest_request, job[REQUESTED_TIME])
+        if job[NODES] > 0 and job[ALLOCATED] > 0:
+            each = job[ALLOCATED] / job[NODES]
+            self.least_of_node = min(self.least_of_node, each)
+            self.most_of_node = max(self.most_of_node, each)
+
+    @property
+    def whole_nodes(self) -> bool:
+        """Whether all jobs had the same whole number of processors of each node, above one."""
+        return self.least_of_node == self.most_of_node > 1 and self.most_of_node.is_integer()
+
+
+class MachineDraft(msgspec.Struct, kw_only=True):
+    """What can be told of a machine."""
+
+    field: str
+    in_nodes: bool
+    """Whether the processors of the log are nodes."""
+    nb_jobs: int = 0
+    """That ran."""
+    nb_without: int = 0
+    """Those of them whose partition is unknown."""
+    groups: list[NodeGroup] = []
+    partitions: list[PartitionDraft] = []
+    outages: list[Gap] = []
+    """In seconds of the log."""
+    knows_nodes: bool = False
+    """Whether the records name the nodes; else they are guessed."""
+
+    @property
+    def nb_nodes(self) -> int:
+        """All nodes."""
+        return sum(group.count for group in self.groups)
+
+
+class JobSizes:
+    """Gathers what the jobs of each partition were like, by the place of its name."""
+
+    def __init__(self, place_of_partition: int) -> None:
+        self._place = place_of_partition
+        self.of: dict[int, PartitionDraft] = defaultdict(
+            lambda: PartitionDraft(name="all", number=None)
+        )
+
+    def add(self, job: Row) -> None:
+        """Take a job if it ran."""
+        if job[START] >= 0:
+            self.of[job[self._place]].add(job)
+
+
+def draft_machine(
+    sizes: Mapping[int, PartitionDraft],
+    use: MachineUse,
+    seen: SeenNodes,
+    names: Mapping[int, tuple[int, str]],
+    *,
+    field: str,
+    in_nodes: bool,
+    cores_per_node: int | None,
+    second_0: int,
+) -> MachineDraft:
+    """Return a description of the machine.
+
+    ``names`` have the number and the name of each partition by its place; jobs of others (of -1)
+    make one of all only if there are no others. ``second_0`` is the Unix time of the log's begin.
+    """
+    named = {place: sizes[place] for place in sizes if place in names} or {
+        UNKNOWN: sizes.get(UNKNOWN) or PartitionDraft(name="all", number=None)
+    }
+    for place, partition in named.items():
+        partition.number, partition.name = names.get(place, (None, "all"))
+    named = dict(sorted(named.items(), key=lambda item: item[1].number or 0))
+    nb_jobs = sum(partition.nb_jobs for partition in sizes.values())
+    draft = MachineDraft(
+        field=field,
+        in_nodes=in_nodes,
+        nb_jobs=nb_jobs,
+        nb_without=nb_jobs - sum(partition.nb_jobs for partition in named.values()),
+        partitions=list(named.values()),
+        outages=[Gap(g.begin - second_0, g.end - second_0, g.waited) for g in use.gaps],
+        knows_nodes=bool(named) and named.keys() <= seen.partitions,
+    )
+    if draft.knows_nodes:
+        _place_seen(draft, named, seen, cores_per_node)
+    else:
+        _place_guessed(draft, named, use, cores_per_node)
+    return draft
+
+
+def _place_seen(
+    draft: MachineDraft,
+    named: Mapping[int, PartitionDraft],
+    seen: SeenNodes,
+    cores_per_node: int | None,
+) -> None:
+    """Set groups and partitions by the nodes that the records name."""
+    ranges: dict[int, list[range]] = defaultdict(list)
+    first = 0
+    for at, group in enumerate(seen.groups(), start=1):
+        cores = cores_per_node or (1 if draft.in_nodes else group.cores)
+        draft.groups.append(NodeGroup(f"nodes{at}", len(group.names), cores))
+        for place in group.partitions:
+            ranges[place].append(range(first, first + len(group.names)))
+        first += len(group.names)
+    for place, partition in named.items():
+        partition.nodes = to_text(ProcessorSet.of(chain(*ranges[place])))
+
+
+def _place_guessed(
+    draft: MachineDraft,
+    named: Mapping[int, PartitionDraft],
+    use: MachineUse,
+    cores_per_node: int | None,
+) -> None:
+    """Set groups and partitions by the processors in use at once.
+
+    Partitions whose jobs had as many processors of a node are taken to be on the same nodes.
+    """
+    by_cores: dict[int, list[int]] = defaultdict(list)
+    for place, partition in named.items():
+        by_cores[cores_per_node or max(1, ceil(partition.most_of_node))].append(place)
+    first = 0
+    for at, (cores, places) in enumerate(sorted(by_cores.items()), start=1):
+        unit = 1 if draft.in_nodes else cores
+        counts = {
+            place: max(1, named[place].most_nodes, ceil(use.most_of[place] / unit))
+            for place in places
+        }
+        all_of_them = min(sum(counts.values()), ceil(use.most / unit))
+        count = max(*counts.values(), all_of_them)
+        draft.groups.append(NodeGroup(f"nodes{at}", count, cores))
+        for place, nodes in counts.items():
+            named[place].nodes = to_text(ProcessorSet.of(range(first, first + nodes)))
+        first += count
+
+
+def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:
+    """Yield the lines of a machine file, with comments for whoever corrects it."""
+    yield f"# Drafted by `batsched-py import {system}` from {draft.nb_jobs} jobs that ran."
+    yield "# Correct it: docs/machines.md has all keys."
+    if draft.nb_without:
+        yield f"# {draft.nb_without} of them are of no partition that is known."
+    yield f'field = "{draft.field}"  # which field of the log numbers the partitions below'
+    unit = "nodes" if draft.in_nodes else "cores"
+    yield f'processors = "{unit}"  # what a processor of the simulation is: cores or nodes'
+    if not draft.knows_nodes:
+        yield ""
+        yield "# The records do not name the nodes: how many there are, and which partitions share"
+        yield "# nodes, is guessed from the most that was in use at once."
+    for group in draft.groups:
+        yield from ("", "[[nodes]]", f"name = {_text(group.name)}", f"count = {group.count}")
+        yield f"cores = {group.cores}  # the most that a job had of a node"
+    for partition in draft.partitions:
+        yield from _partition_lines(partition, draft)
+    for gap in draft.outages:
+        yield from _outage_lines(gap, draft)
+
+
+def _partition_lines(partition: PartitionDraft, draft: MachineDraft) -> Iterator[str]:
+    yield from ("", "[[partitions]]", f"name = {_text(partition.name)}")
+    if partition.number is not None:
+        yield f"number = {partition.number}"
+    known = "" if draft.knows_nodes else "  # guessed"
+    yield f'nodes = "{partition.nodes}"{known}'
+    whole = partition.whole_nodes and not draft.in_nodes
+    why = "all its jobs had as many processors of each node" if whole else "jobs had parts of nodes"
+    yield f"whole_nodes = {'true' if whole else 'false'}  # {why}"
+    if partition.longest_request > 0:
+        length = _length(partition.longest_request)
+        yield f"max_walltime = {length}  # the longest request"
+    yield f"# Jobs that ran: {partition.nb_jobs}, the largest on {partition.largest} processors."
+    yield "# Other limits: max_nodes, max_running_jobs_per_user, max_processors_per_user."
+    yield "# Order: tier, priority."
+
+
+def _outage_lines(gap: Gap, draft: MachineDraft) -> Iterator[str]:
+    """Yield a time in which nothing ran; as a comment if no job waited, for it may have been up."""
+    yield ""
+    mark = "" if gap.waited else "# "
+    if mark:
+        yield "# Nothing ran, and no job waited: if that was an outage, uncomment it."
+    yield f"{mark}[[outages]]"
+    yield f"{mark}begin = {gap.begin}"
+    yield f"{mark}end = {gap.end}"
+    yield f'{mark}nodes = "{to_text(ProcessorSet.of(range(draft.nb_nodes)))}"'
+    yield f'{mark}reason = "nothing ran"'
+
+
+def _length(seconds: int) -> str:
+    for unit, length in (("days", int(DAY)), ("hours", int(HOUR))):
+        if seconds % length == 0:
+            return f'"{seconds // length} {unit}"'
+    return str(seconds)
+
+
+def _text(name: str) -> str:
+    """Return a basic string of TOML; names have no control characters."""
+    return msgspec.json.encode(name).decode()

@@ -1,0 +1,73 @@
+"""How a machine was used: the most at once, and the times in which nothing ran."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+import msgspec
+
+from batsched_py.accounting.sorted_records import Row
+
+MOST_GAPS = 1000
+"""Times without jobs that are kept: the longest."""
+
+
+class Gap(msgspec.Struct, order=True):
+    """A time in which nothing ran, in the seconds of the rows."""
+
+    begin: int
+    end: int
+    waited: bool = False
+    """Whether a job that started at its end had waited for most of it: then the machine was down,
+    or reserved; else there may have been no jobs."""
+
+
+class MachineUse(msgspec.Struct):
+    """The processors that were in use at once, of all and of each partition; gaps; the last end."""
+
+    most: int = 0
+    most_of: Counter[int] = msgspec.field(default_factory=Counter)
+    gaps: list[Gap] = []
+    last_end: int | None = None
+
+
+def machine_use(rows: Iterable[Row], least_gap: float) -> MachineUse:
+    """Return how runs used the machine: (start, end, processors, partition, submit), ascending.
+
+    What ends at an instant is free for what starts at it. Memory is for the jobs that run at once.
+    ``least_gap`` is in seconds.
+    """
+    use = MachineUse()
+    running: list[tuple[int, int, int]] = []
+    in_use: Counter[int] = Counter()
+    total = 0
+    for start, end, size, partition, submit in rows:
+        while running and running[0][0] <= start:
+            _, freed, its = heappop(running)
+            total -= freed
+            in_use[its] -= freed
+        _note_gap(use, start, submit, least_gap)
+        use.last_end = end if use.last_end is None else max(use.last_end, end)
+        total += size
+        in_use[partition] += size
+        heappush(running, (max(end, start), size, partition))
+        use.most = max(use.most, total)
+        use.most_of[partition] = max(use.most_of[partition], in_use[partition])
+    use.gaps = sorted(sorted(use.gaps, key=_length)[-MOST_GAPS:])
+    return use
+
+
+def _note_gap(use: MachineUse, start: int, submit: int, least: float) -> None:
+    begin = use.last_end
+    if begin is not None and start - begin >= least:
+        use.gaps.append(Gap(begin, start))
+        if len(use.gaps) > 2 * MOST_GAPS:
+            use.gaps = sorted(sorted(use.gaps, key=_length)[-MOST_GAPS:])
+    if use.gaps and start == use.gaps[-1].end and start - submit > _length(use.gaps[-1]) / 2:
+        use.gaps[-1].waited = True
+
+
+def _length(gap: Gap) -> int:
+    return gap.end - gap.begin

@@ -1,0 +1,102 @@
+"""Names of users, accounts, jobs, queues and partitions: their numbers in a log, or pseudonyms."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+
+from batsched_py.errors import UsageError, parameter
+from batsched_py.support.terminal_text import one_line
+from batsched_py.workload.swf import UNKNOWN
+
+MOST_NAMES = 250_000
+"""Of a field that have numbers, some hundred megabytes; names of jobs are without bound."""
+LEAST_SALT = 16
+"""Characters of a salt: with a shorter one, somebody who tries salts would find it."""
+_NUMBER = re.compile(r"0|[1-9]\d{0,14}", re.ASCII)
+_SHOWN = 32
+"""Hexadecimal digits of a pseudonym: 128 bits, so that no two names share one."""
+
+
+class Pseudonyms:
+    """Stand-ins for names, which nobody without the salt can turn back, or try names on.
+
+    They are HMAC-SHA256 with the salt as key (RFC 2104), of the field and the name: the same in
+    every import with the same salt, and unlike for a user and an account of one name. Raises
+    :class:`UsageError` for a salt of less than :data:`LEAST_SALT` characters.
+    """
+
+    def __init__(self, salt: str) -> None:
+        if len(salt) < LEAST_SALT:
+            raise UsageError(
+                f"{parameter('salt')}: {len(salt)} characters, expected at least {LEAST_SALT}: "
+                "who knows or guesses the salt can tell the names"
+            )
+        self._key = salt.encode(errors="surrogateescape")
+
+    def of(self, field: str, name: str) -> str:
+        """Return the pseudonym of a name."""
+        text = f"{field}\0{name}".encode(errors="backslashreplace")
+        return hmac.new(self._key, text, hashlib.sha256).hexdigest()[:_SHOWN]
+
+
+class Names:
+    """The names of a ``field``, numbered as they come; what number each has in the log is
+    known at the end, by :meth:`numbers`, and does not depend on the order in which they came.
+
+    At most :data:`MOST_NAMES` are numbered, the jobs of others are of nobody known.
+    """
+
+    def __init__(self, field: str, pseudonyms: Pseudonyms | None = None) -> None:
+        self.field = field
+        self.nb_beyond = 0
+        """Jobs whose name has no number, for there were too many."""
+        self._pseudonyms = pseudonyms
+        self._places: dict[str, int] = {}
+        self._firsts: list[int] = []
+        """When each name first came up."""
+
+    def place(self, name: str, submit: int) -> int:
+        """Return the place of the name of a job, -1 if it is unknown."""
+        if not name:
+            return UNKNOWN
+        place = self._places.get(name)
+        if place is None:
+            place = len(self._places)
+            if place >= MOST_NAMES:
+                self.nb_beyond += 1
+                return UNKNOWN
+            self._places[name] = place
+            self._firsts.append(submit)
+        elif submit < self._firsts[place]:
+            self._firsts[place] = submit
+        return place
+
+    def numbers(self) -> list[int]:
+        """Return the number in the log of each place, and -1 at the end, for the place -1.
+
+        Pseudonyms are numbered from 1 in their order, which tells nothing of the names. Names that
+        are all whole numbers are their own; others are numbered by their first submission.
+        """
+        names = list(self._places)
+        if self._pseudonyms is None and all(map(_NUMBER.fullmatch, names)):
+            return [*map(int, names), UNKNOWN]
+        if self._pseudonyms is not None:
+            shown = self._shown()
+            order = sorted(range(len(names)), key=shown.__getitem__)
+        else:
+            order = sorted(range(len(names)), key=lambda at: (self._firsts[at], names[at]))
+        numbers = [UNKNOWN] * (len(names) + 1)
+        for number, place in enumerate(order, start=1):
+            numbers[place] = number
+        return numbers
+
+    def by_number(self) -> list[tuple[int, str]]:
+        """Return each number and its name, or pseudonym, on one line; ascending."""
+        return sorted(zip(self.numbers(), self._shown(), strict=False))
+
+    def _shown(self) -> list[str]:
+        if self._pseudonyms is None:
+            return [one_line(name) for name in self._places]
+        return [self._pseudonyms.of(self.field, name) for name in self._places]

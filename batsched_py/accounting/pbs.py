@@ -1,0 +1,170 @@
+"""Accounting logs of PBS Professional, OpenPBS and Torque: a line for each event of a job.
+
+Sources: PBS Professional Reference Guide, "The Accounting Log"; Torque Administrator Guide,
+"Accounting Records".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from batsched_py.accounting.accounting_system import AccountingSystem
+from batsched_py.accounting.import_options import ImportOptions
+from batsched_py.accounting.pbs_resources import (
+    allocated_processors,
+    attributes,
+    hosts_of,
+    requested_processors,
+)
+from batsched_py.accounting.record_lines import RecordLines
+from batsched_py.accounting.records import (
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    JobRecord,
+    MalformedRecordError,
+    known,
+    of_each,
+    parse_count,
+    parse_length,
+    parse_memory,
+    refuse,
+)
+from batsched_py.accounting.site_time import SiteClock
+from batsched_py.accounting.sorted_records import SortedRows, distinct
+from batsched_py.workload.swf import UNKNOWN
+
+_LINE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]{1,2});([^;]*);(.*)", re.ASCII)
+_ID = re.compile(r"(\d{1,15})(?:\[(\d{1,15})\]|(\[\])|-(\d{1,15}))?(?:\..*)?", re.ASCII)
+_EXIT = re.compile(r"-?\d{1,9}", re.ASCII)
+_END, _REQUEUE = "E", "R"
+_DELETED, _RAN = ("A", "D"), ("E", "R", "S")
+
+
+class PbsRecords:
+    """Iterates over the jobs in accounting logs; other events are counted.
+
+    Raises :class:`InputError` for lines that make no sense, unless they are skipped.
+    """
+
+    def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
+        self._lines, self._clock, self._options = lines, clock, options
+        self._tally = lines.tally
+        self._events = SortedRows()
+        """Which jobs were deleted (0), and which ran (1)."""
+
+    def __iter__(self) -> Iterator[JobRecord]:
+        for line in self._lines:
+            try:
+                record = self._record(line)
+                if record is not None:
+                    yield record
+            except MalformedRecordError as error:
+                self._lines.malformed(error)
+        self._count_deleted()
+
+    def _record(self, line: str) -> JobRecord | None:
+        match = _LINE.fullmatch(line)
+        if not match:
+            refuse("the line", line, "a record of PBS: MM/DD/YYYY hh:mm:ss;E;123.host;...")
+        month, day, year, time, kind, job_id, message = match.groups()
+        if kind not in (*_DELETED, *_RAN):
+            self._tally.dropped[f"records of type {kind}"] += 1
+            return None
+        number, index = self._identify(job_id)
+        if index is None:
+            self._tally.dropped["records of arrays as a whole: their elements have others"] += 1
+            return None
+        self._events.add((number, index, int(kind in _RAN)))
+        said = attributes(message) if kind in (_END, _REQUEUE) else {}
+        if kind != _END and not (kind == _REQUEUE and "start" in said):
+            self._tally.dropped[f"records of type {kind}"] += 1
+            return None
+        record = JobRecord(number, index, 0)
+        self._set_times(record, said, f"{year}-{month}-{day}T{time}")
+        self._set_sizes(record, said)
+        self._set_status(record, said, kind)
+        record.user, record.queue = known(said.get("user", "")), known(said.get("queue", ""))
+        record.group = known(said.get("group", "")) or known(said.get("account", ""))
+        record.job_name = known(said.get("jobname", ""))
+        return record
+
+    def _identify(self, job_id: str) -> tuple[int, int | None]:
+        """Return the number of a job and its place in an array, None for the array itself."""
+        match = _ID.fullmatch(job_id)
+        if not match:
+            refuse("the job's id", job_id, "such as 123.host or 123[4].host")
+        number, element, array, old_element = match.groups()
+        return int(number), None if array else int(element or old_element or 0)
+
+    def _set_times(self, job: JobRecord, said: Mapping[str, str], written: str) -> None:
+        """Set when a job was submitted and ran; the end of its record is ``written`` if need be."""
+        submitted = next((said[key] for key in ("ctime", "qtime", "etime") if key in said), "")
+        submit = self._clock.instants("ctime", submitted)
+        if not submit:
+            refuse("ctime", submitted, "seconds since 1970")
+        job.submit = submit[0]
+        begun = said.get("start", "")
+        start = () if begun == "0" else self._clock.instants("start", begun)
+        if start:
+            end = self._clock.instants("end", said.get("end", "")) or self._clock.instants(
+                "the time of the record", written
+            )
+            _, begin, until = self._clock.in_order(submit, start, end)
+            job.run_time = self._tally.started(job, begin, until)
+        job.requested_time = parse_length("walltime", said.get("Resource_List.walltime", ""))
+
+    def _set_sizes(self, job: JobRecord, said: Mapping[str, str]) -> None:
+        hosts = hosts_of(said["exec_host"]) if said.get("exec_host") else {}
+        nodes = len(hosts) or parse_count("nodect", said.get("Resource_List.nodect", ""))
+        wanted_nodes = parse_count("nodect", said.get("Resource_List.nodect", "")) or UNKNOWN
+        job.requested = requested_processors(said)
+        allocated = allocated_processors(said, hosts)
+        if self._options.in_nodes:
+            allocated, job.requested = nodes, wanted_nodes
+        elif per_node := self._options.cores_per_node:
+            allocated = nodes * per_node if nodes > 0 else allocated
+            job.requested = wanted_nodes * per_node if wanted_nodes > 0 else job.requested
+        memory = parse_memory("mem", said.get("Resource_List.mem", ""))
+        job.requested_memory = of_each(memory, max(job.requested, allocated))
+        if job.start < 0:
+            return
+        job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
+        job.node_names = ",".join(hosts)
+        cput = parse_length("cput", said.get("resources_used.cput", ""))
+        job.cpu_time = of_each(cput, allocated)
+        job.memory = of_each(parse_memory("mem", said.get("resources_used.mem", "")), allocated)
+
+    def _set_status(self, job: JobRecord, said: Mapping[str, str], kind: str) -> None:
+        exit_status = said.get("Exit_status", "")
+        if exit_status and not _EXIT.fullmatch(exit_status):
+            refuse("Exit_status", exit_status, "a whole number")
+        if kind == _REQUEUE:
+            self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
+            job.status = FAILED
+        elif job.start < 0:
+            job.status = CANCELLED
+        elif exit_status:
+            job.status = COMPLETED if int(exit_status) == 0 else FAILED
+
+    def _count_deleted(self) -> None:
+        """Count the jobs that were deleted and never ran, of which no record says more."""
+        for _, events in groupby(distinct(self._events), key=lambda row: row[:2]):
+            if [kind for *_, kind in events] == [0]:
+                self._tally.dropped[
+                    "jobs that were deleted before they started: no record says their size"
+                ] += 1
+
+
+SYSTEM = AccountingSystem(
+    "pbs",
+    PbsRecords,
+    (
+        "made of accounting logs of PBS: group is the Unix group, queue the queue",
+        "status: 1 for an Exit_status of 0, 0 for others, 5 if the job never started",
+        "run time is end - start, the wait is start - ctime",
+    ),
+    "queue",
+)

@@ -1,0 +1,126 @@
+"""What a record of an accounting system says of a job, whichever system it is."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NoReturn
+
+import msgspec
+
+from batsched_py.support.json_values import shown
+from batsched_py.support.processor_sets import MOST_PROCESSORS
+from batsched_py.units import DAY, HOUR, MINUTE
+from batsched_py.workload.swf import UNKNOWN
+
+FAILED, COMPLETED, CANCELLED = 0, 1, 5
+"""The status of a job in a log, as the Standard Workload Format numbers it."""
+NO_VALUES = frozenset(("", "(null)", "NULL", r"\N", "None", "Unknown", "N/A", "n/a"))
+"""What programs write where they know nothing."""
+
+
+class JobRecord(msgspec.Struct, gc=False):
+    """A job, or a run of it: whole seconds, kB, processors; -1 and "" are unknown.
+
+    Times are Unix times. ``requested_memory`` and ``memory`` are of a processor.
+    """
+
+    number: int
+    """Of the job at the site, which orders jobs that were submitted at the same second."""
+    index: int
+    """In an array of jobs or among the components of one."""
+    submit: int
+    start: int = UNKNOWN
+    run_time: int = UNKNOWN
+    allocated: int = UNKNOWN
+    requested: int = UNKNOWN
+    requested_time: int = UNKNOWN
+    cpu_time: int = UNKNOWN
+    """Of a processor, on average."""
+    memory: int = UNKNOWN
+    requested_memory: int = UNKNOWN
+    status: int = UNKNOWN
+    nodes: int = UNKNOWN
+    """That it was on."""
+    user: str = ""
+    group: str = ""
+    job_name: str = ""
+    queue: str = ""
+    partition: str = ""
+    node_names: str = ""
+    """As the system writes sets of nodes; equal texts are equal sets."""
+
+
+class MalformedRecordError(Exception):
+    """A line is no record: what is wrong with it, and the value, which not everybody may see."""
+
+    def __init__(self, problem: str, value: str | None = None, expected: str = "") -> None:
+        self.problem, self.value, self.expected = problem, value, expected
+
+    def text(self, *, with_value: bool) -> str:
+        """Return a clause for a message."""
+        told = f" is {shown(self.value)}" if self.value is not None and with_value else ""
+        there = f"{self.problem}{told}"
+        return f"{there}: expected {self.expected}" if self.expected else there
+
+
+def refuse(column: str, value: str, expected: str) -> NoReturn:
+    """Raise :class:`MalformedRecordError` for a value that makes no sense."""
+    raise MalformedRecordError(column, value, expected)
+
+
+def known(text: str) -> str:
+    """Return a name, nothing for what programs write where they know none."""
+    return "" if text in NO_VALUES else text
+
+
+_COUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KM]?)", re.ASCII)
+_LENGTH = re.compile(r"(?:(\d{1,7})-)?(?:(\d{1,9}):)??(\d{1,9}):(\d{1,2})(?:\.\d+)?", re.ASCII)
+_FACTORS = {"": 1, "K": 1024, "M": 1024**2}
+_KILOBYTES = {"b": 2.0**-10, "k": 1, "m": 2.0**10, "g": 2.0**20, "t": 2.0**30, "p": 2.0**40}
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([bkmgtp]?)(b?|w)", re.IGNORECASE | re.ASCII)
+
+
+@lru_cache(4096)
+def parse_count(column: str, text: str) -> int:
+    """Return a number such as ``128`` or ``4K`` (1024s); -1 if nothing is known."""
+    if text in NO_VALUES:
+        return UNKNOWN
+    match = _COUNT.fullmatch(text)
+    if not match or float(match[1]) * _FACTORS[match[2]] > MOST_PROCESSORS:
+        refuse(column, text, f"a whole number up to {MOST_PROCESSORS}")
+    return int(float(match[1]) * _FACTORS[match[2]])
+
+
+@lru_cache(65536)
+def parse_length(column: str, text: str) -> int:
+    """Return a length of time in whole seconds, from ``1-02:03:04``, ``02:03:04`` or ``03:04``.
+
+    A number alone is seconds; fractions are left out; -1 if nothing is known.
+    """
+    if text in NO_VALUES:
+        return UNKNOWN
+    if text.isascii() and text.isdigit() and len(text) < 12:
+        return int(text)
+    match = _LENGTH.fullmatch(text)
+    if not match:
+        refuse(column, text, "a time such as 1-02:03:04, 02:03:04 or 03:04")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return int(days * DAY + hours * HOUR + minutes * MINUTE) + seconds
+
+
+@lru_cache(4096)
+def parse_memory(column: str, text: str) -> float:
+    """Return memory in kB of 1024 bytes, from ``4000mb``, ``4G`` or bytes; -1 if unknown."""
+    if text in NO_VALUES:
+        return UNKNOWN
+    match = _MEMORY.fullmatch(text)
+    if not match:
+        refuse(column, text, "memory such as 4000mb")
+    words = 8 if match[3] in ("w", "W") else 1
+    return float(match[1]) * _KILOBYTES[match[2].lower() or "b"] * words
+
+
+def of_each(total: float, processors: int) -> int:
+    """Return the share of a processor, rounded; -1 if that is not known."""
+    return round(total / processors) if total >= 0 and processors > 0 else UNKNOWN

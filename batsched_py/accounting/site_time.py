@@ -1,0 +1,145 @@
+"""Times as a site's clocks showed them: when that was, also where an hour comes twice.
+
+Where clocks are put back, an hour comes twice, and what they showed in it was two instants; where
+they are put forward, an hour does not exist. Zones are those of the IANA time zone database.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from itertools import product
+
+from batsched_py.accounting.records import NO_VALUES, refuse
+from batsched_py.accounting.tally import Tally
+from batsched_py.workload.clock import LATEST, parse_time_zone
+from batsched_py.workload.swf import UNKNOWN
+
+Instants = tuple[int, ...]
+"""Unix times that a text may mean, ascending: none if nothing is known, two in an hour that comes
+twice."""
+EARLIEST = 631_152_000
+"""Unix time of 1990: an earlier one is a date without its marks, or a length of time."""
+EXPECTED = "a time such as 2024-03-01T12:00:00, or seconds since 1970"
+_FORM = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?", re.ASCII
+)
+_IN_HOUR = {
+    f"{minute:02d}:{second:02d}": 60 * minute + second
+    for minute in range(60)
+    for second in range(60)
+}
+_MOST_HOURS = 100_000
+"""That are kept, eleven years; then all are looked up anew."""
+
+
+class SiteClock:
+    """Reads the times of records that were written in a ``time_zone``.
+
+    Raises :class:`InputError` for a zone that there is not.
+    """
+
+    def __init__(self, time_zone: str, tally: Tally) -> None:
+        self._zone = parse_time_zone(time_zone)
+        self._noted = tally.noted
+        self._hours: dict[str, Instants] = {}
+
+    def instants(self, column: str, text: str) -> Instants:
+        """Return what a text means; raises :class:`MalformedRecordError`."""
+        begins = self._hours.get(text[:14])
+        if begins is not None and (second := _IN_HOUR.get(text[14:])) is not None:
+            if len(begins) == 1:  # mostly
+                return (begins[0] + second,)
+            return tuple([begin + second for begin in begins])
+        if text in NO_VALUES:
+            return ()
+        if text.isascii() and text.isdigit() and len(text) < 12:
+            return (_checked(column, text, int(text)),)
+        return self._parse(column, text)
+
+    def _parse(self, column: str, text: str) -> Instants:
+        match = _FORM.fullmatch(text)
+        if not match:
+            refuse(column, text, EXPECTED)
+        try:
+            shown = datetime(*map(int, match.groups()[:6]), tzinfo=UTC)  # type: ignore[misc,arg-type]
+        except ValueError:
+            refuse(column, text, EXPECTED)
+        second = int(shown.timestamp())
+        if match[7]:
+            return (_checked(column, text, second - _offset_of(match[7])),)
+        first, later = self._offsets(shown)
+        if first < later:  # the clock never showed it: as if it had not been put forward
+            self._noted["times are in an hour that clocks left out: taken as an hour later"] += 1
+            return (_checked(column, text, second - first),)
+        _checked(column, text, second - first)
+        self._keep_hour(text[:14], shown, first, later)
+        return _instants(second, first, later)
+
+    def _keep_hour(self, text: str, shown: datetime, first: int, later: int) -> None:
+        """Keep what an hour means if it means that from its begin to its end."""
+        begin = shown.replace(minute=0, second=0)
+        end = shown.replace(minute=59, second=59)
+        if self._offsets(begin) == self._offsets(end) == (first, later):
+            if len(self._hours) >= _MOST_HOURS:
+                self._hours.clear()
+            self._hours[text] = _instants(int(begin.timestamp()), first, later)
+
+    def _offsets(self, shown: datetime) -> tuple[int, int]:
+        """Return the offsets from UTC when a clock showed a time first and last: mostly equal."""
+        first, later = (
+            shown.replace(tzinfo=self._zone, fold=fold).utcoffset() or timedelta()
+            for fold in (0, 1)
+        )
+        return int(first.total_seconds()), int(later.total_seconds())
+
+    def in_order(
+        self, submit: Instants, start: Instants, end: Instants, lengths: tuple[int, ...] = ()
+    ) -> tuple[int, int, int]:
+        """Return one instant of each, -1 where there is none.
+
+        Of those in an hour that comes twice it is the first for which ``submit <= start <= end``
+        and the end is one of ``lengths`` (seconds, if they are known) after the start.
+        """
+        if len(submit) < 2 and len(start) < 2 and len(end) < 2:
+            return (
+                submit[0] if submit else UNKNOWN,
+                start[0] if start else UNKNOWN,
+                end[0] if end else UNKNOWN,
+            )
+        none = (UNKNOWN,)
+        every = list(product(submit or none, start or none, end or none))
+        orders = [times for times in every if _ascends(times)]
+        exact = [times for times in orders if times[1] >= 0 and times[2] - times[1] in lengths]
+        possible = exact or orders or every
+        if len(possible) > 1:
+            self._noted["jobs have times in an hour that comes twice: taken as the first"] += 1
+        else:
+            self._noted[
+                "jobs have times in an hour that comes twice: which one follows from "
+                "their order and length"
+            ] += 1
+        return possible[0]
+
+
+def _instants(shown: int, first: int, later: int) -> Instants:
+    return (shown - first,) if first == later else (shown - first, shown - later)
+
+
+def _ascends(times: tuple[int, ...]) -> bool:
+    known = [time for time in times if time != UNKNOWN]
+    return known == sorted(known)
+
+
+def _checked(column: str, text: str, instant: int) -> int:
+    if not EARLIEST <= instant <= LATEST:
+        refuse(column, text, f"{EXPECTED}, from 1990 on")
+    return instant
+
+
+def _offset_of(text: str) -> int:
+    if text == "Z":
+        return 0
+    digits = text[1:].replace(":", "")
+    seconds = int(digits[:2]) * 3600 + int(digits[2:]) * 60
+    return -seconds if text[0] == "-" else seconds

@@ -1,0 +1,118 @@
+"""Where what is in the lines of ``sacct``, by the names in its header line."""
+
+from __future__ import annotations
+
+import msgspec
+
+from batsched_py.accounting.header_names import (
+    Columns,
+    known_names,
+    lower_names,
+    missing,
+    places_of,
+)
+from batsched_py.accounting.records import MalformedRecordError
+from batsched_py.errors import InputError, parameter
+
+COLUMNS: Columns = {
+    "job_id": ("JobID", "JobIDRaw"),
+    "raw_id": ("JobIDRaw",),
+    "state": ("State",),
+    "submit": ("Submit",),
+    "start": ("Start",),
+    "end": ("End",),
+    "eligible": ("Eligible",),
+    "elapsed": ("ElapsedRaw", "Elapsed"),
+    "suspended": ("Suspended",),
+    "time_limit_minutes": ("TimelimitRaw",),
+    "time_limit": ("Timelimit",),
+    "allocated_cpus": ("AllocCPUS", "NCPUS"),
+    "requested_cpus": ("ReqCPUS",),
+    "nodes": ("AllocNodes", "NNodes"),
+    "shown_nodes": ("NNodes",),
+    "requested_nodes": ("ReqNodes",),
+    "node_list": ("NodeList",),
+    "total_cpu": ("TotalCPU",),
+    "requested_memory": ("ReqMem",),
+    "restarts": ("Restarts",),
+    "user": ("User", "UID"),
+    "account": ("Account", "Group", "GID"),
+    "partition": ("Partition",),
+    "qos": ("QOS",),
+    "job_name": ("JobName",),
+}
+_NEEDED = ("job_id", "state", "submit", "start", "end")
+_KNOWN = known_names(COLUMNS)
+DELIMITER = "|"
+
+
+class SlurmColumns(msgspec.Struct, frozen=True):
+    """The columns of a file: how a line is split, and the place of what is read; -1 if it is not
+    there, where :meth:`split` puts an empty text."""
+
+    line: str
+    """The header line."""
+    delimiter: str
+    names: tuple[str, ...]
+    is_closed: bool
+    """Whether a delimiter ends each line (``--parsable``)."""
+    places: dict[str, int]
+
+    def split(self, line: str) -> list[str]:
+        """Return the fields of a line, and an empty one; raises :class:`MalformedRecordError`.
+
+        If the last column is JobName, delimiters in it are a part of the name.
+        """
+        if self.is_closed:
+            if not line.endswith(self.delimiter):
+                raise MalformedRecordError(f"the line does not end with {self.delimiter!r}")
+            line = line.removesuffix(self.delimiter)
+        nb = len(self.names)
+        fields = line.split(self.delimiter, nb - 1 if self.names[-1] == "jobname" else -1)
+        if len(fields) != nb:
+            raise MalformedRecordError(f"{len(fields)} fields", None, f"{nb} as in the header")
+        fields.append("")
+        return fields
+
+
+def is_header(line: str, delimiter: str) -> bool:
+    """Tell whether a line has names of columns."""
+    names = lower_names(line.split(delimiter))
+    return sum(name in _KNOWN for name in names) >= min(2, len(names))
+
+
+def read_columns(
+    line: str, path: str, *, delimiter: str | None, in_nodes: bool, by_nodes: bool
+) -> SlurmColumns:
+    """Return the columns of a header line.
+
+    ``in_nodes``: processors are nodes; ``by_nodes``: they can be told from nodes. Raises
+    :class:`InputError` if it is none, or if a column that is needed is not there.
+    """
+    chosen = delimiter or DELIMITER
+    if not is_header(line, chosen):
+        raise InputError(f"{path}:1: {_no_header(line, chosen)}")
+    header = line.split(chosen)
+    names = tuple(lower_names(header))
+    is_closed = names[-1] == ""
+    if is_closed:
+        names = names[:-1]
+    places = places_of(COLUMNS, names)
+    sizes = ["nodes"] if in_nodes else ["allocated_cpus", *(["nodes"] if by_nodes else [])]
+    for what in _NEEDED:
+        if places[what] < 0:
+            missing(path, COLUMNS[what], header, COLUMNS)
+    if all(places[what] < 0 for what in sizes):
+        missing(path, COLUMNS[sizes[0]], header, COLUMNS)
+    return SlurmColumns(line, chosen, names, is_closed, places)
+
+
+def _no_header(line: str, delimiter: str) -> str:
+    """Say what is wrong with a first line that names no columns."""
+    expected = f"expected names of columns with {delimiter!r} between them"
+    if sum(word.lower() in _KNOWN for word in line.split()) >= 2:
+        return f"no columns of sacct --parsable2: {expected}"
+    for other in ("|", ",", ";", "\t"):
+        if other != delimiter and is_header(line, other) and other in line:
+            return f"the columns are divided by {other!r}: {expected}; see {parameter('delimiter')}"
+    return f"the first line is no header of sacct: {expected}; call sacct without --noheader"

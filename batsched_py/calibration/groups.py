@@ -1,0 +1,124 @@
+"""Recorded and simulated waits of groups of jobs: by hour, size, partition, user, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from math import nan
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from batsched_py.calibration.agreement import FACTOR, MARGIN, near
+from batsched_py.calibration.job_classes import Classes
+from batsched_py.calibration.matched_jobs import MatchedJobs
+from batsched_py.calibration.rank_correlation import rank_correlation
+from batsched_py.calibration.week_bootstrap import Estimate, Sums, Weeks
+from batsched_py.support.statistics import FEWEST, Interval, ratio
+
+FEWEST_JOBS = 30
+"""Of fewer jobs there is no correlation, and nothing is said of a group."""
+MOST_USERS = 10
+"""Users who are groups: those with most jobs."""
+USER = "user"
+UNKNOWN_USER = "unknown"
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Waits of a group of jobs, seconds."""
+
+    kind: str
+    name: str
+    jobs: int
+    mean_recorded: float
+    mean_simulated: float
+    bias: Interval
+    """``mean (simulated - recorded)``."""
+    rank_correlation: float
+    """nan, too, for fewer than :data:`FEWEST_JOBS` jobs."""
+    reproduced: bool | None
+    """Whether the mean wait is within :data:`~.agreement.FACTOR` of the recorded one, or within
+    :data:`~.agreement.MARGIN`; None if the interval does not tell, or the jobs are few."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it has fewer than :data:`FEWEST_JOBS` jobs."""
+        return self.jobs < FEWEST_JOBS
+
+
+class UserShare(msgspec.Struct, frozen=True):
+    """How many users there are, and how many of them wait in the mean nearly as recorded."""
+
+    nb: int
+    nb_near: int
+
+    @property
+    def share(self) -> float:
+        """The share of users; nan if no user is known."""
+        return ratio(self.nb_near, self.nb)
+
+
+def groups_of(jobs: MatchedJobs, weeks: Weeks, classes: Iterable[Classes]) -> list[Group]:
+    """Return the groups of all kinds that have jobs; of users the :data:`MOST_USERS` first."""
+    made: list[Group] = []
+    for kind in classes:
+        most = MOST_USERS if kind.kind == USER else None
+        made += islice(_of_kind(jobs, weeks, kind), most)
+    return made
+
+
+def user_share(jobs: MatchedJobs) -> UserShare:
+    """Return how many of the known users wait in the mean nearly as recorded."""
+    known = jobs.user != ""
+    if not known.any():
+        return UserShare(0, 0)
+    _, number = np.unique(jobs.user[known].astype(str), return_inverse=True)
+    sizes = np.bincount(number)
+    means = (
+        np.bincount(number, weights=column[known]) / sizes
+        for column in (jobs.recorded, jobs.simulated)
+    )
+    return UserShare(len(sizes), int(near(*means).sum()))
+
+
+def _of_kind(jobs: MatchedJobs, weeks: Weeks, kind: Classes) -> Iterator[Group]:
+    order = np.argsort(kind.number, kind="stable")
+    ends = np.cumsum(np.bincount(kind.number, minlength=len(kind.names)))
+    for name, rows in zip(kind.names, np.split(order, ends[:-1]), strict=True):
+        if len(rows):
+            yield _group(jobs, weeks, rows, kind.kind, name)
+
+
+def _group(jobs: MatchedJobs, weeks: Weeks, rows: NDArray[np.intp], kind: str, name: str) -> Group:
+    recorded, simulated = jobs.recorded[rows], jobs.simulated[rows]
+    columns = {"jobs": np.ones(len(rows)), "recorded": recorded, "simulated": simulated}
+    part = weeks.of_rows(rows)
+    sums = {key: part.sums(column) for key, column in columns.items()}
+    bias, beyond = weeks.of_sums(_bias, sums), weeks.of_sums(_beyond, sums)
+    is_small = len(rows) < FEWEST_JOBS
+    if is_small or (sums["jobs"] > 0).sum() < FEWEST:
+        bias, beyond = (Estimate(each.value, each.drawn[:0], 0) for each in (bias, beyond))
+    out_of_bounds = beyond.interval.above(0)
+    return Group(
+        kind=kind,
+        name=name,
+        jobs=len(rows),
+        mean_recorded=float(recorded.mean()),
+        mean_simulated=float(simulated.mean()),
+        bias=bias.interval,
+        rank_correlation=nan if is_small else rank_correlation(recorded, simulated),
+        reproduced=None if out_of_bounds is None else not out_of_bounds,
+    )
+
+
+def _bias(sums: Sums) -> ArrayLike:
+    return (sums["simulated"] - sums["recorded"]) / sums["jobs"]
+
+
+def _beyond(sums: Sums) -> ArrayLike:
+    """Return by how much the mean simulated wait is beyond what is near; negative: it is within."""
+    r, s = sums["recorded"] / sums["jobs"], sums["simulated"] / sums["jobs"]
+    above = s - np.maximum(FACTOR * r, r + MARGIN)
+    below = np.minimum(r / FACTOR, r - MARGIN) - s
+    return np.maximum(above, below)

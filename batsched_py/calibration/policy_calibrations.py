@@ -1,0 +1,103 @@
+"""The policy of a site beside others, on the same log, machine and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, common, matched_jobs
+from batsched_py.calibration.run_calibration import Calibration, ComparedRun
+from batsched_py.calibration.week_bootstrap import Estimate
+from batsched_py.results.job_table import JobTable
+from batsched_py.support.statistics import Interval
+from batsched_py.workload.machine_file import MachineDescription
+from batsched_py.workload.swf import SwfLog
+
+USUAL = "by size and hour"
+"""What stands beside the policies: the usual waits, see :mod:`.reference`."""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The site's policy less another, over the same jobs and the same resamples of weeks."""
+
+    other: str
+    rank_correlation: Interval
+    share_explained: Interval
+    """Positive: the site's policy is nearer to what was recorded."""
+    absolute_bias: Interval | None
+    """``|bias| - |bias of the other|``, seconds; None of usual waits, which have no level."""
+
+
+class PolicyCalibrations(msgspec.Struct, frozen=True):
+    """How well policies reproduce a log, by name, the site's first; all over the same jobs."""
+
+    policies: dict[str, Calibration]
+    differences: list[Difference]
+
+    @property
+    def site(self) -> str:
+        """The name of the site's policy."""
+        return next(iter(self.policies))
+
+    @property
+    def of_site(self) -> Calibration:
+        """The calibration of the site's policy."""
+        return self.policies[self.site]
+
+    def beside(self, other: str) -> Difference | None:
+        """Return the difference to another policy, None if there is none of that name."""
+        return next((each for each in self.differences if each.other == other), None)
+
+
+def calibrations(
+    log: SwfLog, tables: Mapping[str, JobTable], described: MachineDescription | None = None
+) -> PolicyCalibrations:
+    """Return how well rigid runs of a log reproduce it, the first of which is the site's policy.
+
+    ``tables`` are those of the runs by the names of their policies; only jobs that ran in all of
+    them are compared. See :func:`~.run_calibration.calibration`.
+    """
+    matched = [matched_jobs(log, table) for table in tables.values()]
+    same = common([jobs for jobs, _ in matched])
+    runs = {
+        name: ComparedRun(
+            log, jobs, _counted_again(counts, before, jobs), table.nb_processors, described
+        )
+        for (name, table), jobs, (before, counts) in zip(tables.items(), same, matched, strict=True)
+    }
+    site, *others = runs.values()
+    differences = [
+        _difference(name, site.estimates, run.estimates)
+        for name, run in zip(list(runs)[1:], others, strict=True)
+    ]
+    if site.usual:
+        differences.append(_difference(USUAL, site.estimates, site.usual, has_level=False))
+    return PolicyCalibrations({name: run.calibration for name, run in runs.items()}, differences)
+
+
+def _difference(
+    name: str,
+    site: Mapping[str, Estimate],
+    other: Mapping[str, Estimate],
+    *,
+    has_level: bool = True,
+) -> Difference:
+    return Difference(
+        name,
+        (site["rank_correlation"] - other["rank_correlation"]).interval,
+        (site["share_explained"] - other["share_explained"]).interval,
+        (abs(site["bias"]) - abs(other["bias"])).interval if has_level else None,
+    )
+
+
+def _counted_again(counts: JobCounts, before: MatchedJobs, jobs: MatchedJobs) -> JobCounts:
+    """Return the counts of a run without the jobs that others refused."""
+    lost = len(before.row) - len(jobs.row)
+    if not lost:
+        return counts
+    not_measured = int((~jobs.measured).sum())
+    compared = int(jobs.measured.sum())
+    return msgspec.structs.replace(
+        counts, refused=counts.refused + lost, compared=compared, not_measured=not_measured
+    )

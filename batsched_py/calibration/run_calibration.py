@@ -1,0 +1,151 @@
+"""How well one rigid run of a log reproduces what the log recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from batsched_py.calibration.agreement import Agreement, agreement_estimates, agreement_of
+from batsched_py.calibration.groups import Group, UserShare, groups_of, user_share
+from batsched_py.calibration.job_classes import hour_of_day, job_classes, size_class
+from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, matched_jobs
+from batsched_py.calibration.reference import usual_waits
+from batsched_py.calibration.time_series import Backlog, Utilisation, backlog_of, utilisation_of
+from batsched_py.calibration.week_bootstrap import Estimate, Weeks
+from batsched_py.errors import UsageError
+from batsched_py.results.job_table import JobTable
+from batsched_py.support.statistics import Interval
+from batsched_py.workload.machine_file import MachineDescription
+from batsched_py.workload.swf import SwfLog
+
+
+class UsualWaits(msgspec.Struct, frozen=True):
+    """How well the usual wait by size and hour does, which no simulation is needed for."""
+
+    rank_correlation: Interval
+    share_explained: Interval
+    near: Interval
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """Simulated waits beside recorded ones; times in seconds, intervals of 95 %."""
+
+    jobs: JobCounts
+    weeks: int
+    """In which jobs were submitted that are compared; of fewer than 5 nothing has an interval."""
+    agreement: Agreement
+    by_size_and_hour: UsualWaits | None
+    """None where there is but one week."""
+    backlog: Backlog
+    utilisation: Utilisation
+    groups: list[Group]
+    users: UserShare
+
+    def of_kind(self, kind: str) -> list[Group]:
+        """Return the groups of a kind: ``hour``, ``size``, ``partition``, ..."""
+        return [group for group in self.groups if group.kind == kind]
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The measures without their intervals, as ``measure`` of a campaign gives numbers."""
+        measures = {
+            name: getattr(self.agreement, name).value for name in Agreement.__struct_fields__
+        }
+        usual = self.by_size_and_hour
+        return {
+            "compared_jobs": float(self.jobs.compared),
+            **measures,
+            **({} if usual is None else {"usual_share_explained": usual.share_explained.value}),
+            "backlog_correlation": self.backlog.work.correlation.value,
+            "utilisation_recorded": self.utilisation.recorded,
+            "utilisation_simulated": self.utilisation.simulated,
+            "users_near": self.users.share,
+        }
+
+
+def calibration(
+    log: SwfLog, table: JobTable, described: MachineDescription | None = None
+) -> Calibration:
+    """Return how well a rigid run of a log reproduces the waits that the log recorded.
+
+    ``table`` has the jobs of the run with their ids, as :meth:`~.Result.table_as_written` and
+    stored runs have; jobs are matched by these, and those that the table does not measure load the
+    machine only. ``described`` is the machine file of the run, whose partitions are then groups.
+
+    Raises :class:`LogError` for a log without waits, and :class:`UsageError` for a table of another
+    log or of users who react, and if no job is left to compare.
+
+    >>> log = read_swf("site.swf")  # doctest: +SKIP
+    >>> calibration(log, result.table_as_written()).agreement.bias  # doctest: +SKIP
+    """
+    jobs, counts = matched_jobs(log, table)
+    return ComparedRun(log, jobs, counts, table.nb_processors, described).calibration
+
+
+class ComparedRun:
+    """The matched jobs of a run with what the measures are in each resample of the weeks."""
+
+    def __init__(
+        self,
+        log: SwfLog,
+        jobs: MatchedJobs,
+        counts: JobCounts,
+        nb_processors: int | None,
+        described: MachineDescription | None,
+    ) -> None:
+        if not jobs.measured.any():
+            raise UsageError(f"no job is left to compare with {log.path}: {in_words(counts)}")
+        self._jobs, self._nb_processors, self._described = jobs, nb_processors, described
+        self._log, self._counts = log, counts
+        self.compared = jobs.only_measured
+        self.weeks = Weeks(self.compared.submit)
+        self.estimates = agreement_estimates(
+            self.weeks, self.compared.recorded, self.compared.simulated
+        )
+        self.usual = self._usual()
+        """The estimates of the usual waits; none where there is but one week."""
+
+    def _usual(self) -> Mapping[str, Estimate]:
+        jobs = self.compared
+        hour = hour_of_day(jobs, self._log)
+        waits = usual_waits(jobs.recorded, self.weeks, size_class(jobs.size), hour)
+        return {} if waits is None else agreement_estimates(self.weeks, jobs.recorded, waits)
+
+    @property
+    def calibration(self) -> Calibration:
+        """All that is said of the run."""
+        jobs = self.compared
+        classes = job_classes(jobs, self._log, self._described)
+        names = UsualWaits.__struct_fields__
+        return Calibration(
+            jobs=self._counts,
+            weeks=self.weeks.nb,
+            agreement=agreement_of(self.estimates),
+            by_size_and_hour=UsualWaits(*(self.usual[name].interval for name in names))
+            if self.usual
+            else None,
+            backlog=backlog_of(self._jobs),
+            utilisation=utilisation_of(self._jobs, self._nb_processors),
+            groups=groups_of(jobs, self.weeks, classes),
+            users=user_share(jobs),
+        )
+
+
+_REASONS = {
+    "dropped": "left out by the rules",
+    "refused": "refused in the simulation",
+    "never_began": "cancelled while they waited",
+    "unknown_wait": "of an unknown wait",
+    "not_measured": "not measured",
+}
+
+
+def in_words(counts: JobCounts) -> str:
+    """Return which jobs are not compared: "of 10 jobs 2 left out by the rules, 8 not measured"."""
+    left = [
+        f"{getattr(counts, name):,} {words}"
+        for name, words in _REASONS.items()
+        if getattr(counts, name)
+    ]
+    return f"of {counts.in_log:,} jobs {', '.join(left) or 'none is left out'}"

@@ -1,0 +1,119 @@
+"""The backlog by hour and the utilisation by week, recorded and simulated, of the same jobs."""
+
+from __future__ import annotations
+
+from math import nan
+
+import msgspec
+import numpy as np
+
+from batsched_py.calibration.matched_jobs import MatchedJobs
+from batsched_py.calibration.week_bootstrap import Sums, Weeks
+from batsched_py.errors import InputError
+from batsched_py.figures.step_functions import Intervals
+from batsched_py.results.job_table import Column
+from batsched_py.support.statistics import Interval
+from batsched_py.units import HOUR, WEEK
+
+_MOST_YEARS = 50
+_DIGITS = 4
+
+
+class Series(msgspec.Struct, frozen=True):
+    """Means over equal parts of the time, recorded and simulated."""
+
+    begin: float
+    """Of the first part, seconds of the log."""
+    step: float
+    recorded: list[float]
+    simulated: list[float]
+    correlation: Interval
+    """Pearson's; nan if either is constant."""
+
+
+class Backlog(msgspec.Struct, frozen=True):
+    """What waits, in the mean over each hour from the first to the last measured submission."""
+
+    jobs: Series
+    """Number of jobs."""
+    work: Series
+    """Processor-hours: processors x recorded run time of the jobs."""
+
+
+class Utilisation(msgspec.Struct, frozen=True):
+    """The share of the machine that the jobs use, those of the warm-up as well."""
+
+    recorded: float
+    """From the first to the last measured submission; nan if the machine's size is unknown."""
+    simulated: float
+    weeks: Series
+
+
+def backlog_of(jobs: MatchedJobs) -> Backlog:
+    """Return the backlog of jobs, those that are not measured among them."""
+    work = jobs.size * jobs.recorded_run / HOUR
+    return Backlog(_waiting(jobs, np.ones(len(work))), _waiting(jobs, work))
+
+
+def utilisation_of(jobs: MatchedJobs, nb_processors: int | None) -> Utilisation:
+    """Return how much of a machine jobs use, those that are not measured among them."""
+    begin, end = _span(jobs)
+    weight = jobs.size / (nan if nb_processors is None else nb_processors)
+    recorded, simulated = jobs.submit + jobs.recorded, jobs.submit + jobs.simulated
+    spans = (
+        Intervals(recorded, recorded + jobs.recorded_run, weight),
+        Intervals(simulated, simulated + jobs.simulated_run, weight),
+    )
+    whole = np.array([begin, max(end, begin + 1)])
+    of_all = [float(each.over(whole).mean[0]) for each in spans]
+    return Utilisation(of_all[0], of_all[1], _series(spans, begin, end, WEEK))
+
+
+def _waiting(jobs: MatchedJobs, weight: Column) -> Series:
+    begin, end = _span(jobs)
+    spans = [
+        Intervals(jobs.submit, jobs.submit + wait, weight)
+        for wait in (jobs.recorded, jobs.simulated)
+    ]
+    return _series((spans[0], spans[1]), begin - begin % HOUR, end, HOUR)
+
+
+def _span(jobs: MatchedJobs) -> tuple[float, float]:
+    """Return the first and the last measured submission; raises :class:`InputError`."""
+    submit = jobs.submit[jobs.measured]
+    begin, end = float(submit.min()), float(submit.max())
+    if end - begin > _MOST_YEARS * 52 * WEEK:
+        raise InputError(
+            f"submissions span {end - begin:g} s: expected a log of at most {_MOST_YEARS} years"
+        )
+    return begin, end
+
+
+def _series(spans: tuple[Intervals, Intervals], begin: float, end: float, step: float) -> Series:
+    nb = max(1, int((end - begin) / step))  # a part that ends later would be of other times too
+    edges = begin + step * np.arange(nb + 1, dtype=np.float64)
+    recorded, simulated = (each.over(edges).mean for each in spans)
+    return Series(
+        begin,
+        step,
+        np.round(recorded, _DIGITS).tolist(),
+        np.round(simulated, _DIGITS).tolist(),
+        _correlation(edges[:-1], recorded, simulated),
+    )
+
+
+def _correlation(times: Column, a: Column, b: Column) -> Interval:
+    a, b = a - a.mean(), b - b.mean()  # sums of squares keep more digits
+    columns = {"n": np.ones(len(a)), "a": a, "b": b, "aa": a * a, "bb": b * b, "ab": a * b}
+    return Weeks(times).estimate(_of_sums, columns).interval
+
+
+def _of_sums(sums: Sums) -> Column:
+    """Return Pearson's coefficient, nan where a side is constant."""
+    n = sums["n"]
+    squares = [sums[2 * name] - sums[name] ** 2 / n for name in ("a", "b")]
+    known = np.minimum(*squares) > 1e-12 * n
+    product = (sums["ab"] - sums["a"] * sums["b"] / n) / np.sqrt(
+        np.where(known, squares[0] * squares[1], 1.0)
+    )
+    return np.where(known, np.clip(product, -1, 1), nan)

@@ -1,0 +1,170 @@
+"""What a calibration says, in words; the thresholds are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+
+from batsched_py.calibration.agreement import FACTOR, MARGIN
+from batsched_py.calibration.groups import FEWEST_JOBS, USER, Group
+from batsched_py.calibration.policy_calibrations import USUAL, Difference, PolicyCalibrations
+from batsched_py.calibration.run_calibration import Calibration
+from batsched_py.support.statistics import FEWEST, Interval
+from batsched_py.units import MINUTE, SYMBOLS, UNITS, unit_of
+
+ORDER_REPRODUCED = 0.7
+"""Rank correlation from which on the order of waits is reproduced ..."""
+ORDER_IN_PART = 0.4
+"""... and below which it is not."""
+SAME_LEVEL = 0.2
+"""Share of the recorded mean wait within which the simulated one is at the same level."""
+_NAMED = 3
+"""Groups that a sentence names."""
+_KINDS = {"hour": "hours", "requested time": "requested times"}
+
+THRESHOLDS = (
+    f"The order of waits is reproduced from a rank correlation of {ORDER_REPRODUCED:g} on, and not "
+    f"below {ORDER_IN_PART:g}; their level if the means differ by at most {100 * SAME_LEVEL:g} %; "
+    f"that of a group if they are within a factor of {FACTOR:g} or {MARGIN / MINUTE:g} min. Each "
+    "is said only if the whole 95 % interval says it."
+)
+
+
+def verdict(found: PolicyCalibrations) -> list[str]:
+    """Return what the numbers say, in at most four sentences."""
+    of_site = found.of_site
+    told = [
+        f"Under {found.site}, {_order(of_site)}, and {_level(of_site)}.",
+        _beside_others(found.differences),
+        not_reproduced(of_site),
+        f"{_believable(of_site)}.",
+    ]
+    return [sentence for sentence in told if sentence]
+
+
+def _order(found: Calibration) -> str:
+    rank = found.agreement.rank_correlation
+    if isnan(rank.value):
+        return "nothing can be said of the order of waits, as all of a side are equal"
+    shown = f"(rank correlation {number(rank)})"
+    if not rank.is_known:
+        return f"the rank correlation of waits is {rank.value:.2f}"
+    if rank.above(ORDER_REPRODUCED):
+        return f"the order of waits is reproduced {shown}"
+    if rank.below(ORDER_IN_PART):
+        return f"the order of waits is not reproduced {shown}"
+    return f"the order of waits is reproduced in part {shown}"
+
+
+def _level(found: Calibration) -> str:
+    said, relative = found.agreement, found.agreement.relative_bias
+    means = (
+        f"mean {duration(said.mean_simulated.value)}, recorded {duration(said.mean_recorded.value)}"
+    )
+    if isnan(relative.value):
+        return f"their level has no measure, as nobody waited ({means})"
+    shown = f"({means}: {percent(relative)})"
+    if not relative.is_known:
+        return (
+            f"their level differs by {percent(relative)} ({means}); of fewer than {FEWEST} weeks "
+            "there are no intervals, so that nothing is known about chance"
+        )
+    within = relative.within(-SAME_LEVEL, SAME_LEVEL)
+    if within is None:
+        return f"whether their level is reproduced cannot be told {shown}"
+    return f"their level is {'' if within else 'not '}reproduced {shown}"
+
+
+def _beside_others(differences: list[Difference]) -> str:
+    told: dict[str, list[str]] = {"nearer": [], "farther": [], "open": []}
+    for each in differences:
+        change = each.share_explained
+        name = f"the usual wait {each.other}" if each.other == USUAL else each.other
+        kind = {True: "nearer", False: "farther", None: "open"}[
+            (change.value > 0) if change.is_clear else None
+        ]
+        told[kind].append(f"{name} ({number(change, '+.2f')})")
+    parts = [
+        f"{words} {' and '.join(told[kind])}"
+        for kind, words in (
+            ("nearer", "it is nearer to the record than"),
+            ("farther", "it is farther from the record than"),
+            ("open", "it cannot be told whether it is nearer than"),
+        )
+        if told[kind]
+    ]
+    if not parts:
+        return ""
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}, by the share of the waits' variation that is explained."
+
+
+def not_reproduced(found: Calibration) -> str:
+    """Return which groups are not reproduced, in a sentence."""
+    bounds = f"a factor of {FACTOR:g} and {MARGIN / MINUTE:g} min"
+    if not any(group.reproduced is not None for group in found.groups):
+        return f"Of no group of jobs it can be told whether it is off by more than {bounds}."
+    wrong = [group for group in found.groups if group.reproduced is False]
+    if not wrong:
+        return f"No group of {FEWEST_JOBS} jobs or more is clearly off by more than {bounds}."
+    return f"Off by more than {bounds}: {'; '.join(_by_kind(wrong))}."
+
+
+def _by_kind(groups: list[Group]) -> Iterator[str]:
+    kinds = dict.fromkeys(group.kind for group in groups)
+    for kind in kinds:
+        of_kind = [group for group in groups if group.kind == kind]
+        of_kind.sort(key=lambda group: -abs(group.bias.value))
+        named = [
+            f"{group.name} ({duration(group.mean_simulated)} for {duration(group.mean_recorded)})"
+            for group in of_kind[:_NAMED]
+        ]
+        more = f" and {len(of_kind) - _NAMED} more" if len(of_kind) > _NAMED else ""
+        word = kind if len(of_kind) == 1 else _KINDS.get(kind, f"{kind}s")
+        yield f"{word} {', '.join(named)}{more}"
+
+
+def least_change(found: Calibration) -> float:
+    """Return the change of the mean wait below which no prediction can be believed, seconds.
+
+    It is the larger end of the interval of the bias: the replay itself is off by so much. nan
+    without an interval.
+    """
+    bias = found.agreement.bias
+    return max(abs(bias.low), abs(bias.high)) if bias.is_known else float("nan")
+
+
+def _believable(found: Calibration) -> str:
+    least = least_change(found)
+    text = f"A predicted change of the mean wait by less than {duration(least)} cannot be believed"
+    if isnan(least):
+        text = "How small a predicted change of the mean wait can be believed is not known"
+    rank = found.agreement.rank_correlation
+    if isnan(rank.value) or rank.value < ORDER_IN_PART:
+        return f"{text}, nor can what is said of single {USER}s, hours or sizes"
+    return text
+
+
+def duration(seconds: float) -> str:
+    """Return a time in a unit in which one reads it: ``2.31 h``; ``-`` for nan."""
+    if isnan(seconds):
+        return "-"
+    unit = unit_of(abs(seconds))
+    return f"{seconds / UNITS[unit]:.3g} {SYMBOLS[unit]}"
+
+
+def number(value: Interval, form: str = ".2f") -> str:
+    """Return ``0.83, 0.80 to 0.86``; the value alone without interval, ``-`` for nan."""
+    if isnan(value.value):
+        return "-"
+    if not value.is_known:
+        return f"{value.value:{form}}"
+    return f"{value.value:{form}}, {value.low:{form}} to {value.high:{form}}"
+
+
+def percent(value: Interval) -> str:
+    """Return a share of 1 as ``+5 %``, with its interval ``+5, -3 to +12 %``."""
+    ends = (round(100 * end, 0) + 0.0 for end in (value.value, value.low, value.high))  # no -0
+    middle, low, high = ends
+    shown = number(Interval(middle, low, high, value.nb), "+.0f")
+    return shown if shown == "-" else f"{shown} %"

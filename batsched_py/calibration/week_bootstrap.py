@@ -1,0 +1,132 @@
+"""Statistics of jobs with intervals that know that the jobs of a week share a fate.
+
+Weeks of submission are drawn again, whole (a block bootstrap): waits of jobs that queue behind each
+other are no independent numbers. Few weeks make percentiles too narrow, so these are expanded as
+Student's quantiles are (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The
+American Statistician 69(4), 2015). What carries over from one week to the next is not in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import lru_cache
+from math import isfinite, nan, sqrt
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from batsched_py.support.statistics import FEWEST, Floats, Interval, student
+from batsched_py.units import WEEK
+
+RESAMPLES = 2_000
+_SEED = 20_240
+_MOST_UNDEFINED = 0.05
+"""A statistic that more of the resamples do not define has no interval."""
+
+Sums = Mapping[str, Floats]
+"""Sums over jobs by name: each a number, or one for each resample."""
+SumStatistic = Callable[[Sums], ArrayLike]
+"""What is computed from :data:`Sums`, a number or one for each resample."""
+
+
+class Estimate(msgspec.Struct, frozen=True, eq=False):
+    """A statistic, and what it is in each resample of the weeks."""
+
+    value: float
+    drawn: Floats
+    """Shape (:data:`RESAMPLES`,); (0,) of fewer than :data:`FEWEST` weeks."""
+    nb: int
+    """Number of weeks."""
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        """Return the difference of two statistics of the same weeks, paired by resample."""
+        return Estimate(self.value - other.value, self.drawn - other.drawn, self.nb)
+
+    def __abs__(self) -> Estimate:
+        """Return the absolute value."""
+        return Estimate(abs(self.value), np.abs(self.drawn), self.nb)
+
+    @property
+    def interval(self) -> Interval:
+        """The statistic with its 95 % interval."""
+        known = self.drawn[np.isfinite(self.drawn)]
+        enough = len(known) >= (1 - _MOST_UNDEFINED) * len(self.drawn)
+        if self.nb < FEWEST or not isfinite(self.value) or not enough:
+            return Interval(self.value, nan, nan, self.nb)
+        tail = _expanded_tail(self.nb)
+        low, high = (float(end) for end in np.quantile(known, (tail, 1 - tail)))
+        return Interval(self.value, min(low, self.value), max(high, self.value), self.nb)
+
+
+class Weeks:
+    """The weeks that some times are in, from the first of them on.
+
+    A rest of less than half a week at the end is of the week before; weeks without any time do not
+    count.
+    """
+
+    def __init__(self, times: Floats) -> None:
+        since = times - times.min()
+        last = max(1, round(float(since.max()) / WEEK)) - 1
+        unique, self.number = np.unique(
+            np.minimum(since // WEEK, last).astype(np.int64), return_inverse=True
+        )
+        """Of each time, from 0 on; shape (n,)."""
+        self.nb = len(unique)
+
+    def of_rows(self, rows: NDArray[np.intp]) -> Weeks:
+        """Return the same weeks for some of the times."""
+        part = copy(self)
+        part.number = self.number[rows]
+        return part
+
+    def sums(self, column: Floats) -> Floats:
+        """Return the sum of a column in each week; shape (nb,)."""
+        sums = np.bincount(self.number, weights=column, minlength=self.nb)
+        return sums.astype(np.float64)
+
+    def counts(self, classes: NDArray[np.intp], nb_classes: int) -> Floats:
+        """Return how many times of each class are in each week; shape (nb, nb_classes)."""
+        flat = np.bincount(self.number * nb_classes + classes, minlength=self.nb * nb_classes)
+        return flat.reshape(self.nb, nb_classes).astype(np.float64)
+
+    def redrawn(self, of_weeks: Floats) -> Floats:
+        """Return sums over all weeks, ``of_weeks`` of shape (nb, ...), in each resample.
+
+        The shape is (:data:`RESAMPLES`, ...); (0, ...) of fewer than :data:`FEWEST` weeks.
+        """
+        result: Floats = np.tensordot(_draws(self.nb), of_weeks, axes=1)
+        return result
+
+    def estimate(self, statistic: SumStatistic, columns: Mapping[str, Floats]) -> Estimate:
+        """Return a statistic of the sums of some columns, each of shape (n,)."""
+        return self.of_sums(
+            statistic, {name: self.sums(column) for name, column in columns.items()}
+        )
+
+    def of_sums(self, statistic: SumStatistic, sums: Mapping[str, Floats]) -> Estimate:
+        """Return a statistic of sums of each week, each of shape (nb,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            totals = {name: np.asarray(column.sum()) for name, column in sums.items()}
+            drawn = {name: self.redrawn(column) for name, column in sums.items()}
+            value = float(np.asarray(statistic(totals)))
+            return Estimate(value, np.asarray(statistic(drawn), dtype=np.float64), self.nb)
+
+
+@lru_cache(maxsize=4)
+def _draws(nb: int) -> Floats:
+    """Return how often each of so many weeks is in each resample."""
+    if nb < FEWEST:
+        return np.empty((0, nb))
+    rng = np.random.default_rng(_SEED)
+    return rng.multinomial(nb, np.full(nb, 1 / nb), size=RESAMPLES).astype(np.float64)
+
+
+@lru_cache(maxsize=64)
+def _expanded_tail(nb: int) -> float:
+    """Return the share of resamples beyond either end of an interval."""
+    from scipy.special import ndtr
+
+    return float(ndtr(-student(nb - 1) * sqrt(nb / (nb - 1))))

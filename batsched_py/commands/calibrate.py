@@ -1,0 +1,252 @@
+"""``batsched-py calibrate``: how well a replay reproduces the waits that a log recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from batsched_py.commands import shared_options as o
+from batsched_py.errors import UsageError
+from batsched_py.run.settings import SETTINGS, USERS, Run, Settings, check_outside
+from batsched_py.support.atomic_files import make_folder_of, say_replaced, write_whole
+from batsched_py.support.signals import stop_signals
+from batsched_py.support.terminal_text import one_line, say
+from batsched_py.support.text_table import print_table
+from batsched_py.units import HOUR
+from batsched_py.workload.conversion_rules import describe
+from batsched_py.workload.log_archive import find_log
+
+if TYPE_CHECKING:
+    from batsched_py.calibration import Calibration, PolicyCalibrations
+    from batsched_py.calibration.groups import Group
+    from batsched_py.report.calibrating.calibration_report import Calibrated
+    from batsched_py.results.job_table import JobTable
+    from batsched_py.run.simulate import Loaded
+    from batsched_py.support.statistics import Interval
+
+BASELINES = ("easy", "fcfs")
+NO_BASELINE = "none"
+FILES = ("calibration.json", "calibration.html")
+_WORST = 8
+"""Groups that the terminal shows."""
+_TAKEN = [name for name, field in SETTINGS.items() if field.setting.group != USERS]
+"""All settings but those of users: they are rigid."""
+
+
+@o.with_settings(*_TAKEN, scheduler="multifactor")
+def calibrate(
+    *,
+    settings: Settings,
+    source: Annotated[
+        str,
+        typer.Argument(metavar="LOG", help="SWF log with recorded waits: a file or a log's name."),
+    ],
+    prefix: Annotated[
+        str, typer.Option("-e", "--export", help="Prefix of the output files.", metavar="PREFIX")
+    ] = "out",
+    baselines: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--baseline",
+            metavar="NAME",
+            help="Policy to stand beside (repeatable; default: easy, fcfs; none: no other).",
+        ),
+    ] = None,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Say how well a replay of a log under a policy reproduces the recorded waits.
+
+    For example: batsched-py calibrate site.swf --machine machine.toml -O weight_age=500 -e out/site
+
+    The log is replayed under the policy of the site, and under others for comparison. The numbers
+    are in PREFIX_calibration.json, a page with tables and figures is PREFIX_calibration.html.
+    """
+    from batsched_py.support.trusted_code import remember
+    from batsched_py.workload.load import is_batsim_json, size_of_machine
+
+    if prefix.endswith("/"):
+        raise UsageError(f"--export {prefix}: expected a prefix of files, such as {prefix}out")
+    path = find_log(source, log_dir or [])
+    if is_batsim_json(path):
+        raise UsageError(
+            f"{path}: a Batsim workload has no recorded waits: expected an SWF log, which has"
+        )
+    run = settings.on_machine(lambda: size_of_machine(path)).run()
+    check_outside([run.backend], batsim_log=settings.batsim_log, timeouts=settings.timeouts)
+    runs = _runs(run, BASELINES if baselines is None else baselines)
+    for each in runs.values():
+        remember(each.scheduler)
+    places = [Path(f"{prefix}_{name}") for name in FILES]
+    for place in places:  # before the work, not after it
+        make_folder_of(place)
+    with stop_signals():
+        calibrated = _calibrated(path, runs)
+        say_replaced(places)
+        _write(calibrated, places)
+    _print(calibrated.found)
+    print("wrote " + ", ".join(map(str, places)))
+
+
+def _runs(run: Run, baselines: Sequence[str]) -> dict[str, Run]:
+    """Return the runs by the names of their policies, the site's first."""
+    from batsched_py.run.simulate import check
+
+    runs = {run.scheduler: run}
+    for name in baselines:
+        if name == NO_BASELINE or (name == run.scheduler and not run.scheduler_options):
+            continue
+        other = msgspec.structs.replace(run, scheduler=name, scheduler_options={})
+        runs[f"{name} without options" if name == run.scheduler else name] = other
+    for each in runs.values():
+        check(each)
+    return runs
+
+
+def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
+    """Simulate all runs on the log, and compare them with it."""
+    from batsched_py.calibration import calibrations
+    from batsched_py.calibration.matched_jobs import check_waits
+    from batsched_py.report.calibrating.calibration_report import Calibrated
+    from batsched_py.run.simulate import load
+    from batsched_py.workload.swf import read_swf
+
+    site = next(iter(runs.values()))
+    log = read_swf(path, skip_bad_lines=site.skip_bad_lines)
+    check_waits(log)
+    loaded = load(path, site.reading)
+    tables, settings = {}, {}
+    for name, run in runs.items():
+        tables[name], settings[name] = _simulated(loaded, name, run)
+    found = calibrations(log, tables, site.described)
+    of_site = next(iter(settings.values()))
+    for note in _notes(of_site["notes"], site):
+        say(f"note: {note}")
+    print(f"rules: {describe(site.rules)}")
+    return Calibrated(log, tables, found, of_site)
+
+
+def _simulated(loaded: Loaded, name: str, run: Run) -> tuple[JobTable, dict[str, Any]]:
+    """Return the jobs of a run, and its settings as they are stored."""
+    from batsched_py.run.simulate import execute
+
+    result = execute(loaded, run)
+    print(f"simulated under {one_line(name)} in {result.wall_time:.2f} s", flush=True)
+    return result.table_as_written(), result.settings
+
+
+def _notes(notes: list[str], run: Run) -> list[str]:
+    if run.warm_up:
+        return notes
+    return [
+        *notes,
+        "the machine of the simulation is empty at the beginning, that of the log was not: "
+        "--warm-up '2 weeks' leaves the jobs of that time out",
+    ]
+
+
+def _write(calibrated: Calibrated, places: Sequence[Path]) -> None:
+    from batsched_py.calibration.verdict import THRESHOLDS, verdict
+    from batsched_py.report.calibrating.calibration_report import calibration_report
+    from batsched_py.report.forms.html_page import page
+
+    stored: dict[str, Any] = {
+        **calibrated.settings,
+        "verdict": verdict(calibrated.found),
+        "thresholds": THRESHOLDS,
+        "policies": calibrated.found.policies,
+        "differences": calibrated.found.differences,
+    }
+    stored.pop("statistics", None)
+    write_whole(places[0], msgspec.json.format(msgspec.json.encode(stored), indent=1) + b"\n")
+    write_whole(places[1], page(calibration_report(calibrated)))
+
+
+def _print(found: PolicyCalibrations) -> None:
+    from batsched_py.calibration.run_calibration import in_words
+    from batsched_py.calibration.verdict import verdict
+
+    counts = found.of_site.jobs
+    print(
+        f"compared: {counts.compared:,} jobs of {found.of_site.weeks} weeks ({in_words(counts)})\n"
+    )
+    for sentence in verdict(found):
+        print(one_line(sentence))
+    print()
+    _print_policies(found)
+    wrong = sorted(found.of_site.groups, key=lambda group: -_weight(group))[:_WORST]
+    if wrong and _weight(wrong[0]):
+        print(f"\nwhere the bias of {found.site} costs most:")
+        _print_groups([group for group in wrong if _weight(group)])
+
+
+def _weight(group: Group) -> float:
+    """Return what the bias of a group is of all jobs' waits; 0 of few jobs and good groups."""
+    good = group.is_small or group.reproduced is True
+    return 0.0 if good else abs(group.bias.value) * group.jobs
+
+
+_HEADINGS = (
+    *("policy", "mean wait [h]", "median [h]", "bias [h]", "95 %", "rank correlation"),
+    *("share explained", "at once [%]", "near [%]"),
+)
+
+
+def _print_policies(found: PolicyCalibrations) -> None:
+    said, nothing = found.of_site.agreement, "-"
+    rows = [
+        [
+            "recorded",
+            *(_number(each, HOUR) for each in (said.mean_recorded, said.median_recorded)),
+            *([nothing] * 4),
+            _number(said.at_once_recorded, 0.01, 0),
+            nothing,
+        ],
+        *(_row(name, of) for name, of in found.policies.items()),
+    ]
+    if (usual := found.of_site.by_size_and_hour) is not None:
+        rows.append(
+            [
+                "usual, by size and hour",
+                *([nothing] * 4),
+                *(_number(each) for each in (usual.rank_correlation, usual.share_explained)),
+                nothing,
+                _number(usual.near, 0.01, 0),
+            ]
+        )
+    print_table(_HEADINGS, rows, _HEADINGS[1:])
+
+
+def _row(name: str, found: Calibration) -> list[str]:
+    said = found.agreement
+    bias, known = said.bias, said.bias.is_known
+    return [
+        name,
+        *(_number(each, HOUR) for each in (said.mean_simulated, said.median_simulated, bias)),
+        f"{bias.low / HOUR:.2f} to {bias.high / HOUR:.2f}" if known else "-",
+        *(_number(each) for each in (said.rank_correlation, said.share_explained)),
+        *(_number(each, 0.01, 0) for each in (said.at_once_simulated, said.near)),
+    ]
+
+
+def _print_groups(groups: list[Group]) -> None:
+    headings = ("by", "group", "jobs", "recorded [h]", "simulated [h]", "rank correlation")
+    rows = [
+        [
+            *(group.kind, group.name, f"{group.jobs}"),
+            *(f"{wait / HOUR:.2f}" for wait in (group.mean_recorded, group.mean_simulated)),
+            "-"
+            if group.rank_correlation != group.rank_correlation
+            else f"{group.rank_correlation:.2f}",
+        ]
+        for group in groups
+    ]
+    print_table(headings, rows, headings[2:])
+
+
+def _number(value: Interval, scale: float = 1.0, digits: int = 2) -> str:
+    """Return a value in a unit, ``-`` if it is unknown."""
+    return "-" if value.value != value.value else f"{value.value / scale:.{digits}f}"

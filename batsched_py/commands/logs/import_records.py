@@ -1,0 +1,226 @@
+"""``batsched-py import``: accounting records of a site become a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from batsched_py.commands import shared_options as o
+from batsched_py.commands.help_text import CommandHelp, GroupHelp
+from batsched_py.errors import UsageError, parameter
+from batsched_py.support.atomic_files import say_replaced
+from batsched_py.support.file_readers import read_text
+from batsched_py.support.terminal_text import say
+
+if TYPE_CHECKING:
+    from batsched_py.accounting.accounting_system import AccountingSystem
+
+app = typer.Typer(
+    help="Make a log of a site's accounting records: of Slurm, PBS or OAR.",
+    cls=GroupHelp,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+_PRIVACY = "Names"
+_Records = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RECORDS...", help="Files of records, packed by gzip or not; - is standard input."
+    ),
+]
+_Out = Annotated[
+    Path,
+    typer.Argument(
+        metavar="OUT.swf",
+        help="Log to write (.swf or .swf.gz); OUT_names.csv and OUT_machine.toml go beside it.",
+    ),
+]
+_Computer = Annotated[str, typer.Option(metavar="NAME", help="The machine, for the header.")]
+_TimeZone = Annotated[
+    str | None,
+    typer.Option(metavar="ZONE", help="Time zone of the site, such as Europe/Paris (else UTC)."),
+]
+_RecordZone = Annotated[
+    str | None,
+    typer.Option(metavar="ZONE", help="Time zone of the times in the records, if it is another."),
+]
+_Processors = Annotated[
+    str, typer.Option(metavar="cores|nodes", help="What a processor of the log is.")
+]
+_CoresPerNode = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Cores of a node, where jobs have whole nodes."),
+]
+_MaxProcessors = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Processors of the machine (else the most in use at once)."),
+]
+_OutageHours = Annotated[
+    float, typer.Option(metavar="H", help="Hours without a job that are drafted as an outage.")
+]
+_JobNames = Annotated[
+    bool,
+    typer.Option(
+        "--job-names", help="Number the names of jobs, as executables.", rich_help_panel=_PRIVACY
+    ),
+]
+_Anonymise = Annotated[
+    bool,
+    typer.Option(
+        "--anonymise",
+        help="Give users, groups and jobs pseudonyms that need a salt.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+_Salt = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="The salt, a secret of at least 16 characters; others see it in lists of processes.",
+        rich_help_panel=_PRIVACY,
+    ),
+]
+_SaltFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="File with the salt.", rich_help_panel=_PRIVACY),
+]
+
+
+@app.command("slurm", cls=CommandHelp)
+def slurm(
+    records: _Records,
+    out: _Out,
+    *,
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What divides the columns (default: |).")
+    ] = None,
+    partition_limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=TIME",
+            help="Longest time of a partition, for jobs that requested none (repeatable).",
+        ),
+    ] = None,
+    computer: _Computer = "unknown",
+    time_zone: _TimeZone = None,
+    record_zone: _RecordZone = None,
+    processors: _Processors = "cores",
+    cores_per_node: _CoresPerNode = None,
+    max_processors: _MaxProcessors = None,
+    outage_hours: _OutageHours = 12.0,
+    skip_bad_lines: o.SkipBadLines = False,
+    job_names: _JobNames = False,
+    anonymise: _Anonymise = False,
+    salt: _Salt = None,
+    salt_file: _SaltFile = None,
+) -> None:
+    """Import what `sacct --parsable2` writes, with its header line.
+
+    docs/accounting.md has the call of sacct. Jobs that had not ended are left out, and counted.
+    """
+    from batsched_py.accounting.import_options import parse_partition_limits
+    from batsched_py.accounting.slurm import SYSTEM
+
+    options = _common(locals())
+    limits = parse_partition_limits(partition_limit or [])
+    _import(SYSTEM, records, out, options, delimiter=delimiter, partition_limits=limits)
+
+
+@app.command("pbs", cls=CommandHelp)
+def pbs(
+    records: _Records,
+    out: _Out,
+    *,
+    computer: _Computer = "unknown",
+    time_zone: _TimeZone = None,
+    record_zone: _RecordZone = None,
+    processors: _Processors = "cores",
+    cores_per_node: _CoresPerNode = None,
+    max_processors: _MaxProcessors = None,
+    outage_hours: _OutageHours = 12.0,
+    skip_bad_lines: o.SkipBadLines = False,
+    job_names: _JobNames = False,
+    anonymise: _Anonymise = False,
+    salt: _Salt = None,
+    salt_file: _SaltFile = None,
+) -> None:
+    """Import accounting logs of PBS Professional, OpenPBS or Torque.
+
+    Files of single days may come in any order. Only records of ends (E) and of runs that were
+    requeued (R) become jobs; others are counted.
+    """
+    from batsched_py.accounting.pbs import SYSTEM
+
+    _import(SYSTEM, records, out, _common(locals()))
+
+
+@app.command("oar", cls=CommandHelp)
+def oar(
+    records: _Records,
+    out: _Out,
+    *,
+    computer: _Computer = "unknown",
+    time_zone: _TimeZone = None,
+    record_zone: _RecordZone = None,
+    processors: _Processors = "cores",
+    cores_per_node: _CoresPerNode = None,
+    max_processors: _MaxProcessors = None,
+    outage_hours: _OutageHours = 12.0,
+    skip_bad_lines: o.SkipBadLines = False,
+    job_names: _JobNames = False,
+    anonymise: _Anonymise = False,
+    salt: _Salt = None,
+    salt_file: _SaltFile = None,
+) -> None:
+    """Import jobs of OAR, as CSV with a header line from its database.
+
+    docs/accounting.md has the query. Jobs that had not ended are left out, and counted.
+    """
+    from batsched_py.accounting.oar import SYSTEM
+
+    _import(SYSTEM, records, out, _common(locals()))
+
+
+_COMMON = (
+    *("computer", "time_zone", "record_zone", "processors", "cores_per_node", "max_processors"),
+    *("outage_hours", "skip_bad_lines", "job_names", "anonymise", "salt", "salt_file"),
+)
+
+
+def _common(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {name: arguments[name] for name in _COMMON}
+
+
+def _import(
+    system: AccountingSystem, records: list[str], out: Path, options: dict[str, Any], **more: Any
+) -> None:
+    """Import records, and say what was done."""
+    from batsched_py.accounting.import_log import import_files, import_log
+    from batsched_py.accounting.import_options import ImportOptions
+
+    salt = _salt(**{name: options.pop(name) for name in ("anonymise", "salt", "salt_file")})
+    files = import_files(out)
+    say_replaced(files)
+    done = import_log(system, records, out, ImportOptions(**options, salt=salt, **more))
+    for note in done.notes:
+        say(f"note: {note}")
+    say(f"wrote {done.nb_jobs} jobs to {out}, their names to {files.names}")
+    say(f"drafted the machine in {files.machine}: correct it")
+
+
+def _salt(*, anonymise: bool, salt: str | None, salt_file: Path | None) -> str | None:
+    """Return the salt if the log is to be anonymised."""
+    given = salt is not None or salt_file is not None
+    if given and not anonymise:
+        raise UsageError(f"a salt is for {parameter('anonymise')}, which was not given")
+    if not anonymise:
+        return None
+    if (salt is None) == (salt_file is None):
+        raise UsageError(
+            f"{parameter('anonymise')}: expected either {parameter('salt')} or "
+            f"{parameter('salt_file')}, a secret that you keep"
+        )
+    return read_text(salt_file).strip() if salt_file is not None else salt

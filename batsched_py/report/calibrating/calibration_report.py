@@ -1,0 +1,111 @@
+"""All that is said of a calibration, as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from batsched_py.calibration.matched_jobs import matched_jobs
+from batsched_py.calibration.policy_calibrations import PolicyCalibrations
+from batsched_py.calibration.verdict import THRESHOLDS, verdict
+from batsched_py.figures.time_axis import TimeAxis
+from batsched_py.report.calibrating import figures, tables
+from batsched_py.report.document import Part, Report, Section, Text
+from batsched_py.report.kit.tables import sections
+from batsched_py.results.job_table import JobTable
+from batsched_py.support.statistics import FEWEST
+from batsched_py.units import unit_of
+from batsched_py.workload.swf import SwfLog
+
+
+class Calibrated(msgspec.Struct, frozen=True, eq=False):
+    """What was compared, and what came out."""
+
+    log: SwfLog
+    tables: Mapping[str, JobTable]
+    """Of each policy's run."""
+    found: PolicyCalibrations
+    settings: Mapping[str, Any]
+    """Of the run of the site's policy, as they are stored with it."""
+
+
+def calibration_report(calibrated: Calibrated) -> Report:
+    """Return verdict, tables and figures."""
+    found = calibrated.found
+    told = [*verdict(found), THRESHOLDS]
+    if found.of_site.weeks < FEWEST:
+        told.append(
+            f"The log has {found.of_site.weeks} weeks: of fewer than {FEWEST} there are no "
+            "intervals, and nothing is known about chance."
+        )
+    axis = _axis(calibrated)
+    parts: list[tuple[str, Sequence[Part | None]]] = [
+        (
+            "How well waits are reproduced",
+            [
+                tables.of_policies(found),
+                tables.differences(found),
+                figures.waits_binned(_waits(calibrated)),
+            ],
+        ),
+        ("By hour of day", [figures.waits_by_hour(found), *_groups(found, ("hour",))]),
+        ("Over time", [figures.backlog(found, axis), figures.utilisation(found, axis)]),
+        (f"Who waits as recorded, under {found.site}", [*_groups(found), _users(found)]),
+        ("What was compared", [*_setup(calibrated)]),
+    ]
+    name = calibrated.settings["input"]["name"]
+    made: tuple[Section, ...] = tuple(sections(parts))
+    summary = "\n\n".join(told)
+    return Report(f"Calibration of {found.site} on {name}", "", made, summary=summary)
+
+
+def _waits(calibrated: Calibrated) -> figures.Waits:
+    waits = {}
+    for name, table in calibrated.tables.items():
+        jobs = matched_jobs(calibrated.log, table)[0].only_measured
+        waits[name] = (jobs.recorded, jobs.simulated)
+    return waits
+
+
+def _groups(found: PolicyCalibrations, kinds: Sequence[str] = ()) -> Iterator[Part | None]:
+    """Yield the groups of some kinds, none named: of all but hours."""
+    there = dict.fromkeys(group.kind for group in found.of_site.groups)
+    for kind in kinds or [kind for kind in there if kind != "hour"]:
+        yield tables.of_kind(kind, found.of_site.of_kind(kind))
+
+
+def _users(found: PolicyCalibrations) -> Text | None:
+    users = found.of_site.users
+    if not users.nb:
+        return None
+    return Text(
+        f"The mean waits of {users.nb_near:,} of {users.nb:,} users ({users.share:.0%}) are near "
+        "the recorded ones."
+    )
+
+
+def _setup(calibrated: Calibrated) -> Iterator[Part]:
+    run = calibrated.settings["run"]
+    given = {
+        "policy": f"{run['scheduler']} {run['scheduler_options'] or ''}".strip(),
+        "machine": run.get("machine") or f"{calibrated.settings['nb_processors']} processors",
+        "log": f"{calibrated.settings['input']['name']}, SHA-256 "
+        f"{calibrated.settings['input']['sha256']}",
+    }
+    lines = [f"- {name}: `{value}`" for name, value in given.items()]
+    lines += [f"- note: `{note}`" for note in calibrated.settings["notes"]]
+    yield Text("\n".join(lines))
+    yield tables.of_jobs({name: of.jobs for name, of in calibrated.found.policies.items()})
+
+
+def _axis(calibrated: Calibrated) -> TimeAxis:
+    series = calibrated.found.of_site.backlog.work
+    submit = calibrated.log.column("submit_time")
+    return TimeAxis(
+        float(submit[0]),
+        unit_of(len(series.recorded) * series.step),
+        calibrated.settings.get("unix_start_time"),
+        calibrated.settings.get("time_zone") or "UTC",
+    )

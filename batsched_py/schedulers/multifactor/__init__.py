@@ -1,0 +1,1 @@
+"""Fair share, multifactor priorities, and the scheduler that sites run with them."""

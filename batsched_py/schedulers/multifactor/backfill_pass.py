@@ -1,0 +1,124 @@
+"""A pass of backfilling over the jobs of all partitions, as Slurm's sched/backfill does it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import inf
+
+import msgspec
+import numpy as np
+
+from batsched_py.model.decisions import Start
+from batsched_py.model.job import WAITING, Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.placement import placement
+from batsched_py.schedulers.multifactor.backfill_plan import Grid, starting
+from batsched_py.schedulers.multifactor.overlapping import Group, RegionPlan
+from batsched_py.support.processor_sets import NO_PROCESSORS
+
+
+class BackfillPass(msgspec.Struct, frozen=True):
+    """What a pass looks at, and how often it is made.
+
+    Source: Slurm's "Scheduling Configuration Guide", section "Backfill Scheduling", and the manual
+    of slurm.conf, SchedulerParameters.
+    """
+
+    grid: Grid
+    interval: float = 30.0
+    """Seconds from one pass to the next at least. 0: at each event."""
+    max_test: int = 500
+    """Jobs that are looked at."""
+    max_user: int = 0
+    """Of them at most so many of one user; 0: any number."""
+    max_part: int = 0
+    """And of one partition."""
+    reserve: int = 0
+    """So many jobs of each partition are planned, the others can but start now; 0: all."""
+
+    def tested(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Return which of the ``jobs``, in order, are looked at."""
+        if not (self.max_user or self.max_part):
+            return jobs[: self.max_test]
+        users: Counter[str] = Counter()
+        partitions: Counter[int] = Counter()
+        chosen: list[Job] = []
+        for job in jobs:
+            user, partition = users[job.user], partitions[job.partition]
+            if user < (self.max_user or inf) and partition < (self.max_part or inf):
+                chosen.append(job)
+                users[job.user] += 1
+                partitions[job.partition] += 1
+                if len(chosen) == self.max_test:
+                    break
+        return chosen
+
+    def starts(
+        self, now: float, jobs: Sequence[Job], group: Group, machine: Machine
+    ) -> Iterator[Start]:
+        """Give the starts among the ``jobs`` of a group of partitions, in their order."""
+        if len(group.parts) > 1:
+            yield from self._starts_of_regions(now, jobs, group, machine)
+            return
+        view = machine.partitions[group.places[0]]
+        free, last = view.free, len(jobs)
+        while last and jobs[last - 1].size > free:  # it starts not, and nobody is behind it
+            last -= 1
+        if not last:
+            return
+        jobs = jobs[:last]
+        line = self.grid.timeline(view, now)
+        durations = self.grid.durations([job.estimate for job in jobs], now)
+        for place in starting(line, [job.size for job in jobs], durations, self.reserve):
+            job = jobs[place]
+            if job.size <= view.free and job.state is WAITING:
+                whole = view is machine
+                yield Start(job, None if whole else view.free_processors.lowest(job.size))
+
+    def _starts_of_regions(
+        self, now: float, jobs: Sequence[Job], group: Group, machine: Machine
+    ) -> Iterator[Start]:
+        plan = RegionPlan(group, machine, self.grid, now)
+        begin = float(plan.times[0])
+        for job, start, parts in self._planned(now, jobs, group, machine, plan):
+            if start > begin:
+                continue
+            free, chosen = machine.partitions[job.partition].free_processors, NO_PROCESSORS
+            for at, count in zip(group.of[job.partition], parts, strict=True):
+                part = free & group.parts[at]
+                chosen |= part.lowest(min(count, len(part)))
+            if len(chosen) == job.size and job.state is WAITING:
+                yield Start(job, chosen)
+
+    def _planned(
+        self, now: float, jobs: Sequence[Job], group: Group, machine: Machine, plan: RegionPlan
+    ) -> Iterator[tuple[Job, float, list[int]]]:
+        """Plan the jobs of a group one by one."""
+        planned = dict.fromkeys(group.places, 0)
+        durations = self.grid.durations([job.estimate for job in jobs], now)
+        for job, duration in zip(jobs, durations, strict=True):
+            place = job.partition
+            planned[place] += 1
+            unit = machine.partitions[place].rules.unit
+            now_only = 0 < self.reserve < planned[place]
+            yield job, *plan.place(place, job.size, duration, unit, now_only=now_only)
+
+    def planned_start(
+        self, job: Job, now: float, jobs: Sequence[Job], group: Group, machine: Machine
+    ) -> float:
+        """Return when one of the ``jobs`` is planned to start (seconds), inf if it is not."""
+        if len(group.parts) > 1:
+            plan = RegionPlan(group, machine, self.grid, now)
+            planned = self._planned(now, jobs, group, machine, plan)
+            start = next(start for each, start, _ in planned if each is job)
+        else:
+            planned_jobs = jobs[: self.reserve or None]
+            if not any(each is job for each in planned_jobs):
+                return inf
+            line = self.grid.timeline(machine.partitions[job.partition], now)
+            sizes = np.array([each.size for each in planned_jobs])
+            durations = self.grid.durations([each.estimate for each in planned_jobs], now)
+            starts = placement.place_all(line, sizes, np.array(durations))
+            start = float(starts[[each is job for each in planned_jobs]][0])
+        return max(start, now) if start < self.grid.end(now) else inf

@@ -1,0 +1,108 @@
+"""Plans of backfilling: who starts now if each job in turn is planned as early as it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor, inf, nextafter
+
+import msgspec
+import numpy as np
+
+from batsched_py.model.placement import placement
+from batsched_py.model.site import Site
+from batsched_py.model.timeline import Timeline
+
+COMPILED_PAYS = 80
+"""So many jobs are planned compiled: of fewer Python decides as fast who starts, as it need not
+plan those behind the last who may."""
+BEYOND = 1 << 40
+"""Processors that are free behind the window: nobody looks there."""
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """The times that a plan knows: multiples of ``resolution`` seconds (0: any), for ``window``
+    seconds from now on.
+
+    What begins within a step begins with it, and what ends within one ends with it. A job starts
+    within the window or is not planned. (The step that a job starts in is taken to be the present
+    one: so a later job may get a step more than it needs, as in Slurm.)
+    """
+
+    resolution: float = 60.0
+    window: float = inf
+
+    def begin(self, now: float) -> float:
+        """Return the beginning of the present step."""
+        return floor(now / self.resolution) * self.resolution if self.resolution else now
+
+    def end(self, now: float) -> float:
+        """Return the end of the window."""
+        return self.begin(now + self.window) if self.window < inf else inf
+
+    def release(self, end: float, now: float) -> float:
+        """Return when the processors of a job come back that should end at ``end``: after now."""
+        step = self.resolution
+        if not step or end == inf:
+            return max(end, nextafter(now, inf))
+        return max(ceil(end / step) * step, self.begin(now) + step)
+
+    def durations(self, estimates: Sequence[float], now: float) -> list[float]:
+        """Return how long jobs would keep their processors, from the beginning of a step on."""
+        step = self.resolution
+        if not step:
+            return list(estimates)
+        past = now - self.begin(now)
+        return [
+            (ceil((past + estimate) / step) or 1) * step if estimate < inf else inf
+            for estimate in estimates
+        ]
+
+    def timeline(self, site: Site, now: float) -> Timeline:
+        """Return what running jobs leave free, and, behind the window, more than anybody needs."""
+        free, last, step = site.free, self.end(now), self.resolution
+        line = Timeline(free, self.begin(now))
+        times, numbers = line.times, line.free
+        soon = self.release(now, now)
+        for end, size, _, _ in site.expected_releases():
+            if end >= last:
+                break
+            if step:
+                end = ceil(end / step) * step
+            if end < soon:
+                end = soon
+            if end >= last:
+                break
+            free += size
+            if end == times[-1]:
+                numbers[-1] = free
+            else:
+                times.append(end)
+                numbers.append(free)
+        if last < inf:
+            times.append(last)
+            numbers.append(BEYOND)
+        return line
+
+
+def starting(
+    line: Timeline, sizes: list[int], durations: list[float], reserved: int = 0
+) -> list[int]:
+    """Return which jobs start now; the first ``reserved`` (0: all) are planned.
+
+    The others start now if that delays no plan, and are not planned if they cannot.
+    """
+    nb = len(sizes)
+    if not 0 < reserved < nb:
+        if nb < COMPILED_PAYS:
+            return line.starting(sizes, durations)
+        chosen: list[int] = placement.starting(line, np.array(sizes), np.array(durations)).tolist()
+        return chosen
+    now = line.times[0]
+    starts = line.place_all(sizes[:reserved], durations[:reserved])
+    chosen = [place for place, start in enumerate(starts) if start == now]
+    for place in range(reserved, nb):
+        size, end = sizes[place], now + durations[place]
+        if size <= line.free[0] and line.least_free(now, end) >= size:
+            line.occupy(now, end, size)
+            chosen.append(place)
+    return chosen

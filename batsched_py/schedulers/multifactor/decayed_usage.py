@@ -1,0 +1,134 @@
+"""What each user has used of late: processor-seconds that fade with a half-life."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import insort
+from collections.abc import Callable
+from math import exp, expm1, inf, log
+
+import numpy as np
+
+from batsched_py.model.job import RUNNING, Job
+from batsched_py.model.partitions import WholeNodes
+from batsched_py.model.queue.job_arrays import Floats
+from batsched_py.model.site import Release, Site
+
+
+class DecayedUsage:
+    """Processor-seconds used by some accounts, each second weighed by how long ago it was.
+
+    At time t a second at s counts 2^(-(t - s) / half_life), or 1 without a half-life (inf). With p
+    processors in use, usage grows as dU/dt = p - U ln(2) / half_life, which has a closed form: so
+    an account is its usage at the time of its last change, and how many processors it uses since.
+
+    Source: Slurm's page "Classic Fairshare Algorithm", section "Normalized Usage"; its sum over
+    periods becomes an integral here, as if they were short.
+    """
+
+    def __init__(self, half_life: float = inf) -> None:
+        self._rate = log(2) / half_life  # by which it fades a second
+        self._usage, self._processors, self._since = array("d"), array("d"), array("d")
+
+    def have(self, nb_accounts: int) -> None:
+        """See to it that accounts ``0 .. nb_accounts - 1`` are there."""
+        more = nb_accounts - len(self._usage)
+        if more > 0:
+            for column in (self._usage, self._processors, self._since):
+                column.extend([0.0] * more)
+
+    def uses(self, account: int, processors: int, now: float) -> None:
+        """Let an account use so many processors more (or fewer, below 0) from ``now`` on."""
+        past, rate = now - self._since[account], self._rate
+        in_use = self._processors[account]
+        used = -expm1(-rate * past) / rate if rate else past
+        self._usage[account] = self._usage[account] * exp(-rate * past) + in_use * used
+        self._processors[account] = in_use + processors
+        self._since[account] = now
+
+    def at(self, now: float, nb_accounts: int) -> Floats:
+        """Return the usage of the first accounts at ``now``, shape (nb_accounts,)."""
+        self.have(nb_accounts)
+        usage, in_use, since = (
+            np.frombuffer(column, count=nb_accounts)
+            for column in (self._usage, self._processors, self._since)
+        )
+        if not self._rate:
+            return usage + in_use * (now - since)
+        faded = np.expm1(self._rate * (since - now))  # by which part, below 0
+        return usage + (usage - in_use / self._rate) * faded
+
+
+class RunningJobs:
+    """The running jobs that a policy has started, to tell which have ended since it looked last.
+
+    Both its list and the machine's are in the same order, and what ended is missing in the latter:
+    the first place at which they differ is found by bisection. Where others start jobs too, each
+    job is looked at.
+    """
+
+    def __init__(self) -> None:
+        self._releases: list[Release] = []
+
+    def started(self, job: Job) -> None:
+        """Take note of a job that runs now."""
+        insort(self._releases, (job.expected_end, job.size, job.number, job))
+
+    def ended(self, machine: Site) -> list[Job]:
+        """Return the jobs that run no more."""
+        mine, others = self._releases, machine.expected_releases()
+        if machine.shared or isinstance(machine, WholeNodes):
+            gone = [release[3] for release in mine if release[3].state is not RUNNING]
+            if gone:
+                self._releases = [release for release in mine if release[3].state is RUNNING]
+            return gone
+        gone = []
+        while len(mine) > len(others):
+            low, high = 0, len(others)
+            while low < high:
+                middle = (low + high) // 2
+                if mine[middle][3] is others[middle][3]:
+                    low = middle + 1
+                else:
+                    high = middle
+            gone.append(mine.pop(low)[3])
+        return gone
+
+
+class UsageOfJobs:
+    """The decayed usage of accounts, as their jobs start and end.
+
+    ``account`` says whose a job is: a number from 0 on.
+    """
+
+    def __init__(self, half_life: float, account: Callable[[Job], int]) -> None:
+        self._usage = DecayedUsage(half_life)
+        self._account = account
+        self._running: RunningJobs | None = None
+
+    def started(self, job: Job) -> None:
+        """Charge a job from its start on; it runs."""
+        account = self._account(job)
+        self._usage.have(account + 1)
+        self._usage.uses(account, job.size, job.start_time)
+        assert self._running is not None
+        self._running.started(job)
+
+    def take_ends_into_account(self, machine: Site, now: float) -> bool:
+        """Charge what has ended no longer, and tell whether anything has.
+
+        To be called at each pass, before jobs start. What runs at the first pass is charged from
+        its start on.
+        """
+        if self._running is None:
+            self._running = RunningJobs()
+            for job in sorted(machine.releases(), key=lambda job: job.start_time):
+                self.started(job)
+        ended = self._running.ended(machine)
+        for job in ended:
+            self._usage.uses(self._account(job), -job.size, now)
+        return bool(ended)
+
+    def at(self, now: float, nb_accounts: int) -> Floats:
+        """Return the usage (processor-seconds) of the first accounts at ``now``."""
+        return self._usage.at(now, nb_accounts)

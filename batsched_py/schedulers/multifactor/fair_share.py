@@ -1,0 +1,48 @@
+"""EASY backfilling that serves those first who have used least of late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from batsched_py.model.decisions import Decision, Start
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.job_arrays import Floats, JobArrays
+from batsched_py.model.queue.orders import ClockOrder
+from batsched_py.model.site import Site
+from batsched_py.schedulers.backfilling import Backfilling
+from batsched_py.schedulers.easy import easy_reservation
+from batsched_py.schedulers.multifactor.decayed_usage import UsageOfJobs
+from batsched_py.schedulers.multifactor.settings import half_life_of
+
+
+class FairShare(Backfilling):
+    """Fair share: the jobs of the users who have used least of late go first, with EASY behind.
+
+    Usage is processor-seconds, of running jobs too, each weighed by 2^(-age / ``half_life``)
+    (0: nothing is forgotten). Among the jobs of a user, and of equal users, who was submitted first
+    is first. Jobs of unknown users belong to one.
+
+    Source: the usage of Slurm's page "Classic Fairshare Algorithm", with equal shares for all.
+    """
+
+    def __init__(self, *, half_life: float | str = "7 days", extra_nodes: str = "first") -> None:
+        super().__init__(easy_reservation(extra_nodes), ClockOrder(self._priority))
+        self._users: dict[str, int] = {}
+        self._of_columns: list[int] = []  # of the queue's users
+        self._usage = UsageOfJobs(half_life_of(half_life), lambda job: self._number_of(job.user))
+
+    def _number_of(self, user: str) -> int:
+        return self._users.setdefault(user, len(self._users))
+
+    def _priority(self, now: float, columns: JobArrays) -> Floats:
+        if len(self._of_columns) != columns.nb_users:
+            self._of_columns = [self._number_of(user) for user in columns.users]
+        return -self._usage.at(now, len(self._users))[self._of_columns][columns.user]
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
+        """Charge what has run, and do a pass of EASY."""
+        self._usage.take_ends_into_account(machine, now)
+        for decision in super().schedule(now, queue, machine):
+            yield decision
+            if isinstance(decision, Start):
+                self._usage.started(decision.job)

@@ -1,0 +1,221 @@
+"""Multifactor priorities with backfilling every now and then, as sites run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import Any
+
+from batsched_py.model.decisions import CallMeLater, Decision, Start
+from batsched_py.model.job import WAITING, Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.waiting_reason import WaitingReason, Why
+from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
+from batsched_py.schedulers.multifactor.overlapping import Group, groups_of
+from batsched_py.schedulers.multifactor.priority import Priority
+from batsched_py.schedulers.multifactor.settings import backfilling_of, priority_of
+from batsched_py.schedulers.multifactor.waiting_order import WaitingOrder
+from batsched_py.support import option_values as options
+from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
+
+BACKFILLS = ("slurm", "none")
+
+
+class Multifactor:
+    """Multifactor priorities and backfilling at intervals, the scheduler of many sites.
+
+    At each event jobs start in the order of their priorities; in each partition up to the first
+    that does not fit, and after ``queue_depth`` jobs at the latest. At most every ``bf_interval``
+    seconds, and only if something has happened, backfilling plans the first ``bf_max_job_test``
+    jobs in that order, each as early as it fits within ``bf_window``, and starts those whose time
+    is now.
+
+    The priority of a job is the sum of its factors (0 to 1) times their weights: how long it waits
+    (1 after ``max_age``), the fair share of its user (``accounts``: a file of the tree,
+    ``algorithm``: fair_tree or classic, ``half_life`` of usage, computed every ``calc_period``),
+    its size, its partition, its QOS (``qos``: priorities by name). Options are seconds, or such as
+    '7 days'. Ties go to the job that was submitted first.
+
+    Sources: Slurm's "Multifactor Priority Plugin" and "Scheduling Configuration Guide".
+    """
+
+    knows_partitions = True
+
+    def __init__(
+        self,
+        *,
+        weight_age: float = 1000.0,
+        weight_fairshare: float = 10_000.0,
+        weight_jobsize: float = 1000.0,
+        weight_partition: float = 1000.0,
+        weight_qos: float = 2000.0,
+        weight_assoc: float = 0.0,
+        max_age: float | str = "7 days",
+        favor_small: bool = False,
+        small_relative_to_time: bool = False,
+        qos: dict[str, float] | None = None,
+        accounts: str | None = None,
+        algorithm: str = "fair_tree",
+        dampening: float = 1.0,
+        half_life: float | str = "7 days",
+        calc_period: float | str = "5 min",
+        queue_depth: int = 100,
+        backfill: str = "slurm",
+        bf_interval: float | str = 30.0,
+        bf_window: float | str | None = "1 day",
+        bf_resolution: float | str = 60.0,
+        bf_max_job_test: int | None = 500,
+        bf_max_job_user: int = 0,
+        bf_max_job_part: int = 0,
+        bf_job_part_count_reserve: int = 0,
+    ) -> None:
+        given = dict(locals())
+        self._priority: Priority = priority_of(given)
+        self._queue_depth = options.whole_number("queue_depth", queue_depth, 1)
+        slurm = options.one_of("backfill", backfill, BACKFILLS) == "slurm"
+        backfilling = backfilling_of(given)
+        self._backfill: BackfillPass | None = backfilling if slurm else None
+        self._groups: list[Group] = []
+        self._group_of: dict[int, Group] = {}
+        self._order: WaitingOrder
+        self._changed = False
+        """Whether something has happened since backfilling looked last."""
+        self._next_pass = self._called_at = -inf
+        self._unavailable = NO_PROCESSORS
+        self._counts = dict.fromkeys(
+            ("main_passes", "main_starts", "backfill_passes", "backfill_starts", "calls"), 0
+        )
+
+    def _begin(self, machine: Machine) -> None:
+        views = machine.partitions
+        self._groups = groups_of(views)
+        self._group_of = {place: group for group in self._groups for place in group.places}
+        self._order = WaitingOrder(
+            self._priority,
+            [view.rules.tier for view in views],
+            [view.rules.priority for view in views],
+            machine.nb_processors,
+        )
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        """Start jobs in the order of their priorities, and backfill if it is time to."""
+        if not self._groups:
+            self._begin(machine)
+        ended = self._priority.usage.take_ends_into_account(machine, now)
+        if queue.head is None or not self._something_changed(ended, queue, machine):
+            return
+        if len(queue) == 1 and len(self._group_of) == 1:
+            if queue.head.size <= machine.free:
+                yield from self._started(Start(queue.head), "main_starts")
+            return
+        self._order.update(now, queue)
+        yield from self._main_pass(machine)
+        if self._backfill and any(e[-1].size <= machine.free for e in self._order.entries):
+            yield from self._backfill_or_later(now, self._backfill, machine)
+
+    def _something_changed(self, ended: bool, queue: WaitingQueue, machine: Machine) -> bool:
+        """Tell whether somebody may start who could not when backfilling looked last."""
+        news = self._order.news(queue)
+        if ended or machine.unavailable != self._unavailable:
+            self._unavailable = machine.unavailable
+            self._changed = True
+        elif not self._changed:  # what comes and does not fit lets nobody start
+            self._changed = any(job.size <= machine.free for job in news)
+        return self._changed and machine.free > 0
+
+    def _started(self, start: Start, count: str) -> Iterator[Decision]:
+        self._counts[count] += 1
+        yield start
+        self._priority.usage.started(start.job)
+
+    def _main_pass(self, machine: Machine) -> Iterator[Decision]:
+        """Start jobs in order, of each partition up to the first that does not fit.
+
+        Nobody gets processors of a partition in which somebody waits.
+        """
+        self._counts["main_passes"] += 1
+        entries, at = self._order.entries, 0
+        waits: set[int] = set()
+        blocked = NO_PROCESSORS
+        for _ in range(self._queue_depth):
+            while at < len(entries) and entries[at][-1].partition in waits:
+                at += 1
+            if at == len(entries):
+                return
+            job = entries[at][-1]
+            start = self._start(job, machine, blocked)
+            if start is not None:
+                del entries[at]
+                yield from self._started(start, "main_starts")
+                continue
+            waits.add(job.partition)
+            if len(waits) == len(self._group_of):
+                return
+            blocked |= machine.partitions[job.partition].all_processors
+
+    def _start(self, job: Job, machine: Machine, blocked: ProcessorSet) -> Start | None:
+        """Return the start of a job if it has room now."""
+        view = machine.partitions[job.partition]
+        if job.size > view.free:
+            return None
+        if view is machine:
+            return Start(job)
+        chosen = self._group_of[job.partition].chosen(view, job.partition, job.size, blocked)
+        return Start(job, chosen) if chosen else None
+
+    def _backfill_or_later(
+        self, now: float, backfill: BackfillPass, machine: Machine
+    ) -> Iterator[Decision]:
+        if now < self._next_pass:
+            if self._called_at != self._next_pass:
+                self._called_at = self._next_pass
+                self._counts["calls"] += 1
+                yield CallMeLater(self._next_pass)
+            return
+        self._next_pass, self._changed = now + backfill.interval, False
+        self._counts["backfill_passes"] += 1
+        jobs = backfill.tested([entry[-1] for entry in self._order.entries])
+        started = False
+        for group in self._groups:
+            of_group = jobs
+            if len(self._groups) > 1:
+                of_group = [job for job in jobs if job.partition in group.places]
+            for start in backfill.starts(now, of_group, group, machine):
+                started = True
+                yield from self._started(start, "backfill_starts")
+        if started:
+            waiting = [entry for entry in self._order.entries if entry[-1].state is WAITING]
+            self._order.entries = waiting
+
+    def statistics(self) -> Mapping[str, Any]:
+        """Return how many passes were made, and how many jobs they started."""
+        return {**self._counts, "fair_share_computed": self._priority.nb_computed}
+
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
+        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        view = machine.partitions[job.partition]
+        jobs = self._order.listed(now, queue)
+        place = 1 + next(at for at, other in enumerate(jobs) if other is job)
+        head = next(other for other in jobs if other.partition == job.partition)
+        until, note = inf, ""
+        if self._backfill:
+            until, note = self._planned(self._backfill, job, now, jobs, machine)
+        if head is job:
+            return WaitingReason("head", place, until=until, free=view.free, note=note)
+        why: Why = "processors" if job.size > view.free else "plan" if until < inf else "behind"
+        return WaitingReason(why, place, head.id, until, view.free, note=note)
+
+    def _planned(
+        self, backfill: BackfillPass, job: Job, now: float, jobs: list[Job], machine: Machine
+    ) -> tuple[float, str]:
+        """Return when a job is planned to start, and what else there is to say."""
+        group = self._group_of[job.partition]
+        tested = [each for each in backfill.tested(jobs) if each.partition in group.places]
+        if not any(each is job for each in tested):
+            return inf, "not among the jobs that backfilling looks at"
+        start = backfill.planned_start(job, now, tested, group, machine)
+        if start == inf:
+            return inf, "not planned within the window of backfilling"
+        later = self._changed and self._next_pass > now
+        return start, f"backfilling looks again at {self._next_pass:.15g}" if later else ""

@@ -1,0 +1,175 @@
+"""Multifactor priorities: a weighted sum of what speaks for a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from batsched_py.errors import UsageError
+from batsched_py.model.job import Job
+from batsched_py.model.queue.job_arrays import Floats
+from batsched_py.schedulers.multifactor.decayed_usage import UsageOfJobs
+from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
+from batsched_py.support.json_values import is_number, shown
+from batsched_py.units import DAY, MINUTE
+
+ACCOUNT, QOS = "group", "queue"
+"""The fields of a job that name its account and its quality of service."""
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """How much each factor weighs. (Slurm's own are 0, which leaves the order of submission.)"""
+
+    age: float = 1000.0
+    fairshare: float = 10_000.0
+    jobsize: float = 1000.0
+    partition: float = 1000.0
+    qos: float = 2000.0
+    assoc: float = 0.0
+
+
+class SizeFactor(msgspec.Struct, frozen=True):
+    """The job size factor: the part of the machine that a job asks for, or the rest.
+
+    ``relative_to_time`` divides the size by the minutes of the estimate (Slurm's flag
+    SMALL_RELATIVE_TO_TIME), of which at least one counts.
+    """
+
+    favor_small: bool = False
+    relative_to_time: bool = False
+
+    def of(self, job: Job, nb_processors: int) -> float:
+        """Return the factor of a job, 0 to 1."""
+        part = job.size / max(1, nb_processors)
+        if self.relative_to_time:
+            part /= max(1.0, job.estimate / MINUTE)
+        part = min(1.0, part)
+        return 1.0 - part if self.favor_small else part
+
+
+class Priority:
+    """The priorities of waiting jobs.
+
+    ``weights.age * min(1, waited / max_age)`` plus the weighted fair-share, association, job size,
+    partition and QOS factors, minus the field ``nice`` of a job. Fair-share factors are computed
+    at most every ``calc_period`` seconds, and at once for somebody new. ``qos`` are priorities by
+    name, as a fraction of the highest; 0 for other names.
+
+    Source: Slurm's page "Multifactor Priority Plugin". Its priorities are rounded to integers,
+    these are not.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        tree: FairShareTree,
+        *,
+        half_life: float,
+        calc_period: float,
+        max_age: float = 7 * DAY,
+        size_factor: SizeFactor = SizeFactor(),  # noqa: B008 - it cannot change
+        qos: Mapping[str, float] | None = None,
+    ) -> None:
+        self.weights, self._tree, self._size_factor = weights, tree, size_factor
+        self._calc_period, self.max_age = calc_period, max_age
+        self._by_second = weights.age / max_age
+        highest = max((qos or {}).values(), default=0.0)
+        self._qos = {name: value / highest for name, value in (qos or {}).items() if highest}
+        self.usage = UsageOfJobs(half_life, self._user_of)
+        self._users_of_names: dict[tuple[Any, str], int] = {}
+        self._fixed: Floats = np.zeros(64)
+        """Of each job by its number: what does not change while it waits."""
+        self._user: Any = np.zeros(64, np.int64)
+        """Its user's number in the tree."""
+        self._by_user: Floats = np.zeros(0)
+        self._next = inf  # when they may be computed anew
+        self.nb_computed = 0
+        """How often fair-share factors were computed."""
+
+    def learn(self, news: list[Job], nb_processors: int, partitions: Sequence[float]) -> None:
+        """Look at new jobs; ``partitions`` are the factors of these."""
+        more = 1 + max((job.number for job in news), default=-1)
+        if more > len(self._fixed):
+            self._fixed = np.append(self._fixed, np.zeros(more))
+            self._user = np.append(self._user, np.zeros(more, np.int64))
+        for job in news:
+            self._fixed[job.number] = self._fixed_part(job, nb_processors, partitions)
+            self._user[job.number] = self._user_of(job)
+
+    def _fixed_part(self, job: Job, nb_processors: int, partitions: Sequence[float]) -> float:
+        weights, extra = self.weights, job.extra
+        fixed = weights.jobsize * self._size_factor.of(job, nb_processors)
+        fixed += weights.partition * partitions[job.partition]
+        if not extra:
+            return fixed
+        if self._qos and QOS in extra:
+            fixed += weights.qos * self._qos.get(str(extra[QOS]), 0.0)
+        nice = extra.get("nice", 0)
+        if not is_number(nice):
+            raise UsageError(f"job {job.id}: nice is {shown(nice)}, expected a number")
+        return fixed - nice
+
+    def _user_of(self, job: Job) -> int:
+        key = job.extra.get(ACCOUNT) if job.extra else None, job.user
+        user = self._users_of_names.get(key)
+        if user is None:
+            account = None if key[0] is None else str(key[0])
+            user = self._users_of_names[key] = self._tree.user(job.user, account)
+        return user
+
+    def refresh(self, now: float) -> bool:
+        """Compute the fair-share factors anew if it is time to, and tell whether it was."""
+        nb_users = self._tree.nb_users
+        if len(self._by_user) == nb_users and now < self._next:
+            return False
+        self._by_user = self._of_users(now)
+        if self.weights.fairshare:
+            self.nb_computed += 1
+            self._next = now + self._calc_period
+        return True
+
+    def by_user(self, now: float) -> Floats:
+        """Return what the priority of a job has from its user, by user, as computed last.
+
+        For users who have come since it is computed as of ``now``.
+        """
+        if len(self._by_user) == self._tree.nb_users:
+            return self._by_user
+        return self._of_users(now)
+
+    def _of_users(self, now: float) -> Floats:
+        """Return what the priority of a job has from its user, by user."""
+        weights = self.weights
+        by_user = np.zeros(self._tree.nb_users)
+        if weights.assoc:
+            by_user += weights.assoc * self._tree.priorities()
+        if weights.fairshare:
+            factors = self._tree.factors(self.usage.at(now, len(by_user)))
+            by_user += weights.fairshare * factors
+        return by_user
+
+    def keys(self, now: float, by_user: Floats, number: Any, submit_time: Floats) -> Floats:
+        """Return what orders jobs, larger first: their priorities but for a term that all have.
+
+        ``number`` and ``submit_time`` are arrays, ``by_user`` is :meth:`by_user`. Jobs that have
+        not waited for ``max_age`` yet keep their keys until :meth:`refresh` tells otherwise.
+        """
+        since = np.maximum(submit_time, now - self.max_age)
+        keys: Floats = self._fixed[number] + by_user[self._user[number]] - self._by_second * since
+        return keys
+
+    def key(self, now: float, by_user: Floats, job: Job) -> float:
+        """Return the same of one job."""
+        since = max(job.submit_time, now - self.max_age)
+        of_user = by_user[self._user[job.number]]
+        return float(self._fixed[job.number] + of_user - self._by_second * since)
+
+    def of(self, job: Job, now: float) -> float:
+        """Return the priority of a job that waits, with the fair share as computed last."""
+        age = min(1.0, (now - job.submit_time) / self.max_age)
+        of_user = self.by_user(now)[self._user[job.number]]
+        return float(self._fixed[job.number] + of_user + self.weights.age * age)

@@ -1,0 +1,138 @@
+"""A log with a change in its middle: what was known before it, and what came after."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+import numpy as np
+
+from batsched_py.errors import UsageError
+from batsched_py.support.option_values import whole_number
+from batsched_py.units import DAY, WEEK
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.clock import local_seconds
+
+
+class Change(msgspec.Struct, frozen=True):
+    """When a log changed, and how many weeks before and after it count.
+
+    Raises :class:`UsageError` for what makes no sense.
+    """
+
+    change: str
+    """The first day after it, a Monday such as ``2001-02-12``: weeks begin with it."""
+    settle: int = 2
+    """Weeks after the change that are predicted, and not scored."""
+    weeks: int = 12
+    """Weeks after these, which are scored."""
+    spare: int = 4
+    """Weeks more than that which models that replay are given: with a better machine their users
+    are through sooner."""
+    members: int = 10
+    """Of the ensemble of each model; each begins its replay a week earlier than the one before."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("settle", 0), ("weeks", 1), ("spare", 0), ("members", 1)):
+            whole_number(name, getattr(self, name), least)
+        if self.date.weekday():
+            raise UsageError(f"change={self.change} is a {self.date:%A}: expected a Monday")
+
+    @property
+    def date(self) -> datetime:
+        """Midnight at which the change begins, as if clocks were UTC."""
+        try:
+            return datetime.strptime(self.change, "%Y-%m-%d").replace(tzinfo=UTC)
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"change={self.change}: expected the date of a Monday, such as 2001-02-12"
+            ) from None
+
+    @property
+    def horizon(self) -> int:
+        """Weeks after the change that are predicted."""
+        return self.settle + self.weeks
+
+    @property
+    def learnt(self) -> int:
+        """Weeks before the change of which all models know, and of no others."""
+        return self.horizon + self.spare + self.members - 1
+
+    def replayed(self, member: int) -> int:
+        """Return how many weeks before the change the replay of a member begins."""
+        return self.horizon + self.spare + member
+
+
+def before(workload: Workload, change: Change) -> Workload:
+    """Return what is known at the change: jobs of the weeks learnt that have ended by then.
+
+    Second 0 is the change; times before it are negative. How long a job runs that has not ended
+    nobody knows yet. Raises :class:`UsageError` if the log does not go back so far.
+    """
+    jobs = _jobs(workload, change, -change.learnt, 0)
+    known = [job for job in jobs if job.finish_time is not None and job.finish_time <= 0]
+    if not known or known[0].submit_time > DAY * 7 - change.learnt * WEEK:
+        raise UsageError(
+            f"change={change.change}: {workload.name} does not have the {change.learnt} weeks "
+            "before it; expected a later one, or fewer weeks or members"
+        )
+    return _with(workload, known, change)
+
+
+def after(workload: Workload, change: Change) -> Workload:
+    """Return what was recorded in the weeks that are predicted; second 0 is the change.
+
+    Raises :class:`UsageError` if the log does not go on so far.
+    """
+    jobs = _jobs(workload, change, 0, change.horizon)
+    if not jobs or jobs[-1].submit_time < change.horizon * WEEK - 7 * DAY:
+        raise UsageError(
+            f"change={change.change}: {workload.name} does not have the {change.horizon} weeks "
+            "after it; expected an earlier one, or fewer weeks"
+        )
+    return _with(workload, jobs, change)
+
+
+def around(workload: Workload, change: Change) -> Workload:
+    """Return all jobs from the weeks learnt to those predicted; second 0 is the change."""
+    return _with(workload, _jobs(workload, change, -change.learnt, change.horizon), change)
+
+
+def later(workload: Workload, weeks: float) -> Workload:
+    """Return the jobs as if they had been recorded some weeks later."""
+    jobs = [moved(job, weeks * WEEK) for job in workload.jobs]
+    return msgspec.structs.replace(workload, jobs=jobs)
+
+
+def moved(job: WorkloadJob, seconds: float, name: str = "") -> WorkloadJob:
+    """Return a job as if it had been recorded so much later."""
+    end = None if job.finish_time is None else job.finish_time + seconds
+    submit = job.submit_time + seconds
+    return msgspec.structs.replace(
+        job,
+        id=name or job.id,
+        submit_time=submit,
+        finish_time=end,
+        original_submission_time=submit,
+    )
+
+
+def _jobs(workload: Workload, change: Change, begin: int, end: int) -> list[WorkloadJob]:
+    """Return the jobs submitted in some weeks, at the times that clocks showed.
+
+    So weeks and hours are those of the site, summer time or not.
+    """
+    origin = change.date.timestamp()
+    start = 0.0 if workload.unix_start_time is None else workload.unix_start_time
+    recorded = np.array([job.submit_time for job in workload.jobs])
+    shown = local_seconds(recorded, start, workload.time_zone) - origin
+    (inside,) = np.nonzero((shown >= begin * WEEK) & (shown < end * WEEK))
+    order = inside[np.argsort(shown[inside], kind="stable")]
+    shifts = shown - recorded
+    return [moved(workload.jobs[at], float(shifts[at])) for at in order.tolist()]
+
+
+def _with(workload: Workload, jobs: list[WorkloadJob], change: Change) -> Workload:
+    return msgspec.structs.replace(
+        workload, jobs=jobs, unix_start_time=change.date.timestamp(), time_zone="UTC"
+    )

@@ -1,0 +1,50 @@
+"""What of a change is seen in the log itself: before and after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_studies.league.days import Floats, Jobs
+from batsched_studies.league.standings import Case
+
+
+def evidence(case: Case) -> list[dict[str, Any]]:
+    """Return a row of what was recorded before the change, and one after it."""
+    change, jobs = case.change, case.recorded.jobs
+    spans = {
+        "before": (-change.learnt * WEEK, 0.0),
+        "after": (change.settle * WEEK, change.horizon * WEEK),
+    }
+    return [{"when": when, **_seen(jobs, *span)} for when, span in spans.items()]
+
+
+def _seen(jobs: Jobs, begin: float, end: float) -> dict[str, Any]:
+    inside = (jobs.submit >= begin) & (jobs.submit < end)
+    run, size, wait = (column[inside] for column in (jobs.run, jobs.size, jobs.wait))
+    week = np.floor((jobs.submit[inside] - begin) / WEEK).astype(int).tolist()
+    users = {*zip(week, jobs.user[inside].tolist(), strict=True)}
+    return {
+        "jobs": len(run) / (end - begin) * DAY,
+        "users": len(users) / (end - begin) * WEEK,
+        "work": 100 * float((run * size).sum()) / (end - begin) / jobs.nb_processors,
+        "busy": float(np.quantile(busy_at(jobs, np.arange(begin, end, HOUR / 2)), 0.99)),
+        "widest": float(size.max()),
+        "longest": float(run.max()) / HOUR,
+        "wait": float(np.nanmean(wait)) / HOUR,
+        "median_wait": float(np.nanmedian(wait)) / HOUR,
+    }
+
+
+def busy_at(jobs: Jobs, moments: Floats) -> Floats:
+    """Return how many processors jobs have at some moments."""
+    start = jobs.submit + jobs.wait
+    ran = np.isfinite(start)
+    count = np.zeros(len(moments))
+    for sign, times in ((1.0, start[ran]), (-1.0, (start + jobs.run)[ran])):
+        order = np.argsort(times)
+        sums = np.concatenate(([0.0], np.cumsum(jobs.size[ran][order])))
+        count += sign * sums[np.searchsorted(times[order], moments, side="right")]
+    return count

@@ -1,0 +1,161 @@
+"""Forecasts of what users submit after a change: a user model that knows what was before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from batsched_py.model.user_model import EndedJob
+from batsched_py.support.option_values import one_of, whole_number
+from batsched_py.units import WEEK
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_studies.league import RECORDED, RIGID
+from batsched_studies.league.change import Change, after, before, later, moved
+from batsched_studies.league.site_of_log import site_of_log
+from batsched_studies.league.worlds import world_of
+from batsched_users import Chance
+from batsched_users.behaviour.random_streams import Seed
+from batsched_users.models.adjusted import Adjusted
+from batsched_users.models.distribution import Distribution
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.models.fluid import Fluid
+from batsched_users.models.resampled import Resampled
+from batsched_users.models.rigid import Rigid
+from batsched_users.models.tbuos import Tbuos
+from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
+
+
+class Forecast:
+    """One member of the ensemble of one model: what its users submit from the change on.
+
+    Second 0 of the simulation is the change. Of the log a model gets the weeks before it, and only
+    jobs that had ended then; the machine and the policy after it are those of the simulation.
+
+    - ``rigid``, ``a0``, ``a60``, ``adjusted``, ``distribution`` and ``fluid`` replay what was
+      recorded from ``horizon + spare + member`` weeks before the change on, so many weeks later.
+    - ``climatology`` replays, for each week, one of the weeks before, drawn by chance.
+    - ``resampled``, ``tbuos`` and ``site`` draw from all of the weeks before.
+    - ``recorded`` is no forecast: what users did after the change, at the recorded times.
+
+    Nothing is submitted after the horizon. ``world`` names a world of
+    :mod:`batsched_studies.league.worlds` that stands in for the log. Members have chances of their
+    own. The other options are those of :class:`batsched_studies.league.change.Change`.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        model: str,
+        change: str,
+        member: int = 0,
+        world: str = "",
+        settle: int = 2,
+        weeks: int = 12,
+        spare: int = 4,
+        members: int = 10,
+        seed: Seed = 0,
+    ) -> None:
+        """Raises :class:`UsageError` for options that are none, and logs that are too short."""
+        self._change = Change(change, settle, weeks, spare, members)
+        one_of("model", model, (RECORDED, *MODELS))
+        place = whole_number("member", member, 0, members - 1)
+        if world:
+            workload = world_of(workload, world, self._change)
+        if model == RECORDED:
+            self._users: Any = Rigid(after(workload, self._change))
+        else:
+            known = Known(before(workload, self._change), self._change, place, _own(seed, place))
+            self._users = MODELS[model](known)
+        self.profiles = self._users.profiles
+        self._until = self._change.horizon * WEEK
+
+    def next_submission(self) -> float:
+        """Return when the model submits next, inf after the horizon."""
+        due: float = self._users.next_submission()
+        return due if due < self._until else inf
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        """Return the jobs that the model submits."""
+        jobs: Iterable[WorkloadJob] = self._users.jobs_to_submit(now)
+        return jobs
+
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        """Tell the model."""
+        self._users.job_ended(now, job, state)
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What a member is made of."""
+
+    log: Workload
+    """What was before the change, at negative times."""
+    change: Change
+    member: int
+    seed: np.random.SeedSequence
+
+    @property
+    def replayed(self) -> Workload:
+        """The log from the member's own week on, so much later that it begins at the change."""
+        weeks = self.change.replayed(self.member)
+        jobs = [job for job in self.log.jobs if job.submit_time >= -weeks * WEEK]
+        return later(msgspec.structs.replace(self.log, jobs=jobs), weeks)
+
+    @property
+    def whole(self) -> Workload:
+        """All of the log, so much later that it begins at the change."""
+        return later(self.log, self.change.learnt)
+
+    @property
+    def crowd(self) -> dict[str, Any]:
+        """What draws users from the log: for how long, and who counts as staying.
+
+        The thesis's 12 weeks to be long-term, and edges of 4, are less in a log of fewer weeks.
+        """
+        learnt = self.change.learnt
+        return {
+            "weeks": self.change.horizon,
+            "long_weeks": min(LONG_WEEKS, learnt / 2),
+            "edge_weeks": min(EDGE_WEEKS, learnt / 6),
+            "seed": self.seed,
+        }
+
+    @property
+    def shuffled(self) -> Workload:
+        """A log of the predicted weeks, each of which is one of those before."""
+        random = Chance(self.seed).stream("weeks")
+        weeks: dict[int, list[WorkloadJob]] = {}
+        for job in self.log.jobs:
+            weeks.setdefault(int(job.submit_time // WEEK), []).append(job)
+        jobs = []
+        for week in range(self.change.horizon):
+            drawn = random.randrange(-self.change.learnt, 0)
+            for job in weeks.get(drawn, ()):
+                jobs.append(moved(job, (week - drawn) * WEEK, f"{week}.{job.id}"))
+        return msgspec.structs.replace(self.log, jobs=jobs)
+
+
+def _own(seed: Seed, member: int) -> np.random.SeedSequence:
+    """Return the chances of a member, which do not depend on how many there are."""
+    if isinstance(seed, np.random.SeedSequence):
+        return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, member))
+    return np.random.SeedSequence(seed, spawn_key=(member,))
+
+
+MODELS: dict[str, Callable[[Known], Any]] = {
+    RIGID: lambda known: Rigid(known.replayed),
+    "climatology": lambda known: Rigid(known.shuffled),
+    "resampled": lambda known: Resampled(known.whole, **known.crowd),
+    "a0": lambda known: ThinkTimeFeedback(known.replayed, sessions="arrival:0"),
+    "a60": lambda known: ThinkTimeFeedback(known.replayed, sessions="arrival:60"),
+    "adjusted": lambda known: Adjusted(known.replayed),
+    "distribution": lambda known: Distribution(known.replayed, seed=known.seed),
+    "fluid": lambda known: Fluid(known.replayed, seed=known.seed),
+    "tbuos": lambda known: Tbuos(known.whole, **known.crowd),
+    "site": lambda known: site_of_log(known.whole, weeks=known.change.horizon, seed=known.seed),
+}
+"""The models of the league, in the order in which they are shown."""

@@ -1,0 +1,226 @@
+"""Scores of the models week by week, and what can be told of their order."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import nan
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batsched_py.report import CampaignResults
+from batsched_py.report.kit import UNKNOWN, Interval, jackknife, log_name
+from batsched_py.support.statistics import FEWEST
+from batsched_py.units import WEEK
+from batsched_py.workload import Workload
+from batsched_studies.league import RECORDED, RIGID
+from batsched_studies.league.change import Change, around
+from batsched_studies.league.days import WIDTHS, Days, Jobs, jobs_of_log, jobs_of_run
+from batsched_studies.league.scores import covered, crps, crps_of_sample, energy_score
+from batsched_studies.league.worlds import world_of
+
+Floats = NDArray[np.float64]
+SUBMISSIONS, SAME_POLICY, AS_RECORDED = "submissions", "waits", "recorded_waits"
+WAITS = ("wait", "waits_of_jobs", "utilisation")
+GROUPS = {
+    SUBMISSIONS: ("jobs", "work", "users", "profile"),
+    SAME_POLICY: WAITS,
+    AS_RECORDED: WAITS,
+}
+"""What is scored together: submissions, and waits against either truth."""
+_NO_ERROR = 1e-9
+OPTIONS = ("change", "settle", "weeks", "spare", "members")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came after the change: the jobs, and what is scored of them by day."""
+
+    jobs: Jobs
+    days: Days
+
+    @classmethod
+    def of(cls, jobs: Jobs, change: Change) -> Seen:
+        """Look at the days that are scored."""
+        return cls(jobs, Days.of(jobs, change))
+
+
+@dataclass
+class Case:
+    """One change: the two truths, and the members of each model."""
+
+    name: str
+    log: str
+    world: str
+    change: Change
+    workload: Workload
+    """Of the log around the change; second 0 is the change."""
+    recorded: Seen
+    replayed: Seen | None
+    """What was recorded, replayed under our policy; None without such a run."""
+    forecasts: dict[str, list[Seen]]
+    _weekly: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
+
+    @property
+    def models(self) -> list[str]:
+        """The models that there are runs of, in the order of the runs."""
+        return list(self.forecasts)
+
+    def truth(self, group: str) -> Seen | None:
+        """Return what a group of quantities is scored against."""
+        return self.replayed if group == SAME_POLICY else self.recorded
+
+    def weekly(self, group: str, quantity: str, model: str) -> Floats:
+        """Return the mean score of each week, shape (weeks,); nan where nothing is known."""
+        key = group, quantity, model
+        if key not in self._weekly:
+            self._weekly[key] = self._scores(*key)
+        return self._weekly[key]
+
+    def _scores(self, group: str, quantity: str, model: str) -> Floats:
+        seen, members = self.truth(group), self.forecasts[model]
+        if seen is None:
+            return np.full(self.change.weeks, nan)
+        if quantity == "waits_of_jobs":
+            return _waits_of_jobs(members, seen.jobs, self.change)
+        drawn = np.array([getattr(member.days, quantity) for member in members])
+        score = energy_score if drawn.ndim == 3 else crps
+        by_day = score(drawn, getattr(seen.days, quantity))
+        return _means(by_day.reshape(self.change.weeks, 7))
+
+    def covered(self, group: str, quantity: str, model: str) -> float:
+        """Return the share of days within the range of the members; nan of what is no number."""
+        seen = self.truth(group)
+        if seen is None or quantity in ("waits_of_jobs", "profile"):
+            return nan
+        drawn = [getattr(member.days, quantity) for member in self.forecasts[model]]
+        return covered(drawn, getattr(seen.days, quantity))
+
+    def mean(self, group: str, quantity: str, model: str) -> float:
+        """Return the mean score of all weeks."""
+        return float(_means(self.weekly(group, quantity, model)))
+
+    def told(self, group: str) -> list[str]:
+        """Return the quantities of a group that tell models apart.
+
+        Not those which rigid replay predicts without any error, as the waits of an empty machine.
+        """
+        return [name for name in GROUPS[group] if not self.mean(group, name, RIGID) <= _NO_ERROR]
+
+    def ratio(self, group: str, model: str, base: str, quantity: str = "") -> Interval:
+        """Return the score of a model over that of another, with its interval over the weeks.
+
+        Of a group it is the geometric mean over its quantities, of one quantity if that is named.
+        There is no interval for fewer than :data:`FEWEST` members, or weeks.
+        """
+        if not {model, base} <= set(self.models) or model == base:
+            return UNKNOWN
+        names = [name for name in self.told(group) if quantity in ("", name)]
+        if not names:
+            return UNKNOWN
+        pairs = [[self.weekly(group, name, which) for which in (model, base)] for name in names]
+        rows = np.moveaxis(np.array(pairs), 2, 0)  # (weeks, quantities, 2)
+        if min(len(self.forecasts[which]) for which in (model, base)) < FEWEST:
+            return Interval(_geometric(rows), nan, nan, len(rows))
+        return jackknife(rows, _geometric, is_ratio=True)
+
+    def skill(self, group: str, model: str, quantity: str = "") -> Interval:
+        """Return by which share the score is smaller than that of rigid replay."""
+        return as_skill(self.ratio(group, model, RIGID, quantity))
+
+    def places(self, group: str) -> dict[str, tuple[int, int]]:
+        """Return the first and the last place that each model may have.
+
+        A model is before another if the interval of the ratio of their scores is below 1.
+        """
+        before: dict[str, int] = dict.fromkeys(self.models, 0)
+        behind = dict(before)
+        for place, model in enumerate(self.models):
+            for other in self.models[place + 1 :]:
+                ratio = self.ratio(group, model, other)
+                if ratio.below(1):
+                    before[other] += 1
+                    behind[model] += 1
+                elif ratio.above(1):
+                    before[model] += 1
+                    behind[other] += 1
+        number = len(self.models)
+        return {model: (1 + before[model], number - behind[model]) for model in self.models}
+
+
+def overall(cases: Sequence[Case], group: str, model: str) -> Interval:
+    """Return the skill over all cases: each counts the same, and is one value of the interval."""
+    ratios = [case.ratio(group, model, RIGID).value for case in cases]
+    known = np.array([ratio for ratio in ratios if ratio > 0])
+
+    def geometric(values: Floats) -> float:
+        return float(np.exp(np.log(values).mean()))
+
+    return as_skill(jackknife(known, geometric, is_ratio=True))
+
+
+def as_skill(ratio: Interval) -> Interval:
+    """Return 1 - ratio, ends in their order."""
+    return Interval(1 - ratio.value, 1 - ratio.high, 1 - ratio.low, ratio.nb)
+
+
+def read(results: CampaignResults) -> list[Case]:
+    """Return the cases that have rigid replay, in the order of the runs."""
+    runs = results.runs
+    if runs.empty:
+        return []
+    by = "case" if "case" in runs else "log"
+    found = (_case(results, str(name), of_case) for name, of_case in runs.groupby(by, sort=False))
+    return [case for case in found if case.forecasts.get(RIGID)]
+
+
+def _case(results: CampaignResults, name: str, runs: pd.DataFrame) -> Case:
+    first = runs.iloc[0]
+    options = results.settings(first)["run"]["user_options"]
+    change = Change(**{key: options[key] for key in OPTIONS if key in options})
+    world, processors = options.get("world", ""), int(first["nb_res"])
+    workload = results.workload(first)
+    workload = around(world_of(workload, world, change) if world else workload, change)
+    seen: dict[str, list[Seen]] = {}
+    for model, of_model in runs.groupby("model", sort=False):
+        rows = (row for _, row in of_model.sort_values("member").iterrows())
+        seen[str(model)] = [
+            Seen.of(jobs_of_run(results.jobs(row), processors), change) for row in rows
+        ]
+    replayed = seen.pop(RECORDED, [None])[0]
+    recorded = Seen.of(jobs_of_log(workload, processors), change)
+    log = log_name(str(first["log"]))
+    return Case(name, log, world, change, workload, recorded, replayed, seen)
+
+
+def _waits_of_jobs(members: Sequence[Seen], truth: Jobs, change: Change) -> Floats:
+    """Return how well the waits of all jobs of a width are those of each job, by week."""
+    begin = change.settle * WEEK
+    week = np.floor((truth.submit - begin) / WEEK).astype(int)
+    scored = (week >= 0) & (week < change.weeks) & np.isfinite(truth.wait)
+    scores = np.full(len(week), nan)
+    for width in range(len(WIDTHS) + 1):
+        waits = [
+            seen.jobs.log_wait[(seen.jobs.submit >= begin) & (seen.jobs.width == width)]
+            for seen in members
+        ]
+        of_width = scored & (truth.width == width)
+        scores[of_width] = crps_of_sample(np.concatenate(waits), truth.log_wait[of_width])
+    return np.array([float(_means(scores[scored & (week == at)])) for at in range(change.weeks)])
+
+
+def _geometric(rows: Floats) -> float:
+    """Return the geometric mean over the quantities of mean score over mean score."""
+    ours, base = _means(np.moveaxis(rows, 0, -1)).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.exp(np.mean(np.log(ours / base))))
+
+
+def _means(values: Floats) -> Floats:
+    """Return means over the last axis of what is known; nan where nothing is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(np.nanmean(values, axis=-1)) if values.size else np.asarray(nan)

@@ -1,0 +1,145 @@
+"""``batsched-py import``, as a user calls it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from batsched_py.workload.swf import read_swf
+from helpers.accounting_records import sacct
+from helpers.calling import Called, command
+
+OUTPUTS = ("out.swf", "out_names.csv", "out_machine.toml")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "jobs.txt").write_text(sacct({"JobID": 1}, {"JobID": 2, "User": "bob"}))
+    return tmp_path
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def call(folder: Path, line: str) -> Called:
+    return command(folder, *line.split())
+
+
+def test_three_files_are_written_and_said(folder: Path) -> None:
+    done = call(folder, "import slurm jobs.txt out.swf --computer Blue --time-zone Europe/Paris")
+    assert done.returncode == 0
+    assert "wrote 2 jobs to out.swf, their names to out_names.csv" in done.stderr
+    assert "drafted the machine in out_machine.toml" in done.stderr
+    assert files(folder) == {"jobs.txt", *OUTPUTS}
+    log = read_swf(folder / "out.swf")
+    assert log.header_field("Computer") == "Blue"
+    assert log.header_field(
+        "Conversion",
+    ).endswith("import slurm")
+    assert all(f"note: {value}" in done.stderr for key, value in log.header if key == "Note")
+    assert call(folder, "info out.swf").returncode == 0
+    again = call(folder, "import slurm jobs.txt out.swf")
+    assert "note: this replaces out.swf and 2 more files" in again.stderr
+
+
+def test_the_log_may_be_packed(folder: Path) -> None:
+    call(folder, "import slurm jobs.txt out.swf")
+    call(folder, "import slurm jobs.txt packed.swf.gz")
+    packed = (folder / "packed.swf.gz").read_bytes()
+    assert gzip.decompress(packed) == (folder / "out.swf").read_bytes()
+    assert b"packed" not in packed
+    assert (folder / "packed_names.csv").is_file()
+
+
+def test_records_may_be_piped_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = gzip.compress((folder / "jobs.txt").read_bytes())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
+    assert "wrote 2 jobs" in call(folder, "import slurm - out.swf").stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("import", 2, "slurm"),
+        ("import slrum jobs.txt out.swf", 2, "slrum"),
+        ("import slurm jobs.txt", 2, "Missing argument"),
+        ("import slurm nothere.txt out.swf", 2, "there is no file 'nothere.txt'"),
+        ("import slurm . out.swf", 2, ". is a folder"),
+        ("import slurm jobs.txt out.txt", 2, "out.txt: expected a name that ends with .swf"),
+        ("import slurm jobs.txt jobs.txt/out.swf", 1, "cannot be written"),
+        ("import slurm jobs.txt out.swf --processors cpus", 2, "--processors=cpus"),
+        ("import slurm jobs.txt out.swf --cores-per-node 0", 2, "--cores-per-node 0"),
+        ("import slurm jobs.txt out.swf --time-zone Mars", 1, "time zone 'Mars'"),
+        ("import slurm jobs.txt out.swf --record-zone Mars", 1, "time zone 'Mars'"),
+        ("import slurm jobs.txt out.swf --delimiter ,", 1, "the columns are divided by '|'"),
+        ("import slurm jobs.txt out.swf --partition-limit x", 2, "--partition-limit 'x'"),
+        ("import slurm jobs.txt out.swf --anonymise", 2, "--salt"),
+        ("import slurm jobs.txt out.swf --salt 0123456789abcdef", 2, "--anonymise"),
+        ("import slurm jobs.txt out.swf --anonymise --salt short", 2, "--salt: 5 characters"),
+        ("import slurm jobs.txt out.swf --anonymise --salt-file no", 2, "no file 'no'"),
+        ("import slurm bad.txt out.swf", 1, "bad.txt:2: JobID is 'x': expected a number"),
+        ("import slurm bad.txt out.swf", 1, "--skip-bad-lines leaves such lines out"),
+        ("import pbs jobs.txt out.swf", 1, "jobs.txt:1: the line is"),
+        ("import oar jobs.txt out.swf", 1, "jobs.txt:1: no names of columns"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence(folder: Path, line: str, code: int, message: str) -> None:
+    (folder / "bad.txt").write_text(sacct({"JobID": "x"}))
+    done = call(folder, line)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+    assert message in done.stderr + done.stdout
+    assert files(folder) == {"jobs.txt", "bad.txt"}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_no_output_is_an_input(folder: Path, name: str) -> None:
+    content = (folder / "jobs.txt").read_bytes()
+    (folder / "jobs.txt").rename(folder / name)
+    done = call(folder, f"import slurm {name} out.swf")
+    assert (done.returncode, "that is the input" in done.stderr) == (2, True)
+    assert files(folder) == {name}
+    assert (folder / name).read_bytes() == content
+
+
+def test_a_folder_that_cannot_be_written(folder: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root writes anywhere")
+    (folder / "shut").mkdir(mode=0o500)
+    assert call(folder, "import slurm jobs.txt shut/out.swf").returncode == 1
+
+
+def test_what_cannot_be_written_leaves_nothing(folder: Path) -> None:
+    """Not even the files that could."""
+    (folder / "out_machine.toml").mkdir()
+    assert call(folder, "import slurm jobs.txt out.swf").returncode == 1
+    assert files(folder) == {"jobs.txt", "out_machine.toml"}
+
+
+@pytest.mark.process
+def test_ctrl_c_leaves_nothing(folder: Path) -> None:
+    """While it reads what is piped in, and the pipe does not end."""
+    place = folder / "temporary"
+    place.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "batsched_py", "import", "slurm", "-", "out.swf"],
+        cwd=folder,
+        env=os.environ | {"TMPDIR": str(place)},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(sacct(*({"JobID": number} for number in range(2000))).encode())
+    process.stdin.flush()  # more than a pipe holds: it has read from it
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert (process.returncode, b"interrupted" in said) == (130, True)
+    assert files(folder) == {"jobs.txt", "temporary"}
+    assert not list(place.iterdir())

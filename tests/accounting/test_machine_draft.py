@@ -1,0 +1,200 @@
+"""What the jobs tell of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.accounting import machine_use as module
+from batsched_py.accounting.machine_use import Gap, machine_use
+from batsched_py.accounting.node_lists import expand_nodes
+from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.slurm import SYSTEM
+from batsched_py.units import DAY, HOUR
+from batsched_py.workload.machine_file import read_machine
+from helpers.accounting_records import sacct
+from helpers.imports import Imported, imported
+
+Run = Callable[..., Imported]
+Job = dict[str, object]
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Run:
+    def run(*jobs: Job, **options: object) -> Imported:
+        return imported(SYSTEM, tmp_path, sacct(*jobs), **options)
+
+    return run
+
+
+# Use of the machine ------------------------------------------------------------------------------
+
+
+def test_the_most_in_use_at_once() -> None:
+    """::
+
+    4 | a a . .
+    3 | . b b b    a ends at 10, when c starts: 4 + 3, then 3 + 2
+    2 | . . c .
+        0 5 10 15
+    """
+    use = machine_use([(0, 10, 4, 0, 0), (5, 20, 3, 1, 5), (10, 15, 2, 0, 10)], 100)
+    assert (use.most, use.most_of, use.last_end, use.gaps) == (7, {0: 4, 1: 3}, 20, [])
+
+
+def test_gaps_and_whether_somebody_waited() -> None:
+    """Nothing runs from 10 to 30 and from 40 to 60; at 30 a job starts that came at 12."""
+    rows = [(0, 10, 1, 0, 0), (30, 35, 1, 0, 12), (30, 40, 1, 0, 30), (60, 61, 1, 0, 60)]
+    assert machine_use(rows, 20).gaps == [Gap(10, 30, True), Gap(40, 60, False)]
+    assert machine_use(rows, 21).gaps == []
+
+
+def second_by_second(rows: list[tuple[int, ...]]) -> tuple[int, list[tuple[int, int]]]:
+    """Return the most in use in any second, and the times between runs without a run."""
+    seconds = range(rows[0][0], max(row[1] for row in rows))
+    in_use = [sum(size for start, end, size, *_ in rows if start <= t < end) for t in seconds]
+    idle = [t for t, size in zip(seconds, in_use, strict=True) if not size]
+    begins = [t for t in idle if t - 1 not in idle]
+    ends = [t + 1 for t in idle if t + 1 not in idle]
+    return max(in_use), list(zip(begins, ends, strict=True))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 30), st.integers(1, 8), st.integers(1, 4)), min_size=1, max_size=9
+    )
+)
+def test_use_is_as_counted_second_by_second(jobs: list[tuple[int, int, int]]) -> None:
+    rows = sorted((start, start + length, size, 0, start) for start, length, size in jobs)
+    most, gaps = second_by_second(rows)
+    use = machine_use(rows, 1)
+    assert use.most == most
+    assert [(gap.begin, gap.end) for gap in use.gaps] == gaps
+
+
+# Names of nodes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("n1", ["n1"]),
+        ("n[1-3]", ["n1", "n2", "n3"]),
+        ("n[008-010,1],gpu2", ["n008", "n009", "n010", "n1", "gpu2"]),
+        ("r[1-2]n[1-2]", ["r1n1", "r1n2", "r2n1", "r2n2"]),
+        ("a,b", ["a", "b"]),
+        ("", []),
+    ],
+)
+def test_sets_of_nodes(text: str, names: list[str]) -> None:
+    assert expand_nodes(text) == names
+
+
+@pytest.mark.parametrize("text", ["n[1", "n[3-1]", "n[1-999999999]", "n[a-b]", "n]", ",", "n[1-400]" * 3])  # fmt: skip # noqa: E501
+def test_what_is_no_set_of_nodes(text: str) -> None:
+    with pytest.raises(ValueError, match="nodes"):
+        expand_nodes(text)
+
+
+def test_nodes_are_grouped_by_their_partitions() -> None:
+    seen = SeenNodes()
+    seen.see(0, "n[1-10]", 320, 10)
+    seen.see(1, "n[9-10],g1", 4, 3)
+    seen.see(1, "n[", 4, 3)
+    groups = {tuple(group.names): (group.partitions, group.cores) for group in seen.groups()}
+    assert groups == {
+        ("g1",): ({1}, 2),
+        tuple(f"n{number}" for number in range(1, 9)): ({0}, 32),
+        ("n9", "n10"): ({0, 1}, 32),
+    }
+
+
+# Drafts ------------------------------------------------------------------------------------------
+
+
+def test_whole_nodes_and_shared_ones(slurm: Run, tmp_path: Path) -> None:
+    """Jobs of batch have 32 cores of each of n1 to n4; those of shared some of n5."""
+    done = slurm(
+        {"JobID": 1, "NNodes": 4, "AllocCPUS": 128, "NodeList": "n[1-4]", "TimelimitRaw": 1440},
+        {"JobID": 2, "NNodes": 1, "AllocCPUS": 32, "NodeList": "n2"},
+        {"JobID": 3, "Partition": "shared", "AllocCPUS": 5, "NodeList": "n5", "TimelimitRaw": 90},
+        {"JobID": 4, "Partition": "shared", "AllocCPUS": 16, "NodeList": "n5", "TimelimitRaw": 9},
+    )
+    batch, shared = done.draft.partitions
+    assert (batch.name, batch.number, batch.nodes, batch.whole_nodes) == ("batch", 1, "0-3", True)
+    assert (shared.name, shared.number, shared.nodes) == ("shared", 2, "4")
+    assert not shared.whole_nodes
+    assert (batch.largest, batch.most_nodes, batch.longest_request) == (128, 4, DAY)
+    machine = read_machine(tmp_path / "out_machine.toml")
+    assert machine.nb_processors == 4 * 32 + 16
+    assert [part.max_walltime for part in machine.partitions] == [DAY, 1.5 * HOUR]
+    assert [str(part.processors.size) for part in machine.partitions] == ["128", "16"]
+    assert "guessed" not in done.machine
+
+
+def test_nodes_that_nobody_names_are_guessed(slurm: Run, tmp_path: Path) -> None:
+    """Two jobs of 2 x 32 cores at once: four nodes."""
+    jobs = [{"JobID": number, "NNodes": 2, "AllocCPUS": 64} for number in (1, 2)]
+    done = slurm(*jobs)
+    assert [(group.count, group.cores) for group in done.draft.groups] == [(4, 32)]
+    assert done.draft.partitions[0].nodes == "0-3"
+    assert "guessed from the most that was in use at once" in done.machine
+    assert read_machine(tmp_path / "out_machine.toml").nb_processors == 128
+
+
+def test_a_machine_of_nodes(slurm: Run, tmp_path: Path) -> None:
+    done = slurm({"NNodes": 3, "AllocCPUS": 96}, processors="nodes", cores_per_node=32)
+    assert 'processors = "nodes"' in done.machine
+    assert [(group.count, group.cores) for group in done.draft.groups] == [(3, 32)]
+    assert read_machine(tmp_path / "out_machine.toml").nb_processors == 3
+
+
+def test_jobs_without_partitions(slurm: Run, tmp_path: Path) -> None:
+    done = slurm({"Partition": ""})
+    assert [part.name for part in done.draft.partitions] == ["all"]
+    assert "number =" not in done.machine
+    assert read_machine(tmp_path / "out_machine.toml").nb_processors == 4
+    some = slurm({"JobID": 1, "Partition": ""}, {"JobID": 2})
+    assert [part.name for part in some.draft.partitions] == ["batch"]
+    assert "# 1 of them are of no partition" in some.machine
+
+
+def test_nothing_ran_at_all(slurm: Run, tmp_path: Path) -> None:
+    slurm({"State": "CANCELLED", "Start": "Unknown"})
+    assert read_machine(tmp_path / "out_machine.toml").nb_processors == 1
+
+
+def test_outages(slurm: Run, tmp_path: Path) -> None:
+    """From 11:00 on nothing ran for a day, though a job came at noon: an outage.
+
+    Nor did anything in the two days after that, but nobody wanted it: it is drafted as a comment.
+    """
+    day = "2024-03-{}T{}:00:00".format
+    done = slurm(
+        {"JobID": 1},
+        {"JobID": 2, "Submit": day("01", 12), "Start": day("02", 11), "End": day("02", 12)},
+        {"JobID": 3, "Submit": day("04", 12), "Start": day("04", 12), "End": day("04", 13)},
+    )
+    hours = [(gap.begin / HOUR, gap.end / HOUR, gap.waited) for gap in done.draft.outages]
+    assert hours == [(1, 25, True), (26, 74, False)]
+    machine = read_machine(tmp_path / "out_machine.toml")
+    assert [(out.begin, out.end) for out in machine.outages] == [(HOUR, 25 * HOUR)]
+    assert f"# begin = {26 * 3600}" in done.machine
+    assert slurm({"JobID": 1}, outage_hours=100).draft.outages == []
+
+
+def test_names_of_partitions_may_be_anything(slurm: Run, tmp_path: Path) -> None:
+    slurm({"Partition": 'a"b\\\x7f\x1b'})
+    (partition,) = read_machine(tmp_path / "out_machine.toml").partitions
+    assert partition.name == 'a"b\\\\u007f\\u001b'
+
+
+def test_only_the_longest_gaps_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_GAPS", 2)
+    starts = [0, 10, 50, 70, 73, 173, 174]
+    use = machine_use([(start, start + 1, 1, 0, start) for start in starts], 2)
+    assert [(gap.begin, gap.end) for gap in use.gaps] == [(11, 50), (74, 173)]

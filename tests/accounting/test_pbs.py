@@ -1,0 +1,257 @@
+"""Accounting logs of PBS and Torque.
+
+The forms of the records are those of the PBS Professional Reference Guide ("The Accounting Log")
+and of the Torque Administrator Guide ("Accounting Records").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from batsched_py.accounting.pbs import SYSTEM
+from batsched_py.accounting.pbs_resources import attributes, hosts_of, requested_processors
+from batsched_py.accounting.records import MalformedRecordError
+from batsched_py.errors import InputError
+from helpers.imports import Imported, imported
+
+Run = Callable[..., Imported]
+PRO = (
+    '03/01/2024 12:10:00;E;1234.pbs;user=ann group=staff account="phys 1" '
+    "project=_pbs_project_default jobname=my job queue=workq ctime=1709287200 qtime=1709287200 "
+    "etime=1709287200 start=1709287260 exec_host=n1/0*8+n2/1*8 "
+    "exec_vnode=(n1:ncpus=8:mem=16777216kb)+(n2:ncpus=8:mem=16777216kb) Resource_List.mem=32gb "
+    "Resource_List.ncpus=16 Resource_List.nodect=2 Resource_List.place=scatter "
+    "Resource_List.select=2:ncpus=8:mem=16gb Resource_List.walltime=02:00:00 session=77 "
+    "end=1709290860 Exit_status=0 resources_used.cpupercent=700 resources_used.cput=08:00:00 "
+    "resources_used.mem=1600kb resources_used.ncpus=16 resources_used.walltime=00:59:58 run_count=1"
+)
+TORQUE = (
+    "03/01/2024 11:00:00;E;99.master.site.org;user=bob group=users jobname=STDIN queue=batch "
+    "ctime=1709287200 qtime=1709287201 etime=1709287201 start=1709287300 owner=bob@login "
+    "exec_host=node1/0+node1/1+node2/0+node2/1 Resource_List.neednodes=2:ppn=2 "
+    "Resource_List.nodect=2 Resource_List.nodes=2:ppn=2 Resource_List.walltime=00:16:40 "
+    "session=6365 end=1709287900 Exit_status=271 resources_used.cput=00:00:04 "
+    "resources_used.mem=4000kb resources_used.vmem=8000kb resources_used.walltime=00:10:00"
+)
+
+
+@pytest.fixture
+def pbs(tmp_path: Path) -> Run:
+    def run(*texts: str, **options: object) -> Imported:
+        return imported(SYSTEM, tmp_path, *texts, **options)
+
+    return run
+
+
+def test_a_record_of_pbs_professional(pbs: Run) -> None:
+    done = pbs(PRO + "\n", job_names=True)
+    assert done.only == {
+        "job_number": 1,
+        "submit_time": 0,
+        "wait_time": 60,
+        "run_time": 3600,
+        "allocated_processors": 16,
+        "average_cpu_time": 1800,
+        "used_memory": 100,
+        "requested_processors": 16,
+        "requested_time": 7200,
+        "requested_memory": 2 * 1024**2,
+        "status": 1,
+        "user": 1,
+        "group": 1,
+        "executable": 1,
+        "queue": 1,
+        "partition": -1,
+        "preceding_job": -1,
+        "think_time": -1,
+    }
+    assert "executable,1,my job" in done.names
+    assert "group,1,staff" in done.names
+    assert done.draft.field == "queue"
+    assert done.draft.partitions[0].nodes == "0-1"
+    assert done.draft.partitions[0].whole_nodes
+
+
+def test_a_record_of_torque(pbs: Run) -> None:
+    job = pbs(TORQUE + "\n").only
+    assert (job["wait_time"], job["run_time"], job["status"]) == (100, 600, 0)
+    assert (job["allocated_processors"], job["requested_processors"]) == (4, 4)
+    assert (job["requested_time"], job["average_cpu_time"], job["used_memory"]) == (1000, 1, 1000)
+
+
+def test_files_of_days_come_in_any_order(pbs: Run) -> None:
+    """And the same file twice changes nothing but what is counted."""
+    later = TORQUE.replace("99.", "100.").replace("=17092", "=17093").replace("bob", "eve")
+    files = [PRO + "\n", TORQUE + "\n", later + "\n"]
+    results = [pbs(*order) for order in permutations(files)]
+    assert all((done.jobs, done.names) == (results[0].jobs, results[0].names) for done in results)
+    again = pbs(*files, files[0])
+    assert again.jobs == results[0].jobs
+    assert again.noted("records that came again, as where exports overlap (1)")
+
+
+EVENTS = """\
+03/01/2024 10:00:00;Q;1.s;queue=batch
+03/01/2024 10:00:00;Q;2.s;queue=batch
+03/01/2024 10:05:00;D;2.s;requestor=ann@login
+03/01/2024 10:06:00;S;99.master;user=bob
+03/01/2024 10:06:00;D;99.master;requestor=bob@login
+03/01/2024 10:06:00;L;license;floating license hour:3 day:3 month:10 max:10
+03/01/2024 10:07:00;D;3[].s;requestor=ann@login
+03/01/2024 10:08:00;A;3[7].s;Job deleted
+"""
+
+
+def test_other_events_are_counted(pbs: Run) -> None:
+    """2 and 3[7] were deleted and never ran; 99 was deleted as it ran, and has an end."""
+    done = pbs(EVENTS + TORQUE + "\n")
+    assert len(done.jobs) == 1
+    assert done.noted("left out: jobs that were deleted before they started: no record says their size (2)")  # fmt: skip # noqa: E501
+    assert done.noted("left out: records of type Q (2)")
+    assert done.noted("left out: records of type L (1)")
+    assert done.noted("arrays as a whole: their elements have others (1)")
+
+
+def test_a_requeued_job_is_a_job_for_each_run(pbs: Run) -> None:
+    """R has a start where it tells of a run that held processors; else it is but counted."""
+    requeued = (
+        TORQUE.replace(";E;", ";R;").replace("end=1709287900 ", "").replace("00:00;", "05:00;", 1)
+    )
+    bare = "03/01/2024 10:07:00;R;99.master;"
+    done = pbs(
+        f"{requeued}\n{bare}\n" + TORQUE.replace("start=1709287300", "start=1709287800") + "\n"
+    )
+    runs = [(job["wait_time"], job["run_time"], job["status"]) for job in done.jobs]
+    assert runs[0] == (100, 1709291100 - 1709287300, 0), "to the time of the record, 11:05"
+    assert runs[1] == (600, 100, 0)
+    assert done.noted("runs of jobs that were requeued: each run is a job (1)")
+    assert done.noted("left out: records of type R (1)")
+
+
+def test_the_time_of_a_record_is_local(pbs: Run) -> None:
+    text = TORQUE.replace("end=1709287900 ", "")
+    assert pbs(text).only["run_time"] == 1709290800 - 1709287300
+    paris = text.replace("11:00:00", "12:00:00", 1)
+    assert pbs(paris, time_zone="Europe/Paris").only["run_time"] == 1709290800 - 1709287300
+
+
+@pytest.mark.parametrize(
+    ("job_id", "order"), [("5[2].s", 2), ("5-2.s", 2), ("5.s", 0), ("5", 0), ("5[2]", 2)]
+)
+def test_elements_of_arrays(pbs: Run, job_id: str, order: int) -> None:
+    element = TORQUE.replace("99.master.site.org", "5[1].s")
+    other = TORQUE.replace("99.master.site.org", job_id).replace("Exit_status=271", "Exit_status=0")
+    statuses = [job["status"] for job in pbs(f"{element}\n{other}\n").jobs]
+    assert statuses == ([0, 1] if order > 1 else [1, 0])
+
+
+def test_a_job_that_never_started(pbs: Run) -> None:
+    text = TORQUE.replace("start=1709287300 ", "").replace("exec_host=", "was=")
+    job = pbs(text + "\n").only
+    assert (job["status"], job["wait_time"], job["run_time"]) == (5, -1, -1)
+    assert (job["allocated_processors"], job["requested_processors"]) == (-1, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [({}, (16, 16)), ({"processors": "nodes"}, (2, 2)), ({"cores_per_node": 24}, (48, 48))],
+)
+def test_cores_and_nodes(pbs: Run, options: dict[str, object], sizes: tuple[int, int]) -> None:
+    job = pbs(PRO, **options).only
+    assert (job["allocated_processors"], job["requested_processors"]) == sizes
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("a=1 b.c=x=y", {"a": "1", "b.c": "x=y"}),
+        ('a="x y=2 z" b=3', {"a": "x y=2 z", "b": "3"}),
+        ("a='x y' b=\"\" c=", {"a": "x y", "b": "", "c": ""}),
+        ("jobname=my own job queue=q", {"jobname": "my own job", "queue": "q"}),
+        ("loose a=1  b=2 ", {"a": "1", "b": "2"}),
+        ("", {}),
+    ],
+)
+def test_keys_and_values(message: str, said: dict[str, str]) -> None:
+    assert attributes(message) == said
+
+
+def test_a_quote_needs_an_end() -> None:
+    with pytest.raises(MalformedRecordError):
+        attributes('a="x b=1')
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("n1/0*8+n2/0*8", {"n1": 8, "n2": 8}),
+        ("n1/0+n1/1+n2/0", {"n1": 2, "n2": 1}),
+        ("n1/0-3,6+n2/2", {"n1": 5, "n2": 1}),
+        ("n1", {"n1": 1}),
+        ("n[3]/0*2", {"n[3]": 2}),
+    ],
+)
+def test_where_a_job_ran(text: str, hosts: dict[str, int]) -> None:
+    assert hosts_of(text) == hosts
+
+
+@pytest.mark.parametrize(
+    ("said", "processors"),
+    [
+        ({"ncpus": "12", "select": "1:ncpus=3"}, 12),
+        ({"select": "2:ncpus=8:mem=1gb+3:ncpus=1"}, 19),
+        ({"select": "4"}, 4),
+        ({"select": "2:mem=4gb"}, 2),
+        ({"nodes": "2:ppn=6+1:ppn=3"}, 15),
+        ({"nodes": "node1+node2:ppn=4"}, 5),
+        ({"nodes": "1:bigmem:ppn=4"}, 4),
+        ({"nodes": "3"}, 3),
+        ({"procs": "7"}, 7),
+        ({"nodect": "3"}, 3),
+        ({}, -1),
+    ],
+)
+def test_what_a_job_requested(said: dict[str, str], processors: int) -> None:
+    listed = {f"Resource_List.{key}": value for key, value in said.items()}
+    assert requested_processors(listed) == processors
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("JobID|State\n1|COMPLETED\n", r"records0:1: the line is .*expected a record of PBS"),
+        (EVENTS, r"no jobs in it: left out: .*deleted before they started"),
+        (TORQUE.replace("ctime=1709287200 qtime=1709287201 etime=1709287201 ", ""), "ctime"),
+        (TORQUE.replace("ctime=1709287200", "ctime=noon"), r":1: ctime is 'noon'"),
+        (TORQUE.replace("end=1709287900", "end=1709287200"), r":1: the end is before the start"),
+        (TORQUE.replace("Exit_status=271", "Exit_status=x"), r":1: Exit_status is 'x'"),
+        (TORQUE.replace("99.master", "abc"), r":1: the job's id is 'abc.site.org'"),
+        (TORQUE.replace("node1/0+", "node1/x+"), r":1: exec_host is"),
+        (TORQUE.replace("node1/0+", "node1/0*99999999+"), r":1: exec_host is .* at most"),
+        (TORQUE.replace("00:16:40", "long"), r":1: walltime is 'long'"),
+        (TORQUE[:70], r":1: ctime"),
+        (TORQUE.replace("jobname=STDIN", 'jobname="STDIN'), r":1: a quote in jobname has no end"),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_line(pbs: Run, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        pbs(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kilobytes"),
+    [("4000mb", 4096000), ("1gb", 1024**2), ("100kb", 100), ("2048b", 2), ("2048", 2), ("256w", 2)],
+)
+def test_memory(pbs: Run, text: str, kilobytes: int) -> None:
+    """A word is of 8 bytes; 4 processors share what the job used."""
+    done = pbs(TORQUE.replace("mem=4000kb", f"mem={text}"))
+    assert done.only["used_memory"] == round(kilobytes / 4)
+
+
+def test_memory_that_is_none(pbs: Run) -> None:
+    with pytest.raises(InputError, match="mem is 'much'"):
+        pbs(TORQUE.replace("mem=4000kb", "mem=much"))

@@ -1,0 +1,547 @@
+"""What sacct writes, trap by trap."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from batsched_py.accounting import names, sorted_records
+from batsched_py.accounting.import_log import import_log
+from batsched_py.accounting.import_options import ImportOptions, parse_partition_limits
+from batsched_py.accounting.slurm import SYSTEM, parse_memory_of_job
+from batsched_py.errors import InputError, UsageError
+from helpers.accounting_records import SLURM, sacct
+from helpers.imports import Imported, imported
+
+Run = Callable[..., Imported]
+Job = dict[str, object]
+FULL = (
+    "JobIDRaw|JobID|User|Account|Partition|QOS|Submit|Eligible|Start|End|Elapsed|Suspended|Timelimit"
+    "|NNodes|AllocCPUS|ReqCPUS|ReqNodes|ReqMem|TotalCPU|State|Restarts|NodeList|JobName"
+)
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Run:
+    def run(*texts: str | bytes, **options: object) -> Imported:
+        return imported(SYSTEM, tmp_path, *texts, **options)
+
+    return run
+
+
+def test_a_job_becomes_a_line(slurm: Run) -> None:
+    """Of 10:00 to 11:05, which started five minutes later, on 2 x 32 cores of which it asked 60."""
+    job = {
+        "JobID": 7,
+        "Start": "2024-03-01T10:05:00",
+        "End": "2024-03-01T11:05:00",
+        "Elapsed": "01:00:00",
+        "Timelimit": "1-12:00:00",
+        "NNodes": 2,
+        "AllocCPUS": 64,
+        "ReqCPUS": 60,
+        "ReqMem": "128G",
+        "TotalCPU": "1-16:00:00.500",
+    }
+    done = slurm(sacct(job, header=FULL))
+    assert done.only == {
+        "job_number": 1,
+        "submit_time": 0,
+        "wait_time": 300,
+        "run_time": 3600,
+        "allocated_processors": 64,
+        "average_cpu_time": 40 * 3600 // 64,
+        "used_memory": -1,
+        "requested_processors": 60,
+        "requested_time": 36 * 3600,
+        "requested_memory": 2 * 1024**2,
+        "status": 1,
+        "user": 1,
+        "group": 1,
+        "executable": -1,
+        "queue": 1,
+        "partition": 1,
+        "preceding_job": -1,
+        "think_time": -1,
+    }
+    assert done.log.header_field("MaxProcs") == "64"
+    assert done.log.header_field("UnixStartTime") == "1709287200"
+    assert done.log.header_field("StartTime") == "Fri Mar 01 10:00:00 UTC 2024"
+    assert done.log.header_field("EndTime") == "Fri Mar 01 11:05:00 UTC 2024"
+    assert done.log.header_field("Partition") == "1 batch"
+    assert done.log.header_field("Queue") == "1 normal"
+    assert done.names.splitlines() == [
+        "field,number,name",
+        *("user,1,ann", "group,1,physics", "queue,1,normal", "partition,1,batch"),
+    ]
+
+
+def test_the_fewest_columns(slurm: Run) -> None:
+    text = (
+        "State|End|Start|Submit|NCPUS|JobID\n"
+        "FAILED|2024-03-01T10:10:00|2024-03-01T10:00:00|2024-03-01T10:00:00|3|1\n"
+    )
+    job = slurm(text).only
+    known = {name: value for name, value in job.items() if value != -1}
+    assert known == {
+        "job_number": 1,
+        "submit_time": 0,
+        "wait_time": 0,
+        "run_time": 600,
+        "allocated_processors": 3,
+        "status": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        ("COMPLETED", 1),
+        ("CANCELLED by 1234", 5),
+        ("CANCELLED+", 5),
+        ("CANCELLED", 5),
+        ("FAILED", 0),
+        ("TIMEOUT", 0),
+        ("NODE_FAIL", 0),
+        ("OUT_OF_MEMORY", 0),
+        ("PREEMPTED", 0),
+        ("DEADLINE", 0),
+        ("BOOT_FAIL", 0),
+    ],
+)
+def test_states(slurm: Run, state: str, status: int) -> None:
+    assert slurm(sacct({"State": state})).only["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        ({"JobID": "1.batch"}, "steps of jobs (1)"),
+        ({"JobID": "1.extern"}, "steps of jobs (1)"),
+        ({"JobID": "1_2.0"}, "steps of jobs (1)"),
+        ({"JobID": "1+1.0"}, "steps of jobs (1)"),
+        ({"State": "PENDING", "Start": "Unknown", "End": "Unknown"}, "had not ended"),
+        ({"State": "RUNNING", "End": "Unknown"}, "had not ended"),
+        ({"State": "COMPLETED", "End": "Unknown"}, "had not ended"),
+        ({"State": "REVOKED"}, "another cluster"),
+    ],
+)
+def test_what_is_no_job_is_left_out_and_counted(slurm: Run, job: Job, reason: str) -> None:
+    done = slurm(sacct({"JobID": 9}, job))
+    assert done.only["job_number"] == 1
+    assert any(note.startswith("left out") and reason in note for note in done.notes)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"Start": "Unknown", "AllocCPUS": 0},
+        {"Start": "None", "AllocCPUS": 0},
+        {"Start": "2024-03-01T11:00:00", "AllocCPUS": 0},
+        {"Start": "2024-03-01T11:00:00", "NodeList": "None assigned"},
+    ],
+)
+def test_jobs_that_never_started(slurm: Run, job: Job) -> None:
+    """They are in the log, for their users submitted them, but did not use the machine."""
+    done = slurm(sacct({"JobID": 9}, {"JobID": 10, "State": "CANCELLED by 5", "ReqCPUS": 8} | job))
+    never = done.jobs[1]
+    assert (never["status"], never["requested_processors"]) == (5, 8)
+    for field in ("wait_time", "run_time", "allocated_processors"):
+        assert never[field] == -1
+    assert done.log.max_processors == 4
+
+
+def test_a_job_of_no_length_ran(slurm: Run) -> None:
+    job = slurm(sacct({"Start": "2024-03-01T11:00:00", "NodeList": "n1", "State": "FAILED"})).only
+    assert (job["wait_time"], job["run_time"], job["allocated_processors"]) == (3600, 0, 4)
+
+
+def test_arrays_and_components(slurm: Run) -> None:
+    """123_4 has a number of its own, 123_[5-9] is one record of five, 200+1 a part of 200."""
+    done = slurm(
+        sacct(
+            {"JobID": "123_4", "JobIDRaw": 130},
+            {"JobID": "123_[5-9%2]", "JobIDRaw": 123, "State": "CANCELLED", "Start": "Unknown"},
+            {"JobID": "200+0", "JobIDRaw": 200},
+            {"JobID": "200+1", "JobIDRaw": 201},
+        )
+    )
+    assert [job["status"] for job in done.jobs] == [5, 1, 1, 1], "in order of JobIDRaw"
+    assert done.noted("elements of an array that never started: one job each (1)")
+    assert done.noted("components of heterogeneous jobs: a job each (2)")
+
+
+def test_without_raw_ids_elements_are_in_their_order(slurm: Run) -> None:
+    header = SLURM.replace("JobIDRaw|", "")
+    rows = [{"JobID": f"9_{n}", "AllocCPUS": n} for n in (10, 2, 1)]
+    sizes = [job["allocated_processors"] for job in slurm(sacct(*rows, header=header)).jobs]
+    assert sizes == [1, 2, 10]
+
+
+def test_each_run_of_a_requeued_job_is_a_job(slurm: Run) -> None:
+    """As sacct --duplicates shows them: both runs held processors."""
+    runs = [
+        {"State": "NODE_FAIL", "End": "2024-03-01T10:30:00"},
+        {"Submit": "2024-03-01T10:30:00", "Start": "2024-03-01T10:40:00", "Restarts": 1},
+    ]
+    done = slurm(sacct(*runs, header=FULL))
+    assert [(job["status"], job["run_time"]) for job in done.jobs] == [(0, 1800), (1, 1200)]
+    assert done.noted("runs of jobs that were requeued: each run is a job (2)")
+
+
+def test_the_same_record_twice_is_one_job(slurm: Run) -> None:
+    """A job that ran at midnight is in the exports of both days."""
+    day = sacct({"JobID": 1}, {"JobID": 2})
+    done = slurm(day, sacct({"JobID": 2}, {"JobID": 3}))
+    assert len(done.jobs) == 3
+    assert done.noted("left out: records that came again, as where exports overlap (1)")
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "suspended", "run_time", "note"),
+    [
+        ("01:00:00", "00:00:00", 3600, ""),
+        ("", "", 3600, ""),
+        ("00:50:00", "00:10:00", 3000, "suspended"),
+        ("00:50:00", "", 3000, "suspended"),
+        ("", "00:10:00", 3000, "suspended"),
+        ("00:55:00", "00:10:00", 3000, "not End - Start - Suspended"),
+    ],
+)
+def test_suspended_time_is_not_run_time(
+    slurm: Run, elapsed: str, suspended: str, run_time: int, note: str
+) -> None:
+    """While a job is suspended its processors are others'."""
+    done = slurm(sacct({"Elapsed": elapsed, "Suspended": suspended}, header=FULL))
+    assert done.only["run_time"] == run_time
+    assert done.noted("jobs were suspended") == ("10" in suspended or note == "suspended")
+    assert done.noted("not End - Start - Suspended") == ("not" in note)
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "seconds"),
+    [
+        ("Timelimit", "1-02:03:04", 93784),
+        ("Timelimit", "02:03:04", 7384),
+        ("Timelimit", "03:04", 184),
+        ("Timelimit", "90", 5400),
+        ("Timelimit", "", -1),
+        ("Timelimit", "UNLIMITED", -1),
+        ("Timelimit", "Partition_Limit", -1),
+        ("TimelimitRaw", "120", 7200),
+        ("TimelimitRaw", "UNLIMITED", -1),
+    ],
+)
+def test_time_limits(slurm: Run, column: str, text: str, seconds: int) -> None:
+    header = FULL.replace("Timelimit", column)
+    assert slurm(sacct({column: text}, header=header)).only["requested_time"] == seconds
+
+
+def test_a_partition_limit_stands_in(slurm: Run) -> None:
+    jobs = [
+        {"JobID": 1, "TimelimitRaw": "UNLIMITED"},
+        {"JobID": 2, "TimelimitRaw": "Partition_Limit", "Partition": "debug"},
+        {"JobID": 3, "TimelimitRaw": "Partition_Limit", "Partition": "other"},
+        {"JobID": 4, "TimelimitRaw": 60},
+    ]
+    limits = parse_partition_limits(["batch=7 days", "debug=30 min"])
+    done = slurm(sacct(*jobs), partition_limits=limits)
+    assert [job["requested_time"] for job in done.jobs] == [604800, 1800, -1, 3600]
+    assert done.noted("without a time limit (Partition_Limit): the request is unknown (1)")
+
+
+@pytest.mark.parametrize("text", ["batch", "=3", "batch=", "batch=soon"])
+def test_partition_limits_are_names_and_times(text: str) -> None:
+    with pytest.raises(UsageError, match="partition_limit"):
+        parse_partition_limits([text])
+    with pytest.raises(UsageError, match="twice"):
+        parse_partition_limits(["a=1", "a=2"])
+
+
+@pytest.mark.parametrize(
+    ("options", "allocated", "requested"),
+    [
+        ({}, 64, 33),
+        ({"cores_per_node": 32}, 64, 64),
+        ({"cores_per_node": 16}, 32, 32),
+        ({"processors": "nodes"}, 2, 2),
+    ],
+)
+def test_cores_and_nodes(slurm: Run, options: Job, allocated: int, requested: int) -> None:
+    """A job that asked for 33 cores on 2 nodes, and got both."""
+    job = {"NNodes": 2, "AllocCPUS": 64, "ReqCPUS": 33, "ReqNodes": 2}
+    done = slurm(sacct(job, header=FULL), **options)
+    assert done.only["allocated_processors"] == allocated
+    assert done.only["requested_processors"] == requested
+    assert done.log.max_processors == allocated
+
+
+def test_nodes_of_a_job_that_never_started_are_requested(slurm: Run) -> None:
+    never = {"JobID": 2, "State": "CANCELLED", "Start": "Unknown", "NNodes": 3, "AllocCPUS": 0}
+    jobs = slurm(sacct({"JobID": 1}, never), processors="nodes").jobs
+    assert [job["requested_processors"] for job in jobs] == [-1, 3]
+
+
+def test_sizes_in_thousands(slurm: Run) -> None:
+    assert slurm(sacct({"AllocCPUS": "4K"})).only["allocated_processors"] == 4096
+
+
+@pytest.mark.parametrize(
+    ("text", "kilobytes"),
+    [
+        ("4G", 1024**2),
+        ("4000Mc", 4000 * 1024),
+        ("8Gn", 4 * 1024**2),
+        ("0", -1),
+        ("0n", -1),
+        ("", -1),
+        ("512K", 128),
+    ],
+)
+def test_requested_memory_is_of_a_processor(text: str, kilobytes: int) -> None:
+    """Of 4 processors on 2 nodes."""
+    assert parse_memory_of_job(text, 4, 2) == kilobytes
+
+
+def test_cpu_time_of_nothing_is_not_known(slurm: Run) -> None:
+    """Where no plug-in gathers it, sacct writes 00:00:00."""
+    assert slurm(sacct({"TotalCPU": "00:00:00"}, header=FULL)).only["average_cpu_time"] == -1
+
+
+def test_waits_for_dependencies_are_counted(slurm: Run) -> None:
+    job = {"Eligible": "2024-03-01T10:30:00", "Start": "2024-03-01T10:30:00"}
+    done = slurm(sacct(job, header=FULL))
+    assert done.only["wait_time"] == 1800
+    assert done.noted("could not start when they were submitted")
+
+
+def test_a_start_before_the_submission(slurm: Run) -> None:
+    done = slurm(sacct({"Start": "2024-03-01T09:59:58"}))
+    assert (done.only["wait_time"], done.only["run_time"]) == (0, 3602)
+    assert done.noted("started before they were submitted")
+
+
+def test_partitions_in_which_a_job_might_have_run(slurm: Run) -> None:
+    never = {"JobID": 2, "State": "CANCELLED", "Start": "Unknown", "Partition": "batch,debug"}
+    done = slurm(sacct({"JobID": 1}, never))
+    assert done.jobs[1]["partition"] == -1
+    assert [value for name, value in done.log.header if name == "Partition"] == ["1 batch"]
+
+
+def test_names_may_hold_anything(slurm: Run) -> None:
+    """The delimiter in a job name, control characters, formulas, bytes that are no UTF-8."""
+    text = sacct(
+        {"JobID": 1, "JobName": 'a|b"c', "User": "=1+1"},
+        {"JobID": 2, "JobName": "x", "User": "\x1b[31mred"},
+        {"JobID": 3, "JobName": "x", "User": "m\xfcller"},
+    ).encode("latin-1")
+    done = slurm(text, job_names=True)
+    assert [job["user"] for job in done.jobs] == [2, 1, 3], "of one second: in order of the names"
+    assert [job["executable"] for job in done.jobs] == [1, 2, 2]
+    assert done.names.splitlines()[1:4] == [
+        "user,1,\\u001b[31mred",
+        "user,2,'=1+1",
+        "user,3,m\\xfcller",
+    ]
+    assert 'executable,1,"a|b""c"' in done.names.splitlines()
+
+
+def test_job_names_are_left_out_unless_asked_for(slurm: Run) -> None:
+    done = slurm(sacct({"JobName": "thesis-of-ann"}))
+    assert done.only["executable"] == -1
+    assert "thesis" not in done.names + done.machine + "".join(done.log.header_lines)
+
+
+def test_names_that_are_numbers_keep_them(slurm: Run) -> None:
+    done = slurm(sacct({"JobID": 1, "User": 5001}, {"JobID": 2, "User": 42}))
+    assert [job["user"] for job in done.jobs] == [5001, 42]
+
+
+# Forms of the file -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf"])
+def test_line_ends_and_byte_order_marks(slurm: Run, begin: bytes, end: str) -> None:
+    assert slurm(begin + sacct({}, end=end).encode()).only["run_time"] == 3600
+
+
+def test_a_bar_may_end_each_line(slurm: Run) -> None:
+    """sacct --parsable; a name with a bar in it is still one."""
+    done = slurm(sacct({"JobName": "a|b"}, end="|\n"), job_names=True)
+    assert "executable,1,a|b" in done.names
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "^|^", ","])
+def test_other_delimiters(slurm: Run, delimiter: str) -> None:
+    text = sacct({}).replace("|", delimiter)
+    assert slurm(text, delimiter=delimiter).only["run_time"] == 3600
+
+
+def test_columns_are_known_by_their_names(slurm: Run) -> None:
+    header = "Comment|ReqCPUS|STATE|submit|start|End|AllocCPUS|jobid|WorkDir"
+    fields = "mine|9|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:01|8|1|/x"
+    job = slurm(f"{header}\n{fields}\n").only
+    assert (job["allocated_processors"], job["requested_processors"]) == (8, 9)
+
+
+def test_files_are_one_stream(slurm: Run) -> None:
+    """With headers of their own, a repeated one, another order of columns, or none."""
+    first = sacct({"JobID": 1}) + sacct({"JobID": 2})
+    second = sacct({"JobID": 3}, header="|".join(reversed(SLURM.split("|")[:-1])))
+    third = sacct({"JobID": 4}).split("\n", 1)[1]
+    with pytest.raises(InputError, match=r"records2:1: 18 fields: expected 17"):
+        slurm(first, second, third)
+    assert len(slurm(first, third, second).jobs) == 4
+
+
+def test_a_file_whose_last_line_has_no_end(slurm: Run) -> None:
+    done = slurm(sacct({}).rstrip("\n"))
+    assert done.noted("may have been cut off")
+    cut = sacct({"JobID": 1}, {"JobID": 2})[:-60]
+    with pytest.raises(InputError, match=r"records0:3: \d+ fields: expected 18 as in the header"):
+        slurm(cut)
+
+
+HEADERLESS = sacct({}).split("\n", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"records0: there are no jobs in it: 0 lines"),
+        ("\n\n", r"records0: there are no jobs in it"),
+        (SLURM + "\n", r"there are no jobs in it: 1 lines"),
+        (sacct({"State": "PENDING"}), r"no jobs in it: left out: jobs that had not ended.*\(1\)"),
+        (HEADERLESS, r"records0:1: the first line is no header of sacct: .*without --noheader"),
+        (sacct({}).replace("|", ","), r"records0:1: the columns are divided by ',': .*delimiter"),
+        (sacct({}).replace("|", "   "), r"records0:1: no columns of sacct --parsable2"),
+        (sacct({}).replace("Submit", "Sumbit"), r"no column Submit \(is it 'Sumbit'\?\)"),
+        (sacct({}).replace("AllocCPUS", "Cores"), r"no column AllocCPUS or NCPUS"),
+        (sacct({"Submit": "01/03/2024"}), r"records0:2: Submit is '01/03/2024': expected a time"),
+        (sacct({"Submit": "Fri Mar  1 10:00"}), r"records0:2: Submit is"),
+        (sacct({"Submit": "2024-02-30T10:00:00"}), r"records0:2: Submit is"),
+        (sacct({"Submit": "Unknown"}), r"records0:2: Submit is 'Unknown'"),
+        (sacct({"Submit": "20240301"}), r"records0:2: Submit is '20240301': .*from 1990"),
+        (sacct({"Start": "x"}), r"records0:2: Start is 'x'"),
+        (sacct({"End": "2024-03-01T09:00:00"}), r"records0:2: the end is before the start"),
+        (sacct({"State": "COMPLETE"}), r"State is 'COMPLETE': .*did you mean 'COMPLETED'"),
+        (sacct({"JobID": "x1"}), r"records0:2: JobID is 'x1'"),
+        (sacct({"AllocCPUS": "many"}), r"records0:2: AllocCPUS is 'many'"),
+        (sacct({"AllocCPUS": 10**9}), r"records0:2: AllocCPUS is '1000000000': .* up to 10000000"),
+        (sacct({"TimelimitRaw": "long"}), r"records0:2: Timelimit is 'long'"),
+        (sacct({"User": "a|b"}), r"records0:2: State is '4'|records0:2: Submit is"),
+        (sacct({"User": "a\0b"}), r"records0:2: a zero byte: expected text"),
+        (b"\x1f\x8bgarbage", r"records0: the gzip file is damaged or cut off"),
+        (b"\x00" * 2_000_000, r"records0:1: a line of more than 1048576 bytes"),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_line(
+    slurm: Run, text: str | bytes, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        slurm(text)
+
+
+def test_bad_lines_can_be_left_out(slurm: Run) -> None:
+    bad = [{"JobID": f"x{number}"} for number in range(7)]
+    done = slurm(sacct({"JobID": 1}, *bad, {"JobID": 2}), skip_bad_lines=True)
+    assert len(done.jobs) == 2
+    assert done.noted("left out: bad lines (7): 3, 4, 5, 6, 7, ...")
+
+
+def test_bad_lines_of_several_files_are_told_apart(slurm: Run) -> None:
+    text = sacct({"JobID": 1}, {"JobID": "x"})
+    done = slurm(text, text, skip_bad_lines=True)
+    assert done.noted("bad lines (2): 1:3, 2:3")
+
+
+def test_packed_records_are_unpacked(slurm: Run) -> None:
+    packed = gzip.compress(sacct({}).encode())
+    assert slurm(packed).only["run_time"] == 3600
+    with pytest.raises(InputError, match="damaged or cut off"):
+        slurm(packed[:-9])
+
+
+def test_epoch_seconds_and_offsets(slurm: Run) -> None:
+    """As SLURM_TIME_FORMAT=%s and %FT%T%z give them: the zone of the records does not matter."""
+    jobs = [
+        {"JobID": 1, "Submit": 1709287200, "Start": 1709287260, "End": 1709290860},
+        {
+            "JobID": 2,
+            "Submit": "2024-03-01T11:00:00+0100",
+            "Start": "2024-03-01T11:01:00+01:00",
+            "End": "2024-03-01T11:01:00Z",
+        },
+    ]
+    done = slurm(sacct(*jobs), time_zone="Asia/Tokyo")
+    assert [(job["submit_time"], job["wait_time"]) for job in done.jobs] == [(0, 60), (0, 60)]
+    assert [job["run_time"] for job in done.jobs] == [3600, 3600]
+
+
+def test_without_a_zone_utc_is_assumed_and_said(slurm: Run) -> None:
+    assert slurm(sacct({})).noted("the time zone of the site was not given: UTC is assumed")
+    assert not slurm(sacct({}), time_zone="UTC").noted("was not given")
+    with pytest.raises(InputError, match="Europe/Pari"):
+        slurm(sacct({}), time_zone="Europe/Pari")
+
+
+def test_processors_that_were_given(slurm: Run) -> None:
+    assert slurm(sacct({}), max_processors=64).log.max_processors == 64
+    done = slurm(sacct({}), max_processors=3)
+    assert done.noted("MaxProcs is less than what was in use at once (4)")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cores_per_node": 0},
+        {"max_processors": 0},
+        {"processors": "sockets"},
+        {"outage_hours": 0},
+        {"outage_hours": float("nan")},
+        {"delimiter": ""},
+    ],
+)
+def test_options_that_make_no_sense(slurm: Run, options: Job) -> None:
+    with pytest.raises(UsageError):
+        slurm(sacct({}), **options)
+
+
+def test_more_names_than_are_numbered(slurm: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "MOST_NAMES", 2)
+    jobs = [{"JobID": number, "JobName": f"run{number}"} for number in range(1, 6)]
+    done = slurm(sacct(*jobs), job_names=True)
+    assert [job["executable"] for job in done.jobs] == [1, 2, -1, -1, -1]
+    assert done.noted("jobs have no executable: more than")
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_jobs(
+    slurm: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of users who stay the same, a job a minute, ten of which run at once."""
+    monkeypatch.setattr(sorted_records, "IN_MEMORY", 500)
+    monkeypatch.setattr(sorted_records, "_TOGETHER", 10)
+    out, options = tmp_path / "out.swf", ImportOptions()
+
+    def job(number: int) -> Job:
+        submit = 1709287200 + 60 * number
+        times = {"Submit": submit, "Start": submit, "End": submit + 600}
+        return {"JobID": number, "User": f"u{number % 50}", **times}
+
+    def peak(nb_jobs: int) -> int:
+        jobs = map(job, range(nb_jobs))
+        (tmp_path / "records").write_text(sacct(*jobs))
+        tracemalloc.start()
+        import_log(SYSTEM, [str(tmp_path / "records")], out, options)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(100)  # imports, and tables that are made once
+    assert peak(20_000) < 2_000_000, "lines that are written together, and 40 bytes for each job"

@@ -1,0 +1,48 @@
+"""Sorting what does not fit into memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.accounting import sorted_records as module
+from batsched_py.accounting.sorted_records import SortedRows, distinct
+
+ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=60)
+
+
+@given(rows=ROWS, in_memory=st.integers(1, 9), together=st.integers(1, 4))
+def test_rows_ascend(rows: list[tuple[int, ...]], in_memory: int, together: int) -> None:
+    """As Python sorts them; also the second time, and with rows that came after the first."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "IN_MEMORY", in_memory)
+        patch.setattr(module, "_TOGETHER", together)
+        sorter = SortedRows()
+        for row in rows:
+            sorter.add(row)
+        assert list(sorter) == sorted(rows)
+        assert list(sorter) == sorted(rows)
+        assert list(distinct(sorter)) == sorted(set(rows))
+        sorter.add((5, 5))
+        assert list(sorter) == sorted([*rows, (5, 5)])
+        assert sorter.nb_rows == len(rows) + 1
+
+
+def test_memory_does_not_grow_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "IN_MEMORY", 2000)
+    monkeypatch.setattr(module, "_TOGETHER", 20)
+
+    def peak(nb_rows: int) -> int:
+        tracemalloc.start()
+        sorter = SortedRows()
+        for number in range(nb_rows):
+            sorter.add((number * 7919 % 10**6, *range(number, number + 15)))
+        assert sum(1 for _ in sorter) == nb_rows
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    assert peak(20_000) < 1.6 * peak(4_000)

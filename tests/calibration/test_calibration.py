@@ -1,0 +1,238 @@
+"""A run beside the log that it replays: what is compared, and what comes out where it is known."""
+
+from __future__ import annotations
+
+from math import inf, isnan, log1p, nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batsched_py.calibration import calibration, calibrations
+from batsched_py.calibration.reference import usual_waits
+from batsched_py.calibration.week_bootstrap import Weeks
+from batsched_py.errors import InputError, LogError, UsageError
+from batsched_py.units import DAY, HOUR, WEEK
+from helpers.calibrated import busy_log, log_of, recorded_by, table_of, under
+from helpers.partitions import machine_of
+
+
+def test_the_policy_that_made_the_log_is_perfect_and_another_is_not(tmp_path: Path) -> None:
+    log = recorded_by("easy", busy_log(), tmp_path / "easy.swf")
+    found = calibrations(log, {"easy": under("easy", log), "fcfs": under("fcfs", log)})
+    perfect, other = found.policies.values()
+    assert found.site == "easy"
+    assert perfect.jobs.compared == len(log)
+    assert perfect.agreement.mean_recorded.value > HOUR  # there are queues
+    assert perfect.agreement.bias.value == pytest.approx(0, abs=1e-3)
+    for name in ("rank_correlation", "share_explained", "near", "at_once_agree"):
+        assert getattr(perfect.agreement, name).value == pytest.approx(1, abs=1e-6)
+    assert perfect.backlog.work.correlation.value == pytest.approx(1)
+    assert perfect.utilisation.simulated == pytest.approx(perfect.utilisation.recorded)
+    assert all(group.reproduced is not False for group in perfect.groups)
+    assert perfect.users.nb_near == perfect.users.nb == 14
+    assert other.agreement.rank_correlation.value < 0.95
+    assert other.agreement.bias.value > HOUR
+    difference = found.beside("fcfs")
+    assert difference is not None
+    assert difference.share_explained.low > 0  # the weeks are enough to tell
+    assert difference.absolute_bias is not None
+    assert difference.absolute_bias.high < 0
+
+
+def test_measures_of_four_jobs_by_hand() -> None:
+    """Waits of 0, 30, 60 and 120 min were recorded; the simulation has 0, 0, 90 and 90 min."""
+    recorded, simulated = [0.0, 1800, 3600, 7200], [0.0, 0, 5400, 5400]
+    log = log_of(recorded)
+    said = calibration(log, table_of(log, simulated)).agreement
+    assert said.mean_recorded.value == 3150
+    assert said.mean_simulated.value == 2700
+    assert said.median_recorded.value == said.median_simulated.value == 2700
+    assert said.bias.value == -450
+    assert said.relative_bias.value == pytest.approx(-1 / 7)
+    # Ranks 1 2 3 4 and 1.5 1.5 3.5 3.5.
+    assert said.rank_correlation.value == pytest.approx(4 / np.sqrt(5 * 4))
+    assert said.at_once_recorded.value == 1 / 4
+    assert said.at_once_simulated.value == 1 / 2
+    assert said.at_once_agree.value == 3 / 4
+    assert said.near.value == 3 / 4
+    y, f = ([log1p(wait / 60) for wait in waits] for waits in (recorded, simulated))
+    errors = sum((a - b) ** 2 for a, b in zip(y, f, strict=True))
+    total = sum((a - sum(y) / 4) ** 2 for a in y)
+    assert said.share_explained.value == pytest.approx(1 - errors / total)
+
+
+def test_jobs_are_matched_by_id_in_whatever_order_they_ended() -> None:
+    log = log_of([10.0, 20, 30])
+    table = table_of(log, [10, 20, 40])
+    turned = table.select(np.array([2, 0, 1]))
+    turned.texts = {"job_id": ["3", "1", "2"]}
+    assert calibration(log, turned).agreement.bias.value == pytest.approx(10 / 3)
+
+
+def test_each_job_that_is_not_compared_is_counted_once() -> None:
+    """Of 7 jobs one is unknown, one cancelled, one refused, one dropped, one of the warm-up."""
+    log = log_of([5.0, -1, 400, 10, 10, 10, 10])
+    log.data[2, 10], log.data[2, 3] = 5, 0  # cancelled in the queue
+    table = table_of(log, [5.0, 0, 0, nan, 10, 10, 10])
+    table = table.select(np.array([0, 1, 2, 3, 5, 6]))
+    table.texts = {"job_id": ["1", "2", "3", "4", "6", "99"]}
+    table.measured[0] = False
+    counts = calibration(log, table).jobs
+    assert counts.in_log == 7
+    assert (counts.unknown_wait, counts.never_began, counts.refused) == (1, 1, 1)
+    assert (counts.dropped, counts.not_measured, counts.compared) == (2, 1, 1)
+    assert counts.not_in_log == 1
+
+
+def test_run_times_that_were_cut_are_counted() -> None:
+    log = log_of([0.0] * 10, requested_time=50)
+    table = under("easy", log)
+    assert calibration(log, table).jobs.other_run_time == 10
+
+
+def test_the_warm_up_loads_the_machine_but_is_not_compared() -> None:
+    log = log_of([HOUR] * 60)
+    waits = np.where(log.column("submit_time") < WEEK, 0.0, HOUR)
+    whole = calibration(log, table_of(log, waits.tolist()))
+    warmed = calibration(log, table_of(log, waits.tolist()).without_ends(WEEK, 0))
+    assert whole.agreement.bias.value < 0
+    assert warmed.agreement.bias.value == 0
+    assert warmed.jobs.not_measured == 10
+    assert warmed.weeks == 5
+    assert warmed.backlog.jobs.begin >= WEEK - HOUR
+
+
+def test_only_jobs_that_ran_under_all_policies_are_compared() -> None:
+    log = log_of([10.0] * 12)
+    found = calibrations(
+        log, {"a": table_of(log, [10.0] * 12), "b": table_of(log, [nan] + [10.0] * 11)}
+    )
+    assert [of.jobs.compared for of in found.policies.values()] == [11, 11]
+    assert [of.jobs.refused for of in found.policies.values()] == [1, 1]
+
+
+def test_where_nobody_waited_shares_and_correlations_are_unknown() -> None:
+    log = log_of([0.0] * 50)
+    found = calibration(log, table_of(log, np.arange(50.0).tolist()))
+    said = found.agreement
+    for name in ("rank_correlation", "share_explained", "relative_bias"):
+        assert isnan(getattr(said, name).value)
+        assert not getattr(said, name).is_known
+    assert said.bias.value == pytest.approx(24.5)
+    assert said.bias.is_known
+
+
+@pytest.mark.parametrize(("weeks", "known"), [(1, False), (4, False), (5, True)])
+def test_few_weeks_have_no_interval(weeks: int, known: bool) -> None:
+    log = log_of([10.0, 500] * 40, weeks)
+    found = calibration(log, table_of(log, [10.0, 900] * 40))
+    assert found.weeks == weeks
+    assert found.agreement.bias.value == 200
+    assert found.agreement.bias.is_known is known
+    assert (found.by_size_and_hour is None) == (weeks == 1)
+    if not known:
+        assert {group.reproduced for group in found.groups} == {None}
+
+
+def test_groups_by_hour_size_partition_request_and_user() -> None:
+    """Jobs of partition 2 wait an hour in the simulation, as recorded; those of 1 three hours."""
+    nb = 600
+    partition = np.where(np.arange(nb) % 2, 2, 1)
+    log = log_of(
+        [HOUR] * nb,
+        partition=partition,
+        requested_processors=np.where(partition == 1, 3, 1),
+        user=np.arange(nb) % 12,
+    )
+    waits = np.where(partition == 1, 3 * HOUR, HOUR) + np.arange(nb) / nb
+    found = calibration(log, table_of(log, waits.tolist()))
+    one, two = sorted(found.of_kind("partition"), key=lambda group: group.name)
+    assert (one.jobs, one.reproduced, two.reproduced) == (300, False, True)
+    assert one.mean_simulated == pytest.approx(3 * HOUR, rel=1e-3)
+    assert [group.name for group in found.of_kind("size")] == ["1", "3 to 4"]
+    assert [group.name for group in found.of_kind("requested time")] == ["up to 10 min"]
+    assert len(found.of_kind("user")) == 10
+    assert (found.users.nb, found.users.nb_near) == (12, 6)
+    assert len(found.of_kind("hour")) == 24
+    assert not found.of_kind("weekday")  # second 0 has no date
+    small = [group for group in found.of_kind("hour") if group.is_small]
+    assert small
+    assert all(isnan(group.rank_correlation) and group.reproduced is None for group in small)
+
+
+def test_partitions_have_the_names_of_the_machine_file() -> None:
+    described = machine_of(
+        """
+        [[nodes]]
+        count = 16
+        [[partitions]]
+        name = "thin"
+        number = 1
+        nodes = "0-11"
+        [[partitions]]
+        name = "fat"
+        number = 2
+        nodes = "12-15"
+        """
+    )
+    log = log_of([10.0] * 40, partition=[1, 1, 2, 1] * 10)
+    found = calibration(log, table_of(log, [10.0] * 40), described)
+    assert {group.name: group.jobs for group in found.of_kind("partition")} == {
+        "thin": 30,
+        "fat": 10,
+    }
+
+
+def test_the_usual_wait_is_that_of_other_weeks() -> None:
+    """Of size 0 an hour was waited in week 1, two in week 2; of size 1 a minute in 2."""
+    recorded = np.array([3600.0, 7200, 60])
+    weeks = Weeks(np.array([0.0, 9 * DAY, 11 * DAY]))
+    same_hour = np.zeros(3, dtype=np.intp)
+    waits = usual_waits(recorded, weeks, np.array([0, 0, 1]), same_hour)
+    assert waits is not None
+    assert waits.tolist() == pytest.approx([7200, 3600, 3600])  # the last one: of all elsewhere
+    assert usual_waits(recorded, Weeks(np.zeros(3)), same_hour, same_hour) is None
+
+
+def test_numbers_for_a_campaign() -> None:
+    log = log_of([10.0, 500] * 40)
+    numbers = calibration(log, table_of(log, [10.0, 900] * 40)).numbers
+    assert numbers["bias"] == 200
+    assert numbers["compared_jobs"] == 80
+    assert all(isinstance(value, float) for value in numbers.values())
+
+
+def test_a_log_without_waits_is_refused() -> None:
+    log = log_of([-1.0, -1])
+    with pytest.raises(LogError, match="none of its 2 jobs says how long it waited"):
+        calibration(log, table_of(log, [0.0, 0]))
+
+
+def test_tables_that_are_not_of_the_log_are_refused() -> None:
+    log = log_of([10.0, 10])
+    table = table_of(log, [10, 10])
+    with pytest.raises(UsageError, match="has no ids"):
+        calibration(log, table_of(log, [10, 10], texts={}))
+    with pytest.raises(UsageError, match="no job of the run is in"):
+        calibration(log, table_of(log, [10, 10], texts={"job_id": ["7", "8"]}))
+    with pytest.raises(UsageError, match="two jobs of the run have the id 1"):
+        calibration(log, table_of(log, [10, 10], texts={"job_id": ["1", "1"]}))
+    with pytest.raises(UsageError, match=r"job 1 was submitted at 500 s.* rigid users"):
+        calibration(log, table_of(log, [10, 10], submit=table.submit + 500))
+    with pytest.raises(UsageError, match=r"no job is left to compare .* 2 refused"):
+        calibration(log, table_of(log, [nan, nan]))
+
+
+def test_a_log_of_a_century_is_refused() -> None:
+    log = log_of([10.0, 10], submit_time=[0, 5e9])
+    with pytest.raises(InputError, match="at most 50 years"):
+        calibration(log, table_of(log, [10, 10]))
+
+
+def test_a_job_that_never_waits_and_one_that_waits_for_ever_are_both_ends() -> None:
+    log = log_of([0.0] * 5 + [1e6] * 5)
+    said = calibration(log, table_of(log, [1e6] * 5 + [0.0] * 5)).agreement
+    assert said.rank_correlation.value == -1
+    assert said.near.value == 0
+    assert -inf < said.share_explained.value < 0

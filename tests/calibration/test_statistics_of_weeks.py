@@ -1,0 +1,195 @@
+"""Intervals by weeks, ranks and series: against slow twins, and what holds for any waits."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from batsched_py.calibration.agreement import agreement_estimates
+from batsched_py.calibration.matched_jobs import matched_jobs
+from batsched_py.calibration.rank_correlation import rank_correlation, rank_correlation_estimate
+from batsched_py.calibration.time_series import backlog_of, utilisation_of
+from batsched_py.calibration.week_bootstrap import RESAMPLES, Estimate, Weeks, _draws
+from batsched_py.units import DAY, HOUR, WEEK
+from helpers.calibrated import PROCESSORS, log_of, table_of
+
+waits = st.lists(
+    st.tuples(*2 * [st.one_of(st.just(0.0), st.integers(0, 10**6).map(float))]),
+    min_size=2,
+    max_size=60,
+)
+
+
+def correlation_by_definition(a: list[float], b: list[float]) -> float:
+    """Spearman's coefficient by counting, for each value, those that are smaller and equal."""
+
+    def ranks(values: list[float]) -> list[float]:
+        return [
+            sum(other < value for other in values)
+            + (1 + sum(other == value for other in values)) / 2
+            for value in values
+        ]
+
+    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
+
+
+@given(waits)
+def test_the_rank_correlation_is_that_of_its_definition(pairs: list[tuple[float, float]]) -> None:
+    a, b = (list(column) for column in zip(*pairs, strict=True))
+    found = rank_correlation(np.array(a), np.array(b))
+    if len(set(a)) == 1 or len(set(b)) == 1:
+        assert isnan(found)
+    else:
+        assert found == pytest.approx(correlation_by_definition(a, b))
+
+
+@given(waits)
+def test_measures_are_bounded_and_change_sides_as_they_should(
+    pairs: list[tuple[float, float]],
+) -> None:
+    a, b = (np.array(column) for column in zip(*pairs, strict=True))
+    weeks = Weeks(np.linspace(0, 6 * WEEK, len(a)))
+    there, back = agreement_estimates(weeks, a, b), agreement_estimates(weeks, b, a)
+    for name in ("at_once_recorded", "at_once_simulated", "at_once_agree", "near"):
+        interval = there[name].interval
+        assert 0 <= interval.value <= 1
+        assert not interval.is_known or 0 <= interval.low <= interval.value <= interval.high <= 1
+    assert there["bias"].value == pytest.approx(-back["bias"].value, abs=1e-6)
+    for name in ("near", "at_once_agree", "rank_correlation"):
+        assert there[name].value == pytest.approx(back[name].value, nan_ok=True)
+    assert not there["share_explained"].value > 1
+    assert not abs(there["rank_correlation"].value) > 1
+
+
+def test_resampled_ranks_have_the_spread_of_the_exact_ones() -> None:
+    """Half of the jobs start at once; the twin ranks every job of each resample anew."""
+    rng = np.random.default_rng(3)
+    nb, nb_weeks = 1_500, 12
+    times = np.sort(rng.uniform(0, nb_weeks * WEEK, nb))
+    level = rng.normal(size=nb_weeks)[(times // WEEK).astype(int)]
+    a = np.where(rng.random(nb) < 0.5, 0.0, np.exp(6 + level + rng.normal(size=nb)))
+    b = np.where(rng.random(nb) < 0.3, a, np.exp(5 + rng.normal(size=nb)))
+    weeks = Weeks(times)
+    found = rank_correlation_estimate(weeks, a, b)
+    rows = [np.flatnonzero(weeks.number == week) for week in range(weeks.nb)]
+    for draw in range(0, RESAMPLES, 50):
+        drawn = np.concatenate(
+            [np.tile(rows[week], int(times)) for week, times in enumerate(_draws(weeks.nb)[draw])]
+        )
+        exact = rank_correlation(a[drawn], b[drawn])
+        assert found.drawn[draw] == pytest.approx(exact, abs=0.01)
+
+
+def evenly(weeks: int, nb: int) -> NDArray[np.float64]:
+    """Return so many times over so many weeks."""
+    return np.linspace(0, weeks * WEEK, nb, endpoint=False)
+
+
+def test_intervals_hold_the_mean_as_often_as_they_say() -> None:
+    """Each week has a level of its own; intervals over single jobs would hold it in a third."""
+    rng = np.random.default_rng(1)
+    held = dict.fromkeys((5, 20), 0)
+    for nb in held:
+        for _ in range(200):
+            levels = rng.normal(size=nb)
+            weeks = Weeks(evenly(nb, nb * 20))
+            values = np.repeat(levels, 20) + rng.normal(size=nb * 20)
+            columns = {"jobs": np.ones(nb * 20), "sum": values}
+            interval = weeks.estimate(lambda sums: sums["sum"] / sums["jobs"], columns).interval
+            held[nb] += interval.low <= 0 <= interval.high
+    assert 178 <= held[5] <= 198
+    assert 180 <= held[20] <= 198
+
+
+def test_a_paired_difference_is_far_more_certain_than_either_side() -> None:
+    rng = np.random.default_rng(2)
+    weeks = Weeks(evenly(10, 300))
+    columns = {"jobs": np.ones(300), "sum": np.repeat(rng.normal(10, 5, 10), 30)}
+    both = {**columns, "sum": columns["sum"] + 1}
+    one, other = (
+        weeks.estimate(lambda sums: sums["sum"] / sums["jobs"], each) for each in (both, columns)
+    )
+    assert not (one.interval.low > other.interval.high)
+    assert (one - other).interval.low == pytest.approx(1)
+    assert (one - other).interval.high == pytest.approx(1)
+
+
+def test_a_rest_at_the_end_is_of_the_week_before_and_empty_weeks_do_not_count() -> None:
+    assert Weeks(np.array([0.0, 6, 7, 13, 16]) * DAY).number.tolist() == [0, 0, 1, 1, 1]
+    assert Weeks(np.array([0.0, 30, 31]) * DAY).nb == 2
+    assert Weeks(np.array([0.0, 3]) * DAY).nb == 1
+
+
+def test_what_most_resamples_do_not_define_has_no_interval() -> None:
+    drawn = np.full(RESAMPLES, np.nan)
+    drawn[:100] = 1.0
+    assert not Estimate(1.0, drawn, 10).interval.is_known
+
+
+Job = tuple[int, int, int, int, int]
+jobs = st.lists(
+    st.tuples(
+        st.integers(0, 40 * 3600),  # submission
+        st.integers(0, 30 * 3600),  # recorded wait
+        st.integers(0, 30 * 3600),  # simulated wait
+        st.integers(0, 20 * 3600),  # run time
+        st.integers(1, 4),  # processors
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def overlap(begin: float, end: float, low: float, high: float) -> float:
+    """Return for how long two intervals are both there."""
+    return max(0.0, min(end, high) - max(begin, low))
+
+
+@given(jobs)
+def test_the_backlog_is_the_sum_over_jobs_of_their_time_in_each_hour(drawn: list[Job]) -> None:
+    drawn = sorted(drawn)
+    submit, recorded, simulated, run, size = (
+        np.array(column, float) for column in zip(*drawn, strict=True)
+    )
+    log = log_of(recorded.tolist(), submit_time=submit, run_time=run, requested_processors=size)
+    found = backlog_of(matched_jobs(log, table_of(log, simulated.tolist()))[0])
+    columns: list[tuple[list[float], NDArray[np.float64]]] = [
+        (found.jobs.recorded, recorded),
+        (found.jobs.simulated, simulated),
+    ]
+    for series, wait in columns:
+        for hour, value in enumerate(series):
+            low = found.jobs.begin + hour * HOUR
+            there = [
+                overlap(begin, begin + waited, low, low + HOUR) / HOUR
+                for begin, waited in zip(submit, wait, strict=True)
+            ]
+            assert value == pytest.approx(sum(there), abs=1e-3)
+    work = found.work.simulated[0] if len(found.work.simulated) else 0.0
+    weights = size * run / HOUR
+    expected = [
+        weight * overlap(begin, begin + waited, found.work.begin, found.work.begin + HOUR) / HOUR
+        for begin, waited, weight in zip(submit, simulated, weights, strict=True)
+    ]
+    assert work == pytest.approx(sum(expected), abs=1e-3)
+
+
+def test_the_utilisation_by_week_is_of_whole_weeks() -> None:
+    """A job of 8 of 16 processors runs all the first of two weeks; it began a day too late."""
+    log = log_of(
+        [0.0, 0, 0],
+        submit_time=[0, WEEK, 2 * WEEK + DAY],
+        run_time=[WEEK, 1, 1],
+        requested_processors=8,
+    )
+    jobs, _ = matched_jobs(log, table_of(log, [DAY, 0, 0]))
+    found = utilisation_of(jobs, PROCESSORS)
+    assert found.weeks.recorded == pytest.approx([0.5, 0], abs=1e-4)
+    assert found.weeks.simulated == pytest.approx([0.5 * 6 / 7, 0.5 / 7], abs=1e-4)
+    assert found.recorded == pytest.approx(0.5 * 7 / 15, abs=1e-4)
+    assert isnan(utilisation_of(jobs, None).recorded)

@@ -1,0 +1,562 @@
+"""The league of user models: scores, what forecasts know, worlds whose users are known, report."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf, nan
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from batsched_py import Workload, WorkloadJob, load_workload, make_rules, simulate
+from batsched_py.errors import UsageError
+from batsched_py.figures.chart_files import printable
+from batsched_py.support.file_readers import read_toml
+from batsched_py.units import DAY, HOUR, MINUTE, WEEK
+from batsched_py.workload.sample_log import cached_sample_log
+from batsched_studies.league.change import Change, after, around, before
+from batsched_studies.league.claims import verdicts
+from batsched_studies.league.days import Days, Jobs, busy, jobs_of_log
+from batsched_studies.league.evidence import busy_at
+from batsched_studies.league.figures import days, jobs_by_day, skills
+from batsched_studies.league.forecasts import MODELS, Forecast
+from batsched_studies.league.report import in_places, report
+from batsched_studies.league.scores import covered, crps, crps_of_sample, energy_score
+from batsched_studies.league.standings import GROUPS, Case, Seen, overall, read
+from batsched_studies.league.worlds import WORLDS, world_of
+from helpers.made_up_campaign import STUDIES, MadeUpCampaign, holds, one_row, table_of
+
+NUMBERS = st.floats(-100, 100)
+
+# Scores ------------------------------------------------------------------------------------------
+
+
+def slow_crps(members: list[float], truth: float) -> float:
+    """The definition: mean distance to the truth, less half of that between two members."""
+    count = len(members)
+    error = sum(abs(x - truth) for x in members) / count
+    apart = sum(abs(x - y) for x in members for y in members)
+    return error - apart / (2 * count * (count - 1)) if count > 1 else error
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=8), NUMBERS, NUMBERS)
+def test_the_crps_is_its_slow_twin_and_moves_with_the_values(
+    members: list[float], truth: float, shift: float
+) -> None:
+    drawn = np.array(members)[:, None]
+    score = crps(drawn, [truth])[0]
+    assert score == pytest.approx(slow_crps(members, truth), abs=1e-9)
+    assert crps(drawn + shift, [truth + shift])[0] == pytest.approx(score, abs=1e-7)
+    assert crps(-3 * drawn, [-3 * truth])[0] == pytest.approx(3 * score, abs=1e-7)
+    assert crps(drawn[::-1], [truth])[0] == pytest.approx(score, abs=1e-9)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=30), st.lists(NUMBERS, min_size=1, max_size=5))
+def test_the_crps_of_a_sample_is_the_area_between_distributions(
+    sample: list[float], seen: list[float]
+) -> None:
+    """The integral of (share of the sample up to x - whether the truth is)^2, piece by piece."""
+    for truth, score in zip(seen, crps_of_sample(sample, seen), strict=True):
+        edges = sorted([*sample, truth])
+        area = sum(
+            (np.mean(np.array(sample) <= low) - (truth <= low)) ** 2 * (high - low)
+            for low, high in pairwise(edges)
+        )
+        assert score == pytest.approx(area, abs=1e-9)
+
+
+def test_closed_forms() -> None:
+    """One member: the absolute error. A normal distribution: Gneiting and Raftery 2007, (21)."""
+    assert crps([[3.0, 7.0]], [5.0, 5.0]).tolist() == [2, 2]
+    assert energy_score([[[3.0, 4.0]]], [[0.0, 0.0]]).tolist() == [5]
+    random = np.random.default_rng(1)
+    truth = np.array([0.0, 0.5, 2.0])
+    closed = truth * (2 * norm.cdf(truth) - 1) + 2 * norm.pdf(truth) - 1 / np.sqrt(np.pi)
+    assert crps_of_sample(random.normal(size=200_000), truth) == pytest.approx(closed, abs=0.005)
+    # Fair: of ten members, or of two, as of the distribution itself, on average.
+    for members in (2, 10):
+        drawn = random.normal(size=(members, 3 * 20_000))
+        means = crps(drawn, np.repeat(truth, 20_000)).reshape(3, -1).mean(axis=1)
+        assert means == pytest.approx(closed, abs=0.02)
+
+
+def test_a_score_is_proper() -> None:
+    """Who says the distribution that the truth is drawn from is not beaten by wrong ones."""
+    random = np.random.default_rng(2)
+    truth = random.normal(size=20_000)
+    right = crps(random.normal(size=(10, 20_000)), truth).mean()
+    for mean, deviation in ((0.5, 1), (0, 0.4), (0, 2), (-1, 1)):
+        assert crps(random.normal(mean, deviation, size=(10, 20_000)), truth).mean() > right + 0.01
+
+
+def test_scores_of_what_is_not_known() -> None:
+    scores = crps([[1.0, nan, nan, 2.0], [3.0, 4.0, nan, 2.0]], [2.0, 2.0, 2.0, nan])
+    assert scores[:2].tolist() == [0, 2]
+    assert np.isnan(scores[2:]).all()
+    assert np.isnan(crps_of_sample([nan], [1.0])).all()
+    assert np.isnan(covered([[nan]], [1.0]))
+
+
+def test_the_energy_score_of_one_dimension_is_the_crps() -> None:
+    random = np.random.default_rng(3)
+    members, truth = random.normal(size=(5, 7)), random.normal(size=7)
+    assert energy_score(members[..., None], truth[:, None]) == pytest.approx(crps(members, truth))
+    twice = np.stack([members, members], axis=2)  # on a diagonal distances are sqrt(2) as long
+    longer = energy_score(twice, np.stack([truth, truth], axis=1))
+    assert longer == pytest.approx(np.sqrt(2) * crps(members, truth))
+
+
+def test_right_forecasts_cover_what_they_should() -> None:
+    drawn = np.random.default_rng(4).normal(size=(11, 20_000))
+    assert covered(drawn[1:], drawn[0]) == pytest.approx(9 / 11, abs=0.01)
+
+
+# The change --------------------------------------------------------------------------------------
+
+CHANGE = Change("2024-03-25", settle=1, weeks=2, spare=1, members=3)
+"""Clocks go forward in the night before the first day of its second week in Paris, not in UTC."""
+
+
+def log_of(jobs: list[WorkloadJob], zone: str = "UTC") -> Workload:
+    profile = {"r3600": {"type": "delay", "delay": 3600.0}}
+    return Workload(
+        name="made up",
+        nb_res=8,
+        jobs=jobs,
+        profiles=profile,
+        rules={"profile": "delay"},
+        unix_start_time=CHANGE.date.timestamp() - 10 * WEEK,
+        time_zone=zone,
+    )
+
+
+def job(number: int, at: float, wait: float = 0.0, user: str = "1", size: int = 1) -> WorkloadJob:
+    return WorkloadJob(
+        id=str(number),
+        submit_time=at,
+        size=size,
+        profile="r3600",
+        walltime=7200.0,
+        user=user,
+        finish_time=at + wait + HOUR,
+    )
+
+
+def series(weeks: int = 16) -> list[WorkloadJob]:
+    """Each six hours one of three users has three jobs: after the first a think time, then a break.
+
+    They wait now and then.
+    """
+    jobs: list[WorkloadJob] = []
+    for at in range(int(weeks * WEEK / (6 * HOUR))):
+        start = at * 6 * HOUR
+        for pause in (10.0 * MINUTE, HOUR, 0.0):
+            wait, size = 600.0 * (at % 4), 1 + len(jobs) % 5
+            jobs.append(job(len(jobs), start, wait, str(at % 3), size))
+            start += wait + HOUR + pause
+    return jobs
+
+
+LOG = log_of(series())
+
+
+def test_weeks_that_count() -> None:
+    assert (CHANGE.horizon, CHANGE.learnt) == (3, 3 + 1 + 2)
+    assert [CHANGE.replayed(member) for member in range(3)] == [4, 5, 6]
+    known, came = before(LOG, CHANGE), after(LOG, CHANGE)
+    assert -CHANGE.learnt * WEEK == known.jobs[0].submit_time
+    assert known.jobs[-1].submit_time < 0 <= came.jobs[0].submit_time
+    assert came.jobs[-1].submit_time < CHANGE.horizon * WEEK
+    whole = {job.id for job in around(LOG, CHANGE).jobs}
+    assert {job.id for job in (*known.jobs, *came.jobs)} <= whole
+
+
+def test_jobs_that_have_not_ended_are_not_known() -> None:
+    """The last job before the change waits until after it."""
+    late = log_of([*series(10), job(9999, 10 * WEEK - 1, 60.0)])
+    assert "9999" not in {job.id for job in before(late, CHANGE).jobs}
+    assert "9999" in {job.id for job in around(late, CHANGE).jobs}
+
+
+def test_weeks_are_those_of_the_clock() -> None:
+    """In Paris a week has 167 hours in the end of March: noon stays noon."""
+    hours = {
+        zone: {job.submit_time % DAY for job in after(log_of(noons, zone), CHANGE).jobs}
+        for zone, noons in {
+            "UTC": [job(at, at * DAY + 12 * HOUR) for at in range(7 * 16)],
+            "Europe/Paris": [
+                job(at, at * DAY + 11 * HOUR - (HOUR if at >= 76 else 0)) for at in range(7 * 16)
+            ],
+        }.items()
+    }
+    assert hours == {"UTC": {12 * HOUR}, "Europe/Paris": {12 * HOUR}}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"change": "2024-03-26"}, "is a Tuesday: expected a Monday"),
+        ({"change": "spring"}, "expected the date of a Monday"),
+        ({"change": "2024-02-05"}, "does not have the 6 weeks before it"),
+        ({"change": "2024-05-06"}, "does not have the 3 weeks after it"),
+        ({"model": "rigit"}, r"model=rigit \(did you mean 'rigid'\?\)"),
+        ({"member": 3}, "member=3: expected a whole number from 0 to 2"),
+        ({"weeks": 0}, "weeks=0: expected a whole number, at least 1"),
+        ({"world": "flat"}, "world=flat"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    model = "recorded" if "after it" in message else "rigid"
+    given = {**msgspec.structs.asdict(CHANGE), "model": model, **options}
+    with pytest.raises(UsageError, match=message):
+        Forecast(LOG, **given)
+
+
+# What forecasts know -----------------------------------------------------------------------------
+
+
+def submitted(log: Workload, model: str, member: int = 0) -> list[tuple[Any, ...]]:
+    """What a member submits to a small machine, with what became of it."""
+    options = {**msgspec.structs.asdict(CHANGE), "model": model, "member": member}
+    result = simulate(log, users=Forecast, user_options=options, progress=False)
+    table = result.table
+    columns = (table.submit, table.start, table.finish, table.size)
+    return list(zip(*(column.tolist() for column in columns), table.user, strict=True))
+
+
+def another_end(log: Workload) -> Workload:
+    """The same log up to the change; after it other jobs, and whatever runs at it runs longer."""
+    moment = 10 * WEEK
+    jobs = []
+    for place, recorded in enumerate(log.jobs):
+        assert recorded.finish_time is not None
+        if recorded.submit_time >= moment:
+            other = {"size": 8, "user": "x", "submit_time": recorded.submit_time + place % 7}
+            jobs.append(msgspec.structs.replace(recorded, **other))
+        elif recorded.finish_time > moment:
+            end = recorded.finish_time + DAY
+            jobs.append(msgspec.structs.replace(recorded, finish_time=end, profile="longer"))
+        else:
+            jobs.append(recorded)
+    profiles = {**log.profiles, "longer": {"type": "delay", "delay": 3600.0 + DAY}}
+    return msgspec.structs.replace(log, jobs=jobs, profiles=profiles)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_nothing_of_what_came_after_reaches_a_forecast(model: str) -> None:
+    for member in (0, 2):
+        ours = submitted(LOG, model, member)
+        assert len(ours) > 20
+        assert ours == submitted(another_end(LOG), model, member)
+
+
+def test_what_was_recorded_is_no_forecast() -> None:
+    """The test above can fail."""
+    ours = submitted(LOG, "recorded")
+    assert [row[0] for row in ours] == [job.submit_time for job in after(LOG, CHANGE).jobs]
+    assert ours != submitted(another_end(LOG), "recorded")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_members_differ_and_end_at_the_horizon(model: str) -> None:
+    members = [submitted(LOG, model, member) for member in range(3)]
+    assert max(row[0] for rows in members for row in rows) < CHANGE.horizon * WEEK
+    distinct = {str(rows) for rows in members}
+    assert len(distinct) == (1 if model == "a0" and members[0] == members[1] else 3)
+
+
+def test_rigid_is_what_was_recorded_weeks_before() -> None:
+    rows = submitted(LOG, "rigid", 1)
+    weeks = CHANGE.replayed(1)
+    known = [job for job in before(LOG, CHANGE).jobs if job.submit_time >= -weeks * WEEK]
+    shifted = [job.submit_time + weeks * WEEK for job in known]
+    expected = [time for time in shifted if time < CHANGE.horizon * WEEK]
+    assert [row[0] for row in rows] == expected
+
+
+def test_climatology_is_made_of_whole_weeks() -> None:
+    """Every job comes at the hour of the week of a job of the log."""
+    hours = {round(job.submit_time % WEEK) for job in before(LOG, CHANGE).jobs}
+    rows = submitted(LOG, "climatology")
+    assert {round(row[0] % WEEK) for row in rows} <= hours
+    assert len(rows) == pytest.approx(len(after(LOG, CHANGE).jobs), rel=0.05)
+
+
+def test_a_member_is_the_same_however_many_there_are() -> None:
+    options = {**msgspec.structs.asdict(CHANGE), "model": "climatology", "member": 1}
+    more = {**options, "members": 4}  # learns a week more, so it has other weeks to draw from
+    assert Forecast(LOG, **options, seed=5).next_submission() < inf
+    assert Forecast(LOG, **more, seed=5).next_submission() < inf
+    # Its chances: those of a SeedSequence as of the number it was made from.
+    for model in ("climatology", "tbuos"):
+        own = {**options, "model": model}
+        ours, theirs = (Forecast(LOG, **own, seed=s) for s in (5, np.random.SeedSequence(5)))
+        assert _drained(ours) == _drained(theirs)
+        assert _drained(Forecast(LOG, **own, seed=5)) != _drained(Forecast(LOG, **own, seed=6))
+
+
+def _drained(model: Forecast) -> list[tuple[float, str]]:
+    """What is submitted until the first job would have to end."""
+    found = []
+    while (now := model.next_submission()) < inf:
+        found += [(now, job.profile + str(job.size)) for job in model.jobs_to_submit(now)]
+    return found
+
+
+# Days --------------------------------------------------------------------------------------------
+
+
+def made_jobs(rows: list[tuple[float, float, float, float, str]], processors: int = 10) -> Jobs:
+    submit, wait, run, size, user = zip(*rows, strict=True)
+    columns = (np.array(column, dtype=float) for column in (submit, wait, run, size))
+    return Jobs(*columns, np.array(user, dtype=object), processors)
+
+
+def test_days_by_hand() -> None:
+    """The first scored day has two jobs of a user and a rejected one of another; then nothing."""
+    change = Change("2024-03-25", settle=1, weeks=1)
+    first = WEEK
+    seen = Days.of(
+        made_jobs(
+            [
+                (first - 1, 0, HOUR, 10, "0"),  # submitted before, runs into the day
+                (first + 10, 9 * MINUTE, 2 * HOUR, 4, "1"),
+                (first + HOUR, 99 * MINUTE, HOUR, 2, "1"),
+                (first + HOUR, nan, nan, 99, "2"),
+                (first + WEEK, 0, HOUR, 1, "1"),  # after the last day
+            ]
+        ),
+        change,
+    )
+    assert np.expm1(seen.jobs).round(9).tolist() == [3, 0, 0, 0, 0, 0, 0]
+    assert np.expm1(seen.users).round(9).tolist() == [2, 0, 0, 0, 0, 0, 0]
+    assert np.expm1(seen.work).round(9).tolist() == [10, 0, 0, 0, 0, 0, 0]
+    assert np.expm1(seen.profile[0]).round(9).tolist() == [1, 2, *[0] * 22]
+    assert seen.wait[0] == pytest.approx(1.5)
+    assert np.isnan(seen.wait[1:]).all()
+    used = 10 * (HOUR - 1) + 8 * HOUR + 2 * HOUR
+    assert seen.utilisation.tolist() == pytest.approx([used / DAY / 10, *[0] * 6])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 5 * 24), st.integers(0, 20), st.integers(0, 60), st.integers(1, 9)
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_busy_processors_are_those_counted_each_hour(rows: list[tuple[int, int, int, int]]) -> None:
+    jobs = made_jobs([(s * HOUR, w * HOUR, r * HOUR, float(n), "1") for s, w, r, n in rows])
+    slow = [
+        sum(n for s, w, r, n in rows if s + w <= hour < s + w + r) for hour in range(24, 4 * 24)
+    ]
+    assert busy(jobs, DAY, 3) == pytest.approx(np.reshape(slow, (3, 24)).mean(axis=1))
+    assert busy_at(jobs, HOUR * np.arange(24, 4 * 24)).tolist() == slow
+    assert jobs_by_day(jobs, 0, 6).sum() == len(rows)
+
+
+def test_widths_are_shares_of_the_machine() -> None:
+    jobs = made_jobs([(0, 0, 1, size, "1") for size in (1, 6, 7, 25, 26)], 100)
+    assert jobs.width.tolist() == [0, 0, 1, 1, 2]
+
+
+def test_jobs_of_a_log_have_their_recorded_waits() -> None:
+    jobs = jobs_of_log(LOG, 8)
+    assert jobs.wait[:9:3].tolist() == [0, 600, 1200]
+    assert set(jobs.run.tolist()) == {3600}
+
+
+# Standings ---------------------------------------------------------------------------------------
+
+
+def made_case(world: str = "", *, weeks: int = 8, members: int = 5, **levels: float) -> Case:
+    """Models that are wrong by so much, on average."""
+    change = Change("2024-03-25", settle=0, weeks=weeks, spare=1, members=3)
+    random = np.random.default_rng(0)
+
+    def seen(level: float) -> Seen:
+        number = weeks * 7 * 24
+        submit = np.sort(random.uniform(-change.learnt * WEEK, weeks * WEEK, number))
+        run = random.exponential(HOUR, number) * 10**level
+        wait = random.exponential(HOUR, number) * 10 ** (level + 0.2)
+        size, user = random.integers(1, 9, number), random.integers(0, 9, number)
+        names = np.array(list(map(str, user)), dtype=object)
+        jobs = Jobs(submit, wait, run, size.astype(float), names, 16)
+        return Seen(jobs, _higher(Days.of(jobs, change), level))
+
+    forecasts = {model: [seen(level) for _ in range(members)] for model, level in levels.items()}
+    return Case("made up", "log", world, change, LOG, seen(0), seen(0), forecasts)
+
+
+def _higher(of: Days, level: float) -> Days:
+    return Days(**{name: getattr(of, name) + level for name in of.__struct_fields__})
+
+
+def test_skill_is_told_by_weeks() -> None:
+    case = made_case(rigid=0.8, good=0.2, bad=1.6, alike=0.8)
+    for group in GROUPS:
+        assert case.skill(group, "good").above(0) is True
+        assert case.skill(group, "bad").above(0) is False
+        assert not case.skill(group, "rigid").is_known
+        assert case.places(group)["good"] == (1, 1)
+        assert case.places(group)["bad"] == (4, 4)
+    assert case.skill("submissions", "alike").above(0) is None
+    assert case.places("submissions")["rigid"] == (2, 3)
+    assert case.skill("submissions", "good").nb == 8
+    ratio = case.mean("submissions", "jobs", "good") / case.mean("submissions", "jobs", "rigid")
+    assert case.skill("submissions", "good", "jobs").value == pytest.approx(1 - ratio)
+
+
+@pytest.mark.parametrize("few", ["weeks", "members"])
+def test_of_fewer_than_five_nothing_is_told(few: str) -> None:
+    case = made_case(**{few: 4, "rigid": 0.8, "good": 0.1})  # type: ignore[arg-type]
+    assert case.skill("submissions", "good").value > 0.1
+    assert case.skill("submissions", "good").above(0) is None
+    assert case.places("submissions") == {"rigid": (1, 2), "good": (1, 2)}
+    assert [verdict.holds for verdict in verdicts([case])] == [None, None]
+
+
+def test_over_all_each_log_is_one_value() -> None:
+    cases = [made_case(rigid=0.8, good=level) for level in (0.1, 0.2, 0.3, 0.2, 0.1)]
+    ratios = [case.ratio("submissions", "good", "rigid").value for case in cases]
+    skill = overall(cases, "submissions", "good")
+    assert skill.value == pytest.approx(1 - np.exp(np.log(ratios).mean()))
+    assert (skill.nb, skill.above(0)) == (5, True)
+    assert overall(cases[:4], "submissions", "good").above(0) is None
+
+
+def test_without_the_replay_of_the_record_waits_have_one_truth() -> None:
+    case = made_case(rigid=0.8, good=0.1)
+    case.replayed = None
+    assert not case.skill("waits", "good").is_known
+    assert case.skill("recorded_waits", "good").above(0) is True
+    assert np.isnan(case.covered("waits", "wait", "good"))
+    assert 0 <= case.covered("recorded_waits", "wait", "good") <= 1
+
+
+def test_what_is_predicted_without_error_tells_nobody_apart() -> None:
+    """Nobody waits, and everybody says so: there is no ratio of two zeros."""
+    case = made_case(rigid=0.8, good=0.1)
+    for seen in (case.recorded, *case.forecasts["rigid"], *case.forecasts["good"]):
+        seen.jobs.wait[:] = 0
+        seen.days.wait[:] = 0
+    assert case.told("recorded_waits") == ["utilisation"]
+    alone = case.skill("recorded_waits", "good", "utilisation")
+    assert case.skill("recorded_waits", "good") == alone
+    assert alone.above(0) is True
+
+
+def test_claims_are_of_those_who_made_the_record() -> None:
+    told = {v.claim: v.holds for v in verdicts([made_case("closed", rigid=0.8, site=0.1, a60=0.5)])}
+    assert list(told.values()) == [True, True, True, True]
+    told = {v.claim: v.holds for v in verdicts([made_case("closed", rigid=0.8, site=0.9, a60=0.1)])}
+    assert [holds for claim, holds in told.items() if claim.startswith("No model")] == [False] * 2
+    beaten = verdicts([made_case("open", rigid=0.8, a60=0.1)])
+    right = verdicts([made_case("open", rigid=0.1, a60=0.8)])
+    few = verdicts([made_case("open", weeks=4, rigid=0.1, a60=0.8)])
+    answers = [[verdict.holds for verdict in found] for found in (beaten, right, few)]
+    assert answers == [[False] * 2, [True] * 2, [None] * 2]
+    assert not list(verdicts([made_case("closed", rigid=0.8, a60=0.1)]))
+
+
+def test_places_in_words() -> None:
+    assert (in_places((3, 3)), in_places((2, 5))) == ("3", "2 to 5")
+
+
+def test_figures_can_be_drawn() -> None:
+    case = made_case(rigid=0.8, fluid=0.1, site=0.3)
+    for figure in (skills([case]), days(case)):
+        assert figure is not None
+        vl_convert.vegalite_to_vega(printable(figure.spec))
+    assert days(made_case(a60=0.1)) is None
+
+
+# The league itself -------------------------------------------------------------------------------
+
+
+class SmallCampaign(MadeUpCampaign):
+    """Runs of the worlds that were simulated here, as a campaign has them."""
+
+    def __init__(self, world: str, models: list[str], change: Change) -> None:
+        self.log = load_workload(cached_sample_log(), make_rules(walltime="exact"))
+        self.options = {**msgspec.structs.asdict(change), "world": world}
+        self.frames: list[pd.DataFrame] = []
+        rows = []
+        for model in ["recorded", *models]:
+            for member in range(1 if model == "recorded" else change.members):
+                options = {**self.options, "model": model, "member": member}
+                result = simulate(self.log, users=Forecast, user_options=options, progress=False)
+                row = {"log": "sample", "case": world, "model": model, "member": member}
+                rows.append({**row, "nb_res": self.log.nb_res, "place": len(self.frames)})
+                self.frames.append(result.jobs)
+        super().__init__(rows, "league")
+
+    def workload(self, run: Any) -> Workload:
+        return self.log
+
+    def settings(self, run: Any) -> dict[str, Any]:
+        return {"run": {"user_options": self.options}}
+
+    def jobs(self, run: Any) -> pd.DataFrame:
+        return self.frames[run["place"]]
+
+
+SMALL = Change("2026-06-01", settle=1, weeks=6, spare=1, members=5)
+
+
+def test_the_model_that_made_the_record_wins() -> None:
+    """Users who react, on a machine that becomes twice as large: who replays rigidly is behind."""
+    made = SmallCampaign("closed", ["rigid", "climatology", "site"], SMALL)
+    (case,) = read(made)  # type: ignore[arg-type]
+    for group in GROUPS:
+        assert case.places(group)["site"] == (1, 1)
+        assert case.skill(group, "site").above(0.1) is True
+    page = report(made)  # type: ignore[arg-type]
+    assert set(holds(page).values()) == {True}
+    league = table_of(page, "league_closed").frame
+    assert next(iter(league["model"])) == "site"
+    seen = table_of(page, "evidence_closed").frame
+    assert one_row(seen, when="before")["busy"] <= 32 < one_row(seen, when="after")["busy"]
+
+
+def test_where_nobody_reacts_the_past_is_not_beaten() -> None:
+    """Who reads a reaction into the record, and lets users hurry on a larger machine, is wrong."""
+    made = SmallCampaign("open", ["rigid", "climatology", "a60"], SMALL)
+    (case,) = read(made)  # type: ignore[arg-type]
+    assert case.places("submissions")["rigid"][0] == 1
+    assert case.skill("submissions", "a60").above(0) is False
+
+
+def test_a_world_is_the_same_again_and_half_shut_until_the_change() -> None:
+    log = load_workload(cached_sample_log(), make_rules(walltime="exact"))
+    for name in WORLDS:
+        first, again = (world_of(log.copy(), name, SMALL) for _ in range(2))
+        assert first == again
+        jobs = jobs_of_log(around(first, SMALL), log.nb_res)
+        until = HOUR * np.arange(-SMALL.learnt * 168, 0)
+        assert busy_at(jobs, until).max() <= log.nb_res / 2
+        assert busy_at(jobs, HOUR * np.arange(0, 168.0)).max() > log.nb_res / 2
+
+
+def test_a_campaign_that_has_just_begun() -> None:
+    page = report(MadeUpCampaign([], "league"))  # type: ignore[arg-type]
+    assert page.summary == "No run has finished yet."
+    assert not page.tables
+
+
+def test_every_log_has_its_file() -> None:
+    cases = read_toml(STUDIES / "league" / "logs.toml")["run"]["case"]
+    files = [
+        read_toml(STUDIES / "league" / f"{log}.toml")
+        for log in ("blue", "sp2", "osc", "kth", "ctc")
+    ]
+    assert [case for file in files for case in file["run"]["case"]] == cases

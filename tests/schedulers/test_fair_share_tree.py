@@ -1,0 +1,310 @@
+"""Fair share: usage that fades, the tree of accounts, and both algorithms, against slow twins."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.schedulers.multifactor.accounts_file import Account, Accounts, User, read_accounts
+from batsched_py.schedulers.multifactor.decayed_usage import DecayedUsage
+from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
+from helpers.fair_share_twin import SlowTree, slow_usage
+
+# Usage that fades ------------------------------------------------------------------------------
+
+HALF_LIFE = 100.0
+
+
+def test_usage_halves_in_a_half_life() -> None:
+    """2 processors for 100 s are 200 / ln 2 / 2 at their end, 0.72 of the 200; then half each."""
+    usage = DecayedUsage(HALF_LIFE)
+    usage.have(1)
+    usage.uses(0, 2, 0.0)
+    usage.uses(0, -2, 100.0)
+    at_end = 2 * HALF_LIFE / log(2) / 2
+    assert usage.at(100.0, 1) == pytest.approx([at_end])
+    assert usage.at(200.0, 1) == pytest.approx([at_end / 2])
+    assert usage.at(400.0, 1) == pytest.approx([at_end / 8])
+
+
+def test_without_a_half_life_nothing_is_forgotten() -> None:
+    usage = DecayedUsage(inf)
+    usage.have(2)
+    usage.uses(1, 3, 10.0)
+    usage.uses(1, -3, 20.0)
+    usage.uses(1, 1, 1e9)
+    assert usage.at(1e9 + 5, 2).tolist() == [0, 35]
+
+
+RUNS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(1, 9), st.integers(0, 1000), st.integers(0, 1000)),
+    max_size=12,
+)
+"""User, processors, start and length of jobs."""
+
+
+@given(RUNS, st.integers(0, 2500), st.sampled_from([1.0, 60.0, 1e4, inf]))
+def test_usage_is_that_of_all_jobs_that_ran(
+    runs: list[tuple[int, int, int, int]], now: int, half_life: float
+) -> None:
+    """However many jobs of a user start and end: what each gave, faded to now, is summed up."""
+    changes = sorted(
+        (time, user, change)
+        for user, size, start, length in runs
+        for time, change in ((start, size), (start + length, -size))
+        if time <= now
+    )
+    usage = DecayedUsage(half_life)
+    usage.have(4)
+    for time, user, change in changes:
+        usage.uses(user, change, time)
+    expected = [slow_usage(runs, user, now, half_life) for user in range(4)]
+    assert usage.at(now, 4) == pytest.approx(expected, rel=1e-9, abs=1e-6)
+
+
+# The example of Slurm's page on the classic algorithm ---------------------------------------------
+
+CLASSIC = Accounts(
+    accounts=(
+        Account("A", shares=40),
+        Account("D", shares=60),
+        Account("B", "A", 30),
+        Account("C", "A", 10),
+        Account("E", "D", 25),
+        Account("F", "D", 35),
+    ),
+    users=(User("1", "B"), User("2", "C"), User("3", "C"), User("4", "E"), User("5", "F")),
+)
+
+
+def test_the_worked_example_of_the_classic_algorithm() -> None:
+    """Users 1, 2, 4 have used 0.2, 0.25, 0.25 of the machine (a further account the rest)."""
+    tree = FairShareTree(
+        Accounts(
+            (*CLASSIC.accounts, Account("rest", shares=0)), (*CLASSIC.users, User("6", "rest"))
+        ),
+        "classic",
+    )
+    factors = tree.factors(np.array([0.2, 0.25, 0, 0.25, 0, 0.3]))
+    expected = [0.408479, 0.022097, 0.125, 0.5, 0.749154, 0]  # the last one has no share
+    assert factors == pytest.approx(expected, abs=5e-5)
+
+
+def test_dampening_brings_the_factors_closer_together() -> None:
+    """2^(-U/S/d): with d = 2 it is the square root."""
+    usage = np.array([30.0, 10.0, 0.0, 40.0, 20.0])
+    plain = FairShareTree(CLASSIC, "classic").factors(usage)
+    damped = FairShareTree(CLASSIC, "classic", dampening=2).factors(usage)
+    assert damped == pytest.approx(np.sqrt(plain))
+
+
+# Fair Tree by hand --------------------------------------------------------------------------------
+
+TWO = (Account("left"), Account("right"))
+
+FAIR_TREES: dict[str, tuple[Accounts, dict[str, float], dict[str, str]]] = {
+    "the account decides first: b has used little, but his account much": (
+        Accounts(TWO, (User("a", "left"), User("b", "left"), User("c", "right"))),
+        {"a": 90, "b": 10, "c": 50},
+        {"c": "3/3", "b": "2/3", "a": "1/3"},
+    ),
+    "shares: left may use 4 times as much, so 60 : 40 is little for it": (
+        Accounts(
+            (Account("left", shares=4), Account("right")), (User("a", "left"), User("b", "right"))
+        ),
+        {"a": 60, "b": 40},
+        {"a": "2/2", "b": "1/2"},
+    ),
+    "who has used nothing is first; two such tie": (
+        Accounts(TWO, (User("a", "left"), User("b", "left"), User("c", "left"))),
+        {"a": 5},
+        {"a": "1/3", "b": "3/3", "c": "3/3"},
+    ),
+    "accounts with equal level fair share are merged: their users are compared with each other": (
+        Accounts(
+            TWO,
+            (User("a", "left"), User("b", "left"), User("c", "right"), User("d", "right")),
+        ),
+        {"a": 60, "b": 40, "c": 90, "d": 10},
+        {"d": "4/4", "b": "3/4", "a": "2/4", "c": "1/4"},
+    ),
+    "a user that ties with a sibling account has the rank of its first user": (
+        Accounts(
+            (Account("top"), Account("sub", "top")),
+            (User("a", "top"), User("b", "sub"), User("c", "sub")),
+        ),
+        {"a": 50, "b": 40, "c": 10},
+        {"a": "3/3", "c": "3/3", "b": "1/3"},
+    ),
+    "no shares: behind all others, used or not": (
+        Accounts(TWO, (User("a", "left", shares=0), User("b", "left"), User("c", "right"))),
+        {"b": 10, "c": 0},
+        {"c": "3/3", "b": "2/3", "a": "1/3"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAIR_TREES.values(), ids=FAIR_TREES)
+def test_fair_tree_by_hand(case: tuple[Accounts, dict[str, float], dict[str, str]]) -> None:
+    accounts, used, expected = case
+    tree = FairShareTree(accounts)
+    factors = tree.factors(np.array([used.get(user.name, 0) for user in accounts.users], float))
+    got = dict(zip([user.name for user in accounts.users], factors, strict=True))
+    assert got == pytest.approx({name: float(Fraction(text)) for name, text in expected.items()})
+
+
+@st.composite
+def trees(draw: Any) -> tuple[Accounts, list[int]]:
+    """Draw accounts at up to four levels, users in them, and what these have used."""
+    nb = draw(st.integers(1, 6))
+    accounts = [
+        Account(
+            f"a{at}",
+            draw(st.sampled_from(["", *(f"a{n}" for n in range(at))])),
+            draw(st.integers(0, 3)),
+        )
+        for at in range(nb)
+    ]
+    users = [
+        User(f"u{at}", f"a{draw(st.integers(0, nb - 1))}", draw(st.integers(0, 3)))
+        for at in range(draw(st.integers(1, 8)))
+    ]
+    usage = [draw(st.sampled_from([0, 0, 1, 2, 3, 4, 6, 12])) for _ in users]
+    return Accounts(tuple(accounts), tuple(users)), usage
+
+
+@given(trees(), st.sampled_from(["fair_tree", "classic"]))
+def test_both_algorithms_agree_with_a_slow_twin(
+    drawn: tuple[Accounts, list[int]], algorithm: str
+) -> None:
+    """The twin walks the tree by recursion, on fractions."""
+    accounts, usage = drawn
+    factors = FairShareTree(accounts, algorithm).factors(np.array(usage, float))
+    slow = SlowTree(accounts, usage)
+    expected = slow.fair_tree() if algorithm == "fair_tree" else slow.classic()
+    assert factors.tolist() == pytest.approx(expected, abs=1e-12)
+
+
+@given(trees(), st.integers(0, 7), st.integers(1, 5))
+def test_whoever_uses_more_does_not_come_earlier(
+    drawn: tuple[Accounts, list[int]], user: int, more: int
+) -> None:
+    accounts, usage = drawn
+    user %= len(usage)
+    tree = FairShareTree(accounts, "fair_tree")
+    before = tree.factors(np.array(usage, float))
+    usage[user] += more
+    assert tree.factors(np.array(usage, float))[user] <= before[user]
+
+
+# Who is who ---------------------------------------------------------------------------------------
+
+
+def test_without_a_file_accounts_are_made_as_they_come() -> None:
+    """Of equal shares: u in account 1 has used half, v and w in 2 a quarter each."""
+    tree = FairShareTree(algorithm="classic")
+    assert [tree.user("u", "1"), tree.user("v", "2"), tree.user("w", "2")] == [0, 1, 2]
+    assert tree.user("u", "1") == 0
+    assert tree.user("u", "2") == 3  # the same person, charged elsewhere
+    assert tree.nb_users == 4
+    first, *others = tree.factors(np.array([2.0, 1, 1, 0]))
+    assert first == 0.5  # half of the machine used, half promised
+    assert others == pytest.approx([2 ** -((1 / 4 + 1 / 4 / 3) * 6)] * 2 + [2**-1], abs=1e-3)
+
+
+def test_with_a_file_others_share_one_account() -> None:
+    accounts = Accounts(
+        (Account("physics", number=3), Account("optics", "physics")),
+        (User("a", "optics"), User("a", "physics")),
+    )
+    tree = FairShareTree(accounts)
+    assert tree.user("a", "optics") == 0
+    assert tree.user("a", "3") == tree.user("a", "physics") == 1
+    assert tree.user("a", None) == 0  # the first account that lists him
+    assert tree.user("b", "physics") == 2  # not listed: one share
+    assert tree.user("b", "9") == tree.user("b", "10") == tree.user("b", None) == 3
+
+
+def test_association_priorities() -> None:
+    """Of accounts, inherited by users that have none; as a fraction of the highest."""
+    accounts = Accounts(
+        (Account("a", priority=5), Account("b")), (User("u", "a"), User("v", "a", priority=10))
+    )
+    tree = FairShareTree(accounts)
+    tree.user("w", "b")
+    assert tree.priorities().tolist() == [0.5, 1, 0]
+
+
+# Files --------------------------------------------------------------------------------------------
+
+FILE = """
+[[accounts]]
+name = "optics"
+parent = "physics"
+shares = 30
+
+[[accounts]]
+name = "physics"
+number = 3
+shares = 40
+
+[[users]]
+name = 17
+account = "optics"
+shares = 2
+"""
+
+
+def test_a_file_of_accounts(tmp_path: Path) -> None:
+    """Parents may come later, and users may be numbers."""
+    path = tmp_path / "accounts.toml"
+    path.write_text(FILE)
+    accounts = read_accounts(path)
+    assert accounts.accounts == (
+        Account("physics", shares=40, number=3),
+        Account("optics", "physics", 30),
+    )
+    assert accounts.users == (User("17", "optics", 2),)
+
+
+WRONG = {
+    '[[account]]\nname = "a"': "there is no 'account' (did you mean 'accounts'?)",
+    '[[accounts]]\nname = "a"\nshare = 3': "[[accounts]] 1: there is no 'share' (did you mean",
+    "[[accounts]]\nshares = 3": "[[accounts]] 1: there is no name: expected a name or a number",
+    '[[accounts]]\nname = ""': "name = '': expected a name or a number",
+    '[[accounts]]\nname = "a"\nshares = -1': "shares = -1: expected a number",
+    '[[accounts]]\nname = "a"\nshares = "x"': "shares = 'x': expected a number",
+    '[[accounts]]\nname = "a"\nnumber = 1.5': "number = 1.5: expected a whole number",
+    '[[accounts]]\nname = "a"\n[[accounts]]\nname = "a"': "account 'a' is there twice",
+    '[[accounts]]\nname = "3"\n[[accounts]]\nname = "b"\nnumber = 3': "'3' is both account '3'",
+    '[[accounts]]\nname = "phys"\nparent = "phy"': "is 'phy' (did you mean 'phys'?): no such",
+    '[[accounts]]\nname = "a"\nparent = "a"': "account 'a' is below itself",
+    '[[accounts]]\nname = "a"\nparent = "b"\n[[accounts]]\nname = "b"\nparent = "a"': "below it",
+    '[[users]]\nname = "u"\naccount = "a"': "the account of user 'u' is 'a': no such account",
+    '[[users]]\nname = "u"': "[[users]] 1: there is no account",
+    '[[accounts]]\nname = "a"\n' + '[[users]]\nname = "u"\naccount = "a"\n' * 2: "twice in account",
+    "accounts = 3": "accounts: expected 0 to",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.items())
+def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "accounts.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as raised:
+        read_accounts(path)
+    assert message in str(raised.value)
+    assert str(path) in str(raised.value)
+
+
+def test_an_unknown_algorithm() -> None:
+    with pytest.raises(UsageError, match=r"algorithm=fair_three \(did you mean 'fair_tree'\?\)"):
+        FairShareTree(algorithm="fair_three")

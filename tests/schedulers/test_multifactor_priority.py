@@ -1,0 +1,203 @@
+"""Multifactor priorities: each factor by hand, and the order that is kept from pass to pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py import Job, Machine, WaitingQueue
+from batsched_py.errors import UsageError
+from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
+from batsched_py.schedulers.multifactor.priority import Priority, SizeFactor, Weights
+from batsched_py.schedulers.multifactor.waiting_order import WaitingOrder
+
+DAY = 86_400.0
+NONE = Weights(age=0, fairshare=0, jobsize=0, partition=0, qos=0, assoc=0)
+
+
+def a_job(
+    number: int = 0,
+    size: int = 4,
+    submit: float = 0.0,
+    estimate: float = 3600.0,
+    user: str = "u",
+    partition: int = 0,
+    **extra: Any,
+) -> Job:
+    job = Job(f"j{number}", number, size, estimate, estimate, submit, extra, user)
+    job.partition = partition
+    return job
+
+
+def priorities(weights: Weights, *, tree: FairShareTree | None = None, **more: Any) -> Priority:
+    more = {"half_life": inf, "calc_period": 0.0, **more}
+    return Priority(weights, tree or FairShareTree(), **more)
+
+
+def priority_of(weights: Weights, job: Job, now: float = 0.0, **more: Any) -> float:
+    """Return the priority of a job on 16 processors in two partitions, of factors 0.25 and 1."""
+    priority = priorities(weights, **more)
+    priority.usage.take_ends_into_account(Machine(16), now)
+    priority.learn([job], 16, [0.25, 1.0])
+    return priority.of(job, now)
+
+
+SMALL = SizeFactor(favor_small=True)
+BY_TIME = SizeFactor(relative_to_time=True)
+QOS = {"high": 20.0, "7": 5.0}
+
+FACTORS: dict[str, tuple[float, float]] = {
+    "age: half of seven days": (
+        priority_of(Weights(100, 0, 0, 0, 0), a_job(submit=DAY), 4.5 * DAY),
+        50,
+    ),
+    "age: it counts no more after seven days": (
+        priority_of(Weights(100, 0, 0, 0, 0), a_job(), 30 * DAY),
+        100,
+    ),
+    "size: 4 of 16 processors": (priority_of(Weights(0, 0, 100, 0, 0), a_job()), 25),
+    "size: favoring small jobs": (
+        priority_of(Weights(0, 0, 100, 0, 0), a_job(), size_factor=SMALL),
+        75,
+    ),
+    "size: over the 60 minutes of the estimate": (
+        priority_of(Weights(0, 0, 1200, 0, 0), a_job(), size_factor=BY_TIME),
+        5,
+    ),
+    "size: of a minute at least": (
+        priority_of(Weights(0, 0, 100, 0, 0), a_job(estimate=1.0), size_factor=BY_TIME),
+        25,
+    ),
+    "partition: the first's": (priority_of(Weights(0, 0, 0, 100, 0), a_job()), 25),
+    "partition: the second's": (priority_of(Weights(0, 0, 0, 100, 0), a_job(partition=1)), 100),
+    "QOS: the highest": (
+        priority_of(Weights(0, 0, 0, 0, 100), a_job(queue="high"), qos=QOS),
+        100,
+    ),
+    "QOS: a number of a log, a quarter of the highest": (
+        priority_of(Weights(0, 0, 0, 0, 100), a_job(queue=7), qos=QOS),
+        25,
+    ),
+    "QOS: one without a priority": (
+        priority_of(Weights(0, 0, 0, 0, 100), a_job(queue="low"), qos=QOS),
+        0,
+    ),
+    "QOS: unknown": (priority_of(Weights(0, 0, 0, 0, 100), a_job(), qos=QOS), 0),
+    "fair share: whoever has used nothing has all of it": (
+        priority_of(Weights(0, 100, 0, 0, 0), a_job()),
+        100,
+    ),
+    "nice is subtracted": (priority_of(Weights(0, 0, 100, 0, 0), a_job(nice=15)), 10),
+    "the sum": (
+        priority_of(Weights(100, 100, 100, 100, 100), a_job(queue=7), 3.5 * DAY, qos=QOS),
+        50 + 100 + 25 + 25 + 25,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FACTORS.values(), ids=FACTORS)
+def test_factors(case: tuple[float, float]) -> None:
+    got, expected = case
+    assert got == pytest.approx(expected)
+
+
+def test_nice_is_a_number() -> None:
+    with pytest.raises(UsageError, match="job j0: nice is 'very', expected a number"):
+        priority_of(NONE, a_job(nice="very"))
+
+
+AGES = st.floats(0, 20 * DAY)
+
+
+@given(AGES, AGES, st.floats(1.0, 10 * DAY))
+def test_priority_never_falls_while_a_job_waits(one: float, other: float, max_age: float) -> None:
+    earlier, later = sorted((one, other))
+    weights = Weights(100, 0, 10, 0, 0)
+    values = [priority_of(weights, a_job(), now, max_age=max_age) for now in (earlier, later)]
+    assert values[0] <= values[1] + 1e-9
+
+
+# The order of the queue --------------------------------------------------------------------------
+
+
+def ordered(order: WaitingOrder, priority: Priority, queue: WaitingQueue, now: float) -> list[str]:
+    order.update(now, queue)
+    return [entry[-1].id for entry in order.entries]
+
+
+def test_fair_share_is_computed_every_calc_period() -> None:
+    """v's job is behind u's until it is noticed, 300 s after the last time, that u uses much."""
+    priority = priorities(Weights(0, 100, 0, 0, 0), calc_period=300.0)
+    machine, queue = Machine(16), WaitingQueue()
+    priority.usage.take_ends_into_account(machine, 0.0)
+    order = WaitingOrder(priority, [0], [0.0], 16)
+    for number, user in enumerate("uv"):
+        queue.append(a_job(number, user=user))
+    assert ordered(order, priority, queue, 0.0) == ["j0", "j1"]
+    running = a_job(9, user="u")
+    machine.start(running, 10.0)
+    priority.usage.started(running)
+    assert ordered(order, priority, queue, 299.0) == ["j0", "j1"]
+    assert ordered(order, priority, queue, 300.0) == ["j1", "j0"]
+    assert priority.nb_computed == 2
+
+
+def test_a_higher_tier_goes_first_whatever_the_priorities() -> None:
+    priority = priorities(Weights(0, 0, 100, 0, 0))
+    queue = WaitingQueue()
+    for job in (a_job(0, 16), a_job(1, 1, partition=1), a_job(2, 2, partition=1)):
+        queue.append(job)
+    order = WaitingOrder(priority, [1, 2], [0.0, 0.0], 16)
+    assert ordered(order, priority, queue, 0.0) == ["j2", "j1", "j0"]
+
+
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["submit", "start", "end"]),
+        st.integers(0, 400),
+        st.integers(1, 16),
+        st.sampled_from("uvw"),
+        st.integers(0, 1),
+    ),
+    max_size=25,
+)
+
+
+@given(EVENTS, st.sampled_from([0.0, 500.0]), st.sampled_from([100.0, 1000.0, 1e6]))
+def test_the_kept_order_is_that_of_all_priorities(
+    events: Sequence[tuple[str, int, int, str, int]], calc_period: float, max_age: float
+) -> None:
+    """Whatever comes, goes and gets old: it is that of the priorities of now."""
+    priority = priorities(
+        Weights(1000, 300, 100, 50, 0), calc_period=calc_period, half_life=400.0, max_age=max_age
+    )
+    machine, queue = Machine(64), WaitingQueue()
+    order = WaitingOrder(priority, [1, 1], [0.5, 1.0], 64)
+    running: list[Job] = []
+    now, number = 0.0, 0
+    for what, later, size, user, partition in events:
+        now += later
+        if what == "submit":
+            queue.append(a_job(number, size, now, user=user, partition=partition))
+            number += 1
+        if what == "end" and running:
+            machine.end(running.pop(size % len(running)))
+        priority.usage.take_ends_into_account(machine, now)
+        order.update(now, queue)
+        jobs = [entry[-1] for entry in order.entries]
+        assert order.listed(now, queue) == jobs
+        assert sorted(job.number for job in jobs) == [job.number for job in queue]
+        values = [priority.of(job, now) for job in jobs]
+        assert all(one >= other - 1e-9 for one, other in pairwise(values))
+        if what == "start" and order.entries and order.entries[0][-1].size <= machine.free:
+            job = order.entries.pop(0)[-1]
+            queue.remove(job)
+            machine.start(job, now)
+            priority.usage.started(job)
+            running.append(job)
