@@ -181,11 +181,15 @@ def _base(folder: Path, extended: Any, texts: dict[str, str]) -> dict[str, Any]:
     for key in ("report", "measure"):
         if key in base:
             base[key] = str(path.parent / base[key])
+    for key in ("machine", "platform"):
+        file = base["run"].get(key)
+        if isinstance(file, str) and is_file(path.parent / file):
+            base["run"][key] = str(path.parent / file)
     return base
 
 
 def _over(base: dict[str, Any], extension: dict[str, Any]) -> dict[str, Any]:
-    """Return ``own`` with what only ``base`` has; tables are merged by key."""
+    """Return the ``extension`` with what only ``base`` has; tables are merged by key."""
     merged = {**base, **extension}
     for key, value in extension.items():
         if isinstance(value, dict) and isinstance(base.get(key), dict):

@@ -123,6 +123,8 @@ def campaign(
         report=report,
     )
     path = find_campaign(file)
+    if log and machine is None:
+        _check_machine(path, log)
     collection = read_collection(path)
     if collection is None:
         member = Member(file, tuple(log or ()), replications)
@@ -135,6 +137,22 @@ def campaign(
             raise UsageError(f"{flag}: {path} names several campaigns, each with its own")
     name = f"{collection.name}{QUICK}" if quick else collection.name
     _campaigns(collection, Path(out) if out is not None else Path("campaigns") / name, how)
+
+
+def _check_machine(path: Path, logs: list[str]) -> None:
+    """Raise :class:`UsageError` for other logs than a file's on the machine of that one."""
+    from batsched_py.campaign.campaign_file import read_campaign
+    from batsched_py.campaign.collection import read_collection
+
+    if read_collection(path) is not None:
+        return
+    runs = read_campaign(path).runs
+    machines = {str(run.settings.machine) for run in runs if run.settings.machine is not None}
+    if machines and not {run.settings.log for run in runs} <= set(logs):
+        raise UsageError(
+            f"--log {logs[0]}: {path} has the machine file {min(machines)}, which is that of "
+            "another log: give --machine too"
+        )
 
 
 class _How(msgspec.Struct, frozen=True):

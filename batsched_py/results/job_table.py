@@ -43,6 +43,7 @@ FURTHER_COLUMNS = {
     "transfer": SECONDS,
     "lever": TEXT,
     "wished_submission_time": SECONDS,
+    "partition": TEXT,
 }
 """Columns after those, each there only if a job of the run carries it."""
 MEASURED = "measured"

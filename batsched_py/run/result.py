@@ -111,6 +111,8 @@ class Result:
         """Everything that determines the run, as stored in ``PREFIX_run.json``."""
         self.wall_time = wall_time
         """Seconds that the simulation took, nan if nobody stored them."""
+        self.log: Path | None = None
+        """The file that was simulated; None where it is not known, as of a stored result."""
 
     @classmethod
     def load(cls, prefix: str | Path, *, nodes: int | None = None) -> Result:

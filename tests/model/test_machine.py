@@ -87,7 +87,7 @@ def test_what_our_policies_have_beside_schedule() -> None:
     policies = {name: plugins.load(plugins.SCHEDULERS, name)() for name in PLUGINS}
     assert [name for name in PLUGINS if not isinstance(policies[name], ExplainingScheduler)] == []
     counting = [name for name in PLUGINS if isinstance(policies[name], CountingScheduler)]
-    assert counting == ["dynp", "dynp_bounds", "dynp_clock", "grid", "planning"]
+    assert counting == ["dynp", "dynp_bounds", "dynp_clock", "grid", "multifactor", "planning"]
     assert [name for name in PLUGINS if isinstance(policies[name], ObservedScheduler)] == ["dynp"]
 
 

@@ -246,3 +246,12 @@ def test_explain_knows_the_partitions(machine: Path, tmp_path: Path) -> None:
     told = command(tmp_path, "explain", "out", "--job", waited["job_id"])
     assert told.returncode == 0, told.stderr
     assert "waited" in told.stdout
+
+
+def test_another_log_is_not_run_on_the_machine_of_a_campaign(machine: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('[run]\nlog = "mine.swf"\nmachine = "machine.toml"\n')
+    done = command(tmp_path, "campaign", "c.toml", "--log", "sample", "--dry-run")
+    assert done.returncode == 2
+    assert "has the machine file machine.toml, which is that of another log: give --machine" in (
+        done.stderr
+    )

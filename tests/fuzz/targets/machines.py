@@ -19,7 +19,7 @@ _MACHINES = (
 processors = "cores"
 nodes = [{name = "thin", count = 3, cores = 4}, {count = 1, cores = 2}]
 partitions = [
- {name = "a", number = 1, nodes = "0-2", whole_nodes = true, max_walltime = "7 days", max_nodes = 2},
+ {name = "a", number = 1, nodes = "0-2", whole_nodes = true, max_walltime = "7 d", max_nodes = 2},
  {name = "b", nodes = "1-3", tier = 2, priority = 0.5, max_running_jobs_per_user = 1},
 ]
 outages = [{begin = 5, end = 9.5, nodes = "0 3", planned = false, reason = "fire"}]

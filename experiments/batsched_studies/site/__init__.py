@@ -1,0 +1,7 @@
+"""What a bigger machine, or another policy, would do to the users of a site: a study of our own."""
+
+from pathlib import Path
+
+from batsched_py.report.kit import Texts
+
+TEXTS = Texts(Path(__file__).parent)
