@@ -27,7 +27,7 @@ from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
-from batsched_users.resampling.user_pools import Pools, Rare, make_pools, weeks_active
+from batsched_users.resampling.user_pools import Pools, Rare, kept_pools, weeks_active
 from batsched_users.sessions.batches import JOINS, Trace
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.sessions.feedback_engine import SESSIONS
@@ -298,7 +298,7 @@ def draw_crowd(
     options. Raises :class:`UsageError` for those that make no sense.
     """
     calendar = Calendar.of(workload)
-    pools = make_pools(
+    pools = kept_pools(
         workload.jobs,
         Delimitation.parse(str(sessions)),
         tie,

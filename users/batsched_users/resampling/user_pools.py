@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import inf
+from typing import Any
 
 import msgspec
 
@@ -111,6 +112,30 @@ def make_pools(
             pools.discarded.append(trace)
         else:
             pools.temporary.append(trace)
+    return pools
+
+
+_KEPT: dict[Any, tuple[Sequence[WorkloadJob], Pools]] = {}
+_MOST_KEPT = 2
+
+
+def kept_pools(
+    jobs: Sequence[WorkloadJob], sessions: Delimitation, tie: str, **options: Any
+) -> Pools:
+    """Return :func:`make_pools`, those of an earlier call if that was of equal jobs.
+
+    Each run of a campaign has a copy of the log, whose pools take longer than many a simulation.
+    They must not be changed.
+    """
+    key = (sessions, tie, *(tuple(v) if isinstance(v, list) else v for v in options.values()))
+    before = _KEPT.get(key)
+    if before is not None and before[0] == jobs:
+        return before[1]
+    pools = make_pools(jobs, sessions, tie, **options)
+    _KEPT.pop(key, None)
+    if len(_KEPT) >= _MOST_KEPT:
+        del _KEPT[next(iter(_KEPT))]
+    _KEPT[key] = jobs, pools
     return pools
 
 
