@@ -14,8 +14,8 @@ from batsched_py.calibration.agreement import FACTOR, MARGIN, near
 from batsched_py.calibration.job_classes import Classes
 from batsched_py.calibration.matched_jobs import MatchedJobs
 from batsched_py.calibration.rank_correlation import rank_correlation
-from batsched_py.calibration.week_bootstrap import Estimate, Sums, Weeks
-from batsched_py.support.statistics import FEWEST, Interval, ratio
+from batsched_py.calibration.week_bootstrap import Sums, Weeks
+from batsched_py.support.statistics import Interval, ratio
 
 FEWEST_JOBS = 30
 """Of fewer jobs there is no correlation, and nothing is said of a group."""
@@ -94,19 +94,18 @@ def _group(jobs: MatchedJobs, weeks: Weeks, rows: NDArray[np.intp], kind: str, n
     recorded, simulated = jobs.recorded[rows], jobs.simulated[rows]
     columns = {"jobs": np.ones(len(rows)), "recorded": recorded, "simulated": simulated}
     part = weeks.of_rows(rows)
-    sums = {key: part.sums(column) for key, column in columns.items()}
-    bias, beyond = weeks.of_sums(_bias, sums), weeks.of_sums(_beyond, sums)
+    bias, beyond = (part.estimate(of, columns).interval for of in (_bias, _beyond))
     is_small = len(rows) < FEWEST_JOBS
-    if is_small or (sums["jobs"] > 0).sum() < FEWEST:
-        bias, beyond = (Estimate(each.value, each.drawn[:0], 0) for each in (bias, beyond))
-    out_of_bounds = beyond.interval.above(0)
+    if is_small:
+        bias, beyond = (Interval(each.value, nan, nan, each.nb) for each in (bias, beyond))
+    out_of_bounds = beyond.above(0)
     return Group(
         kind=kind,
         name=name,
         jobs=len(rows),
         mean_recorded=float(recorded.mean()),
         mean_simulated=float(simulated.mean()),
-        bias=bias.interval,
+        bias=bias,
         rank_correlation=nan if is_small else rank_correlation(recorded, simulated),
         reproduced=None if out_of_bounds is None else not out_of_bounds,
     )

@@ -101,7 +101,11 @@ def matched_jobs(log: SwfLog, table: JobTable) -> tuple[MatchedJobs, JobCounts]:
         recorded_run=run[kept],
         simulated_run=(table.finish - table.start)[table_row],
         size=table.size[table_row],
-        user=np.array(table.user, dtype=object)[table_row],
+        user=np.where(
+            log.column("user")[log_row] < 0,  # which rules may call -1, or give a name each
+            "",
+            np.array(table.user, dtype=object)[table_row],
+        ),
         measured=table.measured[table_row],
     )
     other = np.abs(jobs.simulated_run - jobs.recorded_run) > _SAME

@@ -9,7 +9,7 @@ import msgspec
 from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, common, matched_jobs
 from batsched_py.calibration.run_calibration import Calibration, ComparedRun
 from batsched_py.calibration.week_bootstrap import Estimate
-from batsched_py.results.job_table import JobTable
+from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.statistics import Interval
 from batsched_py.workload.machine_file import MachineDescription
 from batsched_py.workload.swf import SwfLog
@@ -29,11 +29,13 @@ class Difference(msgspec.Struct, frozen=True):
     """``|bias| - |bias of the other|``, seconds; None of usual waits, which have no level."""
 
 
-class PolicyCalibrations(msgspec.Struct, frozen=True):
+class PolicyCalibrations(msgspec.Struct, frozen=True, eq=False):
     """How well policies reproduce a log, by name, the site's first; all over the same jobs."""
 
     policies: dict[str, Calibration]
     differences: list[Difference]
+    waits: dict[str, tuple[Column, Column]]
+    """Recorded and simulated waits of the jobs that are compared, by policy, seconds."""
 
     @property
     def site(self) -> str:
@@ -60,12 +62,12 @@ def calibrations(
     """
     matched = [matched_jobs(log, table) for table in tables.values()]
     same = common([jobs for jobs, _ in matched])
-    runs = {
-        name: ComparedRun(
-            log, jobs, _counted_again(counts, before, jobs), table.nb_processors, described
-        )
-        for (name, table), jobs, (before, counts) in zip(tables.items(), same, matched, strict=True)
-    }
+    runs: dict[str, ComparedRun] = {}
+    usual = None
+    for (name, table), jobs, (before, counts) in zip(tables.items(), same, matched, strict=True):
+        counts = _counted_again(counts, before, jobs)
+        run = ComparedRun(log, jobs, counts, table.nb_processors, described, usual)
+        runs[name], usual = run, run.usual
     site, *others = runs.values()
     differences = [
         _difference(name, site.estimates, run.estimates)
@@ -73,7 +75,11 @@ def calibrations(
     ]
     if site.usual:
         differences.append(_difference(USUAL, site.estimates, site.usual, has_level=False))
-    return PolicyCalibrations({name: run.calibration for name, run in runs.items()}, differences)
+    return PolicyCalibrations(
+        {name: run.calibration for name, run in runs.items()},
+        differences,
+        {name: (run.compared.recorded, run.compared.simulated) for name, run in runs.items()},
+    )
 
 
 def _difference(

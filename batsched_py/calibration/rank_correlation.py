@@ -10,7 +10,7 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.calibration.week_bootstrap import Estimate, Weeks
+from batsched_py.calibration.week_bootstrap import RESAMPLES, Estimate, Weeks
 from batsched_py.support.statistics import Floats
 
 _CLASSES = 64
@@ -20,30 +20,41 @@ _AT_ONCE = 250
 """Resamples: all of them at once would take much memory."""
 
 
+def ranks(values: Floats) -> Floats:
+    """Return the ranks of values, shape (n,), from 1 on; equal ones have their mean rank.
+
+    As that of scipy.stats, which takes a second to import.
+    """
+    _, place, number = np.unique(values, return_inverse=True, return_counts=True)
+    result: Floats = (np.cumsum(number) - (number - 1) / 2)[place]
+    return result
+
+
 def rank_correlation(a: Floats, b: Floats) -> float:
     """Return Spearman's coefficient of columns of shape (n,), nan if either is constant."""
-    from scipy.stats import rankdata
-
-    return _pearson(rankdata(a), rankdata(b)) if len(a) > 1 else nan
+    return _pearson(ranks(a), ranks(b))
 
 
 def rank_correlation_estimate(weeks: Weeks, a: Floats, b: Floats) -> Estimate:
-    """Return the rank correlation of columns of shape (n,) with what it is in each resample.
+    """Return the rank correlation of :func:`ranks` with what it is in each resample.
 
     Resamples are ranked anew, by classes of neighbouring ranks (equal values are in one).
     """
-    exact = rank_correlation(a, b)
+    exact = _pearson(a, b)
     first, second = _classes(a, _CLASSES), _classes(b, _CLASSES)
     counts = weeks.counts(first * _CLASSES + second, _CLASSES * _CLASSES)
     shift = exact - float(_of_counts(counts.sum(axis=0)[None])[0])
-    parts = np.array_split(weeks.redrawn(counts), max(1, 2_000 // _AT_ONCE))
+    parts = np.array_split(weeks.redrawn(counts), max(1, RESAMPLES // _AT_ONCE))
     drawn = np.concatenate([_of_counts(part) for part in parts]) + shift
     return Estimate(exact, np.clip(drawn, -1, 1), weeks.nb)
 
 
-def median_estimate(weeks: Weeks, values: Floats) -> Estimate:
-    """Return the median of a column of shape (n,) with what it is, nearly, in each resample."""
-    classes = _classes(values, _FINE_CLASSES)
+def median_estimate(weeks: Weeks, values: Floats, of_ranks: Floats) -> Estimate:
+    """Return the median of a column, shape (n,), with what it is, nearly, in each resample.
+
+    ``of_ranks`` are its :func:`ranks`.
+    """
+    classes = _classes(of_ranks, _FINE_CLASSES)
     number = np.bincount(classes, minlength=_FINE_CLASSES)
     means = np.bincount(classes, weights=values, minlength=_FINE_CLASSES) / np.maximum(number, 1)
     cumulative = np.cumsum(weeks.redrawn(weeks.counts(classes, _FINE_CLASSES)), axis=1)
@@ -51,11 +62,9 @@ def median_estimate(weeks: Weeks, values: Floats) -> Estimate:
     return Estimate(float(np.median(values)), means[at], weeks.nb)
 
 
-def _classes(values: Floats, nb: int) -> NDArray[np.intp]:
-    """Return a class of 0 to nb - 1 for each value, ascending with its rank."""
-    from scipy.stats import rankdata
-
-    classes: NDArray[np.intp] = ((rankdata(values) - 0.5) / len(values) * nb).astype(np.intp)
+def _classes(of_ranks: Floats, nb: int) -> NDArray[np.intp]:
+    """Return a class of 0 to nb - 1 for each of some ranks, ascending with it."""
+    classes: NDArray[np.intp] = ((of_ranks - 0.5) / len(of_ranks) * nb).astype(np.intp)
     return classes
 
 

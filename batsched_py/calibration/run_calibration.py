@@ -93,6 +93,7 @@ class ComparedRun:
         counts: JobCounts,
         nb_processors: int | None,
         described: MachineDescription | None,
+        usual: Mapping[str, Estimate] | None = None,
     ) -> None:
         if not jobs.measured.any():
             raise UsageError(f"no job is left to compare with {log.path}: {in_words(counts)}")
@@ -103,8 +104,8 @@ class ComparedRun:
         self.estimates = agreement_estimates(
             self.weeks, self.compared.recorded, self.compared.simulated
         )
-        self.usual = self._usual()
-        """The estimates of the usual waits; none where there is but one week."""
+        self.usual = self._usual() if usual is None else usual
+        """The estimates of the usual waits, the same for all policies; none of but one week."""
 
     def _usual(self) -> Mapping[str, Estimate]:
         jobs = self.compared
@@ -148,4 +149,5 @@ def in_words(counts: JobCounts) -> str:
         for name, words in _REASONS.items()
         if getattr(counts, name)
     ]
-    return f"of {counts.in_log:,} jobs {', '.join(left) or 'none is left out'}"
+    jobs = "job" if counts.in_log == 1 else "jobs"
+    return f"of {counts.in_log:,} {jobs} {', '.join(left) or 'none is left out'}"

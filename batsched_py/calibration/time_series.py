@@ -10,9 +10,9 @@ import numpy as np
 from batsched_py.calibration.matched_jobs import MatchedJobs
 from batsched_py.calibration.week_bootstrap import Sums, Weeks
 from batsched_py.errors import InputError
-from batsched_py.figures.step_functions import Intervals
 from batsched_py.results.job_table import Column
 from batsched_py.support.statistics import Interval
+from batsched_py.support.step_functions import Intervals
 from batsched_py.units import HOUR, WEEK
 
 _MOST_YEARS = 50
@@ -20,7 +20,7 @@ _DIGITS = 4
 
 
 class Series(msgspec.Struct, frozen=True):
-    """Means over equal parts of the time, recorded and simulated."""
+    """Means over equal parts of the time, recorded and simulated; none of a shorter log."""
 
     begin: float
     """Of the first part, seconds of the log."""
@@ -44,7 +44,8 @@ class Utilisation(msgspec.Struct, frozen=True):
     """The share of the machine that the jobs use, those of the warm-up as well."""
 
     recorded: float
-    """From the first to the last measured submission; nan if the machine's size is unknown."""
+    """From the first to the last measured submission; nan if these are one instant, or the size of
+    the machine is unknown."""
     simulated: float
     weeks: Series
 
@@ -64,8 +65,7 @@ def utilisation_of(jobs: MatchedJobs, nb_processors: int | None) -> Utilisation:
         Intervals(recorded, recorded + jobs.recorded_run, weight),
         Intervals(simulated, simulated + jobs.simulated_run, weight),
     )
-    whole = np.array([begin, max(end, begin + 1)])
-    of_all = [float(each.over(whole).mean[0]) for each in spans]
+    of_all = [float(each.means(np.array([begin, end]))[0]) for each in spans]
     return Utilisation(of_all[0], of_all[1], _series(spans, begin, end, WEEK))
 
 
@@ -90,9 +90,9 @@ def _span(jobs: MatchedJobs) -> tuple[float, float]:
 
 
 def _series(spans: tuple[Intervals, Intervals], begin: float, end: float, step: float) -> Series:
-    nb = max(1, int((end - begin) / step))  # a part that ends later would be of other times too
+    nb = int((end - begin) / step)  # a part that ends later would be of other times too
     edges = begin + step * np.arange(nb + 1, dtype=np.float64)
-    recorded, simulated = (each.over(edges).mean for each in spans)
+    recorded, simulated = (each.means(edges) for each in spans)
     return Series(
         begin,
         step,
@@ -103,6 +103,8 @@ def _series(spans: tuple[Intervals, Intervals], begin: float, end: float, step: 
 
 
 def _correlation(times: Column, a: Column, b: Column) -> Interval:
+    if not len(times):
+        return Interval(nan, nan, nan, 0)
     a, b = a - a.mean(), b - b.mean()  # sums of squares keep more digits
     columns = {"n": np.ones(len(a)), "a": a, "b": b, "aa": a * a, "bb": b * b, "ab": a * b}
     return Weeks(times).estimate(_of_sums, columns).interval

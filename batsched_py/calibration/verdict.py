@@ -18,8 +18,16 @@ ORDER_IN_PART = 0.4
 """... and below which it is not."""
 SAME_LEVEL = 0.2
 """Share of the recorded mean wait within which the simulated one is at the same level."""
+_NOTHING = 0.5
+"""Seconds: less is no bias."""
 _NAMED = 3
 """Groups that a sentence names."""
+_BESIDE = (
+    "it is nearer to the record than",
+    "it is farther from the record than",
+    "it is as near to the record as",
+    "it cannot be told whether it is nearer than",
+)
 _KINDS = {"hour": "hours", "requested time": "requested times"}
 
 THRESHOLDS = (
@@ -45,7 +53,7 @@ def verdict(found: PolicyCalibrations) -> list[str]:
 def _order(found: Calibration) -> str:
     rank = found.agreement.rank_correlation
     if isnan(rank.value):
-        return "nothing can be said of the order of waits, as all of a side are equal"
+        return "nothing can be said of the order of waits, as all are equal on one side"
     shown = f"(rank correlation {number(rank)})"
     if not rank.is_known:
         return f"the rank correlation of waits is {rank.value:.2f}"
@@ -62,7 +70,7 @@ def _level(found: Calibration) -> str:
         f"mean {duration(said.mean_simulated.value)}, recorded {duration(said.mean_recorded.value)}"
     )
     if isnan(relative.value):
-        return f"their level has no measure, as nobody waited ({means})"
+        return f"their level has no measure, as nobody waited in the log ({means})"
     shown = f"({means}: {percent(relative)})"
     if not relative.is_known:
         return (
@@ -76,23 +84,19 @@ def _level(found: Calibration) -> str:
 
 
 def _beside_others(differences: list[Difference]) -> str:
-    told: dict[str, list[str]] = {"nearer": [], "farther": [], "open": []}
+    told: dict[str, list[str]] = {words: [] for words in _BESIDE}
+    nearer, farther, same, unclear = told.values()
     for each in differences:
         change = each.share_explained
         name = f"the usual wait {each.other}" if each.other == USUAL else each.other
-        kind = {True: "nearer", False: "farther", None: "open"}[
-            (change.value > 0) if change.is_clear else None
-        ]
-        told[kind].append(f"{name} ({number(change, '+.2f')})")
-    parts = [
-        f"{words} {' and '.join(told[kind])}"
-        for kind, words in (
-            ("nearer", "it is nearer to the record than"),
-            ("farther", "it is farther from the record than"),
-            ("open", "it cannot be told whether it is nearer than"),
-        )
-        if told[kind]
-    ]
+        if isnan(change.value):  # nothing there is to explain
+            continue
+        if change.low == change.high == 0:
+            same.append(name)
+            continue
+        kind = (nearer if change.value > 0 else farther) if change.is_clear else unclear
+        kind.append(f"{name} ({number(change, '+z.2f')})")
+    parts = [f"{words} {' and '.join(names)}" for words, names in told.items() if names]
     if not parts:
         return ""
     text = "; ".join(parts)
@@ -102,9 +106,10 @@ def _beside_others(differences: list[Difference]) -> str:
 def not_reproduced(found: Calibration) -> str:
     """Return which groups are not reproduced, in a sentence."""
     bounds = f"a factor of {FACTOR:g} and {MARGIN / MINUTE:g} min"
-    if not any(group.reproduced is not None for group in found.groups):
+    groups = [group for group in found.groups if group.jobs < found.jobs.compared]
+    if all(group.reproduced is None for group in groups):
         return f"Of no group of jobs it can be told whether it is off by more than {bounds}."
-    wrong = [group for group in found.groups if group.reproduced is False]
+    wrong = [group for group in groups if group.reproduced is False]
     if not wrong:
         return f"No group of {FEWEST_JOBS} jobs or more is clearly off by more than {bounds}."
     return f"Off by more than {bounds}: {'; '.join(_by_kind(wrong))}."
@@ -116,7 +121,8 @@ def _by_kind(groups: list[Group]) -> Iterator[str]:
         of_kind = [group for group in groups if group.kind == kind]
         of_kind.sort(key=lambda group: -abs(group.bias.value))
         named = [
-            f"{group.name} ({duration(group.mean_simulated)} for {duration(group.mean_recorded)})"
+            f"{group.name} ({duration(group.mean_simulated)} instead of "
+            f"{duration(group.mean_recorded)})"
             for group in of_kind[:_NAMED]
         ]
         more = f" and {len(of_kind) - _NAMED} more" if len(of_kind) > _NAMED else ""
@@ -135,14 +141,16 @@ def least_change(found: Calibration) -> float:
 
 
 def _believable(found: Calibration) -> str:
-    least = least_change(found)
+    least, rank = least_change(found), found.agreement.rank_correlation
+    of_single = f"what is said of single {USER}s, hours or sizes"
     text = f"A predicted change of the mean wait by less than {duration(least)} cannot be believed"
-    if isnan(least):
+    more = f", nor can {of_single}"
+    if isnan(least) or least < _NOTHING:
         text = "How small a predicted change of the mean wait can be believed is not known"
-    rank = found.agreement.rank_correlation
-    if isnan(rank.value) or rank.value < ORDER_IN_PART:
-        return f"{text}, nor can what is said of single {USER}s, hours or sizes"
-    return text
+        if least < _NOTHING:
+            text = "The mean wait is off by nothing: no change of it is too small to be believed"
+        more = f"; {of_single} cannot be believed"
+    return text + more * (isnan(rank.value) or rank.value < ORDER_IN_PART)
 
 
 def duration(seconds: float) -> str:
@@ -153,7 +161,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / UNITS[unit]:.3g} {SYMBOLS[unit]}"
 
 
-def number(value: Interval, form: str = ".2f") -> str:
+def number(value: Interval, form: str = "z.2f") -> str:
     """Return ``0.83, 0.80 to 0.86``; the value alone without interval, ``-`` for nan."""
     if isnan(value.value):
         return "-"
@@ -164,7 +172,6 @@ def number(value: Interval, form: str = ".2f") -> str:
 
 def percent(value: Interval) -> str:
     """Return a share of 1 as ``+5 %``, with its interval ``+5, -3 to +12 %``."""
-    ends = (round(100 * end, 0) + 0.0 for end in (value.value, value.low, value.high))  # no -0
-    middle, low, high = ends
-    shown = number(Interval(middle, low, high, value.nb), "+.0f")
+    middle, low, high = (100 * end for end in (value.value, value.low, value.high))
+    shown = number(Interval(middle, low, high, value.nb), "+z.0f")
     return shown if shown == "-" else f"{shown} %"

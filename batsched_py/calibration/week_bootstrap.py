@@ -77,9 +77,10 @@ class Weeks:
         self.nb = len(unique)
 
     def of_rows(self, rows: NDArray[np.intp]) -> Weeks:
-        """Return the same weeks for some of the times."""
+        """Return those of the weeks that some of the times are in, for these times."""
         part = copy(self)
-        part.number = self.number[rows]
+        unique, part.number = np.unique(self.number[rows], return_inverse=True)
+        part.nb = len(unique)
         return part
 
     def sums(self, column: Floats) -> Floats:
@@ -97,7 +98,7 @@ class Weeks:
 
         The shape is (:data:`RESAMPLES`, ...); (0, ...) of fewer than :data:`FEWEST` weeks.
         """
-        result: Floats = np.tensordot(_draws(self.nb), of_weeks, axes=1)
+        result: Floats = np.tensordot(_draws(self.nb).astype(np.float64), of_weeks, axes=1)
         return result
 
     def estimate(self, statistic: SumStatistic, columns: Mapping[str, Floats]) -> Estimate:
@@ -115,13 +116,13 @@ class Weeks:
             return Estimate(value, np.asarray(statistic(drawn), dtype=np.float64), self.nb)
 
 
-@lru_cache(maxsize=4)
-def _draws(nb: int) -> Floats:
+@lru_cache(maxsize=64)
+def _draws(nb: int) -> NDArray[np.uint16]:
     """Return how often each of so many weeks is in each resample."""
     if nb < FEWEST:
-        return np.empty((0, nb))
+        return np.empty((0, nb), dtype=np.uint16)
     rng = np.random.default_rng(_SEED)
-    return rng.multinomial(nb, np.full(nb, 1 / nb), size=RESAMPLES).astype(np.float64)
+    return rng.multinomial(nb, np.full(nb, 1 / nb), size=RESAMPLES).astype(np.uint16)
 
 
 @lru_cache(maxsize=64)

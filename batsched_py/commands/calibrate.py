@@ -117,7 +117,7 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
     site = next(iter(runs.values()))
     log = read_swf(path, skip_bad_lines=site.skip_bad_lines)
     check_waits(log)
-    loaded = load(path, site.reading)
+    loaded = load(log, site.reading)
     tables, settings = {}, {}
     for name, run in runs.items():
         tables[name], settings[name] = _simulated(loaded, name, run)
@@ -126,16 +126,20 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
     for note in _notes(of_site["notes"], site):
         say(f"note: {note}")
     print(f"rules: {describe(site.rules)}")
-    return Calibrated(log, tables, found, of_site)
+    return Calibrated(log, found, of_site)
 
 
 def _simulated(loaded: Loaded, name: str, run: Run) -> tuple[JobTable, dict[str, Any]]:
     """Return the jobs of a run, and its settings as they are stored."""
+    from batsched_py.results.embedded_output import EmbeddedOutput
     from batsched_py.run.simulate import execute
 
     result = execute(loaded, run)
     print(f"simulated under {one_line(name)} in {result.wall_time:.2f} s", flush=True)
-    return result.table_as_written(), result.settings
+    table = result.table
+    if isinstance(result.output, EmbeddedOutput):  # whose file need not be made for them
+        table = msgspec.structs.replace(table, texts={"job_id": result.output.job_ids()})
+    return table, result.settings
 
 
 def _notes(notes: list[str], run: Run) -> list[str]:
@@ -169,24 +173,27 @@ def _print(found: PolicyCalibrations) -> None:
     from batsched_py.calibration.run_calibration import in_words
     from batsched_py.calibration.verdict import verdict
 
-    counts = found.of_site.jobs
-    print(
-        f"compared: {counts.compared:,} jobs of {found.of_site.weeks} weeks ({in_words(counts)})\n"
-    )
+    of_site = found.of_site
+    jobs = f"{of_site.jobs.compared:,} {'job' if of_site.jobs.compared == 1 else 'jobs'}"
+    weeks = f"{of_site.weeks} {'week' if of_site.weeks == 1 else 'weeks'}"
+    print(f"compared: {jobs} of {weeks} ({in_words(of_site.jobs)})\n")
     for sentence in verdict(found):
         print(one_line(sentence))
     print()
     _print_policies(found)
-    wrong = sorted(found.of_site.groups, key=lambda group: -_weight(group))[:_WORST]
-    if wrong and _weight(wrong[0]):
-        print(f"\nwhere the bias of {found.site} costs most:")
-        _print_groups([group for group in wrong if _weight(group)])
+    if wrong := _worst(of_site):
+        print(f"\nwhere the bias of {one_line(found.site)} costs most:")
+        _print_groups(wrong)
 
 
-def _weight(group: Group) -> float:
-    """Return what the bias of a group is of all jobs' waits; 0 of few jobs and good groups."""
-    good = group.is_small or group.reproduced is True
-    return 0.0 if good else abs(group.bias.value) * group.jobs
+def _worst(found: Calibration) -> list[Group]:
+    """Return the groups with a clear bias that makes the largest part of all jobs' waits."""
+    wrong = [
+        group
+        for group in found.groups
+        if group.bias.is_clear and not group.reproduced and group.jobs < found.jobs.compared
+    ]
+    return sorted(wrong, key=lambda group: -abs(group.bias.value) * group.jobs)[:_WORST]
 
 
 _HEADINGS = (
@@ -226,7 +233,7 @@ def _row(name: str, found: Calibration) -> list[str]:
     return [
         name,
         *(_number(each, HOUR) for each in (said.mean_simulated, said.median_simulated, bias)),
-        f"{bias.low / HOUR:.2f} to {bias.high / HOUR:.2f}" if known else "-",
+        f"{bias.low / HOUR:z.2f} to {bias.high / HOUR:z.2f}" if known else "-",
         *(_number(each) for each in (said.rank_correlation, said.share_explained)),
         *(_number(each, 0.01, 0) for each in (said.at_once_simulated, said.near)),
     ]
@@ -249,4 +256,4 @@ def _print_groups(groups: list[Group]) -> None:
 
 def _number(value: Interval, scale: float = 1.0, digits: int = 2) -> str:
     """Return a value in a unit, ``-`` if it is unknown."""
-    return "-" if value.value != value.value else f"{value.value / scale:.{digits}f}"
+    return "-" if value.value != value.value else f"{value.value / scale:z.{digits}f}"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.figures.step_functions import Intervals
+from batsched_py.support.step_functions import Intervals
 
 _BISECTIONS = 40
 

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py.figures.step_functions import Array, Intervals
 from batsched_py.figures.time_axis import TimeAxis
+from batsched_py.support.step_functions import Array, Intervals
 
 MOST_STEPS = 2_000
 """Of a chart that shows every step."""

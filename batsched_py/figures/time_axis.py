@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.figures.step_functions import Array
+from batsched_py.support.step_functions import Array
 from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
 from batsched_py.workload.clock import local_seconds
 

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.figures.schedule_window import jobs_inside, widest_window
-from batsched_py.figures.step_functions import Intervals
 from batsched_py.metrics import BOUND
 from batsched_py.report.packed_columns import rounded
 from batsched_py.report.runs_table import ShownRuns
 from batsched_py.support.processor_sets import from_text
+from batsched_py.support.step_functions import Intervals
 from batsched_py.workload.clock import local_seconds
 
 MOST_RUNS = 12

@@ -34,6 +34,11 @@ class EmbeddedOutput:
         """All jobs as numpy columns, in order of completion."""
         return self._columns.table(self.nb_processors)
 
+    def job_ids(self) -> list[str]:
+        """Return the id of each job of the table, without its workload."""
+        jobs = (job_id for some in self._ended() for job_id in some.each_once().id)
+        return [job_id.partition("!")[2] for job_id in jobs]
+
     def jobs_lines(self, measured: Mask) -> Iterator[str]:
         """Yield the lines of ``_jobs.csv``; ``measured`` is a column unless all jobs are."""
         further = [name for name in FURTHER_COLUMNS if name in self._columns.carried]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from batsched_py.figures.step_functions import Intervals
 from batsched_py.results.job_table import JobTable
+from batsched_py.support.step_functions import Intervals
 from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
 
 _WIDTH, _HEIGHT = 480, 70

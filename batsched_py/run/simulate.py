@@ -48,6 +48,7 @@ from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.machine_file import partition_texts
 from batsched_py.workload.sites import HOME, Sites, home_number, is_platform, nb_processors
+from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.swf_frame import digest, log_of_frame
 from batsched_py.workload.workload import REFERENCE_SPEED
 
@@ -58,6 +59,8 @@ class Loaded(msgspec.Struct, frozen=True):
     workload: Workload
     sha256: str
     """Of the file."""
+    path: Path | None = None
+    """None of a data frame."""
 
 
 class Arguments(Settings, kw_only=True):
@@ -165,14 +168,11 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     return result
 
 
-def load(
-    source: str | Path | pd.DataFrame,
-    reading: Reading,
-) -> Loaded:
+def load(source: str | Path | SwfLog | pd.DataFrame, reading: Reading) -> Loaded:
     """Read a workload: see :func:`~batsched_py.workload.load.load_workload`.
 
-    The platform file and the factor are those of the run, for its exact estimates; its sites are
-    for the rules on homes and wide jobs.
+    A log that was read is not read again, but for its digest. The platform file and the factor are
+    those of the run, for its exact estimates; its sites are for the rules on homes and wide jobs.
     """
     rules, speed_factor = reading.rules, reading.speed_factor
     if reading.platform is not None and rules.walltime == "exact":
@@ -183,12 +183,14 @@ def load(
         "described": reading.described,
     }
     skip_bad_lines = reading.skip_bad_lines
+    if isinstance(source, SwfLog):
+        return Loaded(workload_from_log(source, rules, **machine), sha256(source.path), source.path)
     if not isinstance(source, str | Path):
         log = log_of_frame(source, skip_bad_lines=skip_bad_lines)
         return Loaded(workload_from_log(log, rules, **machine), digest(log))
     path = find_log(source)
     workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines, **machine)
-    return Loaded(workload, sha256(path))
+    return Loaded(workload, sha256(path), path)
 
 
 def execute(
@@ -209,12 +211,12 @@ def execute(
     objects.check(run)
     run, given, site_notes = at_sites(run)
     sites = described_sites(run.sites)
-    content = None
+    content = path = None
     if isinstance(source, Workload):
         workload = source
     else:
         loaded = source if isinstance(source, Loaded) else load(source, run.reading)
-        workload, content = loaded.workload, loaded.sha256
+        workload, content, path = loaded.workload, loaded.sha256, loaded.path
     nodes = _nb_processors(run, sites)
     workload = _on_machine(workload, nodes, given)
     for job in workload.jobs if sites else ():
@@ -264,6 +266,7 @@ def execute(
     settings |= _statistics(process) if details is None else {"statistics": None}
     ends = {"warm_up": run.warm_up, "cool_down": run.cool_down}
     result = Result(output, settings, wall_time, **ends, recording=recording)
+    result.log = path
     if run.warm_up or run.cool_down:
         _check_measured(result, run)
     return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from batsched_py.support.step_functions import Intervals
 from batsched_py.workload.swf import LARGEST_INTEGER, Column, SwfLog
 
 
@@ -12,49 +13,42 @@ class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
     """The jobs that ran, by when they began and ended, and the processors in use.
 
     These are the jobs whose wait, run time and processors are known and whose run time is not 0.
-    ``submit``, ``begin`` (each in ascending order, so the two do not belong together) have shape
-    (jobs,); ``times``, ``in_use`` shape (instants,): from ``times[i]`` to the next instant
-    ``in_use[i]`` processors are in use, none before the first and after the last.
+    ``submit`` and ``begin`` have shape (jobs,), each in ascending order, so that the two do not
+    belong together; ``used`` are the processors in use.
     """
 
     submit: Column
     begin: Column
-    times: Column
-    in_use: Column
+    used: Intervals
 
     @property
     def is_known(self) -> bool:
         """Whether there is any job of which all is known."""
-        return len(self.times) > 0
+        return len(self.begin) > 0
 
     def means(self, edges: Column) -> list[float | None]:
         """Return the mean number in use between neighbouring ``edges``, which ascend.
 
         None where there is no time in between, and if nothing is known.
         """
-        spans = np.diff(edges)
-        if not self.is_known:
-            return [None] * len(spans)
-        area = np.concatenate([[0.0], np.cumsum(self.in_use[:-1] * np.diff(self.times))])
-        areas = np.diff(np.interp(edges, self.times, area))
-        return [
-            float(part / span) if span > 0 else None
-            for part, span in zip(areas, spans, strict=True)
-        ]
+        means = self.used.means(edges).tolist()
+        return [mean if self.is_known and mean == mean else None for mean in means]
 
     def peak(self) -> tuple[float, float]:
         """Return the largest number in use, and when that was so for the first time."""
-        at = int(self.in_use.argmax())
-        return float(self.in_use[at]), float(self.times[at])
+        at = int(self.used.levels.argmax())
+        return float(self.used.levels[at]), float(self.used.instants[at])
 
     def seconds_above(self, processors: float) -> float:
         """Return for how long more processors than these were in use."""
-        return float(np.diff(self.times)[self.in_use[:-1] > processors].sum())
+        above = self.used.levels[:-1] > processors
+        return float(np.diff(self.used.instants)[above].sum())
 
     def idle(self, longer_than: float) -> Column:
         """Return when nothing ran for longer than some time: begins and ends, shape (n, 2)."""
-        rows = np.flatnonzero((self.in_use[:-1] == 0) & (np.diff(self.times) > longer_than))
-        return np.column_stack([self.times[rows], self.times[rows + 1]])
+        times, is_idle = self.used.instants, self.used.levels[:-1] == 0
+        rows = np.flatnonzero(is_idle & (np.diff(times) > longer_than))
+        return np.column_stack([times[rows], times[rows + 1]])
 
     def waited_before(self, ends: Column, at_least: float) -> Column:
         """Return how many jobs waited for ``at_least`` seconds when each idle stretch ended.
@@ -75,11 +69,7 @@ def recorded_schedule(log: SwfLog) -> RecordedSchedule:
     with np.errstate(over="ignore"):
         end = submit + wait + run
     known = (wait >= 0) & (run > 0) & (size > 0) & (end <= LARGEST_INTEGER)
-    submit, size, end = submit[known], size[known], end[known]
-    begin = submit + wait[known]
-    times = np.concatenate([begin, end])
-    order = np.argsort(times, kind="stable")
-    times = times[order]
-    in_use = np.cumsum(np.concatenate([size, -size])[order])
-    is_last = np.append(np.diff(times) > 0, np.ones(min(1, len(times)), dtype=bool))
-    return RecordedSchedule(submit, np.sort(begin), times[is_last], in_use[is_last])
+    begin = submit[known] + wait[known]
+    return RecordedSchedule(
+        submit[known], np.sort(begin), Intervals(begin, end[known], size[known])
+    )

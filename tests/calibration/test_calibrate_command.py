@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,30 @@ def test_one_week_and_one_user_say_what_is_not_known(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "of fewer than 5 weeks there are no intervals" in done.stdout
     assert "usual, by size and hour" not in done.stdout
-    assert (tmp_path / "out_calibration.html").is_file()
+    page = (tmp_path / "out_calibration.html").read_text()
+    assert '"backlog":{' in page
+    assert '"utilisation":{' not in page  # there is no whole week
+
+
+def test_one_job(tmp_path: Path) -> None:
+    write_log(log_of([60.0], weeks=1), tmp_path / "job.swf")
+    done = command(tmp_path, "calibrate", "job.swf", *SITE)
+    assert done.returncode == 0, done.stderr
+    assert "compared: 1 job of 1 week (of 1 job none is left out)" in done.stdout
+    assert "nearer" not in done.stdout  # there is nothing to explain
+    assert "costs most" not in done.stdout
+
+
+def test_the_simulated_waits_are_those_of_simulate(folder: Path, stored: Any) -> None:
+    done = command(folder, "simulate", "easy.swf", *SITE, "-e", "run")
+    assert done.returncode == 0, done.stderr
+    rows = csv.DictReader((folder / "run_jobs.csv").read_text().splitlines())
+    waits = [float(row["waiting_time"]) for row in rows]
+    mean = stored["policies"]["easy"]["agreement"]["mean_simulated"]["value"]
+    assert mean == pytest.approx(sum(waits) / len(waits))
+    run = json.loads((folder / "run_run.json").read_text())
+    assert stored["input"] == run["input"]
+    assert stored["rules"] == run["rules"]
 
 
 @pytest.mark.parametrize(

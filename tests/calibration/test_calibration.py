@@ -110,6 +110,7 @@ def test_only_jobs_that_ran_under_all_policies_are_compared() -> None:
     )
     assert [of.jobs.compared for of in found.policies.values()] == [11, 11]
     assert [of.jobs.refused for of in found.policies.values()] == [1, 1]
+    assert [len(column) for pair in found.waits.values() for column in pair] == [11] * 4
 
 
 def test_where_nobody_waited_shares_and_correlations_are_unknown() -> None:
@@ -159,6 +160,35 @@ def test_groups_by_hour_size_partition_request_and_user() -> None:
     small = [group for group in found.of_kind("hour") if group.is_small]
     assert small
     assert all(isnan(group.rank_correlation) and group.reproduced is None for group in small)
+
+
+def test_intervals_of_a_group_are_of_the_weeks_that_have_its_jobs() -> None:
+    """User 2 has 40 jobs in four of ten weeks, user 3 in all: of four weeks nothing is known."""
+    nb = 800
+    user = np.where(np.arange(nb) % 20 < 2, 3, 1)
+    user[(np.arange(nb) < 320) & (np.arange(nb) % 8 == 4)] = 2
+    log = log_of([HOUR] * nb, 10, user=user)
+    found = calibration(log, table_of(log, [4 * HOUR] * nb))
+    of_user = {group.name: group for group in found.of_kind("user")}
+    assert (of_user["2"].jobs, of_user["2"].bias.nb, of_user["2"].reproduced) == (40, 4, None)
+    assert (of_user["3"].bias.nb, of_user["3"].reproduced) == (10, False)
+
+
+def test_whose_user_is_unknown_is_no_user_of_any_name() -> None:
+    log = log_of([10.0] * 40, user=[-1, 1] * 20)
+    found = calibration(log, table_of(log, [10.0] * 40))  # the table calls the unknown -1
+    assert {group.name: group.jobs for group in found.of_kind("user")} == {"1": 20, "unknown": 20}
+    assert found.users.nb == 1
+
+
+def test_an_hour_is_no_week_and_one_instant_no_time() -> None:
+    log = log_of([10.0] * 40, submit_time=np.arange(40) * 60)
+    found = calibration(log, table_of(log, [10.0] * 40))
+    assert found.utilisation.weeks.recorded == found.backlog.work.simulated == []
+    assert isnan(found.utilisation.weeks.correlation.value)
+    assert found.utilisation.recorded > 0
+    at_once = log_of([10.0] * 4, submit_time=5)
+    assert isnan(calibration(at_once, table_of(at_once, [10.0] * 4)).utilisation.recorded)
 
 
 def test_partitions_have_the_names_of_the_machine_file() -> None:

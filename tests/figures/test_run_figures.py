@@ -19,7 +19,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.figures import run_figures
 from batsched_py.figures.run_figures import gantt, queue, submissions, utilisation
 from batsched_py.figures.step_charts import PARTS, Steps
-from batsched_py.figures.step_functions import Intervals
+from batsched_py.support.step_functions import Intervals
 from batsched_py.units import DAY, HOUR
 from helpers.chart_texts import overlapping, texts_of
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.calibration.matched_jobs import matched_jobs
 from batsched_py.calibration.policy_calibrations import PolicyCalibrations
 from batsched_py.calibration.verdict import THRESHOLDS, verdict
 from batsched_py.figures.time_axis import TimeAxis
 from batsched_py.report.calibrating import figures, tables
 from batsched_py.report.document import Part, Report, Section, Text
 from batsched_py.report.kit.tables import sections
-from batsched_py.results.job_table import JobTable
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import unit_of
 from batsched_py.workload.swf import SwfLog
@@ -24,8 +22,6 @@ class Calibrated(msgspec.Struct, frozen=True, eq=False):
     """What was compared, and what came out."""
 
     log: SwfLog
-    tables: Mapping[str, JobTable]
-    """Of each policy's run."""
     found: PolicyCalibrations
     settings: Mapping[str, Any]
     """Of the run of the site's policy, as they are stored with it."""
@@ -37,8 +33,8 @@ def calibration_report(calibrated: Calibrated) -> Report:
     told = [*verdict(found), THRESHOLDS]
     if found.of_site.weeks < FEWEST:
         told.append(
-            f"The log has {found.of_site.weeks} weeks: of fewer than {FEWEST} there are no "
-            "intervals, and nothing is known about chance."
+            f"Jobs of {found.of_site.weeks} weeks are compared: of fewer than {FEWEST} there are "
+            "no intervals, and nothing is known about chance."
         )
     axis = _axis(calibrated)
     parts: list[tuple[str, Sequence[Part | None]]] = [
@@ -47,7 +43,7 @@ def calibration_report(calibrated: Calibrated) -> Report:
             [
                 tables.of_policies(found),
                 tables.differences(found),
-                figures.waits_binned(_waits(calibrated)),
+                figures.waits_binned(found.waits),
             ],
         ),
         ("By hour of day", [figures.waits_by_hour(found), *_groups(found, ("hour",))]),
@@ -59,14 +55,6 @@ def calibration_report(calibrated: Calibrated) -> Report:
     made: tuple[Section, ...] = tuple(sections(parts))
     summary = "\n\n".join(told)
     return Report(f"Calibration of {found.site} on {name}", "", made, summary=summary)
-
-
-def _waits(calibrated: Calibrated) -> figures.Waits:
-    waits = {}
-    for name, table in calibrated.tables.items():
-        jobs = matched_jobs(calibrated.log, table)[0].only_measured
-        waits[name] = (jobs.recorded, jobs.simulated)
-    return waits
 
 
 def _groups(found: PolicyCalibrations, kinds: Sequence[str] = ()) -> Iterator[Part | None]:
@@ -81,8 +69,8 @@ def _users(found: PolicyCalibrations) -> Text | None:
     if not users.nb:
         return None
     return Text(
-        f"The mean waits of {users.nb_near:,} of {users.nb:,} users ({users.share:.0%}) are near "
-        "the recorded ones."
+        f"The mean waits of {users.nb_near:,} of {users.nb:,} users ({100 * users.share:.0f} %) "
+        "are near the recorded ones."
     )
 
 
@@ -105,7 +93,7 @@ def _axis(calibrated: Calibrated) -> TimeAxis:
     submit = calibrated.log.column("submit_time")
     return TimeAxis(
         float(submit[0]),
-        unit_of(len(series.recorded) * series.step),
+        unit_of(max(1, len(series.recorded)) * series.step),
         calibrated.settings.get("unix_start_time"),
         calibrated.settings.get("time_zone") or "UTC",
     )

@@ -25,6 +25,7 @@ _HIGH = 320
 _ROOM = 1.5
 """Times the largest value of the record and of the site's policy that a figure shows."""
 _CUT = "What is far above the record and the site's policy is cut."
+_NAMES = {HOUR: "hour", DAY: "day", WEEK: "week"}
 _PER_DECADE = 5
 """Bins of waits in a factor of ten."""
 _LEAST = 0.5
@@ -38,7 +39,8 @@ def waits_binned(waits: Waits) -> Figure:
     """Return how many jobs waited so long as recorded and so long in the simulation."""
     rows = [row for name, pair in waits.items() for row in _binned(name, *pair)]
     ends = [row[name] for row in rows for name in ("recorded_end", "simulated_end")]
-    scale = alt.Scale(type="log", domain=[_LEAST / 60, max(ends)], nice=False)
+    longest = max(1.0, *ends)
+    scale = alt.Scale(type="log", domain=[_LEAST / 60, longest], nice=False)
     ticks: dict[str, Any] = {"values": [0.1, 1, 10, 100, 1000], "format": "~r"}
     base = alt.Chart().encode(
         x=alt.X("recorded:Q", title="recorded wait (h)", scale=scale).axis(**ticks),
@@ -48,7 +50,7 @@ def waits_binned(waits: Waits) -> Figure:
         x2="recorded_end:Q",
         y2="simulated_end:Q",
         color=alt.Color("jobs:Q", title="jobs")
-        .scale(type="log", scheme="blues", domainMin=0.5)
+        .scale(type="log", scheme="blues", domain=[0.5, max(10, *(row["jobs"] for row in rows))])
         .legend(format="~s", tickCount=4),
         tooltip=[
             "policy:N",
@@ -57,7 +59,7 @@ def waits_binned(waits: Waits) -> Figure:
             *numbers(simulated="simulated from (h)", simulated_end="to"),
         ],
     )
-    least, most = alt.datum(_LEAST / 60), alt.datum(max(ends))
+    least, most = alt.datum(_LEAST / 60), alt.datum(longest)
     line = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4])
     diagonal = line.encode(x=least, y=least, x2=most, y2=most)
     chart = alt.layer(cells, diagonal, data=inline_data(rows)).properties(width=300, height=300)
@@ -104,7 +106,9 @@ def waits_by_hour(found: PolicyCalibrations) -> Figure:
         alt.Chart(inline_data(rows))
         .mark_line(point=True, clip=True)
         .encode(
-            x=alt.X("hour:Q", title="hour of submission").axis(values=list(range(0, 24, 3))),
+            x=alt.X("hour:Q", title="hour of submission")
+            .axis(values=list(range(0, 24, 3)))
+            .scale(domain=[-0.5, 23.5], nice=False),
             y=alt.Y("wait:Q", title="mean wait (h)", scale=_seen(rows, "wait", found.site)),
             color=_colour(found),
             tooltip=["line:N", "hour:Q", *numbers(wait="mean wait (h)"), "jobs:Q"],
@@ -114,21 +118,27 @@ def waits_by_hour(found: PolicyCalibrations) -> Figure:
     return Figure("waits_by_hour", "Mean wait by hour of day", chart, f"By the log's clock. {_CUT}")
 
 
-def backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure:
-    """Return the processor-hours that wait over time, recorded and under each policy."""
+def backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
+    """Return the processor-hours that wait over time, recorded and under each policy.
+
+    None of a log of less than an hour.
+    """
     series = {name: of.backlog.work for name, of in found.policies.items()}
     rows = list(_over_time(series, found.site, axis))
-    caption = "Processors x recorded run time of the jobs that wait, those of a warm-up as well. "
-    caption += _CUT
+    if not rows:
+        return None
+    every = _NAMES[_shown_step(series[found.site])]
+    caption = "Processors x recorded run time of the jobs that wait, those of a warm-up as well: "
+    caption += f"the mean of each {every}. {_CUT}"
     chart = _lines(found, rows, axis, "waiting work (processor-hours)")
     return Figure("backlog", "What waits", chart, caption)
 
 
 def utilisation(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
-    """Return the utilisation by week; None where the machine is not known."""
+    """Return the utilisation by week; None where the machine is not known, and of less than one."""
     series = {name: of.utilisation.weeks for name, of in found.policies.items()}
     rows = list(_over_time(series, found.site, axis))
-    if not all(isfinite(row["value"]) for row in rows):
+    if not rows or not all(isfinite(row["value"]) for row in rows):
         return None
     chart = _lines(found, rows, axis, "share of processors in use")
     caption = "By week, of the jobs that are compared and those of a warm-up."
@@ -168,21 +178,27 @@ def _over_time(series: Mapping[str, Series], site: str, axis: TimeAxis) -> Itera
     for name, of in series.items():
         lines = {name: of.simulated} | ({RECORDED: of.recorded} if name == site else {})
         for line, values in lines.items():
+            if not values:
+                continue
             times, means = _thinned(of, values)
             for at, value in zip(_texts(axis, times), means, strict=True):
                 yield {"line": line, "time": at, "value": float(f"{value:.4g}")}
 
 
 def _thinned(series: Series, values: Sequence[float]) -> tuple[Column, Column]:
-    """Return times and means, at most :data:`POINTS`: of hours, else of days, else of weeks."""
-    steps = [step for step in (series.step, DAY, WEEK) if step >= series.step]
-    parts = next((step for step in steps if len(values) * series.step / step <= POINTS), WEEK)
-    many = round(parts / series.step)
+    """Return times and means from these on; the last is there twice, from begin to end."""
+    many = round(_shown_step(series) / series.step)
     first = np.arange(0, len(values), many)
-    array = np.asarray(values)
-    sizes = np.diff(np.append(first, len(array)))
-    times = series.begin + series.step * first.astype(np.float64)
-    return times, np.add.reduceat(array, first) / sizes
+    edges = np.append(first, len(values))
+    means = np.add.reduceat(np.asarray(values), first) / np.diff(edges)
+    return series.begin + series.step * edges.astype(np.float64), np.append(means, means[-1])
+
+
+def _shown_step(series: Series) -> float:
+    """Return the step for at most :data:`POINTS`: that of the series, else days, else weeks."""
+    steps = [step for step in (series.step, DAY) if step >= series.step]
+    span = len(series.recorded) * series.step
+    return next((step for step in steps if span / step <= POINTS), float(WEEK))
 
 
 def _texts(axis: TimeAxis, times: Column) -> list[Any]:

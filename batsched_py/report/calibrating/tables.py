@@ -112,7 +112,7 @@ def _cells(name: str, value: Interval, *, percent: bool = False) -> dict[str, An
     """Return the cells of a value: itself, and its interval in the unit of its column."""
     in_hours = name in ("mean", "median", "bias")
     scale, digits = (0.01, 0) if percent else (HOUR, 2) if in_hours else (1.0, 2)
-    low, high = (f"{end / scale:.{digits}f}" for end in (value.low, value.high))
+    low, high = (f"{end / scale:z.{digits}f}" for end in (value.low, value.high))
     ends = f"{low} to {high}" if value.is_known else ""
     return {name: value.value, f"{name}_ends": ends}
 
@@ -139,9 +139,9 @@ def differences(found: PolicyCalibrations) -> Table | None:
         Column("bias", "absolute bias (h)", 2, scale=HOUR, below="bias_ends"),
     )
     note = (
-        "Positive correlations and shares, and a negative bias: the site's policy is nearer to "
-        "what was recorded. Over the same jobs and the same drawn weeks, so that what both have in "
-        "common cancels."
+        "Positive correlations and shares, and a negative absolute bias: the site's policy is "
+        "nearer to what was recorded. Over the same jobs and the same drawn weeks, so that what "
+        "both have in common cancels."
     )
     return table("differences", "The site's policy less others", rows, shown, note)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 import pandas as pd
+from altair.utils.schemapi import debug_mode
 
 from batsched_py.report.kit.tables import Rows
 
@@ -43,4 +44,5 @@ def inline_data(rows: Iterable[Mapping[str, Any]]) -> Any:
     """Return the data of a chart, as JSON takes them: no numpy, no nan."""
     frame = pd.DataFrame(list(rows))
     values = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return alt.Data(values=values)  # type: ignore[no-untyped-call]
+    with debug_mode(False):  # each row would be held against the schema of JSON, for a second
+        return alt.Data(values=values)  # type: ignore[no-untyped-call]

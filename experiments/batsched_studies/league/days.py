@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batsched_py.support.step_functions import Intervals
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 from batsched_py.workload import Workload
 from batsched_studies.league.change import Change
@@ -29,6 +30,13 @@ class Jobs(msgspec.Struct, frozen=True):
     size: Floats
     user: NDArray[np.object_]
     nb_processors: int
+
+    @property
+    def used(self) -> Intervals:
+        """The processors of the jobs that ran, from start to end."""
+        ran = np.isfinite(self.wait)
+        start = (self.submit + self.wait)[ran]
+        return Intervals(start, start + self.run[ran], self.size[ran])
 
     @property
     def width(self) -> NDArray[np.intp]:
@@ -114,20 +122,4 @@ class Days(msgspec.Struct, frozen=True):
 
 def busy(jobs: Jobs, begin: float, days: int) -> Floats:
     """Return the mean number of busy processors of each day from ``begin`` on; shape (days,)."""
-    start = jobs.submit + jobs.wait
-    ran = np.isfinite(start)
-    edges = begin + DAY * np.arange(days + 1, dtype=float)
-
-    def used_until(moments: Floats) -> Floats:
-        """Return the processor-seconds used until some moments."""
-        used = np.zeros(len(moments))
-        for sign, times in ((1.0, start[ran]), (-1.0, (start + jobs.run)[ran])):
-            order = np.argsort(times)
-            sizes = jobs.size[ran][order]
-            passed = np.searchsorted(times[order], moments)
-            count = np.concatenate(([0.0], np.cumsum(sizes)))[passed]
-            sums = np.concatenate(([0.0], np.cumsum(sizes * times[order])))[passed]
-            used += sign * (moments * count - sums)
-        return used
-
-    return np.diff(used_until(edges)) / DAY
+    return jobs.used.means(begin + DAY * np.arange(days + 1, dtype=float))

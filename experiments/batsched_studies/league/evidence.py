@@ -40,11 +40,4 @@ def _seen(jobs: Jobs, begin: float, end: float) -> dict[str, Any]:
 
 def busy_at(jobs: Jobs, moments: Floats) -> Floats:
     """Return how many processors jobs have at some moments."""
-    start = jobs.submit + jobs.wait
-    ran = np.isfinite(start)
-    count = np.zeros(len(moments))
-    for sign, times in ((1.0, start[ran]), (-1.0, (start + jobs.run)[ran])):
-        order = np.argsort(times)
-        sums = np.concatenate(([0.0], np.cumsum(jobs.size[ran][order])))
-        count += sign * sums[np.searchsorted(times[order], moments, side="right")]
-    return count
+    return jobs.used.at(moments)

@@ -31,15 +31,42 @@ class Intervals(msgspec.Struct, dict=True, eq=False):
     weight: Array | None = None
     """Each is 1 if there is none."""
 
-    @cached_property
+    @property
     def instants(self) -> Array:
         """The times at which an interval begins or ends, ascending, each once."""
-        return np.unique(np.concatenate([self.begin, self.end]))
+        return self._steps[0]
+
+    @property
+    def levels(self) -> Array:
+        """The sum of the weights from each of the :attr:`instants` on; 0 from the last one on."""
+        return self._steps[1]
+
+    @cached_property
+    def _steps(self) -> tuple[Array, Array]:
+        times = np.concatenate([self.begin, self.end])
+        weight = np.ones(len(self.begin)) if self.weight is None else self.weight
+        order = np.argsort(times, kind="stable")
+        times, sums = times[order], np.cumsum(np.concatenate([weight, -weight])[order])
+        is_last = np.append(times[1:] != times[:-1], np.ones(len(times[:1]), dtype=bool))
+        return times[is_last], sums[is_last]
 
     def at(self, times: Array) -> Array:
         """Return the sum of the weights of the intervals that each of the times is in."""
-        weight = np.ones(len(self.begin)) if self.weight is None else self.weight
-        return _sum_until(self.begin, weight, times) - _sum_until(self.end, weight, times)
+        levels = np.append(0.0, self.levels)
+        result: Array = levels[np.searchsorted(self.instants, times, side="right")]
+        return result
+
+    def means(self, edges: Array) -> Array:
+        """Return the mean value between neighbouring ``edges``, which ascend.
+
+        nan where there is no time in between.
+        """
+        spans = np.diff(edges)
+        if not len(self.instants):
+            return np.where(spans > 0, 0.0, np.nan)
+        areas = np.append(0.0, np.cumsum(self.levels[:-1] * np.diff(self.instants)))
+        until = np.interp(edges, self.instants, areas)
+        return np.where(spans > 0, np.diff(until) / np.where(spans > 0, spans, 1.0), np.nan)
 
     def over(self, edges: Array) -> Parts:
         """Return mean, least and most value between neighbouring ``edges``, which ascend."""
@@ -50,10 +77,3 @@ class Intervals(msgspec.Struct, dict=True, eq=False):
         area = np.add.reduceat(level * np.diff(times), place)
         least, most = (ufunc.reduceat(level, place) for ufunc in (np.minimum, np.maximum))
         return Parts(area / np.diff(edges), least, most)
-
-
-def _sum_until(times: Array, weight: Array, until: Array) -> Array:
-    order = np.argsort(times, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(weight[order])])
-    result: Array = sums[np.searchsorted(times[order], until, side="right")]
-    return result
