@@ -76,12 +76,12 @@ def import_log(
     work.read()
     imported = work.summed_up()
     with ExitStack() as stack:
-        log_part, names_part, machine_part = (
-            stack.enter_context(whole_file(file)) for file in files
-        )
+        log_part = stack.enter_context(whole_file(files.log))
         lines = work.rows.log_lines()
         write_swf_to(log_part, work.header(imported), lines, packed=log.suffix == ".gz")
+        names_part = stack.enter_context(whole_file(files.names))
         names_part.write_text(work.names_table(), encoding="utf-8", newline="")
+        machine_part = stack.enter_context(whole_file(files.machine))
         draft = (f"{line}\n" for line in draft_lines(imported.draft, system.name))
         machine_part.write_bytes(b"".join(parts_of(draft)))
     return imported
@@ -154,6 +154,7 @@ class _Import:
     def _notes(self) -> list[str]:
         return [
             *self.system.rules,
+            _wait_rule(self.options),
             _size_rule(self.options),
             *self._processors_rule(),
             *_clock_rules(self.options),
@@ -197,6 +198,12 @@ class _Import:
             for number, name in names.by_number()
         )
         return csv_of_rows(("field", "number", "name"), rows)
+
+
+def _wait_rule(options: ImportOptions) -> str:
+    if options.from_eligible:
+        return "submission is when a job became eligible to start: waits are the scheduler's alone"
+    return "the wait is from the submission to the start"
 
 
 def _size_rule(options: ImportOptions) -> str:

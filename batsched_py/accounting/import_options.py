@@ -12,6 +12,8 @@ from batsched_py.support.processor_sets import MOST_PROCESSORS
 
 UNITS = ("cores", "nodes")
 """What a processor of the log may be."""
+SUBMISSIONS = ("submitted", "eligible")
+"""What may be the submission of a job."""
 _NO_TIME_ZONE = "UTC"
 
 
@@ -27,6 +29,8 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     cores_per_node: int | None = None
     """Given if jobs take whole nodes of so many cores."""
     max_processors: int | None = None
+    submission: str = "submitted"
+    """Of the times of a job."""
     job_names: bool = False
     salt: str | None = None
     """Given if the log is anonymised."""
@@ -39,6 +43,7 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         one_of(parameter("processors"), self.processors, UNITS)
+        one_of(parameter("submission"), self.submission, SUBMISSIONS)
         for name in ("cores_per_node", "max_processors"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= MOST_PROCESSORS:
@@ -54,6 +59,11 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     def in_nodes(self) -> bool:
         """Whether a processor of the log is a node."""
         return self.processors == "nodes"
+
+    @property
+    def from_eligible(self) -> bool:
+        """Whether jobs are submitted when they become eligible to start."""
+        return self.submission == "eligible"
 
     @property
     def zone(self) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 
 from batsched_py.accounting.names import MOST_NAMES, Names, Pseudonyms
 from batsched_py.accounting.records import JobRecord
-from batsched_py.accounting.sorted_records import Row, SortedRows, distinct
+from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.tally import Tally
 from batsched_py.workload.swf import UNKNOWN
 
@@ -49,8 +50,8 @@ class LogRows:
         return row
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield each row once, in order of submission, then of the site's numbers."""
-        return distinct(self._rows)
+        """Yield each run once, in order of submission, then of the site's numbers."""
+        return _submitted_anew(_runs(self._rows))
 
     def count_repeated(self, nb_rows: int) -> None:
         """Count the records that came again, where ``nb_rows`` are all that differ."""
@@ -82,3 +83,41 @@ class LogRows:
                 numbers["partition"][partition],
                 *(UNKNOWN, UNKNOWN),
             ]
+
+
+def _runs(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield sorted rows without those that come again.
+
+    Two records of a job that began at the same second are of one run: from exports with other
+    columns, or of its end and of its requeue. The last says the most, for unknown is -1.
+    """
+    last: Row | None = None
+    for row in rows:
+        again = last is not None and (row == last or (row[START] >= 0 and row[:4] == last[:4]))
+        if last is not None and not again:
+            yield last
+        last = row
+    if last is not None:
+        yield last
+
+
+def _submitted_anew(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield sorted rows, in order, where a later run of a job is submitted at the end of the last.
+
+    Slurm says so itself; PBS gives all runs the submission of the job, as if they could have been
+    at once. Memory is for the runs that are yet to come.
+    """
+    anew: list[Row] = []
+    last: Row = (-1, -1, -1, -1, -1)
+    for row in rows:
+        ended = last[START] + last[RUN_TIME]
+        is_later_run = row[:3] == last[:3] and last[START] >= 0 and ended <= row[START]
+        last = row
+        if is_later_run and ended > row[SUBMIT]:
+            heappush(anew, (ended, *row[1:]))
+            continue
+        while anew and anew[0] < row:
+            yield heappop(anew)
+        yield row
+    while anew:
+        yield heappop(anew)

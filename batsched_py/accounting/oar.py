@@ -77,10 +77,12 @@ class OarRecords:
         self._tally = lines.tally
         self._header: list[str] = []
         self._at: dict[str, int] = {}
+        self._is_tabbed = False
 
     def __iter__(self) -> Iterator[JobRecord]:
-        for fields in self._rows():
+        for text in self._rows():
             try:
+                fields = self._fields(text)
                 if self._lines.is_first and self._is_header(fields):
                     continue
                 if len(fields) != len(self._header):
@@ -91,16 +93,35 @@ class OarRecords:
             except MalformedRecordError as error:
                 self._lines.malformed(error)
 
-    def _rows(self) -> Iterator[list[str]]:
-        lines = iter(self._lines)
-        first = next(lines, "")
-        if "\t" in first:
-            yield first.split("\t")
-            yield from (line.split("\t") for line in lines)
-            return
-        if first:
-            yield from csv_rows([f"{first}\n"], self._lines.path)
-        yield from csv_rows((f"{line}\n" for line in lines), self._lines.path)
+    def _rows(self) -> Iterator[str]:
+        """Yield the text of each row, a line; a quoted name may go on in further lines.
+
+        It ends where a row begins: without that a lost quote would take all jobs up to the next.
+        """
+        row = ""
+        for line in self._lines:
+            if self._lines.is_first:
+                self._is_tabbed = "\t" in line
+            if row and (self._lines.is_first or len(line.split(",")) >= len(self._header)):
+                yield row
+                row = ""
+            row = f"{row}\n{line}" if row else line
+            if self._is_tabbed or row.count('"') % 2 == 0:
+                yield row
+                row = ""
+        if row:
+            yield row
+
+    def _fields(self, row: str) -> list[str]:
+        if self._is_tabbed:
+            return row.split("\t")
+        if row.count('"') % 2:
+            raise MalformedRecordError("the row that ends here, or before, has a quote with no end")
+        try:
+            (fields,) = csv_rows([row.replace("\r", " ")], "")
+        except (InputError, ValueError):
+            raise MalformedRecordError("the row is no CSV") from None
+        return fields
 
     def _is_header(self, fields: Sequence[str]) -> bool:
         """Take the columns of a header; raises :class:`InputError` if there is none as yet."""
@@ -204,7 +225,7 @@ SYSTEM = AccountingSystem(
         "resource of type default",
         "status: 1 for Terminated with an exit code of 0 or none, 0 for other ends, 5 if the job "
         "never started",
-        "run time is stop_time - start_time, the wait is start_time - submission_time",
+        "run time is stop_time - start_time",
     ),
     "queue",
 )

@@ -34,6 +34,7 @@ from batsched_py.accounting.records import (
 )
 from batsched_py.accounting.site_time import SiteClock
 from batsched_py.accounting.sorted_records import SortedRows, distinct
+from batsched_py.units import MINUTE
 from batsched_py.workload.swf import UNKNOWN
 
 _LINE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]{1,2});([^;]*);(.*)", re.ASCII)
@@ -114,6 +115,15 @@ class PbsRecords:
             )
             _, begin, until = self._clock.in_order(submit, start, end)
             job.run_time = self._tally.started(job, begin, until)
+            used = parse_length("walltime", said.get("resources_used.walltime", ""))
+            if 0 <= used < job.run_time - MINUTE:
+                self._tally.noted[
+                    "jobs ran for over a minute more than their walltime says, as where they were "
+                    "suspended: their run time has that"
+                ] += 1
+        etime = said.get("etime", "")
+        eligible = () if etime == "0" else self._clock.instants("etime", etime)
+        self._tally.eligible(job, eligible, is_submission=self._options.from_eligible)
         job.requested_time = parse_length("walltime", said.get("Resource_List.walltime", ""))
 
     def _set_sizes(self, job: JobRecord, said: Mapping[str, str]) -> None:
@@ -164,7 +174,7 @@ SYSTEM = AccountingSystem(
     (
         "made of accounting logs of PBS: group is the Unix group, queue the queue",
         "status: 1 for an Exit_status of 0, 0 for others, 5 if the job never started",
-        "run time is end - start, the wait is start - ctime",
+        "submission is ctime, run time is end - start",
     ),
     "queue",
 )

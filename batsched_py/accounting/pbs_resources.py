@@ -40,7 +40,7 @@ def attributes(message: str) -> dict[str, str]:
         if value[:1] in ('"', "'") and (len(value) == 1 or value[-1] != value[0]):
             quote = value[0]
     if quote:
-        raise MalformedRecordError(f"a quote in {key} has no end")
+        raise MalformedRecordError("what has a quote with no end", key)
     return {name: _unquoted(value) for name, value in found.items()}
 
 
@@ -85,21 +85,22 @@ def allocated_processors(said: Mapping[str, str], hosts: Mapping[str, int]) -> i
 
 
 def requested_processors(said: Mapping[str, str]) -> int:
-    """Return the processors that a job requested, -1 if that is not known."""
-    for key in ("ncpus", "select", "nodes", "procs", "nodect"):
-        text = said.get(f"Resource_List.{key}", "")
-        if not text:
-            continue
-        if key in ("select", "nodes"):
-            return _in_chunks(text) or UNKNOWN
-        return parse_count(key, text) or UNKNOWN
-    return UNKNOWN
+    """Return the processors that a job requested, -1 if that is not known.
+
+    PBS Professional has the sum of a select in ncpus; Torque has a queue's default there, mostly 1,
+    whatever the nodes are: so the most that any says counts.
+    """
+    listed = {key: said.get(f"Resource_List.{key}", "") for key in ("ncpus", "procs", "nodect")}
+    chunks = [said.get(f"Resource_List.{key}", "") for key in ("select", "nodes")]
+    counts = [_in_chunks(text) for text in chunks if text]
+    counts += [parse_count(key, text) for key, text in listed.items()]
+    return max(counts) if max(counts) > 0 else UNKNOWN
 
 
 def _in_chunks(text: str) -> int:
-    """Return the processors in ``2:ncpus=8+1:ncpus=4`` and ``2:ppn=6+node7``."""
+    """Return the processors in ``2:ncpus=8+1:ncpus=4`` and ``2:ppn=6+node7#shared``."""
     number = 0
-    for chunk in text.split("+"):
+    for chunk in text.partition("#")[0].split("+"):
         chunks, cpus = _CHUNKS.match(chunk), _CHUNK_CPUS.search(chunk)
         number += (int(chunks[1]) if chunks else 1) * (int(cpus[1]) if cpus else 1)
     if number > MOST_PROCESSORS:

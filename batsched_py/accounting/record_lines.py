@@ -33,6 +33,8 @@ class RecordLines:
                     self.tally.lines += 1
                     yield text
                     self.is_first = False
+            if self.is_first and len(self.paths) > 1:
+                self.tally.noted["files have no line"] += 1
         self._file = 1
 
     def malformed(self, error: MalformedRecordError) -> None:

@@ -36,13 +36,13 @@ from batsched_py.workload.swf import UNKNOWN
 _ENDED = {"COMPLETED": COMPLETED, "CANCELLED": CANCELLED} | dict.fromkeys(
     ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED",
      "REQUEUED", "REQUEUE_FED", "LAUNCH_FAILED", "RECONFIG_FAIL", "STOPPED", "SPECIAL_EXIT",
-     "EXPEDITING", "POWER_UP_NODE"),
+     "EXPEDITING", "POWER_UP_NODE", "RESIZING"),
     FAILED,
 )  # fmt: skip
 _REVOKED = "REVOKED"
 _NOT_ENDED = (
-    *("PENDING", "RUNNING", "SUSPENDED", "RESIZING", "CONFIGURING", "COMPLETING", "SIGNALING"),
-    *("STAGE_OUT", "REQUEUE_HOLD", "RESV_DEL_HOLD", "UPDATE_DB"),
+    *("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "SIGNALING", "STAGE_OUT"),
+    *("REQUEUE_HOLD", "RESV_DEL_HOLD", "UPDATE_DB"),
 )
 _STATES = (*_ENDED, *_NOT_ENDED, _REVOKED)
 _AGAIN = ("REQUEUED", "PREEMPTED", "NODE_FAIL")
@@ -85,6 +85,7 @@ class SlurmRecords:
             delimiter=options.delimiter,
             in_nodes=options.in_nodes,
             by_nodes=options.cores_per_node is not None,
+            from_eligible=options.from_eligible,
         )
         return None
 
@@ -106,6 +107,8 @@ class SlurmRecords:
         self._set_sizes(record, fields, at)
         self._set_names(record, fields, at)
         record.requested_time = self._time_limit(record, fields, at)
+        if state == "RESIZING":  # its record ends where that of its next size begins
+            self._tally.noted["runs of jobs that were resized: each size is a job"] += 1
         if state in _AGAIN or fields[at["restarts"]] not in ("", "0"):
             self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
         return record
@@ -127,8 +130,8 @@ class SlurmRecords:
 
     def _set_times(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> bool:
         """Set when a job was submitted and ran, -1 if it never started; False without an end."""
-        clock, elapsed = self._clock, parse_length("Elapsed", fields[at["elapsed"]])
-        suspended = parse_length("Suspended", fields[at["suspended"]])
+        clock, elapsed = self._clock, self._length("Elapsed", fields[at["elapsed"]])
+        suspended = self._length("Suspended", fields[at["suspended"]])
         submits = clock.instants("Submit", fields[at["submit"]])
         starts = clock.instants("Start", fields[at["start"]])
         ends = clock.instants("End", fields[at["end"]])
@@ -137,21 +140,31 @@ class SlurmRecords:
         lengths = () if elapsed < 0 else (elapsed + max(suspended, 0), elapsed)
         record.submit, start, end = clock.in_order(submits, starts, ends, lengths)
         if start == UNKNOWN or self._never_ran(end - start, fields, at):
+            self._set_eligible(record, fields, at)
             return True
         if end == UNKNOWN:
             self._tally.dropped[_UNFINISHED] += 1
             return False
         held = self._tally.started(record, start, end)
         record.run_time = self._run_time(held, elapsed, suspended)
+        self._set_eligible(record, fields, at)
+        return True
+
+    def _set_eligible(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> None:
         eligible = fields[at["eligible"]]
         if eligible != fields[at["submit"]]:
-            later = clock.instants("Eligible", eligible)
-            if later and record.submit < later[0] <= start:
-                self._tally.noted[
-                    "jobs could not start when they were submitted (dependencies, begin times, "
-                    "limits): their wait has that too"
-                ] += 1
-        return True
+            self._tally.eligible(
+                record,
+                self._clock.instants("Eligible", eligible),
+                is_submission=self._options.from_eligible,
+            )
+
+    def _length(self, column: str, text: str) -> int:
+        """Return seconds; what a clock that was put back made negative is unknown."""
+        if text[:1] == "-" or text == "INVALID":
+            self._tally.noted[f"{column} is negative: taken as unknown"] += 1
+            return UNKNOWN
+        return parse_length(column, text)
 
     def _never_ran(self, held: int, fields: list[str], at: dict[str, int]) -> bool:
         """Tell whether a job that has a start got no processors."""
@@ -193,7 +206,7 @@ class SlurmRecords:
         if record.start < 0:
             return
         record.allocated, record.nodes = allocated or UNKNOWN, nodes or UNKNOWN
-        used = parse_length("TotalCPU", fields[at["total_cpu"]])
+        used = self._length("TotalCPU", fields[at["total_cpu"]])
         record.cpu_time = of_each(used or UNKNOWN, allocated)  # 0 where it was not measured
         names = fields[at["node_list"]]
         record.node_names = "" if names in NO_VALUES or names == _NO_NODES else names
@@ -257,8 +270,7 @@ SYSTEM = AccountingSystem(
     (
         "made of records of Slurm (sacct): group is the account, queue the QOS",
         "status: 1 COMPLETED, 5 CANCELLED, 0 all other ends (FAILED, TIMEOUT, NODE_FAIL, ...)",
-        "run time is End - Start without the time for which a job was suspended; the wait is "
-        "Start - Submit",
+        "run time is End - Start without the time for which a job was suspended",
     ),
     "partition",
 )

@@ -82,12 +82,19 @@ def is_header(line: str, delimiter: str) -> bool:
 
 
 def read_columns(
-    line: str, path: str, *, delimiter: str | None, in_nodes: bool, by_nodes: bool
+    line: str,
+    path: str,
+    *,
+    delimiter: str | None,
+    in_nodes: bool,
+    by_nodes: bool,
+    from_eligible: bool = False,
 ) -> SlurmColumns:
     """Return the columns of a header line.
 
-    ``in_nodes``: processors are nodes; ``by_nodes``: they can be told from nodes. Raises
-    :class:`InputError` if it is none, or if a column that is needed is not there.
+    ``in_nodes``: processors are nodes; ``by_nodes``: they can be told from nodes;
+    ``from_eligible``: Eligible is needed. Raises :class:`InputError` if it is none, or if a column
+    that is needed is not there.
     """
     chosen = delimiter or DELIMITER
     if not is_header(line, chosen):
@@ -99,7 +106,7 @@ def read_columns(
         names = names[:-1]
     places = places_of(COLUMNS, names)
     sizes = ["nodes"] if in_nodes else ["allocated_cpus", *(["nodes"] if by_nodes else [])]
-    for what in _NEEDED:
+    for what in (*_NEEDED, "eligible") if from_eligible else _NEEDED:
         if places[what] < 0:
             missing(path, COLUMNS[what], header, COLUMNS)
     if all(places[what] < 0 for what in sizes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from batsched_py.accounting.records import JobRecord, MalformedRecordError
 from batsched_py.errors import InputError, parameter
@@ -48,6 +49,28 @@ class Tally:
             job.submit = start
         job.start = start
         return end - start
+
+    def eligible(self, job: JobRecord, instants: Sequence[int], *, is_submission: bool) -> None:
+        """Take note of when a job became eligible to start, after dependencies and begin times.
+
+        ``instants`` are what its time may mean. If it ``is_submission`` it takes the place of that,
+        but not after the start.
+        """
+        later = [time for time in instants if time > job.submit]
+        if is_submission and not instants:
+            self.noted["jobs are not known to have become eligible: submitted as they were"] += 1
+        if not later:
+            return
+        if job.start >= 0:
+            later = [time for time in later if time <= job.start] or [job.start]
+        if is_submission and later[0] > job.submit:
+            self.noted["jobs became eligible after their submission: submitted then"] += 1
+            job.submit = later[0]
+        elif job.submit < later[0] and job.start >= 0:
+            self.noted[
+                "jobs could not start when they were submitted (dependencies, begin times, "
+                "limits): their wait has that too"
+            ] += 1
 
     def notes(self) -> list[str]:
         """Return a sentence for each reason, without any name."""

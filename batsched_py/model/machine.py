@@ -110,7 +110,7 @@ class Machine(Site):
 
         Raises :class:`InvariantError`.
         """
-        wanted = _processor_set(processors, job)
+        wanted = processor_set_of(processors, job)
         if any_number:
             job.size = wanted.size or job.size
         if wanted.size != job.size or not self._pool.take(wanted):
@@ -131,7 +131,7 @@ class Machine(Site):
                 site.vacate(job, share)
 
 
-def _processor_set(processors: ProcSet | Iterable[int], job: Job) -> ProcessorSet:
+def processor_set_of(processors: ProcSet | Iterable[int], job: Job) -> ProcessorSet:
     """Return the processors that a policy gave as a set; raises :class:`InvariantError`."""
     if isinstance(processors, ProcessorSet):
         return processors

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from batsched_py.model.job import Job
 from batsched_py.model.site import Release, Site
-from batsched_py.support.processor_bits import pool_of
+from batsched_py.support.processor_bits import bits_of, pool_of
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, with_bounds
 from batsched_py.workload.machine_file import Partition
 
@@ -34,14 +34,16 @@ class WholeNodes(PartitionView):
     partition begins ``n * unit`` processors after it.
     """
 
-    __slots__ = ("_holds", "_idle")
+    __slots__ = ("_held", "_holds", "_idle")
 
     def __init__(self, rules: Partition, *, shared: bool) -> None:
         super().__init__(rules, shared=shared)
         self._idle = pool_of(rules.processors)
         """Processors here on which nothing runs, whatever becomes of the rest of their nodes."""
-        self._holds: dict[int, tuple[Job, ProcessorSet]] = {}
-        """Each job that runs here by its number, and all the processors of its nodes."""
+        self._holds: dict[int, tuple[ProcessorSet, int]] = {}
+        """All processors of the nodes of each job that runs here, by its number; as bits, too."""
+        self._held = 0
+        """Sum of their sizes: more than what is not free if jobs share nodes."""
 
     def _nodes_of(self, processors: ProcessorSet) -> ProcessorSet:
         """Return all processors of the nodes that some of the ``processors`` are on."""
@@ -63,7 +65,8 @@ class WholeNodes(PartitionView):
         """Take note of a job that runs on a ``share`` of the processors from now on."""
         self._idle.take(self._idle.common(share))
         nodes = self._nodes_of(share)
-        self._holds[job.number] = job, nodes
+        self._holds[job.number] = nodes, bits_of(nodes)
+        self._held += nodes.size
         taken = self._pool.common(nodes)
         self._pool.take(taken)
         self.free -= taken.size
@@ -72,7 +75,8 @@ class WholeNodes(PartitionView):
     def vacate(self, job: Job, share: ProcessorSet) -> None:
         """Take note that it has ended."""
         self.nb_ended += 1
-        _, nodes = self._holds.pop(job.number)
+        nodes, _ = self._holds.pop(job.number)
+        self._held -= nodes.size
         self._releases.remove((job.expected_end, nodes.size, job.number, job))
         self._idle.give_back(share)
         usable = nodes - self.unavailable
@@ -83,11 +87,13 @@ class WholeNodes(PartitionView):
 
     def expected_releases(self) -> Sequence[Release]:
         """Return when nodes come back, each with the last of the jobs on it."""
+        if self._held == self.nb_processors - self.free and not self.unavailable.size:
+            return self._releases
         latest_first: list[Release] = []
-        seen = self.unavailable
+        seen = bits_of(self.unavailable)
         for end, _, number, job in reversed(self._releases):
-            nodes = self._holds[number][1] - seen
-            latest_first.append((end, nodes.size, number, job))
+            nodes = self._holds[number][1]
+            latest_first.append((end, (nodes & ~seen).bit_count(), number, job))
             seen |= nodes
         return latest_first[::-1]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import Job
 from batsched_py.model.timeline import Timeline
-from batsched_py.support.processor_bits import pool_of
+from batsched_py.support.processor_bits import bits_of, pool_of
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_procset, to_text
 from batsched_py.workload.machine_file import NO_LIMITS, Partition
 
@@ -33,6 +33,7 @@ class Site:
         "_all",
         "_pool",
         "_releases",
+        "_whole",
         "free",
         "name",
         "nb_ended",
@@ -46,8 +47,8 @@ class Site:
         self.speed = speed
         """Of its processors, as a multiple of those that run times and estimates are for."""
         self._all = processors
-        self._pool = pool_of(processors)
-        """The free processors."""
+        self._whole, self._pool = pool_of(processors), pool_of(processors)
+        """All processors, and the free ones."""
         self.nb_processors = self.free = len(processors)
         """Number of free processors."""
         self.nb_ended = 0
@@ -70,8 +71,9 @@ class Site:
         """
         if not self.unavailable.size:
             return self._releases
+        usable = bits_of(self._all - self.unavailable)
         return [
-            (end, len((job.processors & self._all) - self.unavailable), number, job)
+            (end, (bits_of(job.processors) & usable).bit_count(), number, job)
             for end, _, number, job in self._releases
         ]
 
@@ -100,6 +102,10 @@ class Site:
         """The free processors of now."""
         return self._pool.snapshot()
 
+    def lowest_free(self, count: int) -> ProcessorSet:
+        """Return the ``count`` lowest free processors, of which there must be so many."""
+        return self._pool.lowest(count)
+
     def free_procset(self) -> ProcSet:
         """Return the free processors as a :class:`procset.ProcSet`."""
         return to_procset(self.free_processors)
@@ -111,7 +117,7 @@ class Site:
 
     def share(self, processors: ProcessorSet) -> ProcessorSet:
         """Return those of the ``processors`` that are here."""
-        return processors & self._all
+        return self._whole.common(processors)
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
         """Put those of the ``processors`` that are here out of order, or back.

@@ -44,21 +44,36 @@ class Outages:
         if gone := out - before:
             machine.set_available(gone, available=False)
 
-    def next_planned(self, now: float, partition: Partition) -> Outage | None:
-        """Return the outage that jobs of a partition would run into next."""
-        while self._planned and self._planned[0].end <= now:
-            del self._planned[0]
-        for outage in self._planned:
-            if outage.end > now and outage.processors & partition.processors:
-                return outage
-        return None
+    def in_the_way(self, now: float, job: Job, partition: Partition) -> list[Outage]:
+        """Return the planned outages that a job would run into if it started ``now``."""
+        if job.estimate == inf or not self._planned:
+            return []
+        self._planned = [each for each in self._planned if each.end > now]
+        end = now + job.estimate
+        return [
+            each
+            for each in self._planned
+            if each.begin < end and each.processors & partition.processors
+        ]
+
+    def next_planned(self, time: float, partition: Partition) -> float:
+        """Return when the next planned outage of some of a partition begins, inf if none does."""
+        return next(
+            (
+                each.begin
+                for each in self._planned
+                if each.begin >= time and each.processors & partition.processors
+            ),
+            inf,
+        )
 
 
 class Admission:
     """The jobs that may start as far as limits and outages go, in submission order.
 
     A user has at most as many jobs, or processors, waiting here or running as the partition lets
-    him have running. A job that would run into a planned outage waits for its end.
+    him have running. A job that would run into a planned outage waits for its end, unless there are
+    enough processors that go on; then it starts only on these.
     """
 
     def __init__(self, outages: Outages, partitions: tuple[Partition, ...]) -> None:
@@ -69,6 +84,8 @@ class Admission:
         self._outages, self._partitions = outages, partitions
         self._leave: list[tuple[float, int, Job]] = []
         """By when (seconds) a job must have started not to run into an outage; a heap."""
+        self._withheld: list[Job] = []
+        """Jobs that the policy started where an outage is in the way, until the next pass."""
         self._come: list[tuple[float, int, Job]] = []
         """When (seconds) an outage is over that a job waits for; a heap."""
         self._users: dict[tuple[int, str], list[Job]] = defaultdict(list)
@@ -77,14 +94,20 @@ class Admission:
         """Jobs that wait for others of their user."""
 
     def update(self, now: float, new: list[Job]) -> None:
-        """Take new jobs in, and let others come, into their places, and go."""
+        """Take new jobs in, and let others come, into their places, and go.
+
+        To be called when outages begin and end, too.
+        """
+        if not (new or self._over or self._come or self._leave or self._withheld):
+            return  # mostly
+        self._let_back()
         returned = [job for key in [*self._over] for job in self._within_limits(key)]
         while self._come and self._come[0][0] <= now:
             returned.append(heappop(self._come)[2])
-        leaving = self._leaving(now)
-        for job in leaving:
-            self.queue.remove(job)
-        for job in returned + leaving:
+        for job in self._leaving(now):
+            if not self._may_enter(job, now):
+                self.queue.remove(job)
+        for job in returned:
             if self._may_enter(job, now):
                 self.queue.insert(job)
         for job in new:
@@ -92,19 +115,40 @@ class Admission:
                 self.queue.append(job)
 
     def _may_enter(self, job: Job, now: float) -> bool:
-        """Tell whether a job runs into no outage if it starts now; if it does it waits here."""
+        """Tell whether outages leave enough for a job to start now; if not it waits here."""
         self.held.pop(job.number, None)
         if job.state is not WAITING:
             return False
-        outage = self._outages.next_planned(now, self._partitions[job.partition])
-        if outage is None or job.estimate == inf:
-            return True
-        if now + job.estimate <= outage.begin:
-            heappush(self._leave, (outage.begin - job.estimate, job.number, job))
-            return True
-        heappush(self._come, (outage.end, job.number, job))
+        partition = self._partitions[job.partition]
+        outages = self._outages.in_the_way(now, job, partition)
+        left = partition.processors
+        for outage in outages:
+            left -= outage.processors
+        if outages and job.size > left.size:
+            heappush(self._come, (min(each.end for each in outages), job.number, job))
+            self._hold(job, outages[0])
+            return False
+        if (begin := self._outages.next_planned(now + job.estimate, partition)) < inf:
+            heappush(self._leave, (begin - job.estimate, job.number, job))
+        return True
+
+    def _hold(self, job: Job, outage: Outage) -> None:
         self.held[job.number] = job, f"it would run into an outage ({outage.reason})"
-        return False
+
+    def withhold(self, job: Job, outage: Outage) -> None:
+        """Take a job out that the policy started, until the next pass: what is free would be out of
+        order before its end."""
+        self.queue.remove(job)
+        self._hold(job, outage)
+        self._withheld.append(job)
+
+    def _let_back(self) -> None:
+        """Show the policy again what it was denied."""
+        for job in self._withheld:
+            self.held.pop(job.number, None)
+            if job.state is WAITING:
+                self.queue.insert(job)
+        self._withheld = []
 
     def _leaving(self, now: float) -> list[Job]:
         """Return the jobs that would run into an outage if they started now."""
@@ -114,11 +158,6 @@ class Admission:
             if job.state is WAITING:
                 jobs.append(job)
         return jobs
-
-    @property
-    def next_change(self) -> float:
-        """When a job comes back after an outage (seconds), inf if none does."""
-        return self._come[0][0] if self._come else inf
 
     # Limits of users ---------------------------------------------------------------------------
 

@@ -60,14 +60,20 @@ class Conservative:
         if not queue:
             return
         columns = queue.columns
-        due = [columns.jobs[row] for row in (self._starts[columns.number] <= now).nonzero()[0]]
+        if (~columns.waiting & (self._starts[columns.number] < inf)).any():
+            self._begin_anew(now, queue, machine)  # some have left: they wait for an outage
+        is_due = columns.waiting & (self._starts[columns.number] <= now)
+        due = [columns.jobs[row] for row in is_due.nonzero()[0]]
         for job in sorted(due, key=lambda job: (self._key(job), job.number)):
             if job.state is JobState.WAITING and job.size <= machine.free:
                 start = float(self._starts[job.number])
                 self._starts[job.number] = inf
                 self._running.append(job)
                 yield Start(job)
-                if start < now:  # Batsim's clock has six decimals
+                if job.state is JobState.WAITING:  # it may not start before an outage
+                    self._running.pop()
+                    self._broken = True
+                elif start < now:  # Batsim's clock has six decimals
                     self._line.occupy(start + job.estimate, job.expected_end, job.size)
         yield from self._wake_up(now, float(self._starts[columns.number].min()))
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 from typing import Any
 
 from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine
+from batsched_py.model.machine import Machine, processor_set_of
 from batsched_py.model.policy import (
     CountingScheduler,
     ExplainingScheduler,
     Scheduler,
     knows_partitions,
 )
+from batsched_py.model.policy_mistakes import no_decision
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import Site
+from batsched_py.model.user_model import given
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.admission import Admission, Outages
 from batsched_py.workload.machine_file import MachineDescription
@@ -80,25 +83,46 @@ class Partitioned:
         self._seen = queue.nb_arrived
         for place in self._order:
             line = self._lines[place]
-            of_line = new if self._knows else [job for job in new if job.partition == place]
-            line.admission.update(now, of_line)
-            for decision in line.policy.schedule(now, line.queue, self._part(machine, place)):
-                yield from self._carried_out(decision, line, machine, place)
-        later = min(line.admission.next_change for line in self._lines)
-        if len(queue) and (change := min(later, self._outages.next_change)) < float("inf"):
+            if new and not self._knows:
+                line.admission.update(now, [job for job in new if job.partition == place])
+            else:
+                line.admission.update(now, new)
+            decisions = line.policy.schedule(now, line.queue, self._part(machine, place))
+            for decision in given(decisions, line.policy, "schedule"):
+                if not isinstance(decision, Decision):
+                    raise no_decision(line.policy, decision)
+                if not isinstance(decision, Start):
+                    yield decision
+                    if isinstance(decision, Reject):
+                        line.queue.remove(decision.job)
+                elif (start := self._placed(decision, now, line, machine)) is not None:
+                    yield start
+                    line.queue.remove(start.job)
+        if (change := self._outages.next_change) < inf and len(queue):
             yield CallMeLater(change)
 
     def _part(self, machine: Machine, place: int) -> Any:
         return machine if self._knows else machine.partitions[place]
 
-    def _carried_out(
-        self, decision: Decision, line: _Line, machine: Machine, place: int
-    ) -> Iterator[Decision]:
-        if isinstance(decision, Start) and not self._knows:
-            decision = _placed(decision, machine.partitions[place])
-        yield decision
-        if isinstance(decision, Start | Reject):
-            line.queue.remove(decision.job)
+    def _placed(self, start: Start, now: float, line: _Line, machine: Machine) -> Start | None:
+        """Return a start with processors of the job's partition that go on until its end.
+
+        None if outages leave too few of those that are free: the job waits.
+        """
+        job = start.job
+        part = machine.partitions[job.partition]
+        outages = self._outages.in_the_way(now, job, part.rules)
+        if not outages or job.size > part.free:  # which is told
+            return start if self._knows else _on_lowest(start, part)
+        left = part.free_processors
+        if start.processors is not None:
+            left = processor_set_of(start.processors, job)
+        for outage in outages:
+            left -= outage.processors
+        if left.size < job.size:
+            line.admission.withhold(job, outages[0])
+            return None
+        return Start(job, left.lowest(job.size), start.dilation, start.transfer)
 
     def held(
         self, job: Job, now: float, queue: WaitingQueue, machine: Machine
@@ -136,7 +160,7 @@ class _Line:
         return self.admission.queue
 
 
-def _placed(decision: Start, part: Site) -> Start:
+def _on_lowest(decision: Start, part: Site) -> Start:
     """Return a start with processors of the partition; raises :class:`InvariantError`."""
     if decision.processors is None:
         if decision.job.size > part.free:
@@ -144,6 +168,6 @@ def _placed(decision: Start, part: Site) -> Start:
                 f"job {decision.job.id} needs {decision.job.size} processors, {part.free} are free "
                 f"in partition {part.name}"
             )
-        lowest = part.free_processors.lowest(decision.job.size)
+        lowest = part.lowest_free(decision.job.size)
         return Start(decision.job, lowest, decision.dilation, decision.transfer)
     return decision

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from batsched_py.errors import InvariantError
 from batsched_py.support.processor_pool import ProcessorPool
-from batsched_py.support.processor_sets import ProcessorSet, to_text, with_bounds
+from batsched_py.support.processor_sets import (
+    NO_PROCESSORS,
+    ProcessorSet,
+    to_text,
+    with_bounds,
+)
 
 _FEW = 2048
 """Processors up to which one is taken: beyond, each operation would take time for all of them."""
@@ -22,7 +27,7 @@ class BitPool(ProcessorPool):
     __slots__ = ("_bits",)
 
     def __init__(self, processors: ProcessorSet) -> None:
-        self._bits = _bits_of(processors)
+        self._bits = bits_of(processors)
         self._size = processors.size
 
     def snapshot(self) -> ProcessorSet:
@@ -31,11 +36,19 @@ class BitPool(ProcessorPool):
 
     def common(self, processors: ProcessorSet) -> ProcessorSet:
         """Return those of ``processors`` that are here."""
-        bits = processors.bits or _bits_of(processors)
+        bits = bits_of(processors)
         common = self._bits & bits
         if common == bits:
             return processors
-        return with_bounds(_lowest_bounds(common, common.bit_count()))
+        if not common:
+            return NO_PROCESSORS
+        size = common.bit_count()
+        return ProcessorSet(_lowest_bounds(common, size), size, common)
+
+    def lowest(self, count: int) -> ProcessorSet:
+        """Return the ``count`` lowest, of which there must be so many; they stay."""
+        bounds = _lowest_bounds(self._bits, count)
+        return ProcessorSet(bounds, count, self._bits & ~(-1 << bounds[-1]))
 
     def take_lowest(self, count: int) -> ProcessorSet:
         """Take the ``count`` lowest; raises :class:`InvariantError` if there are not so many."""
@@ -49,7 +62,7 @@ class BitPool(ProcessorPool):
 
     def take(self, processors: ProcessorSet) -> bool:
         """Take these if all of them are here; tell whether."""
-        bits = processors.bits or _bits_of(processors)
+        bits = bits_of(processors)
         if bits & self._bits != bits:
             return False
         self._bits ^= bits
@@ -58,14 +71,17 @@ class BitPool(ProcessorPool):
 
     def give_back(self, processors: ProcessorSet) -> None:
         """Add these; raises :class:`InvariantError` unless none of them is here."""
-        bits = processors.bits or _bits_of(processors)
+        bits = bits_of(processors)
         if bits & self._bits:
             raise InvariantError(f"of {to_text(processors)!r} some processors are free already")
         self._bits ^= bits
         self._size += processors.size
 
 
-def _bits_of(processors: ProcessorSet) -> int:
+def bits_of(processors: ProcessorSet) -> int:
+    """Return a number of which bit ``i`` is set if processor ``i`` is in the set."""
+    if processors.bits:
+        return processors.bits
     bits = 0
     for bound in processors.bounds:
         bits ^= -1 << bound

@@ -46,6 +46,10 @@ class ProcessorPool:
         few, many = sorted((processors.bounds, self._bounds), key=len)
         return with_bounds(within(few, many))
 
+    def lowest(self, count: int) -> ProcessorSet:
+        """Return the ``count`` lowest, of which there must be so many; they stay."""
+        return ProcessorSet(lowest(self._bounds, count), count)
+
     def take_lowest(self, count: int) -> ProcessorSet:
         """Take the ``count`` lowest; raises :class:`InvariantError` if there are not so many."""
         if not 0 < count <= self._size:

@@ -76,6 +76,8 @@ def test_records_may_be_piped_in(folder: Path, monkeypatch: pytest.MonkeyPatch) 
         ("import slurm jobs.txt out.txt", 2, "out.txt: expected a name that ends with .swf"),
         ("import slurm jobs.txt jobs.txt/out.swf", 1, "cannot be written"),
         ("import slurm jobs.txt out.swf --processors cpus", 2, "--processors=cpus"),
+        ("import slurm jobs.txt out.swf --submission eligible", 1, "no column Eligible"),
+        ("import pbs jobs.txt out.swf --submission begin", 2, "--submission=begin"),
         ("import slurm jobs.txt out.swf --cores-per-node 0", 2, "--cores-per-node 0"),
         ("import slurm jobs.txt out.swf --time-zone Mars", 1, "time zone 'Mars'"),
         ("import slurm jobs.txt out.swf --record-zone Mars", 1, "time zone 'Mars'"),

@@ -127,9 +127,57 @@ def test_a_requeued_job_is_a_job_for_each_run(pbs: Run) -> None:
     )
     runs = [(job["wait_time"], job["run_time"], job["status"]) for job in done.jobs]
     assert runs[0] == (100, 1709291100 - 1709287300, 0), "to the time of the record, 11:05"
-    assert runs[1] == (600, 100, 0)
+    assert runs[1] == (600, 100, 0), "while the first one held processors, which cannot be"
     assert done.noted("runs of jobs that were requeued: each run is a job (1)")
     assert done.noted("left out: records of type R (1)")
+
+
+def test_a_later_run_is_submitted_at_the_end_of_the_one_before(pbs: Run) -> None:
+    """All three have the ctime of the job: from there on they would wait while it ran.
+
+    Another job comes between the second and the third one, in any order of the records.
+    """
+    first, second = TORQUE.replace(";E;", ";R;"), TORQUE.replace(";E;", ";R;")
+    second = second.replace("start=1709287300", "start=1709288000").replace("87900", "88900")
+    third = TORQUE.replace("start=1709287300", "start=1709289000").replace("87900", "89100")
+    other = TORQUE.replace("99.", "98.").replace("ctime=1709287200", "ctime=1709288000")
+    other = other.replace("start=1709287300", "start=1709288100").replace("87900", "88200")
+    for order in permutations((first, second, third, other)):
+        jobs = pbs("\n".join(order) + "\n").jobs
+        runs = [(job["submit_time"], job["wait_time"], job["run_time"]) for job in jobs]
+        assert runs == [(0, 100, 600), (700, 100, 900), (800, 100, 100), (1700, 100, 100)]
+
+
+def test_an_end_and_a_requeue_of_one_run_are_one_job(pbs: Run) -> None:
+    """The longer one counts, in whichever order they come."""
+    end = TORQUE.replace("87900", "87901").replace("Exit_status=271", "Exit_status=-11")
+    for order in permutations((end, TORQUE.replace(";E;", ";R;"))):
+        done = pbs("\n".join(order) + "\n")
+        assert done.only["run_time"] == 601
+        assert done.noted("left out: records that came again, as where exports overlap (1)")
+
+
+def test_time_in_which_a_job_was_suspended_is_counted(pbs: Run) -> None:
+    """PBS does not say how long: only that its walltime, of 10 minutes, is less."""
+    note = "jobs ran for over a minute more than their walltime says"
+    assert not pbs(TORQUE).noted(note)
+    done = pbs(TORQUE.replace("end=1709287900", "end=1709288000"))
+    assert (done.only["run_time"], done.noted(note)) == (700, True)
+
+
+@pytest.mark.parametrize(
+    ("etime", "submission", "submit"),
+    [(250, "submitted", 0), (250, "eligible", 50), (900, "eligible", 100), (0, "eligible", 0)],
+)
+def test_the_time_at_which_a_job_became_eligible(
+    pbs: Run, etime: int, submission: str, submit: int
+) -> None:
+    """After another at 0, of which nobody says it; it starts at 100, later it cannot have been."""
+    text = TORQUE.replace("etime=1709287201", f"etime={1709287000 + etime if etime else 0}")
+    first = TORQUE.replace("99.", "98.").replace("etime=1709287201 ", "")
+    done = pbs(f"{first}\n{text}\n", submission=submission)
+    job = done.jobs[1]
+    assert (job["submit_time"], job["wait_time"]) == (submit, 100 - submit)
 
 
 def test_the_time_of_a_record_is_local(pbs: Run) -> None:
@@ -210,6 +258,8 @@ def test_where_a_job_ran(text: str, hosts: dict[str, int]) -> None:
         ({"nodes": "node1+node2:ppn=4"}, 5),
         ({"nodes": "1:bigmem:ppn=4"}, 4),
         ({"nodes": "3"}, 3),
+        ({"nodes": "2:ppn=8#shared", "ncpus": "1", "nodect": "2"}, 16),
+        ({"nodes": "1", "procs": "7"}, 7),
         ({"procs": "7"}, 7),
         ({"nodect": "3"}, 3),
         ({}, -1),
@@ -234,7 +284,10 @@ def test_what_a_job_requested(said: dict[str, str], processors: int) -> None:
         (TORQUE.replace("node1/0+", "node1/0*99999999+"), r":1: exec_host is .* at most"),
         (TORQUE.replace("00:16:40", "long"), r":1: walltime is 'long'"),
         (TORQUE[:70], r":1: ctime"),
-        (TORQUE.replace("jobname=STDIN", 'jobname="STDIN'), r":1: a quote in jobname has no end"),
+        (
+            TORQUE.replace("jobname=STDIN", 'jobname="STDIN'),
+            r":1: what has a quote with no end is .jobname",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(pbs: Run, text: str, message: str) -> None:

@@ -193,6 +193,42 @@ def test_each_run_of_a_requeued_job_is_a_job(slurm: Run) -> None:
     assert done.noted("runs of jobs that were requeued: each run is a job (2)")
 
 
+def test_each_size_of_a_resized_job_is_a_job(slurm: Run) -> None:
+    """Slurm ends its record, and begins another one with the next size."""
+    runs = [
+        {"State": "RESIZING", "End": "2024-03-01T10:30:00", "AllocCPUS": 8},
+        {"Submit": "2024-03-01T10:30:00", "Start": "2024-03-01T10:30:00"},
+    ]
+    done = slurm(sacct(*runs))
+    assert [(job["allocated_processors"], job["run_time"]) for job in done.jobs] == [
+        (8, 1800),
+        (4, 1800),
+    ]
+    assert done.noted("resized: each size is a job (1)")
+
+
+@pytest.mark.parametrize("text", ["-00:10:00", "INVALID"])
+def test_a_length_that_is_negative_is_unknown(slurm: Run, text: str) -> None:
+    """As where a clock was put back: what ran from 10 to 11 did so, whatever Elapsed says."""
+    done = slurm(sacct({"Elapsed": text, "TotalCPU": text}, header=FULL))
+    assert (done.only["run_time"], done.only["average_cpu_time"]) == (3600, -1)
+    assert done.noted("Elapsed is negative: taken as unknown (1)")
+
+
+def test_a_run_in_exports_of_other_columns_is_one_job(slurm: Run) -> None:
+    """The record that says more counts, in whichever order they come."""
+    job = {"JobID": 1, "ReqMem": "4G", "Timelimit": "02:00:00"}
+    short, long = (sacct(job, header=header) for header in (SLURM, FULL))
+    for order in ((short, long), (long, short)):
+        done = slurm(*order)
+        assert done.only["requested_memory"] == 1024**2
+        assert done.noted("left out: records that came again")
+
+
+def test_an_empty_file_among_others_is_counted(slurm: Run) -> None:
+    assert slurm("", sacct({}), "\n").noted("files have no line (2)")
+
+
 def test_the_same_record_twice_is_one_job(slurm: Run) -> None:
     """A job that ran at midnight is in the exports of both days."""
     day = sacct({"JobID": 1}, {"JobID": 2})
@@ -317,6 +353,46 @@ def test_waits_for_dependencies_are_counted(slurm: Run) -> None:
     done = slurm(sacct(job, header=FULL))
     assert done.only["wait_time"] == 1800
     assert done.noted("could not start when they were submitted")
+
+
+@pytest.mark.parametrize(
+    ("times", "submit", "wait"),
+    [
+        ({"Eligible": "2024-03-01T10:30:00", "Start": "2024-03-01T10:40:00"}, 1800, 600),
+        ({"Eligible": "2024-03-01T10:45:00", "Start": "2024-03-01T10:40:00"}, 2400, 0),
+        ({"Eligible": "2024-03-01T09:30:00", "Start": "2024-03-01T10:40:00"}, 0, 2400),
+        ({"Eligible": "Unknown", "Start": "2024-03-01T10:40:00"}, 0, 2400),
+        ({"Eligible": "2024-03-01T10:30:00", "Start": "Unknown"}, 1800, -1),
+    ],
+)
+def test_a_job_may_be_submitted_when_it_became_eligible(
+    slurm: Run, times: Job, submit: int, wait: int
+) -> None:
+    """Never before it was submitted, nor after it started. Job 1 is of 10:00, the second 0."""
+    first = {"JobID": 1, "Eligible": "2024-03-01T10:00:00"}
+    text = sacct(first, {"JobID": 2, "State": "CANCELLED"} | times, header=FULL)
+    done = slurm(text, submission="eligible")
+    job = done.jobs[1]
+    assert (job["submit_time"], job["wait_time"]) == (submit, wait)
+    assert done.noted("became eligible after their submission: submitted then (1)") == (submit > 0)
+    assert done.noted("not known to have become eligible") == (times["Eligible"] == "Unknown")
+    assert done.noted("waits are the scheduler's alone")
+    with pytest.raises(InputError, match="no column Eligible"):
+        slurm(sacct({}), submission="eligible")
+    with pytest.raises(UsageError, match="submission"):
+        slurm(text, submission="begin")
+
+
+def test_an_eligible_time_in_an_hour_that_comes_twice(slurm: Run) -> None:
+    """Submitted at 02:50 of summer, eligible at 02:10 of winter, started at 03:00."""
+    day = "2024-10-27T"
+    job = {"Submit": f"{day}02:50:00+0200", "Eligible": f"{day}02:10:00", "Start": f"{day}03:00:00"}
+    done = slurm(
+        sacct(job | {"End": f"{day}04:00:00"}, header=FULL),
+        time_zone="Europe/Paris",
+        submission="eligible",
+    )
+    assert done.only["wait_time"] == 50 * 60
 
 
 def test_a_start_before_the_submission(slurm: Run) -> None:

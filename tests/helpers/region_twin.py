@@ -26,21 +26,30 @@ class SecondBySecond:
         for second in range(begin, end):
             self._free[second][region] -= count
 
-    def place(self, regions: Sequence[int], size: int, duration: int) -> Placed:
-        """Place a job at the first second at which it fits, in the regions in turn."""
-        start = 0
-        while True:
+    def place(
+        self, regions: Sequence[int], size: int, duration: int, unit: int = 1, latest: int = 10**9
+    ) -> Placed | None:
+        """Place a job at the first second at which it fits, in the regions in turn.
+
+        Of each region it takes multiples of ``unit``. None if it cannot start by ``latest``.
+        """
+        for start in range(latest + 1):
             least = [
                 min(self.free(region, second) for second in range(start, start + duration))
                 for region in regions
             ]
+            least = [number - number % unit for number in least]
             if sum(least) >= size:
-                break
-            start += 1
+                return start, self._taken(regions, least, size, start, start + duration)
+        return None
+
+    def _taken(
+        self, regions: Sequence[int], least: Sequence[int], size: int, begin: int, end: int
+    ) -> list[int]:
         taken = []
         for region, most in zip(regions, least, strict=True):
             part = min(most, size)
-            self.take(region, part, start, start + duration)
+            self.take(region, part, begin, end)
             size -= part
             taken.append(part)
-        return start, taken
+        return taken

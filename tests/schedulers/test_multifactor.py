@@ -15,12 +15,14 @@ from batsched_py.errors import UsageError
 from batsched_py.model.timeline import Timeline
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, starting
+from batsched_py.schedulers.multifactor.fair_share import FairShare
 from batsched_py.schedulers.multifactor.multifactor import Multifactor
-from batsched_py.schedulers.multifactor.overlapping import RegionPlan, groups_of
+from batsched_py.schedulers.multifactor.overlapping import Group, groups_of
+from batsched_py.schedulers.multifactor.region_plan import RegionPlan
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
 from helpers.partitions import machine_of, run_on
-from helpers.region_twin import SecondBySecond
+from helpers.region_twin import Placed, SecondBySecond
 
 AGE_ONLY: dict[str, Any] = {
     "weight_fairshare": 0,
@@ -534,29 +536,117 @@ def test_jobs_stay_in_their_partitions(
         assert all(processor in own for processor in job.alloc)
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 6), st.integers(1, 50)), max_size=4),
-    st.lists(
-        st.tuples(st.integers(0, 1), st.integers(1, 8), st.integers(1, 50)), min_size=1, max_size=10
-    ),
+RUNNING = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 50)), max_size=4)
+"""Multiples of the unit, and the expected end."""
+WAITING = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(1, 8), st.integers(1, 50)), min_size=1, max_size=12
 )
-def test_plans_of_regions_against_a_slow_twin(
-    running: list[tuple[int, int]], waiting: list[tuple[int, int, int]]
-) -> None:
-    """Three regions: of a, of both, of b; what runs lies on the lowest processors."""
-    machine = Machine(12, description=machine_of(CHAIN))
+"""Partition, multiples of the unit, and estimate."""
+
+
+class RegionCase(NamedTuple):
+    """A machine with overlapping partitions, what waits, and the slow twin of its plans."""
+
+    machine: Machine
+    group: Group
+    jobs: list[Job]
+    slow: SecondBySecond
+    unit: int
+
+    def planned(self, reserved: int, latest: int) -> list[Placed | None]:
+        """Return where the twin places the jobs; a job behind the reserved of its partition
+        starts now or is not planned."""
+        seen, placed = [0, 0], []
+        for job in self.jobs:
+            seen[job.partition] += 1
+            by = 0 if 0 < reserved < seen[job.partition] else latest
+            regions = self.group.of[job.partition]
+            placed.append(self.slow.place(regions, job.size, int(job.estimate), self.unit, by))
+        return placed
+
+
+def region_case(text: str, running: Any, waiting: Any) -> RegionCase:
+    """Return a case in which what runs lies on the lowest processors."""
+    described = machine_of(text)
+    machine = Machine(described.nb_processors, description=described)
     (group,) = groups_of(machine.partitions)
+    unit = machine.partitions[0].rules.unit
     slow = SecondBySecond([len(part) for part in group.parts], 60)
     for number, (size, end) in enumerate(running):
-        if size <= machine.free:
-            machine.start(Job(f"r{number}", number, size, None, end, 0.0, {}), 0.0)
+        if size * unit <= machine.free:
+            machine.start(Job(f"r{number}", number, size * unit, None, end, 0.0, {}), 0.0)
     for job in machine.releases():
         for region, part in enumerate(group.parts):
             slow.take(region, len(job.processors & part), 0, int(job.expected_end))
-    plan = RegionPlan(group, machine, Grid(0.0), 0.0)
-    for place, size, length in waiting:
-        expected = slow.place(group.of[place], size, length)
-        assert plan.place(place, size, length, 1) == expected
+    jobs = []
+    for number, (place, size, estimate) in enumerate(waiting):
+        if size * unit <= machine.partitions[place].nb_processors:
+            jobs.append(Job(f"w{number}", 9 + number, size * unit, None, estimate, 0.0, {}))
+            jobs[-1].partition = place
+    return RegionCase(machine, group, jobs, slow, unit)
+
+
+@given(st.sampled_from([CHAIN, WHOLE]), RUNNING, WAITING)
+def test_plans_of_regions_against_a_slow_twin(text: str, running: Any, waiting: Any) -> None:
+    """Regions of a, of both, of b; and whole nodes, of both and of one partition."""
+    case = region_case(text, running, waiting)
+    plan = RegionPlan(case.group, case.machine, Grid(0.0), 0.0)
+    for job, expected in zip(case.jobs, case.planned(0, 10**6), strict=True):
+        assert plan.place(job.partition, job.size, job.estimate, case.unit) == expected
+
+
+@given(
+    st.sampled_from([CHAIN, WHOLE]),
+    RUNNING,
+    WAITING,
+    st.integers(0, 3),
+    st.sampled_from([1, 20, 10**6]),
+)
+def test_a_pass_on_regions_starts_what_the_twin_plans_for_now(
+    text: str, running: Any, waiting: Any, reserved: int, window: int
+) -> None:
+    """It looks at no more jobs than it needs to, the twin at all."""
+    case = region_case(text, running, waiting)
+    planned = case.planned(reserved, window - 1)
+    now = [
+        job.id for job, placed in zip(case.jobs, planned, strict=True) if placed and not placed[0]
+    ]
+    backfill = BackfillPass(Grid(0.0, window), reserve=reserved)
+    started = []
+    for start in backfill.starts(0.0, case.jobs, case.group, case.machine):
+        case.machine.start(start.job, 0.0, start.processors)
+        started.append(start.job.id)
+    assert started == now
+
+
+def test_jobs_that_outages_hold_back_are_not_charged() -> None:
+    """From 100 to 200 nodes 0-1 are down. u's first job runs on node 2, so v's, of two nodes until
+    101 at least, is held back until 150; u's second one ends before. So u uses 190
+    processor-seconds and v 200."""
+    text = """
+        [[nodes]]
+        count = 4
+        [[outages]]
+        begin = 100
+        end = 200
+        nodes = "0-1"
+    """
+    jobs = [J(0, 1, 150, user="u"), J(1, 2, 100, user="v"), J(2, 2, 20, user="u")]
+    policy, fair_share = Multifactor(half_life=0, bf_interval=0), FairShare(half_life=0)
+    for each, usage in ((policy, policy._priority.usage), (fair_share, fair_share._usage)):
+        outcome = run_on(machine_of(text), lambda each=each: each, [(None, job) for job in jobs])
+        check_machine(outcome)
+        assert starts(outcome) == [0, 150, 2]
+        assert usage.at(250.0, 2).tolist() == [190, 200]
+    counted = policy.statistics()
+    assert counted["main_starts"] + counted["backfill_starts"] == len(jobs)
+
+
+def test_fair_share_is_not_computed_for_one_user() -> None:
+    jobs = [J(at, 1 + at % 4, 300, user="u") for at in range(20)]
+    policy = Multifactor(calc_period=0)
+    run(workload(jobs, 4), policy)
+    assert policy.statistics()["fair_share_computed"] <= 1
 
 
 # What is said of it ------------------------------------------------------------------------------

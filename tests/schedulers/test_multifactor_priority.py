@@ -128,6 +128,7 @@ def test_priority_never_falls_while_a_job_waits(one: float, other: float, max_ag
 
 def ordered(order: WaitingOrder, priority: Priority, queue: WaitingQueue, now: float) -> list[str]:
     order.update(now, queue)
+    order.sort(now, queue)
     return [entry[-1].id for entry in order.entries]
 
 
@@ -159,7 +160,7 @@ def test_a_higher_tier_goes_first_whatever_the_priorities() -> None:
 
 EVENTS = st.lists(
     st.tuples(
-        st.sampled_from(["submit", "start", "end"]),
+        st.sampled_from(["submit", "start", "end", "leave"]),
         st.integers(0, 400),
         st.integers(1, 16),
         st.sampled_from("uvw"),
@@ -188,15 +189,19 @@ def test_the_kept_order_is_that_of_all_priorities(
             number += 1
         if what == "end" and running:
             machine.end(running.pop(size % len(running)))
+        if what == "leave" and queue.head:
+            queue.remove(queue.head)
         priority.usage.take_ends_into_account(machine, now)
         order.update(now, queue)
+        order.sort(now, queue)
         jobs = [entry[-1] for entry in order.entries]
         assert order.listed(now, queue) == jobs
         assert sorted(job.number for job in jobs) == [job.number for job in queue]
         values = [priority.of(job, now) for job in jobs]
         assert all(one >= other - 1e-9 for one, other in pairwise(values))
         if what == "start" and order.entries and order.entries[0][-1].size <= machine.free:
-            job = order.entries.pop(0)[-1]
+            job = order.entries[0][-1]
+            order.remove(job)
             queue.remove(job)
             machine.start(job, now)
             priority.usage.started(job)

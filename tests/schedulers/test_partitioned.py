@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, WaitingQueue
-from batsched_py.errors import UsageError
+from batsched_py.errors import InvariantError, UsageError
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.schedulers.admission import Admission, Outages
 from batsched_py.schedulers.conservative import Conservative
@@ -136,6 +136,18 @@ CASES = {
         of("all", J(0, 2, 100), J(1, 2, 100), J(2, 2, 90), J(95, 1, 10)),
         [0, 150, 2, 150],
     ),
+    # Of node 0 only. A and C end before, and are on it; B ends at 110, and is not; D starts in it.
+    # E needs all four nodes, and F, until 115, the three others, once B and D are gone.
+    "maintenance of a part leaves the rest": Case(
+        MAINTENANCE + '    nodes = "0"\n',
+        of(
+            "all",
+            *(J(0, 1, 50), J(50, 2, 60), J(60, 1, 25), J(100, 1, 10)),
+            *(J(101, 4, 10), J(65, 3, 20, 50)),
+        ),
+        [0, 50, 60, 100, 150, 110],
+        ["0", "1-2", "0", "3", "0-3", "1-3"],
+    ),
     # Who waits and could have started before, leaves the queue when it is too late.
     "whose time is over while it waits starts afterwards": Case(
         MAINTENANCE, of("all", J(0, 4, 60), J(1, 1, 50), J(1, 1, 40)), [0, 150, 60]
@@ -168,6 +180,14 @@ def test_by_hand(case: str) -> None:
     assert starts(outcome) == expected
     if where is not None:
         assert [to_text(job.alloc) for job in in_order(outcome)] == where
+
+
+@pytest.mark.parametrize("policy", [Conservative, Creasy, Planning])
+def test_a_plan_holds_no_jobs_that_wait_for_an_outage(policy: Callable[[], Any]) -> None:
+    """B is planned to start at 90, when it would run into the outage at 100; C and D need not wait
+    for it."""
+    jobs = of("all", J(0, 4, 70, 90), J(1, 4, 5, 40), J(80, 4, 10), J(85, 4, 10))
+    assert starts(run_on(machine_of(MAINTENANCE), policy, jobs)) == [0, 150, 80, 90]
 
 
 def in_order(outcome: Outcome) -> list[Any]:
@@ -250,14 +270,11 @@ def test_what_always_holds(policy: str, machine: MachineDescription, jobs: Jobs)
 
 
 def _check_outages(job: Any, machine: MachineDescription) -> None:
-    walltime = job.description.walltime
     for outage in machine.outages:
         if outage.processors & job.alloc:
             assert not outage.begin <= job.start_time < outage.end
-        part = machine.partitions[machine.place_of(job.description.extra["partition"])]
-        if outage.planned and outage.processors & part.processors:
-            ends = job.start_time + walltime <= outage.begin
-            assert ends or job.start_time >= outage.end
+            ends = job.start_time + job.description.walltime <= outage.begin
+            assert ends or job.start_time >= outage.end or not outage.planned
 
 
 def _check_limits(job: Any, ran: list[Any], machine: MachineDescription) -> None:
@@ -296,6 +313,22 @@ def test_what_does_not_go_together() -> None:
         on_partitions(lambda: easy, machine_of(TWO))
     with pytest.raises(UsageError, match="Grid places jobs on sites"):
         on_partitions(Grid, machine_of(TWO))
+
+
+@pytest.mark.parametrize(
+    ("decisions", "message"),
+    [
+        (None, "Wrong.schedule returned None: .*was a yield forgotten"),
+        (["start"], "Wrong yielded 'start': expected Start"),
+    ],
+)
+def test_a_policy_that_decides_nothing_is_named(decisions: Any, message: str) -> None:
+    class Wrong:
+        def schedule(self, *_: object) -> Any:
+            return decisions
+
+    with pytest.raises(InvariantError, match=message):
+        run_on(machine_of(TWO), Wrong, of("short", J(0, 1, 1)))
 
 
 def test_why_a_job_waits() -> None:
@@ -345,6 +378,7 @@ def test_jobs_come_back_in_their_order() -> None:
     long, short = (Job(f"w0!{n}", n, 1, e, e, 0.0, {}) for n, e in ((0, 15.0), (1, 2.0)))
     admission.update(0.0, [long, short])
     assert list(admission.queue) == [short]
-    assert admission.next_change == 20
+    admission.update(7.0, [])
+    assert list(admission.queue) == [short]
     admission.update(20.0, [])
     assert list(admission.queue) == [long, short]

@@ -61,6 +61,13 @@ _MaxProcessors = Annotated[
 _OutageHours = Annotated[
     float, typer.Option(metavar="H", help="Hours without a job that are drafted as an outage.")
 ]
+_Submission = Annotated[
+    str,
+    typer.Option(
+        metavar="submitted|eligible",
+        help="Which time is a job's submission; it may become eligible to start later.",
+    ),
+]
 _JobNames = Annotated[
     bool,
     typer.Option(
@@ -110,6 +117,7 @@ def slurm(
     processors: _Processors = "cores",
     cores_per_node: _CoresPerNode = None,
     max_processors: _MaxProcessors = None,
+    submission: _Submission = "submitted",
     outage_hours: _OutageHours = 12.0,
     skip_bad_lines: o.SkipBadLines = False,
     job_names: _JobNames = False,
@@ -125,8 +133,9 @@ def slurm(
     from batsched_py.accounting.slurm import SYSTEM
 
     options = _common(locals())
-    limits = parse_partition_limits(partition_limit or [])
-    _import(SYSTEM, records, out, options, delimiter=delimiter, partition_limits=limits)
+    options |= {"delimiter": delimiter, "submission": submission}
+    options["partition_limits"] = parse_partition_limits(partition_limit or [])
+    _import(SYSTEM, records, out, options)
 
 
 @app.command("pbs", cls=CommandHelp)
@@ -140,6 +149,7 @@ def pbs(
     processors: _Processors = "cores",
     cores_per_node: _CoresPerNode = None,
     max_processors: _MaxProcessors = None,
+    submission: _Submission = "submitted",
     outage_hours: _OutageHours = 12.0,
     skip_bad_lines: o.SkipBadLines = False,
     job_names: _JobNames = False,
@@ -154,7 +164,7 @@ def pbs(
     """
     from batsched_py.accounting.pbs import SYSTEM
 
-    _import(SYSTEM, records, out, _common(locals()))
+    _import(SYSTEM, records, out, _common(locals()) | {"submission": submission})
 
 
 @app.command("oar", cls=CommandHelp)
@@ -195,7 +205,7 @@ def _common(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _import(
-    system: AccountingSystem, records: list[str], out: Path, options: dict[str, Any], **more: Any
+    system: AccountingSystem, records: list[str], out: Path, options: dict[str, Any]
 ) -> None:
     """Import records, and say what was done."""
     from batsched_py.accounting.import_log import import_files, import_log
@@ -204,7 +214,7 @@ def _import(
     salt = _salt(**{name: options.pop(name) for name in ("anonymise", "salt", "salt_file")})
     files = import_files(out)
     say_replaced(files)
-    done = import_log(system, records, out, ImportOptions(**options, salt=salt, **more))
+    done = import_log(system, records, out, ImportOptions(**options, salt=salt))
     for note in done.notes:
         say(f"note: {note}")
     say(f"wrote {done.nb_jobs} jobs to {out}, their names to {files.names}")

@@ -176,7 +176,7 @@ class JobArrays:
         for array in (self._number, self._size, self._estimate, self._submit_time, self._user):
             array[rows] = np.roll(array[rows], 1)
         self.jobs.insert(at, self.jobs.pop())
-        self._orders = {}
+        self._orders.clear()
         for row in (at + np.flatnonzero(self._size[rows] != GONE)).tolist():
             self._rows[self.jobs[row].number] = row
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from math import inf
 
 import msgspec
@@ -13,9 +14,10 @@ from batsched_py.model.decisions import Start
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.placement import placement
+from batsched_py.model.site import Site
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, starting
-from batsched_py.schedulers.multifactor.overlapping import Group, RegionPlan
-from batsched_py.support.processor_sets import NO_PROCESSORS
+from batsched_py.schedulers.multifactor.overlapping import Group
+from batsched_py.schedulers.multifactor.region_plan import RegionPlan, Want
 
 
 class BackfillPass(msgspec.Struct, frozen=True):
@@ -37,10 +39,10 @@ class BackfillPass(msgspec.Struct, frozen=True):
     reserve: int = 0
     """So many jobs of each partition are planned, the others can but start now; 0: all."""
 
-    def tested(self, jobs: Sequence[Job]) -> Sequence[Job]:
+    def tested(self, jobs: Iterable[Job]) -> list[Job]:
         """Return which of the ``jobs``, in order, are looked at."""
         if not (self.max_user or self.max_part):
-            return jobs[: self.max_test]
+            return list(islice(jobs, self.max_test))
         users: Counter[str] = Counter()
         partitions: Counter[int] = Counter()
         chosen: list[Job] = []
@@ -58,16 +60,15 @@ class BackfillPass(msgspec.Struct, frozen=True):
         self, now: float, jobs: Sequence[Job], group: Group, machine: Machine
     ) -> Iterator[Start]:
         """Give the starts among the ``jobs`` of a group of partitions, in their order."""
+        views = machine.partitions
+        may = [at for at, job in enumerate(jobs) if job.size <= views[job.partition].free]
+        if not may:
+            return
+        jobs = jobs[: may[-1] + 1]  # nobody starts behind these
         if len(group.parts) > 1:
-            yield from self._starts_of_regions(now, jobs, group, machine)
+            yield from self._starts_of_regions(now, jobs, may, group, machine)
             return
-        view = machine.partitions[group.places[0]]
-        free, last = view.free, len(jobs)
-        while last and jobs[last - 1].size > free:  # it starts not, and nobody is behind it
-            last -= 1
-        if not last:
-            return
-        jobs = jobs[:last]
+        view = views[group.places[0]]
         line = self.grid.timeline(view, now)
         durations = self.grid.durations([job.estimate for job in jobs], now)
         for place in starting(line, [job.size for job in jobs], durations, self.reserve):
@@ -77,32 +78,23 @@ class BackfillPass(msgspec.Struct, frozen=True):
                 yield Start(job, None if whole else view.free_processors.lowest(job.size))
 
     def _starts_of_regions(
-        self, now: float, jobs: Sequence[Job], group: Group, machine: Machine
+        self, now: float, jobs: Sequence[Job], may: list[int], group: Group, machine: Machine
     ) -> Iterator[Start]:
-        plan = RegionPlan(group, machine, self.grid, now)
-        begin = float(plan.times[0])
-        for job, start, parts in self._planned(now, jobs, group, machine, plan):
-            if start > begin:
-                continue
-            free, chosen = machine.partitions[job.partition].free_processors, NO_PROCESSORS
-            for at, count in zip(group.of[job.partition], parts, strict=True):
-                part = free & group.parts[at]
-                chosen |= part.lowest(min(count, len(part)))
+        views = machine.partitions
+        plan, wants = RegionPlan(group, machine, self.grid, now), self._wants(now, jobs, views)
+        for at, parts in plan.starting(wants, may, self.reserve):
+            job = jobs[at]
+            chosen = group.lowest_of(views[job.partition], job.partition, parts)
             if len(chosen) == job.size and job.state is WAITING:
                 yield Start(job, chosen)
 
-    def _planned(
-        self, now: float, jobs: Sequence[Job], group: Group, machine: Machine, plan: RegionPlan
-    ) -> Iterator[tuple[Job, float, list[int]]]:
-        """Plan the jobs of a group one by one."""
-        planned = dict.fromkeys(group.places, 0)
+    def _wants(self, now: float, jobs: Sequence[Job], views: Sequence[Site]) -> list[Want]:
         durations = self.grid.durations([job.estimate for job in jobs], now)
-        for job, duration in zip(jobs, durations, strict=True):
-            place = job.partition
-            planned[place] += 1
-            unit = machine.partitions[place].rules.unit
-            now_only = 0 < self.reserve < planned[place]
-            yield job, *plan.place(place, job.size, duration, unit, now_only=now_only)
+        units = [view.rules.unit for view in views]
+        return [
+            (job.partition, job.size, duration, units[job.partition])
+            for job, duration in zip(jobs, durations, strict=True)
+        ]
 
     def planned_start(
         self, job: Job, now: float, jobs: Sequence[Job], group: Group, machine: Machine
@@ -110,8 +102,9 @@ class BackfillPass(msgspec.Struct, frozen=True):
         """Return when one of the ``jobs`` is planned to start (seconds), inf if it is not."""
         if len(group.parts) > 1:
             plan = RegionPlan(group, machine, self.grid, now)
-            planned = self._planned(now, jobs, group, machine, plan)
-            start = next(start for each, start, _ in planned if each is job)
+            planned = plan.place_all(self._wants(now, jobs, machine.partitions), self.reserve)
+            at = next(at for at, each in enumerate(jobs) if each is job)
+            start, _ = next(islice(planned, at, None))
         else:
             planned_jobs = jobs[: self.reserve or None]
             if not any(each is job for each in planned_jobs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil, floor, inf, nextafter
 
 import msgspec
@@ -10,7 +10,7 @@ import numpy as np
 
 from batsched_py.model.placement import placement
 from batsched_py.model.site import Site
-from batsched_py.model.timeline import Timeline
+from batsched_py.model.timeline import MANY, Timeline
 
 COMPILED_PAYS = 80
 """So many jobs are planned compiled: of fewer Python decides as fast who starts, as it need not
@@ -52,6 +52,10 @@ class Grid(msgspec.Struct, frozen=True):
         if not step:
             return list(estimates)
         past = now - self.begin(now)
+        if len(estimates) >= MANY:
+            steps = np.ceil((past + np.array(estimates)) / step)
+            durations: list[float] = (np.maximum(steps, 1) * step).tolist()
+            return durations
         return [
             (ceil((past + estimate) / step) or 1) * step if estimate < inf else inf
             for estimate in estimates
@@ -86,23 +90,50 @@ class Grid(msgspec.Struct, frozen=True):
 
 def starting(
     line: Timeline, sizes: list[int], durations: list[float], reserved: int = 0
-) -> list[int]:
-    """Return which jobs start now; the first ``reserved`` (0: all) are planned.
+) -> Iterable[int]:
+    """Give which jobs start now; the first ``reserved`` (0: all) are planned.
 
     The others start now if that delays no plan, and are not planned if they cannot.
     """
     nb = len(sizes)
-    if not 0 < reserved < nb:
-        if nb < COMPILED_PAYS:
-            return line.starting(sizes, durations)
+    if nb >= COMPILED_PAYS and not 0 < reserved < nb:
         chosen: list[int] = placement.starting(line, np.array(sizes), np.array(durations)).tolist()
         return chosen
-    now = line.times[0]
-    starts = line.place_all(sizes[:reserved], durations[:reserved])
-    chosen = [place for place, start in enumerate(starts) if start == now]
-    for place in range(reserved, nb):
-        size, end = sizes[place], now + durations[place]
-        if size <= line.free[0] and line.least_free(now, end) >= size:
-            line.occupy(now, end, size)
-            chosen.append(place)
-    return chosen
+    begin, free = line.times[0], line.free[0]
+
+    def fits_now(job: int) -> bool:
+        return line.least_free(begin, begin + durations[job]) >= sizes[job]
+
+    def starts() -> Iterator[float]:
+        for job in range(nb):
+            planned = not 0 < reserved <= job
+            yield line.place(sizes[job], durations[job]) if planned or fits_now(job) else inf
+
+    may = [job for job, size in enumerate(sizes) if size <= free]
+    return starting_now(begin, starts(), may, durations, fits_now)
+
+
+def starting_now(
+    begin: float,
+    starts: Iterator[float],
+    may: list[int],
+    durations: Sequence[float],
+    fits_now: Callable[[int], bool],
+) -> Iterator[int]:
+    """Give which jobs start at ``begin``: until no further one can, take the next of ``starts``,
+    which are planned as they are taken, each beside those before it.
+
+    ``may`` are the jobs that possibly start, ascending. ``fits_now`` tells whether one could with
+    what is planned so far; it is asked about the last of them, and again only if something is
+    planned from before it would have ended.
+    """
+    end = inf
+    for job, start in enumerate(starts):
+        if start == begin:
+            yield job
+        if start <= end:
+            while may and may[-1] > job and not fits_now(may[-1]):
+                may.pop()
+            end = begin + durations[may[-1]] if may else inf
+        if not may or may[-1] <= job:
+            return

@@ -30,6 +30,14 @@ class DecayedUsage:
         self._rate = log(2) / half_life  # by which it fades a second
         self._usage, self._processors, self._since = array("d"), array("d"), array("d")
 
+    def copy(self) -> DecayedUsage:
+        """Return an independent copy."""
+        other = DecayedUsage.__new__(DecayedUsage)
+        other._rate = self._rate
+        other._usage, other._processors = self._usage[:], self._processors[:]
+        other._since = self._since[:]
+        return other
+
     def have(self, nb_accounts: int) -> None:
         """See to it that accounts ``0 .. nb_accounts - 1`` are there."""
         more = nb_accounts - len(self._usage)
@@ -49,10 +57,9 @@ class DecayedUsage:
     def at(self, now: float, nb_accounts: int) -> Floats:
         """Return the usage of the first accounts at ``now``, shape (nb_accounts,)."""
         self.have(nb_accounts)
-        usage, in_use, since = (
-            np.frombuffer(column, count=nb_accounts)
-            for column in (self._usage, self._processors, self._since)
-        )
+        usage = np.frombuffer(self._usage, count=nb_accounts)
+        in_use = np.frombuffer(self._processors, count=nb_accounts)
+        since = np.frombuffer(self._since, count=nb_accounts)
         if not self._rate:
             return usage + in_use * (now - since)
         faded = np.expm1(self._rate * (since - now))  # by which part, below 0
@@ -132,3 +139,7 @@ class UsageOfJobs:
     def at(self, now: float, nb_accounts: int) -> Floats:
         """Return the usage (processor-seconds) of the first accounts at ``now``."""
         return self._usage.at(now, nb_accounts)
+
+    def copy(self) -> DecayedUsage:
+        """Return the usage as it is charged so far."""
+        return self._usage.copy()

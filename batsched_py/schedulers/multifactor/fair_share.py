@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from batsched_py.model.decisions import Decision, Start
+from batsched_py.model.job import RUNNING
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import Floats, JobArrays
 from batsched_py.model.queue.orders import ClockOrder
@@ -44,5 +45,6 @@ class FairShare(Backfilling):
         self._usage.take_ends_into_account(machine, now)
         for decision in super().schedule(now, queue, machine):
             yield decision
-            if isinstance(decision, Start):
+            # It does not run if outages leave too little.
+            if isinstance(decision, Start) and decision.job.state is RUNNING:
                 self._usage.started(decision.job)

@@ -42,16 +42,13 @@ class FairShareTree:
         self._accounts = {ROOT: 0}
         self._users: dict[tuple[int, str], int] = {}
         self._first_account: dict[str, str] = {}
+        self.nb_users = 0
+        """Number of users in accounts so far; each has a number below."""
         for account in accounts.accounts if accounts else ():
             self._add_account(account)
         for user in accounts.users if accounts else ():
             self._first_account.setdefault(user.name, user.account)
             self._add_user(user)
-
-    @property
-    def nb_users(self) -> int:
-        """Number of users in accounts so far; each has a number below."""
-        return self._nodes.nb_users
 
     def user(self, name: str, account: str | None) -> int:
         """Return the number of a user in an account, as both are written in a job.
@@ -80,6 +77,7 @@ class FairShareTree:
     def _add_user(self, user: User) -> int:
         node = self._accounts[user.account]
         number = self._nodes.add_user(node, user.shares, user.priority)
+        self.nb_users = number + 1
         self._users[node, user.name] = number
         return number
 
@@ -107,10 +105,6 @@ class _Nodes:
         self._parent, self._shares, self._priority = [0], [1.0], [0.0]
         self._user_nodes: list[int] = []
         self._arrays: TreeArrays | None = None
-
-    @property
-    def nb_users(self) -> int:
-        return len(self._user_nodes)
 
     def add(self, parent: int, shares: float, priority: float) -> int:
         self._arrays = None
@@ -166,6 +160,7 @@ class TreeArrays:
         self.is_even = len(set(self.depth.tolist())) <= 1 and nb ** len(self.paths) < _EXACT
         """Whether all users are equally deep, and their ranks by level are one exact float."""
         self.user_shares = self.shares[self.users]
+        self.all_have_shares = bool(self.user_shares.all())
         user_priority = np.array(priority)[self.users]
         highest = user_priority.max(initial=0.0)
         self.user_priority: Floats = user_priority / highest if highest else user_priority
@@ -183,7 +178,7 @@ class TreeArrays:
 
     def usage_per_share(self, usage: Floats) -> Floats:
         """Return the usage of each user by its shares, inf without shares."""
-        if self.user_shares.all():
+        if self.all_have_shares:
             return usage / self.user_shares
         has_shares = self.user_shares > 0
         return np.where(has_shares, usage / np.where(has_shares, self.user_shares, 1), np.inf)
@@ -232,7 +227,10 @@ def fair_tree(tree: TreeArrays, usage: Floats) -> Floats:
 
 def _ranked(keys: Floats) -> Floats:
     """Return rank / number by ascending keys: 1 for the first, the same for equals."""
-    return 1 - np.searchsorted(np.sort(keys), keys) / max(1, len(keys))
+    ascending = keys.copy()
+    ascending.sort()
+    ranked: Floats = 1 - ascending.searchsorted(keys) / max(1, len(keys))
+    return ranked
 
 
 def _descending(keys: Floats, depth: Integers) -> Integers:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import inf
+from operator import itemgetter
 from typing import Any
 
 from batsched_py.model.decisions import CallMeLater, Decision, Start
-from batsched_py.model.job import WAITING, Job
+from batsched_py.model.job import RUNNING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason, Why
@@ -110,8 +111,11 @@ class Multifactor:
                 yield from self._started(Start(queue.head), "main_starts")
             return
         self._order.update(now, queue)
-        yield from self._main_pass(machine)
-        if self._backfill and any(e[-1].size <= machine.free for e in self._order.entries):
+        self._counts["main_passes"] += 1
+        if may_start := self._order.may_start(machine.partitions):
+            self._order.sort(now, queue)
+            yield from self._main_pass(machine, may_start)
+        if self._backfill and self._order.has_size(machine.free):
             yield from self._backfill_or_later(now, self._backfill, machine)
 
     def _something_changed(self, ended: bool, queue: WaitingQueue, machine: Machine) -> bool:
@@ -125,16 +129,18 @@ class Multifactor:
         return self._changed and machine.free > 0
 
     def _started(self, start: Start, count: str) -> Iterator[Decision]:
-        self._counts[count] += 1
+        self._order.remove(start.job)
         yield start
-        self._priority.usage.started(start.job)
+        if start.job.state is RUNNING:  # it is not if outages leave too little
+            self._counts[count] += 1
+            self._priority.usage.started(start.job)
 
-    def _main_pass(self, machine: Machine) -> Iterator[Decision]:
+    def _main_pass(self, machine: Machine, may_start: set[int]) -> Iterator[Decision]:
         """Start jobs in order, of each partition up to the first that does not fit.
 
-        Nobody gets processors of a partition in which somebody waits.
+        Nobody gets processors of a partition in which somebody waits. ``may_start`` are the
+        partitions in which some job has room.
         """
-        self._counts["main_passes"] += 1
         entries, at = self._order.entries, 0
         waits: set[int] = set()
         blocked = NO_PROCESSORS
@@ -146,11 +152,10 @@ class Multifactor:
             job = entries[at][-1]
             start = self._start(job, machine, blocked)
             if start is not None:
-                del entries[at]
                 yield from self._started(start, "main_starts")
                 continue
             waits.add(job.partition)
-            if len(waits) == len(self._group_of):
+            if waits >= may_start:
                 return
             blocked |= machine.partitions[job.partition].all_processors
 
@@ -175,18 +180,17 @@ class Multifactor:
             return
         self._next_pass, self._changed = now + backfill.interval, False
         self._counts["backfill_passes"] += 1
-        jobs = backfill.tested([entry[-1] for entry in self._order.entries])
-        started = False
+        may_start = self._order.may_start(machine.partitions)
+        if not may_start:
+            return
+        jobs = backfill.tested(map(itemgetter(-1), self._order.entries))
         for group in self._groups:
-            of_group = jobs
-            if len(self._groups) > 1:
-                of_group = [job for job in jobs if job.partition in group.places]
-            for start in backfill.starts(now, of_group, group, machine):
-                started = True
-                yield from self._started(start, "backfill_starts")
-        if started:
-            waiting = [entry for entry in self._order.entries if entry[-1].state is WAITING]
-            self._order.entries = waiting
+            if not may_start.isdisjoint(group.places):
+                of_group = jobs
+                if len(self._groups) > 1:
+                    of_group = [job for job in jobs if job.partition in group.places]
+                for start in backfill.starts(now, of_group, group, machine):
+                    yield from self._started(start, "backfill_starts")
 
     def statistics(self) -> Mapping[str, Any]:
         """Return how many passes were made, and how many jobs they started."""

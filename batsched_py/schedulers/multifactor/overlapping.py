@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
-from typing import Any
-
-import numpy as np
 
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.partitions import regions
 from batsched_py.model.site import Site
-from batsched_py.schedulers.multifactor.backfill_plan import BEYOND, Grid
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
+
+Share = tuple[ProcessorSet | None, list[int]]
+"""The processors of a running job, and how many of them each region gets back."""
+_NOTHING: Share = (None, [])
+_MOST_KEPT = 10_000
 
 
 class Group:
@@ -30,11 +30,14 @@ class Group:
         self.places = tuple(places)
         ordered = sorted(parts, key=lambda part: (len(part[1]), part[0].bounds[:1]))
         self.parts = [processors for processors, _ in ordered]
+        self.members = [members for _, members in ordered]
+        """The partitions that each of the regions is in."""
         self.of = {
             place: [at for at, (_, members) in enumerate(ordered) if place in members]
             for place in places
         }
-        self._shares: dict[int, tuple[Job, list[int]]] = {}
+        self._shares: dict[int, Share] = {}  # by the number of the job
+        self._unavailable = NO_PROCESSORS  # when these were found
 
     def chosen(self, view: Site, place: int, size: int, not_these: ProcessorSet) -> ProcessorSet:
         """Return ``size`` free processors for a job of a partition, none if there are too few."""
@@ -48,18 +51,32 @@ class Group:
             chosen |= part.lowest(min(len(part), size - len(chosen)))
         return chosen
 
+    def lowest_of(self, view: Site, place: int, numbers: Sequence[int]) -> ProcessorSet:
+        """Return so many free processors of each region of a partition, fewer if there are not."""
+        free, chosen = view.free_processors, NO_PROCESSORS
+        for at, number in zip(self.of[place], numbers, strict=True):
+            if number:
+                part = free & self.parts[at]
+                chosen |= part.lowest(min(number, len(part)))
+        return chosen
+
     def releases(self, machine: Machine) -> Iterator[tuple[float, list[int]]]:
         """Give the expected end of each running job (seconds), and what each region gets back."""
-        shares = {}
+        shares = self._shares
+        if machine.unavailable != self._unavailable or len(shares) > _MOST_KEPT:
+            shares.clear()
+            self._unavailable = machine.unavailable
         for job in machine.releases():
-            known = self._shares.get(job.number)
-            if known is None or machine.unavailable:
-                usable = job.processors - machine.unavailable
-                known = job, [len(usable & part) for part in self.parts]
-            shares[job.number] = known
-            if any(known[1]):
-                yield job.expected_end, known[1]
-        self._shares = {} if machine.unavailable else shares
+            taken, parts = shares.get(job.number, _NOTHING)
+            if taken is not job.processors:
+                parts = self._parts_of(job)
+                shares[job.number] = job.processors, parts
+            if any(parts):
+                yield job.expected_end, parts
+
+    def _parts_of(self, job: Job) -> list[int]:
+        usable = job.processors - self._unavailable
+        return [len(usable & part) for part in self.parts]
 
 
 def groups_of(views: Sequence[Site]) -> list[Group]:
@@ -74,65 +91,3 @@ def groups_of(views: Sequence[Site]) -> list[Group]:
         Group(sorted(places), [part for part in parts if part[1] <= places])
         for places in sorted(together, key=min)
     ]
-
-
-class RegionPlan:
-    """A plan on a group of overlapping partitions.
-
-    A job fits at t if the least free processors over the time that it lasts, summed over the
-    regions of its partition, are enough. (The same processors stay free over that time: of each
-    region as many as are never taken.)
-    """
-
-    def __init__(self, group: Group, machine: Machine, grid: Grid, now: float) -> None:
-        self._group, begin = group, grid.begin(now)
-        last = grid.end(now)
-        changes: dict[float, Any] = {
-            begin: np.array([len(machine.free_processors & part) for part in group.parts])
-        }
-        for end, shares in group.releases(machine):
-            end = grid.release(end, now)
-            if end < last:
-                changes[end] = changes.get(end, 0) + np.array(shares)
-        if last < inf:
-            changes[last] = np.full(len(group.parts), BEYOND)
-        times = sorted(changes)
-        self.times = np.array(times)
-        self.free = np.cumsum([changes[time] for time in times], axis=0).T.astype(np.int64)
-        """By region and time."""
-
-    def place(
-        self, place: int, size: int, duration: float, unit: int, *, now_only: bool = False
-    ) -> tuple[float, list[int]]:
-        """Take processors for a job of a partition as early as possible, or only now.
-
-        Returns the start (inf if there is none) and how many of each region of the partition.
-        """
-        rows = self._group.of[place]
-        free = self.free[rows]
-        enough = np.flatnonzero(free.sum(axis=0) >= size)
-        for at in enough.tolist():
-            start = float(self.times[at])
-            if now_only and at:
-                break
-            behind = max(at + 1, int(self.times.searchsorted(start + duration)))
-            least = free[:, at:behind].min(axis=1).clip(min=0)
-            if unit > 1:
-                least -= least % unit
-            if least.sum() >= size:
-                return start, self._take(rows, least.tolist(), at, behind, size, start + duration)
-        return inf, []
-
-    def _take(
-        self, rows: list[int], least: list[int], at: int, behind: int, size: int, end: float
-    ) -> list[int]:
-        if end < inf and (behind == len(self.times) or self.times[behind] > end):
-            self.times = np.insert(self.times, behind, end)
-            self.free = np.insert(self.free, behind, self.free[:, behind - 1], axis=1)
-        taken = []
-        for row, most in zip(rows, least, strict=True):
-            part = min(most, size)
-            self.free[row, at:behind] -= part
-            size -= part
-            taken.append(part)
-        return taken

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
@@ -12,11 +13,13 @@ import numpy as np
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
 from batsched_py.model.queue.job_arrays import Floats
-from batsched_py.schedulers.multifactor.decayed_usage import UsageOfJobs
+from batsched_py.schedulers.multifactor.decayed_usage import DecayedUsage, UsageOfJobs
 from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
 from batsched_py.support.json_values import is_number, shown
 from batsched_py.units import DAY, MINUTE
 
+MANY = 50
+"""So many keys are computed as arrays."""
 ACCOUNT, QOS = "group", "queue"
 """The fields of a job that name its account and its quality of service."""
 
@@ -79,26 +82,27 @@ class Priority:
         self._by_second = weights.age / max_age
         highest = max((qos or {}).values(), default=0.0)
         self._qos = {name: value / highest for name, value in (qos or {}).items() if highest}
-        self.usage = UsageOfJobs(half_life, self._user_of)
+        self.usage = UsageOfJobs(half_life, self.user_of)
         self._users_of_names: dict[tuple[Any, str], int] = {}
-        self._fixed: Floats = np.zeros(64)
+        self._fixed = array("d")
         """Of each job by its number: what does not change while it waits."""
-        self._user: Any = np.zeros(64, np.int64)
-        """Its user's number in the tree."""
+        self._user = array("q")
+        """Its user's number in the tree, -1 if it has not been seen."""
         self._by_user: Floats = np.zeros(0)
+        self._nb_users = 0  # when it was refreshed last
+        self._since: tuple[float, DecayedUsage] | None = None  # of then, if not computed yet
         self._next = inf  # when they may be computed anew
         self.nb_computed = 0
         """How often fair-share factors were computed."""
 
     def learn(self, news: list[Job], nb_processors: int, partitions: Sequence[float]) -> None:
         """Look at new jobs; ``partitions`` are the factors of these."""
-        more = 1 + max((job.number for job in news), default=-1)
-        if more > len(self._fixed):
-            self._fixed = np.append(self._fixed, np.zeros(more))
-            self._user = np.append(self._user, np.zeros(more, np.int64))
         for job in news:
+            if (more := job.number + 1 - len(self._user)) > 0:
+                self._fixed.extend([0.0] * more)
+                self._user.extend([-1] * more)
             self._fixed[job.number] = self._fixed_part(job, nb_processors, partitions)
-            self._user[job.number] = self._user_of(job)
+            self._user[job.number] = self._user_in_tree(job)
 
     def _fixed_part(self, job: Job, nb_processors: int, partitions: Sequence[float]) -> float:
         weights, extra = self.weights, job.extra
@@ -113,7 +117,12 @@ class Priority:
             raise UsageError(f"job {job.id}: nice is {shown(nice)}, expected a number")
         return fixed - nice
 
-    def _user_of(self, job: Job) -> int:
+    def user_of(self, job: Job) -> int:
+        """Return the number of the user of a job."""
+        user = self._user[job.number] if job.number < len(self._user) else -1
+        return user if user >= 0 else self._user_in_tree(job)
+
+    def _user_in_tree(self, job: Job) -> int:
         key = job.extra.get(ACCOUNT) if job.extra else None, job.user
         user = self._users_of_names.get(key)
         if user is None:
@@ -121,52 +130,62 @@ class Priority:
             user = self._users_of_names[key] = self._tree.user(job.user, account)
         return user
 
-    def refresh(self, now: float) -> bool:
-        """Compute the fair-share factors anew if it is time to, and tell whether it was."""
+    def refresh(self, now: float) -> None:
+        """Let fair-share factors be those of ``now`` if it is time to compute them anew.
+
+        They are computed when they are asked for, if ever.
+        """
         nb_users = self._tree.nb_users
-        if len(self._by_user) == nb_users and now < self._next:
-            return False
-        self._by_user = self._of_users(now)
+        if self._nb_users == nb_users and now < self._next:
+            return
+        self._nb_users = nb_users
+        self._since = now, self.usage.copy()
         if self.weights.fairshare:
-            self.nb_computed += 1
             self._next = now + self._calc_period
-        return True
 
     def by_user(self, now: float) -> Floats:
-        """Return what the priority of a job has from its user, by user, as computed last.
+        """Return what the priority of a job has from its user, by user, as of the last refresh:
+        until the next one it is the same array.
 
-        For users who have come since it is computed as of ``now``.
+        If users have come since it is computed as of ``now``.
         """
-        if len(self._by_user) == self._tree.nb_users:
-            return self._by_user
-        return self._of_users(now)
+        if self._nb_users != self._tree.nb_users:
+            return self._of_users(now, self.usage.copy())
+        if self._since is not None:
+            self._by_user, self._since = self._of_users(*self._since), None
+            self.nb_computed += self.weights.fairshare > 0
+        return self._by_user
 
-    def _of_users(self, now: float) -> Floats:
-        """Return what the priority of a job has from its user, by user."""
+    def _of_users(self, now: float, usage: DecayedUsage) -> Floats:
         weights = self.weights
         by_user = np.zeros(self._tree.nb_users)
         if weights.assoc:
             by_user += weights.assoc * self._tree.priorities()
         if weights.fairshare:
-            factors = self._tree.factors(self.usage.at(now, len(by_user)))
-            by_user += weights.fairshare * factors
+            by_user += weights.fairshare * self._tree.factors(usage.at(now, len(by_user)))
         return by_user
 
-    def keys(self, now: float, by_user: Floats, number: Any, submit_time: Floats) -> Floats:
+    def keys(self, now: float, by_user: Floats, jobs: Sequence[Job]) -> list[float]:
         """Return what orders jobs, larger first: their priorities but for a term that all have.
 
-        ``number`` and ``submit_time`` are arrays, ``by_user`` is :meth:`by_user`. Jobs that have
-        not waited for ``max_age`` yet keep their keys until :meth:`refresh` tells otherwise.
+        ``by_user`` is :meth:`by_user`. Jobs that have not waited for ``max_age`` yet keep their
+        keys while that is the same.
         """
-        since = np.maximum(submit_time, now - self.max_age)
-        keys: Floats = self._fixed[number] + by_user[self._user[number]] - self._by_second * since
-        return keys
-
-    def key(self, now: float, by_user: Floats, job: Job) -> float:
-        """Return the same of one job."""
-        since = max(job.submit_time, now - self.max_age)
-        of_user = by_user[self._user[job.number]]
-        return float(self._fixed[job.number] + of_user - self._by_second * since)
+        oldest = now - self.max_age
+        if len(jobs) < MANY:
+            fixed, user, by_second = self._fixed, self._user, self._by_second
+            return [
+                fixed[job.number]
+                + float(by_user[user[job.number]])
+                - by_second * max(job.submit_time, oldest)
+                for job in jobs
+            ]
+        numbers = np.array([job.number for job in jobs])
+        since = np.maximum(np.array([job.submit_time for job in jobs]), oldest)
+        of_users = by_user[np.frombuffer(self._user, np.int64)[numbers]]
+        keys = np.frombuffer(self._fixed)[numbers] + of_users - self._by_second * since
+        known: list[float] = keys.tolist()
+        return known
 
     def of(self, job: Job, now: float) -> float:
         """Return the priority of a job that waits, with the fair share as computed last."""

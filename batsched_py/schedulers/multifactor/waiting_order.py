@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,8 +10,11 @@ import numpy as np
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import Floats
+from batsched_py.model.site import Site
 from batsched_py.schedulers.multifactor.priority import Priority
 
+MANY = 20
+"""More new ones are faster sorted with the others than put in."""
 Entry = tuple[int, float, int, Job]
 """Minus the tier of the partition, minus the key of the priority, number, job: ascending."""
 
@@ -19,8 +22,8 @@ Entry = tuple[int, float, int, Job]
 class WaitingOrder:
     """The waiting jobs, partitions of a higher tier first, then by descending priority.
 
-    All jobs age alike: so the order stays as it is until fair-share factors are computed anew, or
-    somebody has waited for so long that the age counts no more.
+    All jobs age alike: so the order stays as it is until the fair share of somebody who waits
+    changes, or somebody has waited for so long that the age counts no more.
     """
 
     def __init__(
@@ -34,8 +37,19 @@ class WaitingOrder:
         self._tiers, self._factors, self._nb_processors = tiers, factors, nb_processors
         self._seen = 0
         self._news: list[Job] = []
+        self._by_user: Floats = np.zeros(0)  # with which the entries were made
+        self._forget()
+
+    def _forget(self) -> None:
         self.entries: list[Entry] = []
-        """In order; whoever starts a job takes its entry out."""
+        """In order, as :meth:`sort` has left it; :meth:`remove` takes jobs out."""
+        self._entry_of: dict[int, Entry] = {}
+        self._unsorted: list[Job] = []
+        """Who has no entry yet."""
+        self._sizes: list[list[int]] = [[] for _ in self._tiers]
+        """Of the jobs of each partition, ascending."""
+        self._users: dict[int, int] = {}
+        """How many jobs of each wait."""
 
     def news(self, queue: WaitingQueue) -> list[Job]:
         """Return the jobs that have come since the last call of this or of :meth:`update`."""
@@ -45,44 +59,81 @@ class WaitingOrder:
         return news
 
     def update(self, now: float, queue: WaitingQueue) -> None:
-        """Bring the order up to ``now`` (seconds)."""
-        self.news(queue)
-        news, self._news = self._news, []
+        """Take note of who has come and gone, and of the fair shares of ``now`` (seconds)."""
+        if self._seen != queue.nb_arrived:
+            self.news(queue)
+        news, self._news = [job for job in self._news if job.state is WAITING], []
         if news:
-            news = [job for job in news if job.state is WAITING]
             self._priority.learn(news, self._nb_processors, self._factors)
-        anew = self._priority.refresh(now)
+        self._priority.refresh(now)
+        # Jobs may have gone, or gone and come back into their places.
+        if len(self._entry_of) + len(self._unsorted) + len(news) != len(queue):
+            self._forget()
+            news = list(queue)
+        for job in news:
+            insort(self._sizes[job.partition], job.size)
+            user = self._priority.user_of(job)
+            self._users[user] = self._users.get(user, 0) + 1
+        self._unsorted += news
+
+    def may_start(self, views: Sequence[Site]) -> set[int]:
+        """Return in which partitions some job has room."""
+        places = set()
+        for place, sizes in enumerate(self._sizes):
+            if sizes and sizes[0] <= views[place].free:
+                places.add(place)
+        return places
+
+    def has_size(self, most: int) -> bool:
+        """Tell whether a job has at most so many processors."""
+        return any(sizes and sizes[0] <= most for sizes in self._sizes)
+
+    def sort(self, now: float, queue: WaitingQueue) -> None:
+        """Bring the entries into the order of ``now``."""
         head = queue.head
         too_old = head is not None and now - head.submit_time > self._priority.max_age
-        # Jobs may have gone, or gone and come back into their places.
-        if anew or too_old or len(self.entries) + len(news) != len(queue):
-            self.entries = self._sorted(now, queue, self._priority.by_user(now))
-            return
-        for job in news:
-            insort(self.entries, self._entry(now, job))
+        if self._shares_changed(now) or too_old or len(self._unsorted) > MANY:
+            jobs = [entry[-1] for entry in self.entries] + self._unsorted
+            self.entries = sorted(self._entries(now, jobs, self._by_user))
+            self._entry_of = {entry[2]: entry for entry in self.entries}
+        else:
+            for entry in self._entries(now, self._unsorted, self._by_user):
+                self._entry_of[entry[2]] = entry
+                insort(self.entries, entry)
+        self._unsorted = []
+
+    def _shares_changed(self, now: float) -> bool:
+        """Take the fair shares of ``now``; tell whether that of anybody in the order is another."""
+        before = self._by_user
+        if len(self._users) == 1 and max(self._users) < len(before):
+            return False  # among the jobs of one user it does not matter
+        self._by_user = self._priority.by_user(now)
+        if self._by_user is before:
+            return False
+        after, nb = self._by_user, len(before)  # newer users are not in it
+        return any(after[user] != before[user] for user in self._users if user < nb)
+
+    def remove(self, job: Job) -> None:
+        """Take out a job that starts."""
+        entry = self._entry_of.pop(job.number, None)
+        if entry is not None:
+            del self.entries[bisect_left(self.entries, entry)]
+            sizes, user = self._sizes[job.partition], self._priority.user_of(job)
+            del sizes[bisect_left(sizes, job.size)]
+            self._users[user] -= 1
+            if not self._users[user]:
+                del self._users[user]
 
     def listed(self, now: float, queue: WaitingQueue) -> list[Job]:
         """Return the jobs in the order of ``now``, and change nothing."""
-        self._priority.learn(list(queue), self._nb_processors, self._factors)
-        return [entry[-1] for entry in self._sorted(now, queue, self._priority.by_user(now))]
+        jobs = list(queue)
+        self._priority.learn(jobs, self._nb_processors, self._factors)
+        entries = self._entries(now, jobs, self._priority.by_user(now))
+        return [entry[-1] for entry in sorted(entries)]
 
-    def _entry(self, now: float, job: Job) -> Entry:
-        by_user = self._priority.by_user(now)
-        key = self._priority.key(now, by_user, job)
-        return -self._tiers[job.partition], -key, job.number, job
-
-    def _sorted(self, now: float, queue: WaitingQueue, by_user: Floats) -> list[Entry]:
-        columns = queue.columns
-        rows = np.flatnonzero(columns.waiting)
-        numbers = columns.number[rows]
-        ranks = -self._priority.keys(now, by_user, numbers, columns.submit_time[rows])
-        order = np.argsort(ranks, kind="stable")
-        jobs = [columns.jobs[row] for row in rows[order].tolist()]
-        tiers = self._tiers
-        places = [-tiers[job.partition] for job in jobs]
-        entries = list(
-            zip(places, ranks[order].tolist(), numbers[order].tolist(), jobs, strict=True)
-        )
-        if len(tiers) > 1:
-            entries.sort()
-        return entries
+    def _entries(self, now: float, jobs: list[Job], by_user: Floats) -> list[Entry]:
+        tiers, keys = self._tiers, self._priority.keys(now, by_user, jobs)
+        return [
+            (-tiers[job.partition], -key, job.number, job)
+            for key, job in zip(keys, jobs, strict=True)
+        ]

@@ -1,0 +1,50 @@
+"""Which records are one run, and when later runs of a job are submitted."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.accounting.log_rows import LogRows
+from batsched_py.accounting.records import JobRecord
+from batsched_py.accounting.tally import Tally
+
+RECORDS = st.lists(
+    st.builds(
+        JobRecord,
+        number=st.integers(1, 3),
+        index=st.integers(0, 1),
+        submit=st.integers(0, 3),
+        start=st.integers(-1, 9),
+        run_time=st.integers(0, 5),
+        allocated=st.integers(1, 2),
+    ),
+    max_size=12,
+)
+
+
+def slow(records: list[JobRecord]) -> list[tuple[int, ...]]:
+    """Return (submit, number, index, start, run time, allocated) of the runs, step by step."""
+    runs: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for job in records:
+        row = (job.submit, job.number, job.index, job.start, job.run_time, job.allocated)
+        key = row[:4] if job.start >= 0 else row
+        runs[key] = max(row, runs.get(key, row))
+    found = []
+    for row in runs.values():
+        earlier = [it for it in runs.values() if it[:3] == row[:3] and -1 < it[3] < row[3]]
+        if earlier:
+            before = max(earlier)
+            end = before[3] + before[4]
+            if row[0] < end <= row[3]:
+                row = (end, *row[1:])
+        found.append(row)
+    return sorted(found)
+
+
+@given(records=RECORDS)
+def test_runs_are_told_apart(records: list[JobRecord]) -> None:
+    rows = LogRows(Tally(), None, job_names=False)
+    for job in records:
+        rows.add(job)
+    assert [row[:6] for row in rows] == slow(records)
