@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, Start, WaitingQueue, simulate
 from batsched_py.errors import UsageError
-from batsched_py.model.timeline import Timeline
+from batsched_py.model.timeline import BOUNDS_PAY, Timeline
+from batsched_py.schedulers.multifactor import region_plan
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, starting
+from batsched_py.schedulers.multifactor.decayed_usage import UsageOfJobs
 from batsched_py.schedulers.multifactor.fair_share import FairShare
 from batsched_py.schedulers.multifactor.multifactor import Multifactor
 from batsched_py.schedulers.multifactor.overlapping import Group, groups_of
@@ -586,15 +588,24 @@ def region_case(text: str, running: Any, waiting: Any) -> RegionCase:
     return RegionCase(machine, group, jobs, slow, unit)
 
 
+@pytest.fixture(params=[1, BOUNDS_PAY], ids=["with bounds of starts", "without"])
+def _bounds(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(region_plan, "BOUNDS_PAY", request.param)
+        yield
+
+
+@pytest.mark.usefixtures("_bounds")
 @given(st.sampled_from([CHAIN, WHOLE]), RUNNING, WAITING)
 def test_plans_of_regions_against_a_slow_twin(text: str, running: Any, waiting: Any) -> None:
     """Regions of a, of both, of b; and whole nodes, of both and of one partition."""
     case = region_case(text, running, waiting)
     plan = RegionPlan(case.group, case.machine, Grid(0.0), 0.0)
-    for job, expected in zip(case.jobs, case.planned(0, 10**6), strict=True):
-        assert plan.place(job.partition, job.size, job.estimate, case.unit) == expected
+    wants = [(job.partition, job.size, job.estimate, case.unit) for job in case.jobs]
+    assert list(plan.place_all(wants, 0)) == case.planned(0, 10**6)
 
 
+@pytest.mark.usefixtures("_bounds")
 @given(
     st.sampled_from([CHAIN, WHOLE]),
     RUNNING,
@@ -607,10 +618,8 @@ def test_a_pass_on_regions_starts_what_the_twin_plans_for_now(
 ) -> None:
     """It looks at no more jobs than it needs to, the twin at all."""
     case = region_case(text, running, waiting)
-    planned = case.planned(reserved, window - 1)
-    now = [
-        job.id for job, placed in zip(case.jobs, planned, strict=True) if placed and not placed[0]
-    ]
+    planned = zip(case.jobs, case.planned(reserved, window - 1), strict=True)
+    now = [job.id for job, placed in planned if placed and not placed[0]]
     backfill = BackfillPass(Grid(0.0, window), reserve=reserved)
     started = []
     for start in backfill.starts(0.0, case.jobs, case.group, case.machine):
@@ -632,12 +641,16 @@ def test_jobs_that_outages_hold_back_are_not_charged() -> None:
         nodes = "0-1"
     """
     jobs = [J(0, 1, 150, user="u"), J(1, 2, 100, user="v"), J(2, 2, 20, user="u")]
-    policy, fair_share = Multifactor(half_life=0, bf_interval=0), FairShare(half_life=0)
-    for each, usage in ((policy, policy._priority.usage), (fair_share, fair_share._usage)):
-        outcome = run_on(machine_of(text), lambda each=each: each, [(None, job) for job in jobs])
+
+    def check(policy: Multifactor | FairShare, usage: UsageOfJobs) -> None:
+        outcome = run_on(machine_of(text), lambda: policy, [(None, job) for job in jobs])
         check_machine(outcome)
         assert starts(outcome) == [0, 150, 2]
         assert usage.at(250.0, 2).tolist() == [190, 200]
+
+    policy, fair_share = Multifactor(half_life=0, bf_interval=0), FairShare(half_life=0)
+    check(policy, policy._priority.usage)
+    check(fair_share, fair_share._usage)
     counted = policy.statistics()
     assert counted["main_starts"] + counted["backfill_starts"] == len(jobs)
 

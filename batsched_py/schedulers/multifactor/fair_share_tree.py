@@ -160,7 +160,6 @@ class TreeArrays:
         self.is_even = len(set(self.depth.tolist())) <= 1 and nb ** len(self.paths) < _EXACT
         """Whether all users are equally deep, and their ranks by level are one exact float."""
         self.user_shares = self.shares[self.users]
-        self.all_have_shares = bool(self.user_shares.all())
         user_priority = np.array(priority)[self.users]
         highest = user_priority.max(initial=0.0)
         self.user_priority: Floats = user_priority / highest if highest else user_priority
@@ -178,7 +177,7 @@ class TreeArrays:
 
     def usage_per_share(self, usage: Floats) -> Floats:
         """Return the usage of each user by its shares, inf without shares."""
-        if self.all_have_shares:
+        if self.user_shares.all():
             return usage / self.user_shares
         has_shares = self.user_shares > 0
         return np.where(has_shares, usage / np.where(has_shares, self.user_shares, 1), np.inf)

@@ -157,7 +157,8 @@ class Multifactor:
             waits.add(job.partition)
             if waits >= may_start:
                 return
-            blocked |= machine.partitions[job.partition].all_processors
+            if len(self._group_of[job.partition].parts) > 1:  # others may have some of these
+                blocked |= machine.partitions[job.partition].all_processors
 
     def _start(self, job: Job, machine: Machine, blocked: ProcessorSet) -> Start | None:
         """Return the start of a job if it has room now."""

@@ -8,12 +8,10 @@ from math import inf
 from operator import add
 
 from batsched_py.model.machine import Machine
-from batsched_py.model.timeline import LatestStarts
+from batsched_py.model.timeline import BOUNDS_PAY, LatestStarts
 from batsched_py.schedulers.multifactor.backfill_plan import BEYOND, Grid, starting_now
 from batsched_py.schedulers.multifactor.overlapping import Group
 
-BOUNDS_PAY = 50
-"""So many jobs of a partition are placed with bounds of their starts."""
 Want = tuple[int, int, float, int]
 """What a job wants: place of its partition, processors, seconds, and of which number multiples."""
 Placed = tuple[float, list[int]]
