@@ -79,6 +79,8 @@ CHANGED: dict[str, Any] = {
     "sessions": "arrival:5",
     "user_options": {"sessions": "arrival:6"},
     "platform": "p.xml",
+    "machine": "m.toml",
+    "max_walltime": "1 h",
     "nodes": 3,
     "node_factor": 2.0,
     "sites": "2x2",
@@ -90,6 +92,7 @@ CHANGED: dict[str, Any] = {
     "drop": "no-user",
     "unknown_user": "each",
     "profile": "delay",
+    "keep": "group",
     "job_numbers": "1-9",
     "first": 1,
     "homes": "group",
@@ -108,6 +111,7 @@ NEEDED = {
     "sessions": {"users": "feedback"},
     "user_options": {"users": "feedback"},
     "homes": {"sites": "2x2"},
+    "max_walltime": {"machine": "m.toml"},
 }
 """What a setting means nothing without."""
 
@@ -116,6 +120,7 @@ NEEDED = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("x.swf").write_text(swf_text())
+    Path("m.toml").write_text("[[nodes]]\ncount = 4\n")
     Path("policy.py").write_text(POLICY)
     return tmp_path
 
