@@ -30,7 +30,7 @@ from batsched_py.metrics import METRICS
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.whole_run import read_sealed, run_settings, write_sealed
 from batsched_py.run.described_sites import described_sites
-from batsched_py.run.settings import SETTINGS, Settings
+from batsched_py.run.settings import OF_MACHINE_FILE, SETTINGS, Settings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.json_values import shown
@@ -44,7 +44,7 @@ from batsched_py.workload.site_rules import depends_on_sites
 
 _LONGEST_NAME = 255
 """Bytes of a folder's name."""
-_ONLY_IF_GIVEN = ("each_event", "sites", "machine", "node_factor", "max_walltime", *LATER)
+_ONLY_IF_GIVEN = ("each_event", "sites", *OF_MACHINE_FILE, *LATER)
 """Settings that are columns only where somebody asked for them."""
 
 
@@ -249,7 +249,7 @@ class CampaignResults:
         stored = self.settings(run)["run"]
         rules = msgspec.convert(stored["rules"], Rules)
         sites = stored["sites"] if depends_on_sites(rules) else None
-        machine = tuple(stored.get(name) for name in ("machine", "node_factor", "max_walltime"))
+        machine = tuple(stored.get(name) for name in OF_MACHINE_FILE)
         return _read_workload(Path(run["input"]), rules, sites, *machine)
 
     def settings(self, run: Any) -> dict[str, Any]:

@@ -123,10 +123,10 @@ def campaign(
         report=report,
     )
     path = find_campaign(file)
-    if log and machine is None:
-        _check_machine(path, log)
     collection = read_collection(path)
     if collection is None:
+        if log and machine is None:
+            _check_machine(path, log)
         member = Member(file, tuple(log or ()), replications)
         planned = _plan(member, path, None if out is None else Path(out), how)
         if (done := _carry_out(planned, how)) is not None:
@@ -142,10 +142,7 @@ def campaign(
 def _check_machine(path: Path, logs: list[str]) -> None:
     """Raise :class:`UsageError` for other logs than a file's on the machine of that one."""
     from batsched_py.campaign.campaign_file import read_campaign
-    from batsched_py.campaign.collection import read_collection
 
-    if read_collection(path) is not None:
-        return
     runs = read_campaign(path).runs
     machines = {str(run.settings.machine) for run in runs if run.settings.machine is not None}
     if machines and not {run.settings.log for run in runs} <= set(logs):

@@ -33,6 +33,9 @@ else:  # as a file and a command line have it
 EMBEDDED = "embedded"
 """Name of the back end that is the embedded simulator in this process."""
 
+OF_MACHINE_FILE = ("machine", "node_factor", "max_walltime")
+"""Settings of a machine file, in the order of
+:func:`~batsched_py.workload.machine_file.described_machine`."""
 _MOST_SEEDS = 2**128
 _KEY_VALUE = "KEY=VALUE"
 POLICY = "Policy"
@@ -370,7 +373,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def described(self) -> MachineDescription | None:
         """What the machine file says, None without one; raises :class:`InputError`."""
-        return described_machine(self.machine, self.node_factor, self.max_walltime)
+        return described_machine(*(getattr(self, name) for name in OF_MACHINE_FILE))
 
     @property
     def dynamic(self) -> bool:

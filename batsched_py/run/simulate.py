@@ -26,7 +26,7 @@ from batsched_py.run.named_files import digests_of_settings
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.result import Output, Recording, Result, versions
-from batsched_py.run.settings import EMBEDDED, SETTINGS, Reading, Run, Settings
+from batsched_py.run.settings import EMBEDDED, OF_MACHINE_FILE, SETTINGS, Reading, Run, Settings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import (
     Platform,
@@ -282,7 +282,7 @@ def _nb_processors(run: Run, sites: Sites) -> int | None:
 def _stored(run: Run) -> dict[str, Any]:
     """Return the run as it is stored; of budgets what was given, for they change no result."""
     stored: dict[str, Any] = msgspec.to_builtins(run) | {"rules": as_dict(run.rules)}
-    for name in ("machine", "node_factor", "max_walltime"):  # there were none once
+    for name in OF_MACHINE_FILE:  # there were none once
         if stored[name] is None:
             del stored[name]
     if given := str(run.budgets):

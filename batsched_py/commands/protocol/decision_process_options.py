@@ -13,7 +13,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp
 from batsched_py.errors import BatschedError, ProtocolError, UsageError, parameter
-from batsched_py.run.settings import ProcessSettings, Run, Settings
+from batsched_py.run.settings import OF_MACHINE_FILE, ProcessSettings, Run, Settings
 from batsched_py.support.file_readers import parse_json, read_text
 from batsched_py.workload.log_archive import find_log
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "skip_bad_lines")
 """Settings of the users of a decision process, and of the log that they replay."""
-OF_SITES = ("sites", "machine", "node_factor", "max_walltime", "speed_factor")
+OF_SITES = ("sites", *OF_MACHINE_FILE, "speed_factor")
 """What a decision process knows of the machine beside Batsim's messages."""
 BUDGETS = "budgets"
 """What it takes for endless work."""
