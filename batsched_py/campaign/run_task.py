@@ -31,6 +31,8 @@ from batsched_py.run.simulate import Loaded, at_sites, execute, load
 from batsched_py.support.code_places import described
 from batsched_py.support.file_digest import digest
 from batsched_py.support.plugin_files import load_file
+from batsched_py.workload.load import is_batsim_json
+from batsched_py.workload.swf import SwfLog, read_swf
 
 Files = dict[str, bytes]
 """The files of a run: name to content."""
@@ -107,8 +109,16 @@ def _simulate(task: Task) -> Result:
 
 @lru_cache(maxsize=2)
 def _loaded(path: str, mtime_ns: int, reading: Reading) -> Loaded:
+    """Make jobs once for the runs that have the same ones."""
+    if is_batsim_json(path):
+        return load(path, reading)
+    return load(_log(path, mtime_ns, reading.skip_bad_lines), reading)
+
+
+@lru_cache(maxsize=1)
+def _log(path: str, mtime_ns: int, skip_bad_lines: bool) -> SwfLog:
     """Read a log once for all runs of it."""
-    return load(path, reading)
+    return read_swf(path, skip_bad_lines=skip_bad_lines)
 
 
 def _tables(result: Result) -> Files:

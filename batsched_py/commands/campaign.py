@@ -402,10 +402,10 @@ def _show(
 
 
 def _run(missing: list[PreparedRun], executor: Executor) -> list[Failure]:
-    from batsched_py.campaign.runner import execute
+    from batsched_py.campaign.runner import execute, whole_logs_first
 
     # Runs that are planned under several labels are one.
-    different = list({run.folder: run for run in missing}.values())
+    different = whole_logs_first({run.folder: run for run in missing}.values())
     with _progress(len(different)) as ended:
         return execute(different, executor, lambda run: ended())
 

@@ -34,13 +34,12 @@ class Machine(Site):
     ) -> None:
         super().__init__(ProcessorSet.interval(0, nb_processors))
         self._sites = tuple(Site(site.processors, site.name, site.speed) for site in sites)
+        self.rules = (NO_LIMITS,) if description is None else description.partitions
+        """What each partition lets its jobs do; of a machine without any there are no limits."""
         self._partitions: tuple[Site, ...] = ()
-        self.rules = NO_LIMITS
-        if description is not None and description.is_one:
-            self.rules = description.partitions[0]
-        elif description is not None:
+        if description is not None and not description.is_one:
             self._partitions = views_of(description.partitions)
-        self._parts = self._sites + self._partitions
+        self._parts = self._sites + tuple(dict.fromkeys(self._partitions))
 
     @property
     def sites(self) -> Sequence[Site]:
@@ -49,7 +48,10 @@ class Machine(Site):
 
     @property
     def partitions(self) -> Sequence[Site]:
-        """The partitions that it was described with, as views; if with none, itself."""
+        """The processors of each partition that it was described with; if with none, itself.
+
+        Those of several are one where these have the same processors.
+        """
         return self._partitions or (self,)
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:

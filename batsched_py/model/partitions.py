@@ -17,13 +17,13 @@ from batsched_py.workload.machine_file import Partition
 
 
 class PartitionView(Site):
-    """A partition whose jobs take processors one by one."""
+    """The processors of a partition, or of several that have the same, for jobs that take them
+    one by one."""
 
-    __slots__ = ("rules", "shared")
+    __slots__ = ("shared",)
 
-    def __init__(self, rules: Partition, *, shared: bool) -> None:
-        super().__init__(rules.processors, rules.name)
-        self.rules = rules
+    def __init__(self, part: Partition, *, shared: bool) -> None:
+        super().__init__(part.processors, part.name)
         self.shared = shared
 
 
@@ -34,11 +34,12 @@ class WholeNodes(PartitionView):
     partition begins ``n * unit`` processors after it.
     """
 
-    __slots__ = ("_held", "_holds", "_idle")
+    __slots__ = ("_held", "_holds", "_idle", "_unit")
 
-    def __init__(self, rules: Partition, *, shared: bool) -> None:
-        super().__init__(rules, shared=shared)
-        self._idle = pool_of(rules.processors)
+    def __init__(self, part: Partition, *, shared: bool) -> None:
+        super().__init__(part, shared=shared)
+        self._unit = part.unit
+        self._idle = pool_of(part.processors)
         """Processors here on which nothing runs, whatever becomes of the rest of their nodes."""
         self._holds: dict[int, tuple[ProcessorSet, int]] = {}
         """All processors of the nodes of each job that runs here, by its number; as bits, too."""
@@ -47,7 +48,7 @@ class WholeNodes(PartitionView):
 
     def _nodes_of(self, processors: ProcessorSet) -> ProcessorSet:
         """Return all processors of the nodes that some of the ``processors`` are on."""
-        unit, whole = self.rules.unit, NO_PROCESSORS
+        unit, whole = self._unit, NO_PROCESSORS
         for first, last in self._all.intervals():
             part = processors & ProcessorSet.interval(first, last + 1 - first)
             bounds: list[int] = []
@@ -111,17 +112,21 @@ class WholeNodes(PartitionView):
 
 
 def views_of(partitions: Iterable[Partition]) -> tuple[PartitionView, ...]:
-    """Return a view of each partition; one that overlaps with another is shared."""
-    rules = tuple(partitions)
-    return tuple(
-        (WholeNodes if part.unit > 1 else PartitionView)(
-            part,
-            shared=any(
-                other is not part and bool(other.processors & part.processors) for other in rules
-            ),
-        )
-        for part in rules
-    )
+    """Return a view of each partition; one that overlaps with another is shared.
+
+    Partitions of the same processors have the same view: queues of one machine are so, and what
+    runs there is kept once.
+    """
+    parts = tuple(partitions)
+    views: dict[tuple[tuple[int, ...], int], PartitionView] = {}
+    for part in parts:
+        key = part.processors.bounds, part.unit
+        if key not in views:
+            overlaps = (other.processors & part.processors for other in parts if other is not part)
+            views[key] = (WholeNodes if part.unit > 1 else PartitionView)(
+                part, shared=any(overlaps)
+            )
+    return tuple(views[part.processors.bounds, part.unit] for part in parts)
 
 
 def regions(views: Sequence[Site]) -> list[tuple[ProcessorSet, frozenset[int]]]:

@@ -11,7 +11,6 @@ from batsched_py.model.job import Job
 from batsched_py.model.timeline import Timeline
 from batsched_py.support.processor_bits import bits_of, pool_of
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_procset, to_text
-from batsched_py.workload.machine_file import NO_LIMITS, Partition
 
 if TYPE_CHECKING:
     from procset import ProcSet
@@ -24,8 +23,6 @@ Release = tuple[float, int, int, Job]
 class Site:
     """Identical processors, and the jobs that run on them: a machine, or a part of one."""
 
-    rules: Partition = NO_LIMITS
-    """The limits of the partition that it is, none if it is no partition."""
     shared: bool = False
     """Whether jobs that are not shown with it may start here, so that no reservation is sure."""
 

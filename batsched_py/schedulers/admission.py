@@ -93,13 +93,20 @@ class Admission:
         self._over: dict[tuple[int, str], list[Job]] = defaultdict(list)
         """Jobs that wait for others of their user."""
 
+    def changes_by(self, now: float) -> bool:
+        """Tell whether jobs may come or go by ``now`` even if there are no new ones."""
+        return bool(
+            self._over
+            or self._withheld
+            or (self._come and self._come[0][0] <= now)
+            or (self._leave and self._leave[0][0] < now)
+        )
+
     def update(self, now: float, new: list[Job]) -> None:
         """Take new jobs in, and let others come, into their places, and go.
 
         To be called when outages begin and end, too.
         """
-        if not (new or self._over or self._come or self._leave or self._withheld):
-            return  # mostly
         self._let_back()
         returned = [job for key in [*self._over] for job in self._within_limits(key)]
         while self._come and self._come[0][0] <= now:

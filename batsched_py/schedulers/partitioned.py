@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
+from types import GeneratorType
 from typing import Any
 
 from batsched_py.errors import InvariantError, UsageError, parameter
@@ -66,9 +67,12 @@ class Partitioned:
                 f"{type(first).__name__} is one policy, but each partition needs its own: give the "
                 "class"
             )
-        parts = described.partitions
-        self._lines = [_Line(policy, Admission(self._outages, parts)) for policy in policies]
-        self._order = sorted(range(nb), key=lambda place: -parts[place].tier)
+        parts = self._rules = described.partitions
+        self._lines = [
+            _Line(place, policy, Admission(self._outages, parts))
+            for place, policy in enumerate(policies)
+        ]
+        self._ordered = sorted(self._lines, key=lambda line: -parts[line.place].tier)
         self._seen = 0
 
     @property
@@ -79,16 +83,13 @@ class Partitioned:
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Do a pass of each partition."""
         self._outages.update(now, machine)
-        new = queue.since(self._seen)
-        self._seen = queue.nb_arrived
-        for place in self._order:
-            line = self._lines[place]
-            if new and not self._knows:
-                line.admission.update(now, [job for job in new if job.partition == place])
-            else:
-                line.admission.update(now, new)
-            decisions = line.policy.schedule(now, line.queue, self._part(machine, place))
-            for decision in given(decisions, line.policy, "schedule"):
+        new: list[Job] = []
+        if self._seen != queue.nb_arrived:
+            new, self._seen = queue.since(self._seen), queue.nb_arrived
+        parts = (machine,) if self._knows else machine.partitions
+        for line in self._ordered:
+            its_own = new if self._knows else [job for job in new if job.partition == line.place]
+            for decision in line.decisions(now, its_own, parts[line.place]):
                 if not isinstance(decision, Decision):
                     raise no_decision(line.policy, decision)
                 if not isinstance(decision, Start):
@@ -101,9 +102,6 @@ class Partitioned:
         if (change := self._outages.next_change) < inf and len(queue):
             yield CallMeLater(change)
 
-    def _part(self, machine: Machine, place: int) -> Any:
-        return machine if self._knows else machine.partitions[place]
-
     def _placed(self, start: Start, now: float, line: _Line, machine: Machine) -> Start | None:
         """Return a start with processors of the job's partition that go on until its end.
 
@@ -111,9 +109,10 @@ class Partitioned:
         """
         job = start.job
         part = machine.partitions[job.partition]
-        outages = self._outages.in_the_way(now, job, part.rules)
+        rules = self._rules[job.partition]
+        outages = self._outages.in_the_way(now, job, rules)
         if not outages or job.size > part.free:  # which is told
-            return start if self._knows else _on_lowest(start, part)
+            return start if self._knows else _on_lowest(start, part, rules.name)
         left = part.free_processors
         if start.processors is not None:
             left = processor_set_of(start.processors, job)
@@ -128,12 +127,12 @@ class Partitioned:
         self, job: Job, now: float, queue: WaitingQueue, machine: Machine
     ) -> WaitingReason | None:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
-        place = 0 if self._knows else job.partition
-        line = self._lines[place]
+        line = self._lines[0 if self._knows else job.partition]
         if job.number in line.admission.held:
             return WaitingReason("limit", note=line.admission.held[job.number][1])
         if isinstance(line.policy, ExplainingScheduler):
-            return line.policy.held(job, now, line.queue, self._part(machine, place))
+            part: Any = machine if self._knows else machine.partitions[job.partition]
+            return line.policy.held(job, now, line.queue, part)
         return None
 
     def statistics(self) -> Mapping[str, Any]:
@@ -151,22 +150,28 @@ class Partitioned:
 class _Line:
     """The jobs of a partition, or of all, and their policy."""
 
-    def __init__(self, policy: Scheduler, admission: Admission) -> None:
-        self.policy, self.admission = policy, admission
-
-    @property
-    def queue(self) -> WaitingQueue:
+    def __init__(self, place: int, policy: Scheduler, admission: Admission) -> None:
+        self.place, self.policy, self.admission = place, policy, admission
+        self.queue = admission.queue
         """The jobs that the policy is shown."""
-        return self.admission.queue
+
+    def decisions(self, now: float, new: list[Job], part: Any) -> Iterable[Any]:
+        """Take new jobs in, and return what the policy decides for its part of the machine."""
+        if new or self.admission.changes_by(now):
+            self.admission.update(now, new)
+        decisions = self.policy.schedule(now, self.queue, part)
+        if type(decisions) is GeneratorType:
+            return decisions
+        return given(decisions, self.policy, "schedule")
 
 
-def _on_lowest(decision: Start, part: Site) -> Start:
+def _on_lowest(decision: Start, part: Site, name: str) -> Start:
     """Return a start with processors of the partition; raises :class:`InvariantError`."""
     if decision.processors is None:
         if decision.job.size > part.free:
             raise InvariantError(
                 f"job {decision.job.id} needs {decision.job.size} processors, {part.free} are free "
-                f"in partition {part.name}"
+                f"in partition {name}"
             )
         lowest = part.lowest_free(decision.job.size)
         return Start(decision.job, lowest, decision.dilation, decision.transfer)

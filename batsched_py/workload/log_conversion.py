@@ -169,11 +169,12 @@ class _Columns:
 
     def _extras(self, rows: NDArray[np.intp]) -> Iterator[dict[str, Any]]:
         """Yield the fields that each job keeps; what is unknown is none."""
-        fields = [self.log.column(name)[rows].tolist() for name in self.kept]
+        columns = (self.log.column(name)[rows] for name in self.kept)
+        fields = [np.where(column >= 0, column, -1).astype(np.int64).tolist() for column in columns]
         names = self.partition_names
         for row, *numbers in zip(rows.tolist(), *fields, strict=True):
             known = zip(self.kept, numbers, strict=True)
-            extra: dict[str, Any] = {name: int(number) for name, number in known if number >= 0}
+            extra: dict[str, Any] = {name: number for name, number in known if number >= 0}
             if names is not None:
                 extra[PARTITION] = names[row]
             yield extra

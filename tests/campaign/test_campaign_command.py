@@ -17,7 +17,7 @@ from batsched_py.campaign import worker_processes
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.preparation import prepare
-from batsched_py.campaign.runner import execute
+from batsched_py.campaign.runner import execute, whole_logs_first
 from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.report.campaign_report import report_of
 from batsched_py.support.own_command import PROGRAM
@@ -201,6 +201,27 @@ def test_runs_that_failed_are_tried_or_left(study: CampaignFolder) -> None:
     assert study.run("--retry-failed", "--dry-run").stdout.count("failed before:") == 2
     assert study.run("--retry-failed").returncode == 0
     assert (len(study.results().runs), study.results().failures) == (6, [])
+
+
+def test_what_replays_the_whole_log_comes_first(study: CampaignFolder) -> None:
+    """It takes longest. The others stay in their order."""
+    study.write(
+        """
+        [run]
+        log = "sample"
+        users = ["feedback", "rigid"]
+        [[include]]
+        users = "rigid"
+        first = 10
+        [[include]]
+        users = "rigid"
+        scheduler = "fcfs"
+        """
+    )
+    runs = prepare(read_campaign(study.path / "test.toml"), study.out)
+    labels = [run.planned.labels for run in runs]
+    feedback, rigid, short, fcfs = labels
+    assert [run.planned.labels for run in whole_logs_first(runs)] == [rigid, fcfs, feedback, short]
 
 
 def test_what_failed_is_known_until_it_is_tried_again(study: CampaignFolder) -> None:

@@ -115,6 +115,21 @@ def test_only_partitions_that_overlap_are_shared() -> None:
     assert [view.shared for view in views_of(parts)] == [False, True, True]
 
 
+def test_queues_of_the_same_processors_have_one_view() -> None:
+    """Jobs that take whole nodes see others there, so that theirs is another."""
+    all_of_it = ProcessorSet.interval(0, 8)
+    parts = [
+        Partition(name=name, processors=all_of_it, unit=unit)
+        for name, unit in (("day", 1), ("night", 1), ("whole", 4), ("wide", 4))
+    ]
+    day, night, whole, wide = views_of(parts)
+    assert day is night
+    assert whole is wide
+    assert day is not whole
+    assert day.shared
+    assert whole.shared
+
+
 @given(descriptions())
 def test_regions_are_what_is_in_the_same_partitions(described: MachineDescription) -> None:
     """Disjoint, and each processor of a partition is in one."""

@@ -572,7 +572,7 @@ def region_case(text: str, running: Any, waiting: Any) -> RegionCase:
     described = machine_of(text)
     machine = Machine(described.nb_processors, description=described)
     (group,) = groups_of(machine.partitions)
-    unit = machine.partitions[0].rules.unit
+    unit = machine.rules[0].unit
     slow = SecondBySecond([len(part) for part in group.parts], 60)
     for number, (size, end) in enumerate(running):
         if size * unit <= machine.free:

@@ -14,7 +14,6 @@ from batsched_py.model.decisions import Start
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.placement import placement
-from batsched_py.model.site import Site
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, starting
 from batsched_py.schedulers.multifactor.overlapping import Group
 from batsched_py.schedulers.multifactor.region_plan import RegionPlan, Want
@@ -81,16 +80,16 @@ class BackfillPass(msgspec.Struct, frozen=True):
         self, now: float, jobs: Sequence[Job], may: list[int], group: Group, machine: Machine
     ) -> Iterator[Start]:
         views = machine.partitions
-        plan, wants = RegionPlan(group, machine, self.grid, now), self._wants(now, jobs, views)
+        plan, wants = RegionPlan(group, machine, self.grid, now), self._wants(now, jobs, machine)
         for at, parts in plan.starting(wants, may, self.reserve):
             job = jobs[at]
             chosen = group.lowest_of(views[job.partition], job.partition, parts)
             if len(chosen) == job.size and job.state is WAITING:
                 yield Start(job, chosen)
 
-    def _wants(self, now: float, jobs: Sequence[Job], views: Sequence[Site]) -> list[Want]:
+    def _wants(self, now: float, jobs: Sequence[Job], machine: Machine) -> list[Want]:
         durations = self.grid.durations([job.estimate for job in jobs], now)
-        units = [view.rules.unit for view in views]
+        units = [rules.unit for rules in machine.rules]
         return [
             (job.partition, job.size, duration, units[job.partition])
             for job, duration in zip(jobs, durations, strict=True)
@@ -102,7 +101,7 @@ class BackfillPass(msgspec.Struct, frozen=True):
         """Return when one of the ``jobs`` is planned to start (seconds), inf if it is not."""
         if len(group.parts) > 1:
             plan = RegionPlan(group, machine, self.grid, now)
-            planned = plan.place_all(self._wants(now, jobs, machine.partitions), self.reserve)
+            planned = plan.place_all(self._wants(now, jobs, machine), self.reserve)
             at = next(at for at, each in enumerate(jobs) if each is job)
             start, _ = next(islice(planned, at, None))
         else:

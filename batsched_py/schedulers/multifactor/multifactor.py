@@ -89,13 +89,12 @@ class Multifactor:
         )
 
     def _begin(self, machine: Machine) -> None:
-        views = machine.partitions
-        self._groups = groups_of(views)
+        self._groups = groups_of(machine.partitions)
         self._group_of = {place: group for group in self._groups for place in group.places}
         self._order = WaitingOrder(
             self._priority,
-            [view.rules.tier for view in views],
-            [view.rules.priority for view in views],
+            [rules.tier for rules in machine.rules],
+            [rules.priority for rules in machine.rules],
             machine.nb_processors,
         )
 
