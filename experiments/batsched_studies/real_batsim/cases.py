@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,8 +13,8 @@ from batsched_py.schedulers.easy import Easy
 from batsched_py.support.shipped_files import platforms_folder, studies_folder
 from batsched_py.transport import Partner
 from batsched_studies.real_batsim import message_schedulers as schedulers
-from batsched_studies.real_batsim.made_up_workloads import mixed
-from batsched_studies.real_batsim.two_simulators import Run, served, simulated
+from batsched_studies.real_batsim.made_up_workloads import in_partitions, mixed
+from batsched_studies.real_batsim.two_simulators import Left, Run, served, simulated
 
 
 class Case(NamedTuple):
@@ -37,6 +38,7 @@ _USERS = "users who react; policy `easy`"
 _OTHER_POLICIES = "users who react; other policies"
 _LARGE = "more jobs; policy `easy`"
 _MACHINES = "machines and run times; policy `easy`"
+_MACHINE_FILE = "a machine file with partitions and outages, `machine.toml`"
 _PROFILES = "made-up jobs; policy `easy`"
 _OWN_OPTIONS = "made-up jobs; Batsim's options, and small schedulers that use them"
 _PLATFORMS = platforms_folder()
@@ -79,6 +81,15 @@ def _jobs(name: str, told: str, kinds: list[str], platform: str, widest: int = 8
     return Case(_PROFILES, name, f"{told}, `{platform}`", run)
 
 
+def _partitions(name: str, told: str = "", **settings: Any) -> Case:
+    file = str(studies_folder() / "real_batsim" / "machine.toml")
+
+    def run(side: str, folder: Path) -> Left:
+        return simulated(in_partitions(), machine=file, **settings)(side, folder)
+
+    return Case(_MACHINE_FILE, name, told, run)
+
+
 _COMPUTE = ["compute", "uneven", "total", "delay", "composed", "failing"]
 _COMMUNICATE = ["communicating", "matrix", "composed"]
 _WEEK = {"weeks": 1, "edge_weeks": 1, "long_weeks": 3}
@@ -101,6 +112,20 @@ _SIMULATED = (
     _policy("dynp"),
     _policy("dynp_bounds"),
     _policy("dynp_clock"),
+    _policy("multifactor"),
+    _policy(
+        "multifactor",
+        "other options",
+        scheduler_options={
+            "algorithm": "classic",
+            "half_life": "1 day",
+            "favor_small": True,
+            "bf_interval": "10 min",
+            "bf_window": "12 h",
+            "bf_max_job_test": 20,
+        },
+    ),
+    _policy("fair_share"),
     _grid("each at home", scenario="local"),
     _grid("shared", scenario="sharing"),
     _grid("spread", scenario="multi_site", overhead=0.3),
@@ -156,6 +181,16 @@ _SIMULATED = (
     ),
     _machine("requested times", "jobs are killed at what they asked for", walltime="requested"),
     _machine("delays", "jobs that last and do not compute", profile="delay"),
+    _partitions("partitions, `easy`"),
+    _partitions("partitions, `conservative`", scheduler="conservative"),
+    _partitions("partitions, `multifactor`", scheduler="multifactor"),
+    _partitions("partitions, `fair_share`", scheduler="fair_share"),
+    _partitions(
+        "partitions, users",
+        "`feedback` with `multifactor`",
+        users="feedback",
+        scheduler="multifactor",
+    ),
     _jobs("profiles", "of all kinds that compute", _COMPUTE, "ideal_64.xml"),
     _jobs("refused jobs", "of up to 80 processors", _COMPUTE, "ideal_64.xml", widest=80),
     _jobs("network", "that communicate", _COMMUNICATE, "m128.xml"),

@@ -1,4 +1,4 @@
-"""Workloads whose jobs do more than those of a log: communicate, fail, talk, are too long."""
+"""Workloads whose jobs do more than those of a log: communicate, fail, talk, have partitions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import random
 from typing import Any
 
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.load import load_workload
+from batsched_py.workload.log_archive import SAMPLE, find_log
+from batsched_py.workload.machine_file import PARTITION
 
+PARTITIONS = "day", "all", "whole", "day", "alone"
 GIGA = 1e9
 """The flops of a second on the hosts of our platforms."""
 Profile = dict[str, Any]
@@ -38,6 +43,14 @@ def mixed(
         )
     name = f"made up: {', '.join(kinds)}"
     return Workload(name=name, nb_res=widest, jobs=made, profiles=profiles)
+
+
+def in_partitions(jobs: int = 600) -> Workload:
+    """Return the first jobs of the sample log, in the partitions of ``machine.toml`` in turn."""
+    workload = load_workload(find_log(SAMPLE), Rules(first=jobs))
+    for number, job in enumerate(workload.jobs):
+        job.extra = {**job.extra, PARTITION: PARTITIONS[number % len(PARTITIONS)]}
+    return workload
 
 
 def _profiles(
