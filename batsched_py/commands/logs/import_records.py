@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,29 +39,6 @@ _Out = Annotated[
         help="Log to write (.swf or .swf.gz); OUT_names.csv and OUT_machine.toml go beside it.",
     ),
 ]
-_Computer = Annotated[str, typer.Option(metavar="NAME", help="The machine, for the header.")]
-_TimeZone = Annotated[
-    str | None,
-    typer.Option(metavar="ZONE", help="Time zone of the site, such as Europe/Paris (else UTC)."),
-]
-_RecordZone = Annotated[
-    str | None,
-    typer.Option(metavar="ZONE", help="Time zone of the times in the records, if it is another."),
-]
-_Processors = Annotated[
-    str, typer.Option(metavar="cores|nodes", help="What a processor of the log is.")
-]
-_CoresPerNode = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Cores of a node, where jobs have whole nodes."),
-]
-_MaxProcessors = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Processors of the machine (else the most in use at once)."),
-]
-_OutageHours = Annotated[
-    float, typer.Option(metavar="H", help="Hours without a job that are drafted as an outage.")
-]
 _Submission = Annotated[
     str,
     typer.Option(
@@ -68,35 +46,81 @@ _Submission = Annotated[
         help="Which time is a job's submission; it may become eligible to start later.",
     ),
 ]
-_JobNames = Annotated[
-    bool,
-    typer.Option(
-        "--job-names", help="Number the names of jobs, as executables.", rich_help_panel=_PRIVACY
-    ),
-]
-_Anonymise = Annotated[
-    bool,
-    typer.Option(
-        "--anonymise",
-        help="Give users, groups and jobs pseudonyms that need a salt.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-_Salt = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TEXT",
-        help="The salt, a secret of at least 16 characters; others see it in lists of processes.",
-        rich_help_panel=_PRIVACY,
-    ),
-]
-_SaltFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="File with the salt.", rich_help_panel=_PRIVACY),
-]
+
+
+def _of_all(
+    *,
+    computer: Annotated[
+        str, typer.Option(metavar="NAME", help="The machine, for the header.")
+    ] = "unknown",
+    time_zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE", help="Time zone of the site, such as Europe/Paris (else UTC)."
+        ),
+    ] = None,
+    record_zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE", help="Time zone of the times in the records, if it is another."
+        ),
+    ] = None,
+    processors: Annotated[
+        str, typer.Option(metavar="cores|nodes", help="What a processor of the log is.")
+    ] = "cores",
+    cores_per_node: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Cores of a node, where jobs have whole nodes."),
+    ] = None,
+    max_processors: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Processors of the machine (else the most in use at once)."),
+    ] = None,
+    outage_hours: Annotated[
+        float, typer.Option(metavar="H", help="Hours without a job that are drafted as an outage.")
+    ] = 12.0,
+    skip_bad_lines: o.SkipBadLines = False,
+    job_names: Annotated[
+        bool,
+        typer.Option(
+            "--job-names",
+            help="Number the names of jobs, as executables.",
+            rich_help_panel=_PRIVACY,
+        ),
+    ] = False,
+    anonymise: Annotated[
+        bool,
+        typer.Option(
+            "--anonymise",
+            help="Give users, groups and jobs pseudonyms that need a salt.",
+            rich_help_panel=_PRIVACY,
+        ),
+    ] = False,
+    salt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="The salt, a secret of at least 16 characters; others see it in lists of "
+            "processes.",
+            rich_help_panel=_PRIVACY,
+        ),
+    ] = None,
+    salt_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File with the salt.", rich_help_panel=_PRIVACY),
+    ] = None,
+) -> dict[str, Any]:
+    """Return the options that all systems have."""
+    return locals()
+
+
+_with_options = o.with_parameters(
+    "options", _of_all, inspect.signature(_of_all, eval_str=True).parameters.values()
+)
 
 
 @app.command("slurm", cls=CommandHelp)
+@_with_options
 def slurm(
     records: _Records,
     out: _Out,
@@ -111,19 +135,8 @@ def slurm(
             help="Longest time of a partition, for jobs that requested none (repeatable).",
         ),
     ] = None,
-    computer: _Computer = "unknown",
-    time_zone: _TimeZone = None,
-    record_zone: _RecordZone = None,
-    processors: _Processors = "cores",
-    cores_per_node: _CoresPerNode = None,
-    max_processors: _MaxProcessors = None,
     submission: _Submission = "submitted",
-    outage_hours: _OutageHours = 12.0,
-    skip_bad_lines: o.SkipBadLines = False,
-    job_names: _JobNames = False,
-    anonymise: _Anonymise = False,
-    salt: _Salt = None,
-    salt_file: _SaltFile = None,
+    options: dict[str, Any],
 ) -> None:
     """Import what `sacct --parsable2` writes, with its header line.
 
@@ -132,30 +145,19 @@ def slurm(
     from batsched_py.accounting.import_options import parse_partition_limits
     from batsched_py.accounting.slurm import SYSTEM
 
-    options = _common(locals())
     options |= {"delimiter": delimiter, "submission": submission}
     options["partition_limits"] = parse_partition_limits(partition_limit or [])
     _import(SYSTEM, records, out, options)
 
 
 @app.command("pbs", cls=CommandHelp)
+@_with_options
 def pbs(
     records: _Records,
     out: _Out,
     *,
-    computer: _Computer = "unknown",
-    time_zone: _TimeZone = None,
-    record_zone: _RecordZone = None,
-    processors: _Processors = "cores",
-    cores_per_node: _CoresPerNode = None,
-    max_processors: _MaxProcessors = None,
     submission: _Submission = "submitted",
-    outage_hours: _OutageHours = 12.0,
-    skip_bad_lines: o.SkipBadLines = False,
-    job_names: _JobNames = False,
-    anonymise: _Anonymise = False,
-    salt: _Salt = None,
-    salt_file: _SaltFile = None,
+    options: dict[str, Any],
 ) -> None:
     """Import accounting logs of PBS Professional, OpenPBS or Torque.
 
@@ -164,44 +166,19 @@ def pbs(
     """
     from batsched_py.accounting.pbs import SYSTEM
 
-    _import(SYSTEM, records, out, _common(locals()) | {"submission": submission})
+    _import(SYSTEM, records, out, options | {"submission": submission})
 
 
 @app.command("oar", cls=CommandHelp)
-def oar(
-    records: _Records,
-    out: _Out,
-    *,
-    computer: _Computer = "unknown",
-    time_zone: _TimeZone = None,
-    record_zone: _RecordZone = None,
-    processors: _Processors = "cores",
-    cores_per_node: _CoresPerNode = None,
-    max_processors: _MaxProcessors = None,
-    outage_hours: _OutageHours = 12.0,
-    skip_bad_lines: o.SkipBadLines = False,
-    job_names: _JobNames = False,
-    anonymise: _Anonymise = False,
-    salt: _Salt = None,
-    salt_file: _SaltFile = None,
-) -> None:
+@_with_options
+def oar(records: _Records, out: _Out, *, options: dict[str, Any]) -> None:
     """Import jobs of OAR, as CSV with a header line from its database.
 
     docs/accounting.md has the query. Jobs that had not ended are left out, and counted.
     """
     from batsched_py.accounting.oar import SYSTEM
 
-    _import(SYSTEM, records, out, _common(locals()))
-
-
-_COMMON = (
-    *("computer", "time_zone", "record_zone", "processors", "cores_per_node", "max_processors"),
-    *("outage_hours", "skip_bad_lines", "job_names", "anonymise", "salt", "salt_file"),
-)
-
-
-def _common(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {name: arguments[name] for name in _COMMON}
+    _import(SYSTEM, records, out, options)
 
 
 def _import(
