@@ -6,6 +6,7 @@ Python prefers an extension to a source, and needs none: both are code.
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Collection, Iterator
 from functools import cache
@@ -35,65 +36,85 @@ def imported_files(file: Path, left_out: Collection[str] = ()) -> list[Path]:
     none.
     """
     file = file.absolute()
-    roots = list(dict.fromkeys([file.parent, _above(_packages(file), file), *_search_path()]))
-    found: set[Path] = set()
-    left = [file] if file.is_file() else []
+    folders = _Folders()
+    packages = folders.packages(str(file))
+    above = os.path.dirname(packages[-1]) if packages else str(file.parent)
+    roots = list(dict.fromkeys([str(file.parent), above, *_search_path()]))
+    found: set[str] = set()
+    left = [str(file)] if file.is_file() else []
     while left:
         path = left.pop()
         if path not in found:
             found.add(path)
-            left += _imported(path, roots, left_out)
-    return sorted(found)
+            left += _imported(path, roots, left_out, folders)
+    return sorted(map(Path, found))
 
 
-def _packages(file: Path) -> list[Path]:
-    """Return the folders of the packages that a file lies in, the innermost first."""
-    folders = []
-    for folder in file.parents:
-        if not (folder / _INIT).is_file():
-            break
-        folders.append(folder)
-    return folders
+class _Folders:
+    """What is in folders, each listed once: most modules are not where they are looked for."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, frozenset[str]] = {}
+
+    def files(self, folder: str) -> frozenset[str]:
+        """Return the names of the files in a folder, none if it is not there."""
+        if folder not in self._files:
+            try:
+                with os.scandir(folder) as entries:
+                    names = frozenset(entry.name for entry in entries if entry.is_file())
+            except OSError:
+                names = frozenset()
+            self._files[folder] = names
+        return self._files[folder]
+
+    def packages(self, file: str) -> list[str]:
+        """Return the folders of the packages that a file lies in, the innermost first."""
+        packages = []
+        folder = os.path.dirname(file)
+        while _INIT in self.files(folder) and folder not in packages:
+            packages.append(folder)
+            folder = os.path.dirname(folder)
+        return packages
+
+    def files_of_module(self, folder: str, names: tuple[str, ...]) -> Iterator[str]:
+        """Yield the files of a module and of the packages on the way to it, as far as they are
+        there.
+
+        The last name may be one of what a module defines.
+        """
+        for name in names:
+            inside = os.path.join(folder, name)
+            for place, stem in ((inside, "__init__"), (folder, name)):
+                files = self.files(place)
+                for suffix in _SUFFIXES:
+                    if f"{stem}{suffix}" in files:
+                        yield os.path.join(place, f"{stem}{suffix}")
+            folder = inside
 
 
-def _above(packages: list[Path], file: Path) -> Path:
-    """Return where the outermost of the packages of a file is looked for."""
-    return packages[-1].parent if packages else file.parent
-
-
-def _search_path() -> list[Path]:
+def _search_path() -> list[str]:
     """Return where Python looks, but for what is installed."""
     places = [Path(place).absolute() for place in sys.path if place]
-    return [place for place in places if not is_installed(place)]
+    return [str(place) for place in places if not is_installed(place)]
 
 
-def _imported(file: Path, roots: list[Path], left_out: Collection[str]) -> Iterator[Path]:
+def _imported(
+    file: str, roots: list[str], left_out: Collection[str], folders: _Folders
+) -> Iterator[str]:
     """Yield the files that a file imports by itself."""
-    yield from (folder / _INIT for folder in _packages(file))
-    modules, by_name = _imports_of_version(file, file.stat().st_mtime_ns)
+    yield from (os.path.join(folder, _INIT) for folder in folders.packages(file))
+    modules, by_name = _imports_of_version(Path(file), os.stat(file).st_mtime_ns)
     for level, names in modules:
         if level:
-            for folder in file.parents[level - 1 : level]:  # none above the root
-                yield from _files_of_module(folder, names)
+            for folder in Path(file).parents[level - 1 : level]:  # none above the root
+                yield from folders.files_of_module(str(folder), names)
         elif names[0] not in left_out:
             for root in roots:
-                yield from _files_of_module(root, names)
+                yield from folders.files_of_module(root, names)
     if by_name:
-        beside = file.parent.iterdir()
-        yield from (path for path in beside if path.name.endswith(_SUFFIXES) and path.is_file())
-
-
-def _files_of_module(folder: Path, names: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files of a module and of the packages on the way to it, as far as they are there.
-
-    The last name may be one of what a module defines.
-    """
-    for name in names:
-        for module in (folder / name / "__init__", folder / name):
-            for suffix in _SUFFIXES:
-                if (file := Path(f"{module}{suffix}")).is_file():
-                    yield file
-        folder /= name
+        beside = os.path.dirname(file)
+        names_beside = (name for name in folders.files(beside) if name.endswith(_SUFFIXES))
+        yield from (os.path.join(beside, name) for name in names_beside)
 
 
 @cache
