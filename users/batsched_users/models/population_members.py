@@ -13,6 +13,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.support.file_readers import is_file, read_toml
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.option_values import number
+from batsched_py.support.toml_tables import TomlTable
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Chance
 
@@ -59,9 +60,7 @@ def read_members(path: Path) -> list[Member]:
     """
     if not is_file(path):
         raise UsageError(f"file={path}: there is no such file; {_FORM}")
-    content = read_toml(path)
-    _check_keys(str(path), content, ["member"])
-    tables = content.get("member")
+    tables = TomlTable(str(path), read_toml(path), ["member"]).get("member")
     if not (tables and isinstance(tables, list) and all(isinstance(t, dict) for t in tables)):
         raise InputError(f"{path}: there are no members; {_FORM}")
     members: list[Member] = []
@@ -80,7 +79,7 @@ def _member(path: Path, place: int, table: dict[str, Any]) -> Member:
     model = table.get("model")
     name = table.get("name", model.rpartition(":")[2] if isinstance(model, str) else place)
     where_said = f"{path}: member {name!r}"
-    _check_keys(where_said, table, Member.__struct_fields__)
+    TomlTable(where_said, table, Member.__struct_fields__)  # which raises for unknown keys
     if model is None:
         raise InputError(f"{where_said}: model is missing; expected a name or file.py:Class")
     try:
@@ -94,15 +93,6 @@ def _member(path: Path, place: int, table: dict[str, Any]) -> Member:
     if ", " in member.who:
         raise InputError(f"{where_said}: {member.who} say which users it has: give one of them")
     return member
-
-
-def _check_keys(where_said: str, table: dict[str, Any], allowed: Sequence[str]) -> None:
-    for key in table:
-        if key not in allowed:
-            hint = did_you_mean(key, allowed)
-            raise InputError(
-                f"{where_said}: unknown key {key!r}{hint}; expected {', '.join(allowed)}"
-            )
 
 
 def deal(
