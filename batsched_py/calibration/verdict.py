@@ -130,27 +130,31 @@ def _by_kind(groups: list[Group]) -> Iterator[str]:
         yield f"{word} {', '.join(named)}{more}"
 
 
-def least_change(found: Calibration) -> float:
+def least_change(bias: Interval) -> float:
     """Return the change of the mean wait below which no prediction can be believed, seconds.
 
     It is the larger end of the interval of the bias: the replay itself is off by so much. nan
     without an interval.
     """
-    bias = found.agreement.bias
     return max(abs(bias.low), abs(bias.high)) if bias.is_known else float("nan")
 
 
+def believable(bias: Interval) -> str:
+    """Return in words how small a predicted change can be believed, without the full stop."""
+    least = least_change(bias)
+    if isnan(least):
+        return "How small a predicted change of the mean wait can be believed is not known"
+    if least < _NOTHING:
+        return "The mean wait is off by nothing: no change of it is too small to be believed"
+    return f"A predicted change of the mean wait by less than {duration(least)} cannot be believed"
+
+
 def _believable(found: Calibration) -> str:
-    least, rank = least_change(found), found.agreement.rank_correlation
+    least, rank = least_change(found.agreement.bias), found.agreement.rank_correlation
     of_single = f"what is said of single {USER}s, hours or sizes"
-    text = f"A predicted change of the mean wait by less than {duration(least)} cannot be believed"
-    more = f", nor can {of_single}"
-    if isnan(least) or least < _NOTHING:
-        text = "How small a predicted change of the mean wait can be believed is not known"
-        if least < _NOTHING:
-            text = "The mean wait is off by nothing: no change of it is too small to be believed"
-        more = f"; {of_single} cannot be believed"
-    return text + more * (isnan(rank.value) or rank.value < ORDER_IN_PART)
+    more = f", nor can {of_single}" if least >= _NOTHING else f"; {of_single} cannot be believed"
+    poor = isnan(rank.value) or rank.value < ORDER_IN_PART
+    return believable(found.agreement.bias) + more * poor
 
 
 def duration(seconds: float) -> str:

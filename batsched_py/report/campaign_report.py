@@ -98,7 +98,7 @@ def _caution(results: CampaignResults) -> str:
     """Return what is to be read before the verdicts of a study, as Markdown."""
     cautions = []
     if results.is_quick:
-        cautions.append("the quick size of the study, too small to judge the paper by")
+        cautions.append("the quick size of the study, too small to judge anything by")
     if results.is_synthetic:
         cautions.append("on the sample log, which is synthetic")
     return f"**This is {', and '.join(cautions)}.**\n\n" if cautions else ""

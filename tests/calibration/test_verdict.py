@@ -103,7 +103,7 @@ def test_the_least_change_is_the_far_end_of_the_bias() -> None:
     of_site = found(waits(0), {"site": waits(0) - 600.0}).of_site
     bias = of_site.agreement.bias
     assert bias.value < 0
-    assert least_change(of_site) == -bias.low
+    assert least_change(bias) == -bias.low
 
 
 @pytest.mark.parametrize(

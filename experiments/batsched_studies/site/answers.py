@@ -1,19 +1,25 @@
-"""What the runs say, in words made of their numbers."""
+"""What the runs say of waits and of work, in words made of their numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from math import isfinite, isnan
 
-import msgspec
-
-from batsched_py.calibration.verdict import percent
-from batsched_py.report.kit import Interval, Runs, cells, listed
+from batsched_py.calibration.verdict import duration, number
+from batsched_py.report.kit import Interval, Runs, listed
 from batsched_py.support.statistics import FEWEST
-from batsched_studies.site import TEXTS
+from batsched_py.units import HOUR
+from batsched_studies.site import TEXTS, fidelity
 from batsched_studies.site import cases as c
 
-LESS, MORE, OPEN, DEPENDS, SOME = "less", "more", "open", "depends", "some"
+LESS, MORE, OPEN = "less", "more", "open"
+SMALL, SAME = "small", "same"
+"""Told, but by less than the replay may be off; and not changed at all."""
+DEPENDS, SOME, NONE = "depends", "some", "none"
+"""Of several kinds of users: less or more, told of some only, told of none for several reasons."""
+_ORDER = (LESS, MORE, DEPENDS, SOME, SMALL, SAME, OPEN, NONE)
+_LEAST_TAKEN = 0.01
+"""A share of the work of users who do not react: if less is missing, it is not worth a word."""
 
 
 def direction(ratio: Interval) -> str:
@@ -23,164 +29,181 @@ def direction(ratio: Interval) -> str:
     return LESS if ratio.below(1) else OPEN
 
 
-def change_of(ratio: Interval) -> Interval:
-    """Return a ratio as the change that it is, a share."""
-    return Interval(ratio.value - 1, ratio.low - 1, ratio.high - 1, ratio.nb)
+def of_wait(case: c.Case, least: float) -> str:
+    """Return what becomes of the mean wait, a change by less than ``least`` hours being small.
 
-
-def answers(runs: Runs, name: str) -> dict[str, dict[str, Interval]]:
-    """Return the ratio of a quantity to that as it is, by change and by kind of users."""
-    found: dict[str, dict[str, Interval]] = {}
-    for case in c.cases(runs):
-        found.setdefault(case.change, {})[case.people] = case.ratio(name)
-    return found
-
-
-def of_all(by_people: dict[str, Interval]) -> str:
-    """Return what holds of a change whoever the users are: their one direction, if they have one.
-
-    Else it :data:`DEPENDS` on them if it has both, and can be told of :data:`SOME` if it has one.
+    Where nobody waits as it is, or nobody any more, there is no ratio: the difference tells.
     """
-    found = {direction(ratio) for ratio in by_people.values()}
+    if case.same(c.WAIT):
+        return SAME
+    ratio, more = case.ratio(c.WAIT), case.more(c.WAIT)
+    if ratio.is_known:
+        found = direction(ratio)
+    else:
+        found = MORE if more.above(0) else LESS if more.below(0) else OPEN
+    return SMALL if found != OPEN and abs(more.value) < least else found
+
+
+def of_all(found: set[str]) -> str:
+    """Return what holds of a change whoever the users are: the same of all, if it is the same."""
     if len(found) == 1:
-        return found.pop()
-    return DEPENDS if {LESS, MORE} <= found else SOME
+        return next(iter(found))
+    if {LESS, MORE} <= found:
+        return DEPENDS
+    return SOME if found & {LESS, MORE} else NONE
 
 
 def headline(runs: Runs) -> str:
     """Return with what users wait less, with what longer, and of what it cannot be told."""
-    waits = answers(runs, c.WAIT)
-    if not waits:
-        return TEXTS["nothing"]
+    by_change = _by_change(runs)
+    if not by_change:
+        return TEXTS["only_base" if runs.where(change=c.AS_IT_IS) else "no_base"]
+    least, missing = fidelity.least_change(runs) / HOUR, taken(runs)
     groups: dict[str, list[str]] = {}
-    for change, by_people in waits.items():
-        kind = of_all(by_people)
-        words = (
-            ", ".join(_each(by_people)) if kind in (DEPENDS, SOME) else _least_to_most(by_people)
-        )
-        told = f"**{change}** ({words})"
-        groups.setdefault(kind, []).append(told)
-    parts = (
-        TEXTS[f"wait_{kind}"].format(changes=listed(groups[kind]))
-        for kind in (LESS, MORE, DEPENDS, SOME, OPEN)
+    for change, cases in by_change.items():
+        kind, words = _answer(cases, least)
+        inside = "; ".join(filter(None, (words, missing.get(change))))
+        groups.setdefault(kind, []).append(f"**{change}**{f' ({inside})' * bool(inside)}")
+    few = min(case.ratio(c.WAIT).nb for cases in by_change.values() for case in cases)
+    hint = f" {TEXTS['few'].format(runs=few, fewest=FEWEST)}" if few < FEWEST else ""
+    return f"{_sentence('wait', groups)}{hint}"
+
+
+def utilisation(runs: Runs) -> str:
+    """Return with what utilisation is lower, and with what higher, whoever the users are."""
+    groups: dict[str, list[str]] = {}
+    for change, cases in _by_change(runs).items():
+        kind = of_all({direction(case.ratio(c.BUSY)) for case in cases})
+        if kind in (LESS, MORE):
+            words = f"**{change}** ({_least_to_most(cases, c.BUSY)})"
+            groups.setdefault(kind, []).append(words)
+    return _sentence("busy", groups) if groups else ""
+
+
+def _by_change(runs: Runs) -> dict[str, list[c.Case]]:
+    found: dict[str, list[c.Case]] = {}
+    for case in c.cases(runs):
+        found.setdefault(case.change, []).append(case)
+    return found
+
+
+def _sentence(of: str, groups: dict[str, list[str]]) -> str:
+    told = (
+        TEXTS[f"{of}_{kind}"].format(changes=listed(groups[kind]))
+        for kind in _ORDER
         if kind in groups
     )
-    text = "; ".join(parts)
-    few = min(ratio.nb for by_people in waits.values() for ratio in by_people.values())
-    hint = " " + TEXTS["few"].format(runs=few, fewest=FEWEST) if few < FEWEST else ""
-    ends = " " + TEXTS["ends"] if {LESS, MORE, OPEN} & {*groups} else ""
-    return f"{text[0].upper()}{text[1:]}.{ends}{hint}"
+    text = "; ".join(told)
+    return f"{text[0].upper()}{text[1:]}."
 
 
-def _least_to_most(by_people: dict[str, Interval]) -> str:
-    """Return the changes of the kinds of users with the least and the most, in per cent."""
-    ends = sorted({f"{100 * (ratio.value - 1):+.0f}" for ratio in by_people.values()}, key=float)
-    return f"{' to '.join(dict.fromkeys((ends[0], ends[-1])))} %"
+def _answer(cases: list[c.Case], least: float) -> tuple[str, str]:
+    """Return what becomes of the mean wait for all kinds of users, and by how much or for whom."""
+    found = {case.people: of_wait(case, least) for case in cases}
+    kind = of_all({*found.values()})
+    if kind in (DEPENDS, SOME, NONE):
+        words = ", ".join(_each(found))
+    else:
+        words = "" if kind == SAME else _least_to_most(cases, c.WAIT)
+    idle = [case.people for case in cases if case.base.mean(c.WAIT).value == 0]
+    note = TEXTS["nobody_waits"].format(who=listed(idle)) if idle else ""
+    return kind, "; ".join(filter(None, (words, note)))
 
 
-def _each(by_people: dict[str, Interval]) -> Iterator[str]:
-    words = {LESS: "less", MORE: "longer", OPEN: "cannot be told"}
-    by_word: dict[str, list[str]] = {}
-    for people, ratio in by_people.items():
-        by_word.setdefault(words[direction(ratio)], []).append(people)
-    for word, kinds in by_word.items():
-        yield f"{word}: {listed(kinds)}"
+def _least_to_most(cases: list[c.Case], name: str) -> str:
+    """Return the changes for the kinds of users with the least and with the most.
+
+    In per cent; those of waits in time if somebody did not wait as it is.
+    """
+    sizes = [case.ratio(name).value - 1 for case in cases]
+    shown = [f"{100 * size:+z.0f} %" for size in sizes]
+    if not all(map(isfinite, sizes)):
+        sizes = [case.more(name).value for case in cases]
+        shown = [_in_time(size) for size in sizes]
+    order = sorted(range(len(cases)), key=lambda at: sizes[at])
+    least, most = order[0], order[-1]
+    if shown[least] == shown[most]:
+        return shown[least]
+    return " to ".join(f"{shown[at]} for {cases[at].people}" for at in (least, most))
+
+
+def _in_time(hours: float) -> str:
+    return f"{duration(abs(hours) * HOUR)} {'more' if hours > 0 else 'less'}"
+
+
+def _each(found: dict[str, str]) -> Iterator[str]:
+    by_state: dict[str, list[str]] = {}
+    for people, state in found.items():
+        by_state.setdefault(state, []).append(people)
+    for state, kinds in by_state.items():
+        yield f"{TEXTS[f'each_{state}']}: {listed(kinds)}"
+
+
+def taken(runs: Runs) -> dict[str, str]:
+    """Return how much limits or width take, by change, where that is worth a word.
+
+    Who submits at recorded times does less work only if some of it is cut or refused. Without such
+    users the refused jobs tell.
+    """
+    found: dict[str, str] = {}
+    for case in c.cases(runs):
+        work = 1 - case.ratio(c.WORK).value if not case.reacts else 0.0
+        refused = case.more("refused").value / 100
+        if work > _LEAST_TAKEN:
+            found[case.change] = TEXTS["taken_work"].format(share=100 * work)
+        elif refused > _LEAST_TAKEN and case.rigid is None:
+            found.setdefault(case.change, TEXTS["taken_jobs"].format(share=100 * refused))
+    return found
 
 
 def submitting(runs: Runs) -> str:
-    """Return who submits more work, and who less, with what; empty if nobody reacts."""
-    told: dict[str, list[str]] = {MORE: [], LESS: []}
-    reacting = [kind for kind in c.people(runs) if kind != c.RIGID]
-    if not reacting:
-        return ""
-    for change, by_people in answers(runs, c.WORK).items():
-        for people in reacting:
-            ratio = by_people.get(people)
-            if ratio is not None and direction(ratio) in told:
-                words = f"{people} with **{change}** ({percent(change_of(ratio))})"
-                told[direction(ratio)].append(words)
-    sentences = [
-        TEXTS[f"submit_{word}"].format(who="; ".join(who)) for word, who in told.items() if who
-    ]
-    return " ".join(sentences) or TEXTS["submit_open"]
+    """Return who submits more work, and who less, with what; empty if nobody reacts.
 
-
-class Conclusion(msgspec.Struct, frozen=True):
-    """An answer that is another one where users react."""
-
-    change: str
-    people: str
-    quantity: str
-    rigid: Interval
-    """Ratio to as it is of users who do not react."""
-    reacting: Interval
-    beside: Interval
-    """The second in relation to the first."""
-
-    @property
-    def kind(self) -> str:
-        """Return how it differs, a key of the texts ``kind_...``."""
-        before, after = direction(self.rigid), direction(self.reacting)
-        if {before, after} == {LESS, MORE}:
-            return "turns"
-        if before == OPEN:
-            return "open" if after == OPEN else "appears"
-        if after == OPEN:
-            return "vanishes"
-        return "grows" if self.beside.above(1) is (after == MORE) else "shrinks"
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """Return the row of a table, changes in per cent."""
-        row: dict[str, Any] = {"change": self.change, "users": self.people}
-        row |= {"what": TEXTS[f"name_{self.quantity}"], "kind": TEXTS[f"kind_{self.kind}"]}
-        for side, ratio in (("rigid", self.rigid), ("reacting", self.reacting)):
-            row |= in_per_cent(ratio, side)
-        return row | cells(self.beside, "beside", "beside_low", "beside_high", nb="pairs")
-
-
-def in_per_cent(ratio: Interval, name: str) -> dict[str, float]:
-    """Return a ratio as a change in per cent, with its ends, for a table."""
-    change = change_of(ratio)
-    ends = Interval(100 * change.value, 100 * change.low, 100 * change.high, change.nb)
-    return cells(ends, name, f"{name}_low", f"{name}_high")
-
-
-def compared(runs: Runs) -> Iterator[Conclusion]:
-    """Yield each answer of users who react beside that of users who do not."""
-    rigid = {case.change: case for case in c.cases(runs) if case.people == c.RIGID}
-    for case in c.cases(runs):
-        if case.people == c.RIGID or case.change not in rigid:
-            continue
-        other = rigid[case.change]
-        for name in c.ASKED:
-            beside = c.beside_rigid(case, other, name)
-            yield Conclusion(
-                case.change, case.people, name, other.ratio(name), case.ratio(name), beside
-            )
-
-
-def conclusions(compared: Iterable[Conclusion]) -> list[Conclusion]:
-    """Return those that are other ones, waits first.
-
-    Of these the interval beside users who do not react leaves 1 out.
+    It is told beside users who do not react: what limits take, they take from both.
     """
-    others = [each for each in compared if direction(each.beside) != OPEN]
-    return sorted(others, key=lambda each: c.ASKED.index(each.quantity))
+    fixed = c.fixed_work(runs)
+    reacting = [case for case in c.cases(runs) if case.reacts]
+    free = [case for case in reacting if case.people not in fixed]
+    told = [_more_or_less(free)] if free else []
+    if fixed:
+        told.append(TEXTS["submit_fixed"].format(who=listed(fixed)))
+    missing = [f"**{change}** ({words})" for change, words in taken(runs).items()]
+    if missing:
+        told.append(TEXTS["taken"].format(changes=listed(missing)))
+    return " ".join(told)
 
 
-def changed(runs: Runs) -> str:
-    """Return how many answers are other ones where users react, and which ones turn round."""
-    every = list(compared(runs))
-    if not any(each.beside.is_known for each in every):
-        return TEXTS["compared_open"] if every else ""
-    others = conclusions(every)
-    text = TEXTS["compared"].format(others=len(others), all=len(every))
-    serious = ("turns", "vanishes", "appears")
-    told = [
-        f"{TEXTS[f'name_{each.quantity}']} with **{each.change}** ({each.people}) "
-        f"{TEXTS[f'kind_{each.kind}']}"
-        for each in others
-        if each.kind in serious
-    ]
-    return f"{text} {TEXTS['serious'].format(told='; '.join(told))}" if told else text
+def _more_or_less(cases: list[c.Case]) -> str:
+    if all(case.rigid is None for case in cases):
+        return TEXTS["submit_alone"]
+    told: dict[str, list[str]] = {MORE: [], LESS: []}
+    besides = [(case, case.beside_rigid(c.WORK)) for case in cases]
+    for case, beside in besides:
+        if direction(beside) in told:
+            words = f"{case.people} with **{case.change}** ({per_cent(beside)})"
+            told[direction(beside)].append(words)
+    if not any(told.values()):
+        equal = all(beside.low == beside.high == 1 for _, beside in besides)
+        return TEXTS["submit_same" if equal else "submit_open"]
+    return " ".join(
+        TEXTS[f"submit_{word}"].format(who="; ".join(who)) for word, who in told.items() if who
+    )
+
+
+def per_cent(ratio: Interval) -> str:
+    """Return a ratio as the change that it is: ``+7, +5 to +9 %``."""
+    value, low, high = (100 * (end - 1) for end in (ratio.value, ratio.low, ratio.high))
+    return f"{number(Interval(value, low, high, ratio.nb), '+z.0f')} %"
+
+
+def waits_as_it_is(runs: Runs) -> str:
+    """Return how long the kinds of users wait as it is, beside what was recorded, if known."""
+    waits = {
+        kind: runs.where(people=kind, change=c.AS_IT_IS).mean(c.WAIT).value
+        for kind in c.people(runs)
+    }
+    told = [f"{duration(wait * HOUR)} ({kind})" for kind, wait in waits.items() if not isnan(wait)]
+    recorded = fidelity.of(runs, "mean_recorded").value
+    if not told or isnan(recorded):
+        return ""
+    return TEXTS["waits_as_it_is"].format(waits=listed(told), recorded=duration(recorded))

@@ -1,26 +1,23 @@
 """The runs of the study: what was changed, for which users, and how that is beside what was not.
 
-One thing is changed at a time. A *change* is the name of a variant of the axis ``change``, or of a
-policy that takes the place of the site's, or of a machine file that takes that of the first one.
+One thing is changed at a time. :mod:`.changes` reads the runs, and says what a *change* is called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from batsched_py.report import CampaignResults
 from batsched_py.report.kit import (
     UNKNOWN,
     Interval,
     Quantity,
     Runs,
     jackknife,
-    log_name,
     paired,
     paired_difference,
 )
@@ -28,18 +25,23 @@ from batsched_py.run.settings import SETTINGS
 from batsched_py.support.statistics import Floats, ratio
 from batsched_py.units import HOUR, WEEK
 
-CHANGE, PEOPLE, POLICY, MACHINE = "change", "people", "policy", "machine"
+LOG, POLICY, MACHINE = "log", "policy", "machine"
+CHANGE, PEOPLE = "change", "people"
+KIND, CROWD = "kind", "crowd"
+"""``people`` as the campaign has them; with the crowd they were drawn in they may have a name."""
 AS_IT_IS = "as it is"
 SITE = "site"
 """The policy of the site."""
 RIGID = "rigid"
-"""Users who submit at recorded times."""
+"""The kind of users who submit at recorded times."""
 RECORDED = "recorded"
 """No users who were drawn, but the log."""
 WAIT, WORK, BUSY, SLOWDOWN = "wait", "work_weekly", "busy", "slowdown"
+JOBS = "all_jobs"
+GROWTH = "backlog_growth"
 SIZES = ("wait_narrow", "wait_medium", "wait_wide")
-IN = "wait_in_"
-"""Begins the names of the mean waits in partitions."""
+IN, JOBS_IN = "wait_in_", "jobs_in_"
+"""Begin the names of the mean waits in partitions, and of the number of jobs there."""
 _HOURS = (
     *("wait", "wait_median", "wait_p90", *SIZES),
     *("user_wait_median", "user_wait_p90"),
@@ -68,6 +70,13 @@ class Case:
     people: str
     runs: Runs
     base: Runs
+    rigid: Case | None = None
+    """The same change for users of the same crowd who do not react; None if nobody asked."""
+
+    @property
+    def reacts(self) -> bool:
+        """Whether these are users who react to what they get."""
+        return not is_rigid(self.base)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -75,13 +84,45 @@ class Case:
         ours, base = (_settings(side) for side in (self.runs, self.base))
         return {name: value for name, value in ours.items() if value != base.get(name)}
 
+    def pairs(self, name: str) -> tuple[pd.Series[float], pd.Series[float]]:
+        """Return a quantity with the change and as it is, of equal replications."""
+        return paired(self.runs.values(name), self.base.values(name))
+
     def ratio(self, name: str) -> Interval:
         """Return the mean of a quantity in relation to that as it is."""
         return self.runs.ratio(name, self.base)
 
+    def change_of(self, name: str) -> Interval:
+        """Return by how many per cent a quantity differs from that as it is."""
+        return self.runs.change(name, self.base)
+
     def more(self, name: str) -> Interval:
         """Return by how much a quantity is larger than as it is."""
-        return paired_difference(*paired(self.runs.values(name), self.base.values(name)))
+        return paired_difference(*self.pairs(name))
+
+    def same(self, name: str) -> bool | None:
+        """Tell whether a quantity is just what it is as it is; None if it is not known."""
+        ours, base = (side.to_numpy() for side in self.pairs(name))
+        known = np.isfinite(ours) & np.isfinite(base)
+        return bool((ours == base)[known].all()) if known.any() else None
+
+    def beside_rigid(self, name: str) -> Interval:
+        """Return the ratio in relation to that of users of the crowd who do not react.
+
+        It is that of means over the replications that all four have; the interval is that of its
+        logarithm. 1: the change does the same to both.
+        """
+        if self.rigid is None:
+            return UNKNOWN
+        four = (self.runs, self.base, self.rigid.runs, self.rigid.base)
+        sides = [of.values(name).rename(str(at)) for at, of in enumerate(four)]
+        rows = pd.concat(sides, axis=1, join="inner").dropna().to_numpy()
+
+        def statistic(of: Floats) -> float:
+            changed, base, other, other_base = of.mean(axis=0)
+            return ratio(ratio(changed, base), ratio(other, other_base))
+
+        return jackknife(rows, statistic, is_ratio=True)
 
 
 def _settings(runs: Runs) -> dict[str, Any]:
@@ -91,6 +132,11 @@ def _settings(runs: Runs) -> dict[str, Any]:
     return {name: run[name] for name in names if pd.notna(run[name]) and run[name] != "{}"}
 
 
+def of_users(runs: Runs) -> dict[str, Any]:
+    """Return the user model of some runs, as a setting; none if it is not known."""
+    return {"users": runs.labels("users")[0]} if "users" in runs.frame else {}
+
+
 def site(runs: Runs) -> dict[str, Any]:
     """Return policy, options and machine of the site as it is; none without runs of it."""
     as_it_is = runs.where(change=AS_IT_IS)
@@ -98,24 +144,16 @@ def site(runs: Runs) -> dict[str, Any]:
     return {name: given[name] for name in (MACHINE, *_OF_POLICY) if name in given}
 
 
-def read(results: CampaignResults) -> list[tuple[str, Runs]]:
-    """Return the runs by log; none if none has finished. A column has the change of each run."""
-    frame = results.runs
-    if frame.empty:
-        return []
-    frame = frame.assign(log=frame["log"].map(log_name))
-    if POLICY in frame and CHANGE in frame:
-        frame[CHANGE] = frame[CHANGE].where(frame[POLICY] == SITE, frame[POLICY])
-    if MACHINE in frame and CHANGE in frame:
-        names = frame[MACHINE].map(lambda path: Path(str(path)).stem)
-        frame[CHANGE] = frame[CHANGE].where(names == names.iloc[0], names)
-    return [(log, of_log) for (log,), of_log in Runs(frame, QUANTITIES).groups("log")]
+def is_rigid(runs: Runs) -> bool:
+    """Tell whether these are runs of users who do not react."""
+    return runs.labels(KIND) == [RIGID]
 
 
 def people(runs: Runs) -> list[str]:
     """Return the kinds of users who were drawn, those who do not react first."""
-    there = [str(name) for name in runs.labels(PEOPLE) if name != RECORDED]
-    return sorted(there, key=lambda name: name != RIGID)
+    drawn = runs.frame[runs.frame[KIND] != RECORDED]
+    of_kind = dict(zip(drawn[PEOPLE], drawn[KIND], strict=True))
+    return sorted(of_kind, key=lambda name: of_kind[name] != RIGID)
 
 
 def changes(runs: Runs) -> list[str]:
@@ -126,11 +164,34 @@ def changes(runs: Runs) -> list[str]:
 def cases(runs: Runs) -> Iterator[Case]:
     """Yield the cases that have runs as it is beside them: change by change."""
     for change in changes(runs):
+        rigid: dict[Any, Case] = {}
         for kind in people(runs):
             of_kind = runs.where(people=kind)
             base, changed = (of_kind.where(change=name) for name in (AS_IT_IS, change))
             if len(base) and len(changed):
-                yield Case(change, kind, changed, base)
+                (crowd,) = of_kind.labels(CROWD)
+                case = Case(change, kind, changed, base, rigid.get(crowd))
+                if not case.reacts:
+                    rigid[crowd] = case
+                yield case
+
+
+def fixed_work(runs: Runs) -> list[str]:
+    """Return who of those who react submit the same jobs whatever happens, only earlier or later.
+
+    That is seen in the runs: waits differ, and all jobs of a run are as many as as it is.
+    """
+    of_kind: dict[str, list[Case]] = {}
+    for case in cases(runs):
+        if case.reacts:
+            of_kind.setdefault(case.people, []).append(case)
+    return [kind for kind, found in of_kind.items() if _same_jobs_at_other_times(found)]
+
+
+def _same_jobs_at_other_times(of_kind: list[Case]) -> bool:
+    return all(case.same(JOBS) for case in of_kind) and any(
+        case.same(WAIT) is False for case in of_kind
+    )
 
 
 def recorded(runs: Runs) -> Runs:
@@ -139,27 +200,8 @@ def recorded(runs: Runs) -> Runs:
 
 
 def partitions(runs: Runs) -> list[str]:
-    """Return the partitions that waits are known of, in the order of the columns."""
-    names = (str(name) for name in runs.frame)
-    return [name.removeprefix(IN) for name in names if name.startswith(IN)]
-
-
-def beside_rigid(case: Case, rigid: Case, name: str) -> Interval:
-    """Return the ratio of a case in relation to that of users who do not react.
-
-    It is that of means over the replications that all four have; the interval is that of its
-    logarithm. 1: the change does the same to both.
-    """
-    sides = [
-        of.values(name).rename(str(at))
-        for at, of in enumerate((case.runs, case.base, rigid.runs, rigid.base))
-    ]
-    if any(side.index.has_duplicates for side in sides):
-        return UNKNOWN
-    rows = pd.concat(sides, axis=1, join="inner").dropna().to_numpy()
-
-    def statistic(of: Floats) -> float:
-        changed, base, other, other_base = of.mean(axis=0)
-        return ratio(ratio(changed, base), ratio(other, other_base))
-
-    return jackknife(rows, statistic, is_ratio=True)
+    """Return the partitions that waits are known of, those with most jobs as it is first."""
+    as_it_is = runs.where(change=AS_IT_IS)
+    names = [name.removeprefix(IN) for name in map(str, runs.frame) if name.startswith(IN)]
+    jobs = {name: as_it_is.values(f"{JOBS_IN}{name}").sum() for name in names}
+    return sorted(names, key=lambda name: -jobs[name])

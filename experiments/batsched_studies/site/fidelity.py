@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from math import isnan, nan
 from typing import Any
 
+from batsched_py.calibration import verdict
 from batsched_py.calibration.verdict import (
     ORDER_IN_PART,
     ORDER_REPRODUCED,
@@ -25,6 +26,18 @@ from batsched_studies.site import cases as c
 from batsched_studies.site.measures import FIDELITY
 
 POOR, PART, GOOD, UNKNOWN = "poor", "part", "good", "unknown"
+_AT_MOST = {"relative_bias": 0.3, "rank_correlation": 0.4, "share_explained": 1.0}
+"""A measure without an interval is judged as if it had one that reaches so far to both sides: then
+it is poor only if it is plainly beyond, and never good."""
+_MEASURES = (
+    *("relative_bias", "rank_correlation", "near", "users_near", "backlog_correlation"),
+    *("share_explained", "usual_share_explained"),
+)
+_SIDES = (
+    *(("mean", c.WAIT, 1 / HOUR), ("median", "wait_median", 1 / HOUR)),
+    *(("at_once", "at_once", 100.0), ("utilisation", c.BUSY, 100.0)),
+)
+"""What has a recorded and a simulated side: the calibration's name, ours, and our unit."""
 
 
 def of(runs: Runs, name: str) -> Interval:
@@ -44,19 +57,33 @@ def _float(value: Any) -> float:
     return nan if value is None else float(value)
 
 
+def _wide(runs: Runs, name: str) -> Interval:
+    """Return a measure with its interval, or with one that is as wide as :data:`_AT_MOST` says."""
+    found = of(runs, name)
+    reach = _AT_MOST[name]
+    if found.is_known:
+        return found
+    return Interval(found.value, found.value - reach, found.value + reach, found.nb)
+
+
 def judged(runs: Runs) -> str:
     """Return how well what was recorded is reproduced.
 
     ``poor`` if level or order of the waits clearly are not, or if the waits are clearly farther
     from those recorded than the mean of these is; ``good`` if both clearly are.
     """
-    level, order = of(runs, "relative_bias"), of(runs, "rank_correlation")
+    level, order, explained = (_wide(runs, name) for name in _AT_MOST)
     if isnan(level.value):
         return UNKNOWN
     same = level.within(-SAME_LEVEL, SAME_LEVEL)
-    if same is False or order.below(ORDER_IN_PART) or of(runs, "share_explained").below(0):
+    if same is False or order.below(ORDER_IN_PART) or explained.below(0):
         return POOR
     return GOOD if same and order.above(ORDER_REPRODUCED) else PART
+
+
+def least_change(runs: Runs) -> float:
+    """Return the change of the mean wait below which none can be believed, seconds, or nan."""
+    return verdict.least_change(of(runs, "bias"))
 
 
 def told(runs: Runs) -> str:
@@ -64,39 +91,42 @@ def told(runs: Runs) -> str:
     kind = judged(runs)
     if kind == UNKNOWN:
         return TEXTS["fidelity_unknown"]
-    bias = of(runs, "bias")
-    believable = max(abs(bias.low), abs(bias.high)) if bias.is_known else abs(bias.value)
-    return TEXTS[f"fidelity_{kind}"].format(
+    text = TEXTS[f"fidelity_{kind}"].format(
         simulated=duration(of(runs, "mean_simulated").value),
         recorded=duration(of(runs, "mean_recorded").value),
         level=percent(of(runs, "relative_bias")),
         order=number(of(runs, "rank_correlation")),
         explained=number(of(runs, "share_explained")),
-        believable=duration(believable),
     )
+    hint = "" if isnan(least_change(runs)) else f" {TEXTS['rule_of_thumb']}"
+    return f"{text} {verdict.believable(of(runs, 'bias'))}.{hint}"
+
+
+def compared(runs: Runs) -> str:
+    """Return how many of the jobs of the log are compared, in words; ``-`` where nobody counted."""
+    jobs, of_log = (of(runs, name).value for name in ("compared_jobs", "jobs_in_log"))
+    return "-" if isnan(jobs) or isnan(of_log) else f"{jobs:,.0f} of the {of_log:,.0f}"
+
+
+def side(runs: Runs, which: str) -> dict[str, float]:
+    """Return what is ``recorded`` or ``simulated``: names and units are those of a run."""
+    return {name: of(runs, f"{what}_{which}").value * scale for what, name, scale in _SIDES}
 
 
 def table(log: str, runs: Runs) -> Table | None:
     """Return the measures as a table; none of a log that was not replayed."""
     if judged(runs) == UNKNOWN:
         return None
-    return TEXTS.table("fidelity", list(_rows(runs)), slug("fidelity", log), log=log)
+    return TEXTS.table(
+        "fidelity", list(_rows(runs)), slug("fidelity", log), log=log, compared=compared(runs)
+    )
 
 
 def _rows(runs: Runs) -> Iterator[dict[str, Any]]:
     """Yield what was recorded and what is simulated, and how near they are."""
-    for what, scale, unit in (("mean", 1 / HOUR, "wait"), ("median", 1 / HOUR, "wait")):
-        sides = (of(runs, f"{what}_{side}").value * scale for side in ("recorded", "simulated"))
-        yield {"what": TEXTS[f"fidelity_{what}_{unit}"], **dict(zip(_SIDES, sides, strict=True))}
-    for what in ("at_once", "utilisation"):
-        sides = (100 * of(runs, f"{what}_{side}").value for side in ("recorded", "simulated"))
-        yield {"what": TEXTS[f"fidelity_{what}"], **dict(zip(_SIDES, sides, strict=True))}
+    recorded, simulated = side(runs, "recorded"), side(runs, "simulated")
+    for what, name, _ in _SIDES:
+        of_both = {"recorded": recorded[name], "simulated": simulated[name]}
+        yield {"what": TEXTS[f"fidelity_{what}"], **of_both}
     for name in _MEASURES:
         yield {"what": TEXTS[f"fidelity_{name}"], **cells(of(runs, name), "measure")}
-
-
-_SIDES = ("recorded", "simulated")
-_MEASURES = (
-    *("relative_bias", "rank_correlation", "near", "users_near", "backlog_correlation"),
-    *("share_explained", "usual_share_explained"),
-)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from itertools import cycle
+from math import isfinite, log10
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from batsched_py.report import Figure
@@ -14,18 +16,22 @@ from batsched_py.support import palette
 from batsched_studies.site import TEXTS
 from batsched_studies.site import cases as c
 
-_PANELS = (c.WAIT, c.WORK)
-_SCALES = {
-    c.WAIT: alt.Scale(type="log", nice=False, padding=12),
-    c.WORK: alt.Scale(zero=False, nice=False, padding=12),  # by some per cent
-}
+_PANELS = (c.WAIT, c.WORK, c.BUSY)
+_LOGARITHMIC = alt.Scale(type="log", nice=False, padding=12)
+_LINEAR = alt.Scale(zero=False, nice=False, padding=12)
+"""Of what changes by some per cent."""
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
-_ROW = 46
-"""Height of a change, pixels."""
+_ROW, _WIDTH = 46, 240
+"""Height of a change, and width of a panel, pixels."""
+_FEW_DECADES = 2
+"""Below so many, 2 and 5 have ticks, too."""
 
 
 def answer(log: str, runs: Runs) -> Figure | None:
-    """Return mean waits and submitted work beside those as it is; none without any change."""
+    """Return mean waits, work and utilisation beside those as it is; none without any change.
+
+    Where nobody waits as it is, there is nothing to stand beside: that panel is left out.
+    """
     found = list(c.cases(runs))
     if not found:
         return None
@@ -38,8 +44,9 @@ def answer(log: str, runs: Runs) -> Figure | None:
     if not rows:
         return None
     order, kinds = c.changes(runs), c.people(runs)
+    panels = [name for name in _PANELS if any(row["panel"] == name for row in rows)]
     chart = alt.hconcat(
-        *(_panel(rows, name, order, kinds, first=name == _PANELS[0]) for name in _PANELS)
+        *(_panel(rows, name, order, kinds, first=name == panels[0]) for name in panels)
     )
     return TEXTS.figure("answer", chart, slug("figure_answer", log), log=log)
 
@@ -49,17 +56,18 @@ def _panel(
 ) -> Chart:
     of_panel = [row for row in rows if row["panel"] == name]
     frame = pd.DataFrame(of_panel, columns=[*rows[0]])
-    colours = dict(zip(kinds, (palette.BLACK, *palette.CATEGORIES), strict=False))
-    shapes = dict(zip(kinds, _SHAPES, strict=False))
-    title = TEXTS[f"axis_{name}"]
+    colours = dict(zip(kinds, cycle((palette.BLACK, *palette.CATEGORIES)), strict=False))
+    shapes = dict(zip(kinds, cycle(_SHAPES), strict=False))
+    scale = _LOGARITHMIC if name == c.WAIT else _LINEAR
     base = alt.Chart(frame).encode(
         y=alt.Y("change:N", title=None, sort=order, axis=alt.Axis(labels=first, labelLimit=200)),
         yOffset=alt.YOffset("users:N", sort=kinds),
         color=alt.Color("users:N", title=None, scale=scale_of(colours, kinds)),
         tooltip=["change:N", "users:N", *numbers("ours", "low", "high", digits=".3g")],
     )
+    axis = alt.Axis(values=_ticks(frame)) if name == c.WAIT else alt.Axis()
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=alt.X("ours:Q", title=title, scale=_SCALES[name]),
+        x=alt.X("ours:Q", title=TEXTS[f"axis_{name}"], scale=scale, axis=axis),
         shape=alt.Shape("users:N", title=None, scale=scale_of(shapes, kinds)),
     )
     one = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4]).encode(x=alt.datum(1))
@@ -68,5 +76,12 @@ def _panel(
         if frame["low"].notna().any()
         else []
     )
-    height = _ROW * len(order)
-    return alt.layer(one, *lines, points).properties(width=360, height=height)
+    return alt.layer(one, *lines, points).properties(width=_WIDTH, height=_ROW * len(order))
+
+
+def _ticks(frame: pd.DataFrame) -> list[float]:
+    """Return the ticks of a logarithmic axis: 1 is one, and there are not too many."""
+    ends = frame[["ours", "low", "high"]].to_numpy(dtype=float)
+    decades = log10(np.nanmax(ends) / np.nanmin(ends))
+    steps = (1, 2, 5) if decades < _FEW_DECADES else (1,)
+    return [float(f"{step}e{power}") for power in range(-9, 10) for step in steps]

@@ -29,18 +29,19 @@ MORNING = 7 * HOUR
 """When a night ends that begins at midnight."""
 NARROW, WIDE = 1 / 32, 1 / 8
 """Jobs up to this share of the machine as it is are narrow, those above that one wide."""
-MOST_PARTITIONS = 12
-"""Those with most jobs have a column each."""
 PARTITION = "partition"
+USERS = "waits_of_users"
+"""Under this name the mean wait of each user is stored among the metrics of a run."""
 
 
 def measure(result: Result) -> dict[str, float]:
     """Return the numbers of a run by name; times in seconds, work in processor-seconds.
 
-    ``wait_in_NAME`` is the mean wait in a partition. A refused job has no wait, and is submitted
-    all the same; what it asked for is ``refused_weekly``. Waits of users are the means of each
-    user's own jobs. A run of all the log at recorded times is set beside it, too, by
-    :func:`fidelity`.
+    ``wait_in_NAME`` is the mean wait of the ``jobs_in_NAME`` that ran in a partition. A refused job
+    has no wait, and does no work; what it asked for is ``refused_weekly``. ``all_jobs`` are all
+    that were submitted, measured or not, refused or not. Waits of users are the means of each
+    user's own jobs; they are stored with the run as :data:`USERS`. A run of all the log at recorded
+    times is set beside it, too, by :func:`fidelity`.
     """
     run = result.settings["run"]
     calendar = Calendar.of_clock(result.settings["unix_start_time"], result.settings["time_zone"])
@@ -50,12 +51,15 @@ def measure(result: Result) -> dict[str, float]:
     weeks, speed = (end - begin) / WEEK, run["speed_factor"]
     jobs = _Jobs(table, inside)
     machine = float(table.nb_processors or nan)
+    of_users = waits_of_users(jobs.table)
+    result.measured[USERS] = of_users
     return {
         **_waits(jobs, machine / run.get("node_factor", 1.0)),
-        **_waits_of_users(jobs),
+        **_spread(np.array([*of_users.values()])),
         **_habits(jobs, calendar, speed),
         **_limits(jobs, weeks),
         "busy": busy_within(table, [(begin, end)]) / (machine * (end - begin)),
+        "all_jobs": float(len(table.submit)),
         "jobs_weekly": len(jobs.submit) / weeks,
         "work_weekly": float(np.nansum(jobs.area)) * speed / weeks,
         **fidelity(result, table),
@@ -77,7 +81,6 @@ class _Jobs:
     """The measured jobs: columns of shape (n,)."""
 
     def __init__(self, table: JobTable, inside: Mask) -> None:
-        of_all = {PARTITION: table.text_column(PARTITION)}
         self.table = table.select(inside)
         self.submit = self.table.submit
         self.ran = self.table.ran
@@ -86,7 +89,7 @@ class _Jobs:
         self.size = table.number_column("requested_number_of_resources")[inside]
         self.requested = table.number_column("requested_time")[inside]
         self.user = self.table.user_number
-        self.partition = np.array(of_all[PARTITION], dtype=object)[inside]
+        self.partition = np.array(table.text_column(PARTITION), dtype=object)[inside]
 
 
 def _waits(jobs: _Jobs, processors: float) -> dict[str, float]:
@@ -110,17 +113,24 @@ def _waits(jobs: _Jobs, processors: float) -> dict[str, float]:
 def _waits_by_partition(
     partition: NDArray[np.object_], wait: Column
 ) -> Iterator[tuple[str, float]]:
-    names, counts = np.unique(partition[partition != ""].astype(str), return_counts=True)
-    for name in names[np.argsort(-counts, kind="stable")][:MOST_PARTITIONS]:
-        yield f"wait_in_{name}", mean(wait[partition == name])
+    for name in np.unique(partition[partition != ""].astype(str)):
+        inside = partition == name
+        yield f"wait_in_{name}", mean(wait[inside])
+        yield f"jobs_in_{name}", float(inside.sum())
 
 
-def _waits_of_users(jobs: _Jobs) -> dict[str, float]:
+def waits_of_users(table: JobTable) -> dict[str, float]:
+    """Return the mean wait of each user of whom a job ran."""
+    ran = table.only_ran
+    known = ran.user_number >= 0
+    number, wait = ran.user_number[known], ran.waiting[known]
+    means = np.bincount(number, weights=wait) / np.bincount(number)
+    names = dict.fromkeys(user for user in ran.user if user)  # in the order of their numbers
+    return dict(zip(names, means.tolist(), strict=True))
+
+
+def _spread(means: Column) -> dict[str, float]:
     """Return median and 90 % quantile of the users' mean waits, and how unequal these are."""
-    known = jobs.ran & (jobs.user >= 0)
-    number = jobs.user[known]
-    sizes = np.bincount(number)
-    means = np.bincount(number, weights=jobs.wait[known])[sizes > 0] / sizes[sizes > 0]
     half, nine_tenths = np.quantile(means, (0.5, 0.9)) if len(means) else (nan, nan)
     return {
         "user_wait_median": float(half),
@@ -201,5 +211,6 @@ def fidelity(result: Result, table: JobTable) -> dict[str, float]:
         for name in INTERVALS
         for end in ("low", "high")
     }
-    weeks = {f"{FIDELITY}weeks": float(found.weeks)}
-    return {f"{FIDELITY}{name}": value for name, value in found.numbers.items()} | ends | weeks
+    counts = {"weeks": found.weeks, "jobs_in_log": found.jobs.in_log}
+    numbers = found.numbers | {name: float(count) for name, count in counts.items()}
+    return {f"{FIDELITY}{name}": value for name, value in numbers.items()} | ends

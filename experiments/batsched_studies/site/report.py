@@ -8,21 +8,25 @@ from typing import Any
 from batsched_py.report import CampaignResults, Report, Text
 from batsched_py.report.document import Part
 from batsched_py.report.kit import Runs
-from batsched_studies.site import TEXTS, answers, fidelity
+from batsched_studies.site import TEXTS, fidelity
 from batsched_studies.site import cases as c
+from batsched_studies.site.answers import headline, submitting, utilisation, waits_as_it_is
+from batsched_studies.site.cautions import cautions
+from batsched_studies.site.changes import read
 from batsched_studies.site.figures import answer
-from batsched_studies.site.tables import other_answers, tables
+from batsched_studies.site.other_answers import changed, other_answers
+from batsched_studies.site.tables import tables
 
 
 def report(results: CampaignResults) -> Report:
     """Return what the runs that are there say; there are no claims to be judged."""
-    logs = c.read(results)
+    logs = read(results)
     parts = (part for log, runs in logs for part in _parts(log, runs, results))
     return TEXTS.report(parts, (), _summary(logs), results.title)
 
 
 def _summary(logs: Sequence[tuple[str, Runs]]) -> str:
-    """Return the answer in a sentence; first that it is not to be trusted, if it is not."""
+    """Return how far to trust the answer, and the answer in a sentence."""
     if not logs:
         return TEXTS["nothing"]
     told = (text for log, runs in logs for text in _told(log, runs, len(logs) > 1))
@@ -32,13 +36,9 @@ def _summary(logs: Sequence[tuple[str, Runs]]) -> str:
 def _told(log: str, runs: Runs, several: bool) -> Iterator[str]:
     if several:
         yield f"### {log}"
-    is_poor = fidelity.judged(runs) == fidelity.POOR
-    if is_poor:
-        yield fidelity.told(runs)
-    yield answers.headline(runs)
-    yield answers.changed(runs)
-    if not is_poor:
-        yield fidelity.told(runs)
+    yield " ".join(filter(None, (fidelity.told(runs), waits_as_it_is(runs))))
+    yield headline(runs)
+    yield changed(runs)
 
 
 def _parts(
@@ -51,8 +51,9 @@ def _parts(
 
 def _answer(log: str, runs: Runs) -> Iterator[Part | None]:
     yield answer(log, runs)
+    yield _text(cautions(runs))
     yield _text(_words(runs))
-    yield _text(answers.submitting(runs))
+    yield _text(" ".join(filter(None, (utilisation(runs), submitting(runs)))))
     yield other_answers(log, runs)
 
 
@@ -67,13 +68,20 @@ def _text(markdown: str) -> Text | None:
 
 def _words(runs: Runs) -> str:
     """Return what the site, the kinds of users and the changes are, a line each."""
-    there, terms = list(c.cases(runs)), TEXTS.published["terms"]
+    there = list(c.cases(runs))
     said = {c.AS_IT_IS: _shown(c.site(runs))} if there else {}
-    said |= {case.people: terms.get(case.people, "") for case in there}
+    said |= {case.people: _terms(c.of_users(case.base)) for case in there}
     for case in there:
-        parts = _shown(case.settings), terms.get(case.change, "")
+        parts = _shown(case.settings), _terms(case.settings)
         said[case.change] = "; ".join(filter(None, parts))
     return "\n".join(f"- *{name}*: {text}." for name, text in said.items() if text)
+
+
+def _terms(settings: Mapping[str, Any]) -> str:
+    """Return what settings mean, of those that have a text: by name and value, or by name."""
+    terms: Mapping[str, str] = TEXTS.published["terms"]
+    found = (terms.get(f"{name} = {value}", terms.get(name)) for name, value in settings.items())
+    return "; ".join(filter(None, found))
 
 
 def _shown(settings: Mapping[str, Any]) -> str:

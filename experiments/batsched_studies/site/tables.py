@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isnan
 from typing import Any
 
 from batsched_py.report import CampaignResults, Table
 from batsched_py.report.kit import Runs, cells, slug
 from batsched_py.units import HOUR
-from batsched_studies.site import TEXTS
+from batsched_studies.site import TEXTS, fidelity
 from batsched_studies.site import cases as c
-from batsched_studies.site.answers import compared, conclusions, in_per_cent
 from batsched_studies.site.user_waits import shares
 
 Rows = Iterator[dict[str, Any]]
+_MOST_PARTITIONS = 12
+"""Those with most jobs are shown."""
 _BASE = (
     *("jobs_weekly", c.WORK, "active_users", "jobs_by_user", c.BUSY, c.WAIT, "wait_median"),
     *("wait_p90", c.SLOWDOWN, "at_once", "user_wait_median", "user_wait_p90", "user_wait_gini"),
     *("night", "weekend", "short", "refused", "at_limit"),
 )
 _HABITS = ("night", "weekend", "short", "at_once")
-
-
-def other_answers(log: str, runs: Runs) -> Table | None:
-    """Return the answers that are other ones where users react."""
-    rows = [each.row for each in conclusions(compared(runs))]
-    return TEXTS.table("conclusions", rows, slug("conclusions", log), log=log)
 
 
 def tables(log: str, runs: Runs, results: CampaignResults) -> Iterator[Table | None]:
@@ -39,11 +35,27 @@ def tables(log: str, runs: Runs, results: CampaignResults) -> Iterator[Table | N
         ("limits", _limits(runs)),
         ("bases", _bases(runs)),
     ):
-        yield TEXTS.table(key, list(rows), slug(key, log), log=log)
+        yield TEXTS.table(key, list(rows), slug(key, log), log=log, most=_MOST_PARTITIONS)
 
 
 def _labels(case: c.Case) -> dict[str, Any]:
     return {"change": case.change, "users": case.people}
+
+
+def _changes_of(case: c.Case, *names: str) -> dict[str, float]:
+    """Return changes in per cent, with their ends."""
+    row: dict[str, float] = {}
+    for name in names:
+        row |= cells(case.change_of(name), name, f"{name}_low", f"{name}_high")
+    return row
+
+
+def _differences(case: c.Case, *names: str) -> dict[str, float]:
+    """Return by how much quantities are larger, with their ends."""
+    row: dict[str, float] = {}
+    for name in names:
+        row |= cells(case.more(name), f"{name}_more", f"{name}_more_low", f"{name}_more_high")
+    return row
 
 
 def _changes(runs: Runs) -> Rows:
@@ -52,30 +64,26 @@ def _changes(runs: Runs) -> Rows:
         for name in (c.WAIT, c.BUSY):
             before, after = (side.mean(name).value for side in (case.base, case.runs))
             row |= {f"{name}_before": before, f"{name}_after": after}
-        for name in (c.WAIT, c.SLOWDOWN, c.WORK):
-            row |= in_per_cent(case.ratio(name), name)
-        yield row
+        row |= _differences(case, c.WAIT)
+        yield row | _changes_of(case, c.WAIT, c.SLOWDOWN, c.WORK, c.BUSY)
 
 
 def _sizes(runs: Runs) -> Rows:
     for case in c.cases(runs):
-        row = _labels(case)
-        for name in c.SIZES:
-            row |= in_per_cent(case.ratio(name), name)
-        yield row
+        yield _labels(case) | _changes_of(case, *c.SIZES)
 
 
 def _partitions(runs: Runs) -> Rows:
     """Yield the waits in each partition that has some in all pairs, if there are several."""
-    names = c.partitions(runs)
+    names = c.partitions(runs)[:_MOST_PARTITIONS]
     for case in c.cases(runs) if len(names) > 1 else ():
         for partition in names:
             name = f"{c.IN}{partition}"
-            ratio = case.ratio(name)
-            if ratio.nb == case.ratio(c.WAIT).nb:
+            change = case.change_of(name)
+            if change.nb == case.ratio(c.WAIT).nb:
                 before, after = (side.values(name).mean() / HOUR for side in (case.base, case.runs))
                 row = _labels(case) | {"partition": partition, "before": before, "after": after}
-                yield row | in_per_cent(ratio, "wait") | {"pairs": ratio.nb}
+                yield row | cells(change, "wait", "wait_low", "wait_high", nb="pairs")
 
 
 def _users(runs: Runs, results: CampaignResults) -> Rows:
@@ -85,18 +93,14 @@ def _users(runs: Runs, results: CampaignResults) -> Rows:
         for name, share in shares(results, case.runs.frame, case.base.frame).items():
             row |= cells(share, name, f"{name}_low", f"{name}_high")
         for name in ("user_wait_median", "user_wait_p90"):
-            row[name] = in_per_cent(case.ratio(name), name)[name]
-        gini = case.more("user_wait_gini")
-        yield row | cells(gini, "gini", "gini_low", "gini_high", nb="pairs")
+            row[name] = case.change_of(name).value
+        yield row | _differences(case, "user_wait_gini")
 
 
 def _habits(runs: Runs) -> Rows:
     """Yield by how many points shares of the jobs differ, and jobs by user in per cent."""
     for case in c.cases(runs):
-        row = _labels(case) | in_per_cent(case.ratio("jobs_by_user"), "jobs")
-        for name in _HABITS:
-            row |= cells(case.more(name), name, f"{name}_low", f"{name}_high")
-        yield row
+        yield _labels(case) | _changes_of(case, "jobs_by_user") | _differences(case, *_HABITS)
 
 
 def _limits(runs: Runs) -> Rows:
@@ -111,8 +115,17 @@ def _limits(runs: Runs) -> Rows:
 
 
 def _bases(runs: Runs) -> Rows:
+    """Yield what was recorded, and what is simulated as it is: the log itself, and who is drawn."""
+    recorded, replay = fidelity.side(runs, "recorded"), c.recorded(runs)
+    if not isnan(recorded[c.WAIT]):
+        yield {"users": TEXTS["base_recorded"], **recorded}
+    if replay:
+        yield _base(TEXTS["base_replay"], replay)
     for kind in c.people(runs):
         base = runs.where(people=kind, change=c.AS_IT_IS)
         if base:
-            row: dict[str, Any] = {"users": kind, "n": len(base)}
-            yield row | {name: base.mean(name).value for name in _BASE}
+            yield _base(kind, base)
+
+
+def _base(name: str, runs: Runs) -> dict[str, Any]:
+    return {"users": name, "n": len(runs)} | {of: runs.mean(of).value for of in _BASE}

@@ -11,6 +11,7 @@ from batsched_py.report import CampaignResults
 from batsched_py.report.kit import SEED, Interval, mean_interval
 from batsched_py.support.statistics import Floats
 from batsched_py.units import MINUTE
+from batsched_studies.site.measures import USERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,8 @@ def shares(
 ) -> dict[str, Interval]:
     """Return the shares of users who wait ``longer`` and ``shorter``, per cent, over the pairs.
 
-    ``changed`` and ``base`` are rows of runs, each pair of the same replication.
+    ``changed`` and ``base`` are rows of runs, each pair of the same replication. The ends of the
+    intervals are shares, too: from 0 to 100.
     """
     waits = {row[SEED]: waits_of(results, row) for _, row in base.iterrows() if SEED in row}
     pairs = [
@@ -33,14 +35,19 @@ def shares(
         if row.get(SEED) in waits
     ]
     longer, shorter = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
-    return {"longer": mean_interval(longer), "shorter": mean_interval(shorter)}
+    return {"longer": _as_shares(longer), "shorter": _as_shares(shorter)}
+
+
+def _as_shares(values: Floats) -> Interval:
+    found = mean_interval(values)
+    low, high = (float(np.clip(end, 0, 100)) for end in (found.low, found.high))
+    return Interval(found.value, low, high, found.nb)
 
 
 def waits_of(results: CampaignResults, run: Any) -> dict[str, float]:
-    """Return the mean wait of each user who has one, seconds."""
-    per_user = results.settings(run)["metrics"]["per_user"]
-    waits = ((user, of.get("mean_waiting_time")) for user, of in per_user.items())
-    return {user: wait for user, wait in waits if wait is not None}
+    """Return the mean wait of each user whose jobs were measured, seconds, as the run stored it."""
+    waits: dict[str, float] = results.settings(run)["metrics"].get(USERS, {})
+    return waits
 
 
 def _pair(ours: dict[str, float], base: dict[str, float]) -> tuple[float, float]:

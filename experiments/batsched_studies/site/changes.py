@@ -1,0 +1,90 @@
+"""What was changed in each run of a campaign, by the labels in which it differs from the site.
+
+The site as it is has the policy ``site`` (the first one if none is called so), and of its log the
+machine file that comes first. The name of a *change* is made of all labels that are others: of one,
+as the study has it, or of several where a campaign crosses them (``EASY, 25 % more nodes``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+from batsched_py.errors import UsageError
+from batsched_py.report import CampaignResults
+from batsched_py.report.campaign_axes import REPEATED, panel_name, short_names
+from batsched_py.report.kit import SEED, Runs
+from batsched_studies.site.cases import (
+    AS_IT_IS,
+    CHANGE,
+    CROWD,
+    KIND,
+    LOG,
+    MACHINE,
+    PEOPLE,
+    POLICY,
+    QUANTITIES,
+    RECORDED,
+    SITE,
+)
+
+Labels = Mapping[str, Any]
+_OF_WHOM = (LOG, PEOPLE, CROWD, SEED)
+"""Labels that say whose runs these are, and not what was changed."""
+
+
+def read(results: CampaignResults) -> list[tuple[str, Runs]]:
+    """Return the finished runs by log: columns have the change, the kind of users, and their crowd.
+
+    Users are called by their crowd, too, if several are drawn from a log. Raises
+    :class:`UsageError` for runs that are repeated by another label than the replication.
+    """
+    frame = results.runs
+    if frame.empty:
+        return []
+    of_logs: dict[Any, dict[str, Labels]] = {}
+    for folder, labels in results.planned:
+        of_logs.setdefault(labels.get(LOG), {})[str(folder)] = labels
+    called = {folder: of for labels in of_logs.values() for folder, of in _called(labels).items()}
+    for column in (CHANGE, PEOPLE, KIND, CROWD):
+        frame = frame.assign(**{column: [called[str(at)][column] for at in frame["folder"]]})
+    runs, logs = Runs(frame, QUANTITIES), short_names(of_logs)
+    return [(logs[log], runs.where(log=log)) for log in runs.labels(LOG)]
+
+
+def site_of(labels: Iterable[Labels]) -> Labels:
+    """Return the labels of the first planned run of a log as it is; empty if there is none."""
+    drawn = (of for of in labels if of.get(PEOPLE) != RECORDED)
+    as_it_is = [of for of in drawn if of.get(CHANGE) == AS_IT_IS]
+    return next((of for of in as_it_is if of.get(POLICY) == SITE), next(iter(as_it_is), {}))
+
+
+def _called(planned: Mapping[str, Labels]) -> dict[str, Labels]:
+    """Return what the runs of a log are called by their folders."""
+    runs = planned.values()
+    site, names = site_of(runs), _names(runs)
+    crowds = {of.get(CROWD) for of in runs if of.get(PEOPLE) != RECORDED}
+    called: dict[str, Labels] = {}
+    for folder, of in planned.items():
+        others = {name: of.get(name) for name in names if of.get(name) != site.get(name)}
+        change = panel_name(others, names) or AS_IT_IS if site else of.get(CHANGE)
+        kind, crowd = of.get(PEOPLE), of.get(CROWD)
+        people = f"{kind}/{crowd}" if len(crowds) > 1 and kind != RECORDED else kind
+        called[folder] = {CHANGE: change, PEOPLE: people, KIND: kind, CROWD: crowd}
+    return called
+
+
+def _names(runs: Collection[Labels]) -> dict[str, dict[Any, str]]:
+    """Return how the values are shown of each label in which runs may differ."""
+    labels = [name for name in dict.fromkeys(chain(*runs)) if name not in _OF_WHOM]
+    values = {name: dict.fromkeys(of.get(name) for of in runs) for name in labels}
+    for name in REPEATED:
+        if len(values.get(name, ())) > 1:
+            raise UsageError(
+                f"runs with several values of {name!r}: this study compares runs pair by pair of "
+                "equal `replication`; say how many with `replications` instead"
+            )
+    names = {name: short_names(of) for name, of in values.items()}
+    machines = names.get(MACHINE, {})
+    return names | {MACHINE: {path: of.removesuffix(".toml") for path, of in machines.items()}}
