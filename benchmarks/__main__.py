@@ -11,6 +11,7 @@ import history
 import loop_rows  # noqa: F401
 import planning_rows  # noqa: F401
 import process_rows  # noqa: F401
+import site_rows  # noqa: F401
 import socket_rows  # noqa: F401
 from measuring import ROWS, Bench, Measured, Row, SkippedError
 
