@@ -86,8 +86,10 @@ def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None
     shipped = {path.parent.name for path in TEXT.parents[1].glob("*/published.toml")}
     pages = {"semi_open", "user_models", "site"}  # pages of their own, and one that claims nothing
     assert studies == shipped - pages
+    worlds = {"league"}  # made from the sample log, of which it is known what is right
     for member, path in collection.campaigns.items():
-        assert "sample" not in {run.settings.log for run in read_campaign(path).runs} or member.logs
+        logs = {run.settings.log for run in read_campaign(path).runs}
+        assert "sample" not in logs or member.logs or member.label in worlds
 
 
 def test_what_is_kept_is_replaced_by_no_fewer_runs(tmp_path: Path) -> None:

@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 import msgspec
 import numpy as np
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.support.option_values import whole_number
 from batsched_py.units import DAY, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.clock import local_seconds
+
+CUT = "cut-at-request"
+"""The rule for run times under which waits are lost."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -55,7 +58,7 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def learnt(self) -> int:
-        """Weeks before the change of which all models know, and of no others."""
+        """Weeks before the change that models may know, and no others."""
         return self.horizon + self.spare + self.members - 1
 
     def replayed(self, member: int) -> int:
@@ -120,8 +123,14 @@ def moved(job: WorkloadJob, seconds: float, name: str = "") -> WorkloadJob:
 def _jobs(workload: Workload, change: Change, begin: int, end: int) -> list[WorkloadJob]:
     """Return the jobs submitted in some weeks, at the times that clocks showed.
 
-    So weeks and hours are those of the site, summer time or not.
+    So weeks and hours are those of the site, summer time or not. Raises :class:`UsageError` for
+    run times that were cut: of these the waits are not known, only the ends.
     """
+    if workload.rules.get("runtime") == CUT:
+        raise UsageError(
+            f"{workload.name}: with {parameter('runtime')}={CUT} nobody knows how long jobs "
+            "waited; expected recorded"
+        )
     origin = change.date.timestamp()
     start = 0.0 if workload.unix_start_time is None else workload.unix_start_time
     recorded = np.array([job.submit_time for job in workload.jobs])

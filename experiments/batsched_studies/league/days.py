@@ -50,15 +50,14 @@ class Jobs(msgspec.Struct, frozen=True):
 
 
 def jobs_of_log(workload: Workload, nb_processors: int) -> Jobs:
-    """Return the jobs of a log as they were recorded."""
+    """Return the jobs of a log as they were recorded; run times must not have been cut."""
     jobs = workload.jobs
     run = np.array([run_time_of(workload.profiles[job.profile]) for job in jobs])
     submit = np.array([job.submit_time for job in jobs])
     finish = np.array([nan if job.finish_time is None else job.finish_time for job in jobs])
     size = np.array([job.size for job in jobs], dtype=float)
     user = np.array([job.user for job in jobs], dtype=object)
-    # To 0: of a run time that was cut at its request, the recorded end is later.
-    wait = np.maximum(finish - submit - run, 0.0)
+    wait = np.maximum(finish - submit - run, 0.0)  # ends are rounded
     return Jobs(submit, wait, run, size, user, nb_processors)
 
 

@@ -12,13 +12,17 @@ from batsched_studies.league.standings import Case
 
 
 def evidence(case: Case) -> list[dict[str, Any]]:
-    """Return a row of what was recorded before the change, and one after it."""
+    """Return a row of what was recorded before the change, one after it, and one under our policy.
+
+    The last has the jobs of the second, replayed.
+    """
     change, jobs = case.change, case.recorded.jobs
-    spans = {
-        "before": (-change.learnt * WEEK, 0.0),
-        "after": (change.settle * WEEK, change.horizon * WEEK),
-    }
-    return [{"when": when, **_seen(jobs, *span)} for when, span in spans.items()]
+    before = -change.learnt * WEEK, 0.0
+    after = change.settle * WEEK, change.horizon * WEEK
+    rows = [{"when": "before", **_seen(jobs, *before)}, {"when": "after", **_seen(jobs, *after)}]
+    if case.replayed is not None:
+        rows.append({"when": "after, our policy", **_seen(case.replayed.jobs, *after)})
+    return rows
 
 
 def _seen(jobs: Jobs, begin: float, end: float) -> dict[str, Any]:
@@ -32,6 +36,8 @@ def _seen(jobs: Jobs, begin: float, end: float) -> dict[str, Any]:
         "work": 100 * float((run * size).sum()) / (end - begin) / jobs.nb_processors,
         "busy": float(np.quantile(busy_at(jobs, np.arange(begin, end, HOUR / 2)), 0.99)),
         "widest": float(size.max()),
+        "run": float(run.mean()) / HOUR,
+        "over_a_day": 100 * float((run > DAY).mean()),
         "longest": float(run.max()) / HOUR,
         "wait": float(np.nanmean(wait)) / HOUR,
         "median_wait": float(np.nanmedian(wait)) / HOUR,

@@ -17,8 +17,9 @@ from batsched_studies.league import RIGID, TEXTS
 from batsched_studies.league.days import Floats, Jobs
 from batsched_studies.league.standings import GROUPS, Case
 
-SHOWN = {RIGID: palette.RECORDED, "fluid": palette.GREEN, "site": palette.ORANGE}
-"""The models whose submissions are drawn, whoever wins: none that waits, two that do."""
+SHOWN = {RIGID: palette.RECORDED, "a60": palette.GREEN, "site": palette.ORANGE}
+"""The models whose submissions are drawn, whoever wins: one that does not react, and two that do,
+of which the first has no more work than was recorded."""
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 _WEEKS_BEFORE = 6
 _LEAST = -1.0

@@ -13,7 +13,7 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.support.option_values import one_of, whole_number
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_studies.league import RECORDED, RIGID
+from batsched_studies.league import RECENT, RECORDED, RIGID
 from batsched_studies.league.change import Change, after, before, later, moved
 from batsched_studies.league.site_of_log import site_of_log
 from batsched_studies.league.worlds import world_of
@@ -37,6 +37,7 @@ class Forecast:
 
     - ``rigid``, ``a0``, ``a60``, ``adjusted``, ``distribution`` and ``fluid`` replay what was
       recorded from ``horizon + spare + member`` weeks before the change on, so many weeks later.
+    - ``rigid_recent`` does so from ``horizon + member`` weeks before the change on.
     - ``climatology`` replays, for each week, one of the weeks before, drawn by chance.
     - ``resampled``, ``tbuos`` and ``site`` draw from all of the weeks before.
     - ``recorded`` is no forecast: what users did after the change, at the recorded times.
@@ -100,8 +101,16 @@ class Known(msgspec.Struct, frozen=True):
 
     @property
     def replayed(self) -> Workload:
-        """The log from the member's own week on, so much later that it begins at the change."""
-        weeks = self.change.replayed(self.member)
+        """The log from the member's own week on, with weeks to spare."""
+        return self._last(self.change.replayed(self.member))
+
+    @property
+    def recent(self) -> Workload:
+        """The same with no week to spare."""
+        return self._last(self.change.horizon + self.member)
+
+    def _last(self, weeks: int) -> Workload:
+        """Return the last weeks, so much later that they begin at the change."""
         jobs = [job for job in self.log.jobs if job.submit_time >= -weeks * WEEK]
         return later(msgspec.structs.replace(self.log, jobs=jobs), weeks)
 
@@ -148,6 +157,7 @@ def _own(seed: Seed, member: int) -> np.random.SeedSequence:
 
 MODELS: dict[str, Callable[[Known], Any]] = {
     RIGID: lambda known: Rigid(known.replayed),
+    RECENT: lambda known: Rigid(known.recent),
     "climatology": lambda known: Rigid(known.shuffled),
     "resampled": lambda known: Resampled(known.whole, **known.crowd),
     "a0": lambda known: ThinkTimeFeedback(known.replayed, sessions="arrival:0"),

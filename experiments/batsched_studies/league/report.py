@@ -7,13 +7,15 @@ from typing import Any
 
 from batsched_py.report import CampaignResults, Figure, Report, Table
 from batsched_py.report.kit import cells, slug
-from batsched_studies.league import RIGID, TEXTS
+from batsched_studies.league import RECENT, RIGID, TEXTS
 from batsched_studies.league.claims import verdicts
 from batsched_studies.league.evidence import evidence
 from batsched_studies.league.figures import days, skills
-from batsched_studies.league.standings import GROUPS, Case, overall, read
+from batsched_studies.league.standings import GROUPS, Case, as_skill, overall, read
 
 _ALL = "All logs"
+_KNOW_ALL = ("climatology", "resampled", "tbuos", "site")
+"""Models that know the weeks which :data:`RIGID` has to spare."""
 
 
 def report(results: CampaignResults) -> Report:
@@ -58,6 +60,8 @@ def _of_case(case: Case) -> Iterator[Table | Figure | None]:
         pairs=number * (number - 1) // 2,
         **told,
     )
+    if RECENT in case.models:
+        yield TEXTS.table("recent", list(_recent(case)), slug("recent", case.name), **told)
     yield days(case)
     yield TEXTS.table(
         "evidence",
@@ -89,6 +93,15 @@ def _league(case: Case) -> list[dict[str, Any]]:
     first = next(iter(GROUPS))
     worth = {model: 0.0 if model == RIGID else row[first] for model, row in rows.items()}
     return [rows[model] for model in sorted(rows, key=lambda model: -worth[model])]
+
+
+def _recent(case: Case) -> Iterator[dict[str, Any]]:
+    for model in _KNOW_ALL:
+        row: dict[str, Any] = {"model": model}
+        for group in GROUPS:
+            skill = as_skill(case.ratio(group, model, RECENT))
+            row |= cells(skill, group, f"{group}_low", f"{group}_high")
+        yield row
 
 
 def in_places(places: tuple[int, int]) -> str:

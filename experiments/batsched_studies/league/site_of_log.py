@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from tempfile import TemporaryDirectory
 
-import numpy as np
-
+from batsched_py.model.user_model import UserModel
 from batsched_py.units import WEEK
-from batsched_py.workload import Workload
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_studies.league.days import jobs_of_log
+from batsched_users import Chance
 from batsched_users.behaviour.random_streams import Seed
+from batsched_users.learning.ideal_machine import play, run_time
 from batsched_users.learning.learn_site import learn_site
 from batsched_users.models.site import EXACT, LEARNT, SiteUsers
+
+CROWD = 200
+"""Users on trial: single ones differ much."""
+_TRIAL = 13
+"""Weeks of the trial; in the first of them users arrive."""
 
 
 def site_of_log(
@@ -23,27 +31,45 @@ def site_of_log(
 ) -> SiteUsers:
     """Return users of the model ``site`` who draw what those of the log did.
 
-    ``nb_users`` None: as many as were active in a week of the log, on average. The model says
-    nowhere how many there are; its users never leave. Policies are told requests where the log has
-    any, else run times. Raises as :func:`batsched_users.learning.learn_site.learn_site`.
+    ``nb_users`` None: so many that the jobs a week of the log come out where jobs wait as long as
+    they did in the log. The model says nowhere how many there are; its users never leave. Policies
+    are told requests where the log has any, else run times. Raises as
+    :func:`batsched_users.learning.learn_site.learn_site`.
     """
     drawn = learn_site([workload])
     with TemporaryDirectory() as folder:
         drawn.write(folder)
-        return SiteUsers(
+        users = partial(
+            SiteUsers,
             workload,
-            nb_users=active_a_week(workload) if nb_users is None else nb_users,
-            weeks=weeks,
             distributions=folder,
             estimates=EXACT if drawn.requested_times is None else LEARNT,
             longest_run_time=longest_run_time,
-            seed=seed,
         )
+        if nb_users is None:
+            trial = Chance(seed).stream("trial").getrandbits(63)
+            crowd = users(nb_users=CROWD, weeks=_TRIAL, seed=trial)
+            share = jobs_a_week(workload) / jobs_on_trial(crowd, workload, seed)
+            nb_users = max(1, round(CROWD * share))
+        return users(nb_users=nb_users, weeks=weeks, seed=seed)
 
 
-def active_a_week(workload: Workload) -> int:
-    """Return how many users submitted in a week, on average from the first job on."""
-    submit = np.array([job.submit_time for job in workload.jobs])
-    week = ((submit - submit.min()) // WEEK).astype(int)
-    pairs = {(at, job.user) for at, job in zip(week.tolist(), workload.jobs, strict=True)}
-    return max(1, round(len(pairs) / (int(week.max()) + 1)))
+def jobs_a_week(workload: Workload) -> float:
+    """Return how many jobs a log has a week, from the first to the last."""
+    first, last = (workload.jobs[at].submit_time for at in (0, -1))
+    return len(workload.jobs) / max((last - first) / WEEK, 1.0)
+
+
+def jobs_on_trial(users: UserModel, workload: Workload, seed: Seed) -> float:
+    """Return how many jobs users submit a week of which each waits as long as one of the log.
+
+    So it does not matter on which machine, and under which policy, the log was recorded.
+    """
+    waits: list[float] = jobs_of_log(workload, workload.nb_res).wait.tolist()
+    random = Chance(seed).stream("waits")
+
+    def end_of(job: WorkloadJob, now: float) -> float:
+        return now + random.choice(waits) + run_time(job, users.profiles[job.profile])
+
+    settled = [played for played in play(users, end_of) if played.submit >= WEEK]
+    return max(len(settled), 1) / (_TRIAL - 1)

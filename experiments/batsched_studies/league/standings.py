@@ -5,15 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import nan
+from math import exp, hypot, log, nan
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from batsched_py.errors import UsageError
 from batsched_py.report import CampaignResults
-from batsched_py.report.kit import UNKNOWN, Interval, jackknife, log_name
-from batsched_py.support.statistics import FEWEST
+from batsched_py.report.kit import UNKNOWN, Interval, jackknife, log_name, options_of
+from batsched_py.support.statistics import FEWEST, student
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_studies.league import RECORDED, RIGID
@@ -63,6 +65,7 @@ class Case:
     """What was recorded, replayed under our policy; None without such a run."""
     forecasts: dict[str, list[Seen]]
     _weekly: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
+    _left_out: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
 
     @property
     def models(self) -> list[str]:
@@ -77,11 +80,22 @@ class Case:
         """Return the mean score of each week, shape (weeks,); nan where nothing is known."""
         key = group, quantity, model
         if key not in self._weekly:
-            self._weekly[key] = self._scores(*key)
+            self._weekly[key] = self._scores(group, quantity, self.forecasts[model])
         return self._weekly[key]
 
-    def _scores(self, group: str, quantity: str, model: str) -> Floats:
-        seen, members = self.truth(group), self.forecasts[model]
+    def left_out(self, group: str, quantity: str, model: str) -> Floats:
+        """Return the mean score without each member in turn, shape (members,)."""
+        key = group, quantity, model
+        if key not in self._left_out:
+            members = self.forecasts[model]
+            rest = [members[:at] + members[at + 1 :] for at in range(len(members))]
+            weekly = [self._scores(group, quantity, others) for others in rest]
+            self._left_out[key] = _means(np.array(weekly))
+        return self._left_out[key]
+
+    def _scores(self, group: str, quantity: str, members: Sequence[Seen]) -> Floats:
+        """Return what :meth:`weekly` does, of some members."""
+        seen = self.truth(group)
         if seen is None:
             return np.full(self.change.weeks, nan)
         if quantity == "waits_of_jobs":
@@ -111,10 +125,13 @@ class Case:
         return [name for name in GROUPS[group] if not self.mean(group, name, RIGID) <= _NO_ERROR]
 
     def ratio(self, group: str, model: str, base: str, quantity: str = "") -> Interval:
-        """Return the score of a model over that of another, with its interval over the weeks.
+        """Return the score of a model over that of another, with its interval.
 
         Of a group it is the geometric mean over its quantities, of one quantity if that is named.
-        There is no interval for fewer than :data:`FEWEST` members, or weeks.
+        The interval is of other weeks and of other members: the variances of the logarithm, each by
+        the jackknife, are added. What weeks and members have in common counts twice, and Student's
+        t has the degrees of freedom of whichever are fewer, so it is rather too wide than too
+        narrow. There is none for fewer than :data:`FEWEST` members, or weeks.
         """
         if not {model, base} <= set(self.models) or model == base:
             return UNKNOWN
@@ -123,9 +140,20 @@ class Case:
             return UNKNOWN
         pairs = [[self.weekly(group, name, which) for which in (model, base)] for name in names]
         rows = np.moveaxis(np.array(pairs), 2, 0)  # (weeks, quantities, 2)
-        if min(len(self.forecasts[which]) for which in (model, base)) < FEWEST:
-            return Interval(_geometric(rows), nan, nan, len(rows))
-        return jackknife(rows, _geometric, is_ratio=True)
+        weeks, members = len(rows), min(len(self.forecasts[which]) for which in (model, base))
+        ratio = jackknife(rows, _geometric, is_ratio=True)
+        if members < FEWEST or not ratio.is_known:
+            return Interval(ratio.value, nan, nan, weeks)
+        of_weeks = log(ratio.high / ratio.value) / student(weeks - 1)
+        of_members = _error(*(self._log_left_out(group, names, which) for which in (model, base)))
+        reach = hypot(of_weeks, of_members) * student(min(weeks, members) - 1)
+        return Interval(ratio.value, ratio.value * exp(-reach), ratio.value * exp(reach), weeks)
+
+    def _log_left_out(self, group: str, names: Sequence[str], model: str) -> Floats:
+        """Return the mean logarithm of the scores of some quantities without each member."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = [np.log(self.left_out(group, name, model)) for name in names]
+        return np.asarray(np.mean(scores, axis=0))
 
     def skill(self, group: str, model: str, quantity: str = "") -> Interval:
         """Return by which share the score is smaller than that of rigid replay."""
@@ -178,8 +206,7 @@ def read(results: CampaignResults) -> list[Case]:
 
 
 def _case(results: CampaignResults, name: str, runs: pd.DataFrame) -> Case:
-    first = runs.iloc[0]
-    options = results.settings(first)["run"]["user_options"]
+    first, options = runs.iloc[0], _common_options(name, runs)
     change = Change(**{key: options[key] for key in OPTIONS if key in options})
     world, processors = options.get("world", ""), int(first["nb_res"])
     workload = results.workload(first)
@@ -194,6 +221,31 @@ def _case(results: CampaignResults, name: str, runs: pd.DataFrame) -> Case:
     recorded = Seen.of(jobs_of_log(workload, processors), change)
     log = log_name(str(first["log"]))
     return Case(name, log, world, change, workload, recorded, replayed, seen)
+
+
+def _common_options(name: str, runs: pd.DataFrame) -> dict[str, Any]:
+    """Return what the user options of all members are but for model and member.
+
+    Raises :class:`UsageError` where the runs of a case differ by anything else.
+    """
+    found = [options_of(run, "user_options") for _, run in runs.iterrows()]
+    common = [{key: of[key] for key in of if key not in ("model", "member")} for of in found]
+    if runs.duplicated(["model", "member"]).any() or any(of != common[0] for of in common):
+        raise UsageError(
+            f"{name}: its runs differ by more than model and member; expected a case of its own "
+            "for each change, policy, seed or replication"
+        )
+    return common[0]
+
+
+def _error(ours: Floats, base: Floats) -> float:
+    """Return the jackknife's standard error of the difference of two values.
+
+    Given are both without each member. Members are taken in pairs: those that replay begin with
+    the same week. Of different numbers there are no pairs, and the variances are added.
+    """
+    sides = [ours - base] if len(ours) == len(base) else [ours, base]
+    return hypot(*(np.sqrt((len(of) - 1) * of.var()) for of in sides))
 
 
 def _waits_of_jobs(members: Sequence[Seen], truth: Jobs, change: Change) -> Floats:
