@@ -29,7 +29,7 @@ from batsched_py.run.result import Result
 from batsched_py.run.settings import EMBEDDED, Reading, Settings
 from batsched_py.run.simulate import Loaded, at_sites, execute, load
 from batsched_py.support.code_places import described
-from batsched_py.support.file_digest import digest
+from batsched_py.support.file_digest import Version, digest, version
 from batsched_py.support.plugin_files import load_file
 from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.swf import SwfLog, read_swf
@@ -100,7 +100,7 @@ def perform(task: Task) -> Files:
 
 def _simulate(task: Task) -> Result:
     run, *_ = at_sites(task.settings.run())  # as the workload may depend on them
-    loaded = _loaded(task.log, Path(task.log).stat().st_mtime_ns, run.reading)
+    loaded = _loaded(task.log, version(Path(task.log).stat()), run.reading)
     root = None
     if run.backend != EMBEDDED and task.folder is not None:
         root = Path(task.folder) / f"{PREFIX}_{run.backend}"
@@ -108,15 +108,15 @@ def _simulate(task: Task) -> Result:
 
 
 @lru_cache(maxsize=2)
-def _loaded(path: str, mtime_ns: int, reading: Reading) -> Loaded:
+def _loaded(path: str, seen: Version, reading: Reading) -> Loaded:
     """Make jobs once for the runs that have the same ones."""
     if is_batsim_json(path):
         return load(path, reading)
-    return load(_log(path, mtime_ns, reading.skip_bad_lines), reading)
+    return load(_log(path, seen, reading.skip_bad_lines), reading)
 
 
 @lru_cache(maxsize=1)
-def _log(path: str, mtime_ns: int, skip_bad_lines: bool) -> SwfLog:
+def _log(path: str, seen: Version, skip_bad_lines: bool) -> SwfLog:
     """Read a log once for all runs of it."""
     return read_swf(path, skip_bad_lines=skip_bad_lines)
 

@@ -13,7 +13,6 @@ from batsched_py.campaign.preparation import PreparedRun
 from batsched_py.campaign.run_task import Files, RunFailed, perform
 from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError
-from batsched_py.support.plugins import RIGID
 from batsched_py.support.signals import stop_signals
 
 
@@ -25,17 +24,17 @@ class Failure(msgspec.Struct):
 
 
 def whole_logs_first(runs: Iterable[PreparedRun]) -> list[PreparedRun]:
-    """Return the runs with those first that replay all that their log has.
+    """Return the runs with those last that are of a part of their log, or of some weeks.
 
-    These take longest: the others are often of some weeks of it, and the longest of all must not
-    be left alone at the end.
+    Among others these take least, and what takes longest must not be left alone at the end.
     """
     return sorted(runs, key=_is_of_a_part)
 
 
 def _is_of_a_part(run: PreparedRun) -> bool:
     settings = run.task.settings
-    return settings.users != RIGID or settings.first is not None
+    parts = settings.first, settings.job_numbers, settings.user_options.get("weeks")
+    return any(part is not None for part in parts)
 
 
 def execute(

@@ -46,6 +46,7 @@ from batsched_py.workload.conversion_rules import as_dict
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.machine_file import partition_texts
 from batsched_py.workload.sites import HOME, Sites, home_number, is_platform, nb_processors
 from batsched_py.workload.swf import SwfLog
@@ -213,7 +214,7 @@ def execute(
     sites = described_sites(run.sites)
     content = path = None
     if isinstance(source, Workload):
-        workload = source
+        workload = with_whole_nodes(source, run.described) if run.described else source
     else:
         loaded = source if isinstance(source, Loaded) else load(source, run.reading)
         workload, content, path = loaded.workload, loaded.sha256, loaded.path

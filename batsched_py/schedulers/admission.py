@@ -105,7 +105,7 @@ class Admission:
     def update(self, now: float, new: list[Job]) -> None:
         """Take new jobs in, and let others come, into their places, and go.
 
-        To be called when outages begin and end, too.
+        To be called when there are new ones, and whenever :meth:`changes_by` says so.
         """
         self._let_back()
         returned = [job for key in [*self._over] for job in self._within_limits(key)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
-from types import GeneratorType
 from typing import Any
 
 from batsched_py.errors import InvariantError, UsageError, parameter
@@ -159,10 +158,7 @@ class _Line:
         """Take new jobs in, and return what the policy decides for its part of the machine."""
         if new or self.admission.changes_by(now):
             self.admission.update(now, new)
-        decisions = self.policy.schedule(now, self.queue, part)
-        if type(decisions) is GeneratorType:
-            return decisions
-        return given(decisions, self.policy, "schedule")
+        return given(self.policy.schedule(now, self.queue, part), self.policy, "schedule")
 
 
 def _on_lowest(decision: Start, part: Site, name: str) -> Start:

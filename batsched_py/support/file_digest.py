@@ -12,6 +12,9 @@ _TICK = 2.0
 """Seconds: a file that was changed so lately may be changed again without another time."""
 
 
+Version = tuple[int, ...]
+
+
 def sha256(path: str | Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal; raises :class:`OSError`."""
     with open(path, "rb") as file:
@@ -27,9 +30,14 @@ def digest_of(path: Path, state: os.stat_result) -> str:
     """Return the same of a file whose state is known; a change is what the system calls one."""
     if time.time() - max(state.st_mtime, state.st_ctime) < _TICK:  # noqa: TID251 - the clock of files
         return sha256(path)
-    return _of_version(path, state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino)
+    return _of_version(path, version(state))
+
+
+def version(state: os.stat_result) -> Version:
+    """Return what tells one content of a file from another, as far as the system knows."""
+    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 
 @cache
-def _of_version(path: Path, *version: int) -> str:
+def _of_version(path: Path, seen: Version) -> str:
     return sha256(path)

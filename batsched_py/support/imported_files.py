@@ -54,24 +54,26 @@ class _Folders:
     """What is in folders, each listed once: most modules are not where they are looked for."""
 
     def __init__(self) -> None:
-        self._files: dict[str, frozenset[str]] = {}
+        self._names: dict[str, frozenset[str]] = {}
 
-    def files(self, folder: str) -> frozenset[str]:
-        """Return the names of the files in a folder, none if it is not there."""
-        if folder not in self._files:
+    def names(self, folder: str) -> frozenset[str]:
+        """Return what is in a folder, nothing if that is not there."""
+        if folder not in self._names:
             try:
-                with os.scandir(folder) as entries:
-                    names = frozenset(entry.name for entry in entries if entry.is_file())
+                self._names[folder] = frozenset(os.listdir(folder))
             except OSError:
-                names = frozenset()
-            self._files[folder] = names
-        return self._files[folder]
+                self._names[folder] = frozenset()
+        return self._names[folder]
+
+    def has_file(self, folder: str, name: str) -> bool:
+        """Tell whether a file is in a folder."""
+        return name in self.names(folder) and os.path.isfile(os.path.join(folder, name))
 
     def packages(self, file: str) -> list[str]:
         """Return the folders of the packages that a file lies in, the innermost first."""
         packages = []
         folder = os.path.dirname(file)
-        while _INIT in self.files(folder) and folder not in packages:
+        while self.has_file(folder, _INIT) and folder not in packages:
             packages.append(folder)
             folder = os.path.dirname(folder)
         return packages
@@ -85,9 +87,8 @@ class _Folders:
         for name in names:
             inside = os.path.join(folder, name)
             for place, stem in ((inside, "__init__"), (folder, name)):
-                files = self.files(place)
                 for suffix in _SUFFIXES:
-                    if f"{stem}{suffix}" in files:
+                    if self.has_file(place, f"{stem}{suffix}"):
                         yield os.path.join(place, f"{stem}{suffix}")
             folder = inside
 
@@ -113,8 +114,9 @@ def _imported(
                 yield from folders.files_of_module(root, names)
     if by_name:
         beside = os.path.dirname(file)
-        names_beside = (name for name in folders.files(beside) if name.endswith(_SUFFIXES))
-        yield from (os.path.join(beside, name) for name in names_beside)
+        for name in folders.names(beside):
+            if name.endswith(_SUFFIXES) and folders.has_file(beside, name):
+                yield os.path.join(beside, name)
 
 
 @cache

@@ -10,7 +10,7 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_conversion import workload_from_log
-from batsched_py.workload.log_partitions import give_whole_nodes
+from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.machine_file import MachineDescription
 from batsched_py.workload.sites import Sites
 from batsched_py.workload.swf import read_swf
@@ -44,9 +44,7 @@ def load_workload(
     if is_batsim_json(path):
         workload = read_workload(path)
         workload.notes.append("a Batsim workload: conversion rules do not apply")
-        if described is not None:
-            give_whole_nodes(workload, described)
-        return workload
+        return workload if described is None else with_whole_nodes(workload, described)
     log = read_swf(path, skip_bad_lines=skip_bad_lines)
     return workload_from_log(
         log, rules, speed_factor=speed_factor, sites=sites, described=described

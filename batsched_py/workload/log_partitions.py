@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,15 +78,16 @@ class LogPartitions:
         return requests
 
 
-def give_whole_nodes(workload: Workload, described: MachineDescription) -> None:
-    """Let the jobs of a workload, which are of processors of the simulation, take whole nodes.
-
-    Where their partitions want it; how many became wider is noted.
-    """
-    nb_wider = 0
-    for job in workload.jobs:
-        size = described.partition_of(job.extra).whole_nodes(job.size)
-        nb_wider += size > job.size
-        job.size = size
-    if nb_wider:
-        workload.notes.append(f"{nb_wider} jobs became wider: they take whole nodes")
+def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workload:
+    """Return a workload, whose jobs are of processors of the simulation, with jobs that take whole
+    nodes where their partitions want it; how many became wider is noted."""
+    sizes = [described.partition_of(job.extra).whole_nodes(job.size) for job in workload.jobs]
+    jobs = [
+        job if size == job.size else msgspec.structs.replace(job, size=size)
+        for job, size in zip(workload.jobs, sizes, strict=True)
+    ]
+    nb_wider = sum(new is not job for new, job in zip(jobs, workload.jobs, strict=True))
+    if not nb_wider:
+        return workload
+    note = f"{nb_wider} jobs became wider: they take whole nodes"
+    return msgspec.structs.replace(workload, jobs=jobs, notes=[*workload.notes, note])

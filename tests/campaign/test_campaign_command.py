@@ -204,24 +204,28 @@ def test_runs_that_failed_are_tried_or_left(study: CampaignFolder) -> None:
 
 
 def test_what_replays_the_whole_log_comes_first(study: CampaignFolder) -> None:
-    """It takes longest. The others stay in their order."""
+    """Runs of some jobs or weeks take less. All others stay in their order."""
     study.write(
         """
         [run]
         log = "sample"
-        users = ["feedback", "rigid"]
-        [[include]]
-        users = "rigid"
+        part = ["ten", "some", "weeks", "all"]
+        [part.ten]
         first = 10
+        [part.some]
+        job_numbers = "5-9"
+        [part.weeks]
+        users = "resampled"
+        user_options = { weeks = 2 }
+        [part.all]
         [[include]]
-        users = "rigid"
-        scheduler = "fcfs"
+        part = "all"
+        users = "feedback"
         """
     )
     runs = prepare(read_campaign(study.path / "test.toml"), study.out)
-    labels = [run.planned.labels for run in runs]
-    feedback, rigid, short, fcfs = labels
-    assert [run.planned.labels for run in whole_logs_first(runs)] == [rigid, fcfs, feedback, short]
+    ten, some, weeks, rigid, feedback = runs
+    assert whole_logs_first(runs) == [rigid, feedback, ten, some, weeks]
 
 
 def test_what_failed_is_known_until_it_is_tried_again(study: CampaignFolder) -> None:

@@ -13,7 +13,7 @@ from batsched_py.schedulers.partitioned import on_partitions
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob, workload
-from batsched_py.workload.log_partitions import give_whole_nodes
+from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.machine_file import MachineDescription, read_machine
 
 
@@ -34,7 +34,7 @@ def run_on(
     load = workload([job for _, job in jobs], described.nb_processors)
     for made, (partition, _) in zip(load.jobs, jobs, strict=True):
         made.extra["partition"] = partition
-    give_whole_nodes(load, described)
+    load = with_whole_nodes(load, described)
     simulator = Simulator(homogeneous(described.nb_processors, 1.0), [load], Options())
     process = DecisionProcess(on_partitions(make, described), description=described)
     return simulator.run(process.answer)

@@ -174,7 +174,12 @@ def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) 
     write_workload(workload, path)
     read = load_workload(path, make_rules(), described=described)
     assert [job.size for job in read.jobs] == [4, 3, 3, 4]
-    assert "2 jobs became wider: they take whole nodes" in read.notes
+    note = "2 jobs became wider: they take whole nodes"
+    assert note in read.notes
+    result = simulate(workload, machine=str(machine), progress=False)
+    assert note in result.notes
+    assert sorted(result.table.size.tolist()) == [3, 3, 4, 4]
+    assert [job.size for job in workload.jobs] == [3, 3, 3, 3]  # the caller's own stays as it is
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,16 @@ CASES = {
     "whose time is over while it waits starts afterwards": Case(
         MAINTENANCE, of("all", J(0, 4, 60), J(1, 1, 50), J(1, 1, 40)), [0, 150, 60]
     ),
+    # C needs all four nodes, and cannot start after 70: D keeps nothing free for it at 90.
+    "whose time is over does not hold up those behind": Case(
+        MAINTENANCE,
+        of("all", J(0, 3, 80), J(0, 1, 90), J(1, 4, 30), J(2, 1, 15)),
+        [0, 0, 150, 80],
+    ),
+    # B would run until 111 on node 3, which is free and goes out of order at 100; at 120 node 0 is.
+    "what an outage withholds is asked again": Case(
+        MAINTENANCE + '    nodes = "3"\n', of("all", J(0, 3, 120), J(1, 1, 110)), [0, 120]
+    ),
     "without knowing of an outage a job goes on": Case(
         MAINTENANCE + "    planned = false\n", of("all", J(90, 2, 100), J(110, 1, 10)), [90, 150]
     ),

@@ -112,3 +112,12 @@ def test_an_edit_is_seen_and_a_file_that_is_missing_has_none() -> None:
     Path("policy.py").write_text("import beside  # since now")
     assert found("policy.py") == {"policy.py", "beside.py", "farther.py"}
     assert found("gone.py") == set()
+
+
+def test_links_that_lead_nowhere_hide_nothing(folder: Path) -> None:
+    """A link to itself, one through a file, and one that is longer than a name may be."""
+    (folder / "policy.py").write_text("import beside, loop")
+    (folder / "loop.py").symlink_to("loop.py")
+    (folder / "through").symlink_to("policy.py/x")
+    (folder / "long").symlink_to(300 * "x")
+    assert found("policy.py") == {"policy.py", "beside.py", "farther.py"}

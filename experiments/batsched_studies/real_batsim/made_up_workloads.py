@@ -46,10 +46,14 @@ def mixed(
 
 
 def in_partitions(jobs: int = 600) -> Workload:
-    """Return the first jobs of the sample log, in the partitions of ``machine.toml`` in turn."""
+    """Return the first jobs of the sample log, in the partitions of ``machine.toml`` in turn.
+
+    Wide ones are not in the small partition ``alone``.
+    """
     workload = load_workload(find_log(SAMPLE), Rules(first=jobs))
     for number, job in enumerate(workload.jobs):
-        job.extra = {**job.extra, PARTITION: PARTITIONS[number % len(PARTITIONS)]}
+        name = PARTITIONS[number % len(PARTITIONS)]
+        job.extra = {**job.extra, PARTITION: "day" if name == "alone" and job.size > 4 else name}
     return workload
 
 
