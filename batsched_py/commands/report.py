@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Annotated
@@ -12,9 +14,11 @@ from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import make_folder_of, say_replaced
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.signals import stop_signals
-from batsched_py.support.terminal_text import say
+from batsched_py.support.terminal_text import flush, say
 
 if TYPE_CHECKING:
+    from threading import Thread
+
     from batsched_py.campaign.campaign_folder import CampaignResults
 
 _AWAKE = 0.5
@@ -160,9 +164,17 @@ def _serve(folder: Path, port: int | None, by: str | None) -> None:
         try:
             live = LiveReport(lambda: open_results(folder), by)
             with served(live, PORT if port is None else port) as server:
+                atexit.register(_end_at_once, server.watch)
                 address = f"http://{ADDRESS}:{server.server_port}/"
                 print(f"the report is at {address} (Ctrl-C ends)", flush=True)
                 while True:  # a signal just before a wait without end is not seen
                     sleep(_AWAKE)
         except KeyboardInterrupt:  # from the moment that it can be known where the report is
             print("\nthe server has ended", flush=True)
+
+
+def _end_at_once(watch: Thread) -> None:
+    """End the process if a page is still being made: libraries crash if Python ends around them."""
+    if watch.is_alive():
+        flush()
+        os._exit(0)

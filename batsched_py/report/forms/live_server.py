@@ -117,9 +117,10 @@ def served(live: LiveReport, port: int = PORT) -> Iterator[_Server]:
             ) from None
         raise UsageError(f"{parameter('port')} {port}: {error}") from None
     stop = threading.Event()
+    server.watch = threading.Thread(target=_watch, args=(live, stop), daemon=True)
     threads = [
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True),
-        threading.Thread(target=_watch, args=(live, stop), daemon=True),
+        server.watch,
     ]
     for thread in threads:
         thread.start()
@@ -133,6 +134,8 @@ def served(live: LiveReport, port: int = PORT) -> Iterator[_Server]:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    watch: threading.Thread
+    """Which makes the pages; it may be amid one when the server has ended."""
 
     def __init__(self, live: LiveReport, port: int) -> None:
         super().__init__((ADDRESS, port), _Handler)
