@@ -66,7 +66,7 @@ class Partitioned:
                 f"{type(first).__name__} is one policy, but each partition needs its own: give the "
                 "class"
             )
-        parts = self._rules = described.partitions
+        parts = described.partitions
         self._lines = [
             _Line(place, policy, Admission(self._outages, parts))
             for place, policy in enumerate(policies)
@@ -108,7 +108,7 @@ class Partitioned:
         """
         job = start.job
         part = machine.partitions[job.partition]
-        rules = self._rules[job.partition]
+        rules = machine.rules[job.partition]
         outages = self._outages.in_the_way(now, job, rules)
         if not outages or job.size > part.free:  # which is told
             return start if self._knows else _on_lowest(start, part, rules.name)

@@ -199,11 +199,16 @@ def jackknife(sample: ArrayLike, statistic: Statistic, *, is_ratio: bool = False
         if not (without > 0).all():
             return Interval(value, nan, nan, number)
         without = np.log(without)
-    error = sqrt((number - 1) / number) * float(np.sqrt(((without - without.mean()) ** 2).sum()))
-    reach = student(number - 1) * error
+    reach = student(number - 1) * jackknife_error(without)
     if is_ratio:
         return Interval(value, value * float(np.exp(-reach)), value * float(np.exp(reach)), number)
     return Interval(value, value - reach, value + reach, number)
+
+
+def jackknife_error(without: Floats) -> float:
+    """Return the standard error of a statistic by its values without each of n rows, shape (n,)."""
+    number = len(without)
+    return sqrt((number - 1) / number) * float(np.sqrt(((without - without.mean()) ** 2).sum()))
 
 
 def paired_ratio(ours: ArrayLike, base: ArrayLike) -> Interval:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import UsageError
 from batsched_py.report import CampaignResults
 from batsched_py.report.kit import UNKNOWN, Interval, jackknife, log_name, options_of
-from batsched_py.support.statistics import FEWEST, student
+from batsched_py.support.statistics import FEWEST, jackknife_error, student
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_studies.league import RECORDED, RIGID
@@ -245,7 +245,7 @@ def _error(ours: Floats, base: Floats) -> float:
     the same week. Of different numbers there are no pairs, and the variances are added.
     """
     sides = [ours - base] if len(ours) == len(base) else [ours, base]
-    return hypot(*(np.sqrt((len(of) - 1) * of.var()) for of in sides))
+    return hypot(*map(jackknife_error, sides))
 
 
 def _waits_of_jobs(members: Sequence[Seen], truth: Jobs, change: Change) -> Floats:
