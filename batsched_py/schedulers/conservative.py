@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from batsched_py.model.decisions import CallMeLater, Decision, Start
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.placement import placement
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.job_arrays import JobRows
+from batsched_py.model.queue.job_arrays import JobRows, ValuesByNumber
 from batsched_py.model.queue.orders import fixed_key
 from batsched_py.model.timeline import Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason
@@ -42,7 +40,7 @@ class Conservative:
     def __init__(self, *, order: str = "fcfs") -> None:
         self._key = fixed_key(order)
         self._line: Line = Timeline(0, 0.0)
-        self._starts = np.full(64, inf)  # reservations by the jobs' numbers, inf: none
+        self._starts = ValuesByNumber(inf)  # reservations, inf: none
         self._running: list[Job] = []
         self._broken = True  # no promise holds before the first pass
         self._seen = 0
@@ -99,7 +97,7 @@ class Conservative:
 
     def _begin_anew(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
         self._line = machine.timeline(now)
-        self._starts[:] = inf
+        self._starts.clear()
         self._seen = 0
         self._running = list(machine.releases())
         self._reserve_for_new_jobs(queue)
@@ -116,9 +114,6 @@ class Conservative:
         for job in news:
             check_estimate(job, "reservations need")
         if news:
-            nb = 1 + max(job.number for job in news)
-            if nb > len(self._starts):
-                self._starts = np.append(self._starts, np.full(nb, inf))
             self._place(JobRows.of(news))
 
     def _place(self, jobs: JobRows) -> None:
@@ -129,7 +124,7 @@ class Conservative:
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
         start = float(self._starts[job.number])
-        place = 1 + int((self._starts < start).sum())
+        place = 1 + int((self._starts[queue.columns.number] < start).sum())
         return WaitingReason(
             "plan", place, until=start, free=machine.free, note="its own reservation"
         )

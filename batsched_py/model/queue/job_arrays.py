@@ -19,6 +19,43 @@ Rows = NDArray[np.intp]
 Key = Callable[[Job], Any]
 
 
+class ValuesByNumber:
+    """A value for each job, by the job's number; ``missing`` for a job that has none yet.
+
+    Every job can be looked up from its submission on: the array grows by itself. An index is one
+    number, or an array of numbers, which gives an array of values.
+    """
+
+    __slots__ = ("_missing", "_values")
+
+    def __init__(self, missing: float) -> None:
+        self._missing = missing
+        self._values = np.full(_LEAST_ROWS, missing)
+
+    def __getitem__(self, number: Any) -> Any:
+        try:
+            return self._values[number]
+        except IndexError:
+            self._grow(number)
+            return self._values[number]
+
+    def __setitem__(self, number: Any, value: Any) -> None:
+        try:
+            self._values[number] = value
+        except IndexError:
+            self._grow(number)
+            self._values[number] = value
+
+    def clear(self) -> None:
+        """Take the values of all jobs away."""
+        self._values.fill(self._missing)
+
+    def _grow(self, number: Any) -> None:
+        nb_more = int(np.max(number)) + 1
+        more = np.full_like(self._values, self._missing, shape=nb_more)
+        self._values = np.append(self._values, more)
+
+
 class JobRows:
     """Some waiting jobs in an order, such as rows of :class:`JobArrays`, as they are now.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
-from batsched_py.model.queue.job_arrays import Floats
+from batsched_py.model.queue.job_arrays import Floats, ValuesByNumber
 from batsched_py.schedulers.multifactor.decayed_usage import DecayedUsage, UsageOfJobs
 from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
 from batsched_py.support.json_values import is_number, shown
@@ -84,10 +83,10 @@ class Priority:
         self._qos = {name: value / highest for name, value in (qos or {}).items() if highest}
         self.usage = UsageOfJobs(half_life, self.user_of)
         self._users_of_names: dict[tuple[Any, str], int] = {}
-        self._fixed = array("d")
-        """Of each job by its number: what does not change while it waits."""
-        self._user = array("q")
-        """Its user's number in the tree, -1 if it has not been seen."""
+        self._fixed = ValuesByNumber(0.0)
+        """Of each job: the part of its priority that does not change while it waits."""
+        self._user = ValuesByNumber(-1)
+        """The number of its user in the tree, -1 if :meth:`learn` has not seen the job."""
         self._by_user: Floats = np.zeros(0)
         self._nb_users = 0  # when it was refreshed last
         self._since: tuple[float, DecayedUsage] | None = None  # of then, if not computed yet
@@ -98,9 +97,6 @@ class Priority:
     def learn(self, news: list[Job], nb_processors: int, partitions: Sequence[float]) -> None:
         """Look at new jobs; ``partitions`` are the factors of these."""
         for job in news:
-            if (more := job.number + 1 - len(self._user)) > 0:
-                self._fixed.extend([0.0] * more)
-                self._user.extend([-1] * more)
             self._fixed[job.number] = self._fixed_part(job, nb_processors, partitions)
             self._user[job.number] = self._user_in_tree(job)
 
@@ -119,7 +115,7 @@ class Priority:
 
     def user_of(self, job: Job) -> int:
         """Return the number of the user of a job."""
-        user = self._user[job.number] if job.number < len(self._user) else -1
+        user = int(self._user[job.number])
         return user if user >= 0 else self._user_in_tree(job)
 
     def _user_in_tree(self, job: Job) -> int:
@@ -175,15 +171,14 @@ class Priority:
         if len(jobs) < MANY:
             fixed, user, by_second = self._fixed, self._user, self._by_second
             return [
-                fixed[job.number]
-                + float(by_user[user[job.number]])
+                float(fixed[job.number] + by_user[user[job.number]])
                 - by_second * max(job.submit_time, oldest)
                 for job in jobs
             ]
         numbers = np.array([job.number for job in jobs])
         since = np.maximum(np.array([job.submit_time for job in jobs]), oldest)
-        of_users = by_user[np.frombuffer(self._user, np.int64)[numbers]]
-        keys = np.frombuffer(self._fixed)[numbers] + of_users - self._by_second * since
+        of_users = by_user[self._user[numbers]]
+        keys = self._fixed[numbers] + of_users - self._by_second * since
         known: list[float] = keys.tolist()
         return known
 
