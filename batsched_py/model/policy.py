@@ -70,6 +70,12 @@ def knows_partitions(scheduler: object) -> bool:
     return bool(getattr(scheduler, "knows_partitions", False))
 
 
+def needs_estimates(scheduler: object) -> bool:
+    """Tell whether a policy plans with the run time of each job, so that no job may be without an
+    estimate: its class says so by ``needs_estimates = True``."""
+    return bool(getattr(scheduler, "needs_estimates", False))
+
+
 @runtime_checkable
 class CountingScheduler(Scheduler, Protocol):
     """A policy that counts what it does."""

@@ -272,5 +272,6 @@ def check_estimate(job: Job, who: str) -> None:
     """Raise :class:`UsageError` for a job without one: ``who`` (reservations, ...) needs it."""
     if job.estimate == inf:
         raise UsageError(
-            f"job {job.id} has no walltime: {who} one, or {parameter('walltime')} exact"
+            f"job {job.id} has no walltime and no estimate: {who} one. Jobs of a log get one by "
+            f"{parameter('least_walltime')} 1 or {parameter('walltime')} exact"
         )

@@ -108,6 +108,12 @@ class CountingUserModel(UserModel, Protocol):
         """
 
 
+def makes_up_jobs(users: object) -> bool:
+    """Tell whether a user model submits jobs of its own in place of those of the log: its class
+    says so by ``makes_up_jobs = True``."""
+    return bool(getattr(users, "makes_up_jobs", False))
+
+
 def statistics_of(users: UserModel | None) -> dict[str, Any]:
     """Return what a user model has counted, empty if it counts nothing."""
     return dict(users.statistics()) if isinstance(users, CountingUserModel) else {}

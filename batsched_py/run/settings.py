@@ -21,7 +21,14 @@ from batsched_py.support.plugins import RIGID
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.support.setting_fields import Setting, setting_fields
 from batsched_py.units import MINUTE, WEEK
-from batsched_py.workload.conversion_rules import CHOICES, PRESETS, Rules, check_sites, make_rules
+from batsched_py.workload.conversion_rules import (
+    CHOICES,
+    DEFAULT,
+    PRESETS,
+    Rules,
+    check_sites,
+    make_rules,
+)
 from batsched_py.workload.machine_file import MachineDescription, described_machine
 from batsched_py.workload.sites import MOST_TIMES, is_platform, parse_sites
 
@@ -141,7 +148,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "PRESET",
             group=RULES,
         ),
-    ] = "replay-feedback"
+    ] = DEFAULT
     size: Annotated[
         str | None,
         Setting("Number of processors of a job.", "|".join(CHOICES["size"]), group=RULES),
@@ -154,6 +161,10 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "|".join(CHOICES["walltime"]),
             group=RULES,
         ),
+    ] = None
+    least_walltime: Annotated[
+        str | float | None,
+        Setting("With double, the shortest limit of a job, such as '1 min'.", "TIME", group=RULES),
     ] = None
     runtime: Annotated[
         str | None,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial, wraps
 from inspect import Signature, signature
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, get_type_hints
 
@@ -15,7 +16,7 @@ import numpy as np
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, Scheduler, may_dilate
-from batsched_py.model.user_model import UserModel, statistics_of
+from batsched_py.model.user_model import UserModel, makes_up_jobs, statistics_of
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
@@ -23,6 +24,7 @@ from batsched_py.run.backends.dispatch import SOCKETS, check_backend, run_outsid
 from batsched_py.run.described_sites import described_sites
 from batsched_py.run.make_process import make_process
 from batsched_py.run.named_files import digests_of_settings
+from batsched_py.run.needed_limits import check_limits
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.result import Output, Recording, Result, versions
@@ -225,7 +227,7 @@ def execute(
             home_number(sites, job.extra[HOME], job.id)
     part = None if recording is None else recording.part
     # For another process too: mistakes are found here.
-    process = make_process(run, workload, objects=objects)
+    process = _checked_process(run, workload, nodes, objects)
     files = digests_of_settings(run)  # as they are read: later they may be others
     run, object_notes = objects.named(run, process)
     begin = time.perf_counter()
@@ -271,6 +273,17 @@ def execute(
     if run.warm_up or run.cool_down:
         _check_measured(result, run)
     return result
+
+
+def _checked_process(
+    run: Run, workload: Workload, nodes: int | None, objects: PluginObjects
+) -> DecisionProcess:
+    """Return the decision process of a run; raises :class:`UsageError` if its jobs need limits."""
+    process = make_process(run, workload, objects=objects)
+    if not makes_up_jobs(process.users):
+        of_log = inf if run.platform else workload.nb_res
+        check_limits(process.scheduler, workload, nodes or of_log)
+    return process
 
 
 def _nb_processors(run: Run, sites: Sites) -> int | None:

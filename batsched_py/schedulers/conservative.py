@@ -37,6 +37,8 @@ class Conservative:
     Source: A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001, section 2.
     """
 
+    needs_estimates = True
+
     def __init__(self, *, order: str = "fcfs") -> None:
         self._key = fixed_key(order)
         self._line: Line = Timeline(0, 0.0)

@@ -15,6 +15,7 @@ from batsched_py.model.policy import (
     ExplainingScheduler,
     Scheduler,
     knows_partitions,
+    needs_estimates,
 )
 from batsched_py.model.policy_mistakes import no_decision
 from batsched_py.model.queue import WaitingQueue
@@ -73,6 +74,7 @@ class Partitioned:
         ]
         self._ordered = sorted(self._lines, key=lambda line: -parts[line.place].tier)
         self._seen = 0
+        self.needs_estimates = needs_estimates(first)
 
     @property
     def policy(self) -> Scheduler:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import inf
 from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.option_values import parse_time
 from batsched_py.workload.sites import Sites
 
 Drop = Literal[
-    "zero-runtime", "no-request", "no-allocation", "too-wide", "cancelled", "failed", "no-user"
+    "zero-runtime",
+    "no-request",
+    "no-allocation",
+    "too-wide",
+    "cancelled",
+    "withdrawn",
+    "failed",
+    "no-user",
 ]
-"""Kinds of jobs that a rule may drop."""
+"""Kinds of jobs that a rule may drop; ``withdrawn`` is cancelled with a run time of 0."""
 Keep = Literal["group", "queue", "partition"]
 """Fields of a log that its jobs may keep."""
 Homes = Literal["user", "round-robin", "group", "partition"]
@@ -23,8 +32,8 @@ Homes = Literal["user", "round-robin", "group", "partition"]
 Split = Literal["local", "largest"] | int
 """How wide a job may be: as its home, as the largest site, or a number of processors."""
 _JOB_NUMBERS = re.compile(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*")
-LATER = ("keep", "job_numbers", "homes", "split")
-"""Rules that are not stored where they change nothing, as there were none once."""
+LATER = ("keep", "job_numbers", "homes", "split", "least_walltime")
+"""Rules that are stored only where they change something: older results do not have them."""
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,6 +48,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     walltime: Literal["requested", "double", "exact"] = "double"
     """``double`` is max(requested, 2 x recorded run time); ``exact`` sets no limit and tells
     policies the run time."""
+    least_walltime: float = 0.0
+    """Seconds; under ``double`` no job has a shorter limit. With 0 a job of run time 0 without
+    request has no limit."""
     runtime: Literal["recorded", "cut-at-request"] = "recorded"
     drop: tuple[Drop, ...] = ()
     unknown_user: Literal["one", "each", "drop"] = "one"
@@ -65,11 +77,12 @@ _LISTS: dict[str, Any] = {"drop": Drop, "keep": Keep}
 CHOICES: dict[str, tuple[str, ...]] = {
     name: get_args(_LISTS.get(name, hint))
     for name, hint in get_type_hints(Rules).items()
-    if name not in ("first", "job_numbers", "split")  # more than a few texts
+    if name not in ("first", "job_numbers", "least_walltime", "split")  # more than a few texts
 }
 """The values that each rule may have (one that is a list: that its parts may have)."""
 
 PRESETS: dict[str, Rules] = {
+    "default": Rules(drop=("withdrawn",), least_walltime=1.0),
     "replay-feedback": Rules(),
     "predictsim": Rules(
         drop=("zero-runtime", "no-request"), runtime="cut-at-request", walltime="requested"
@@ -80,10 +93,14 @@ PRESETS: dict[str, Rules] = {
         walltime="requested",
     ),
 }
-"""Rules by the study that uses them: Madon et al. 2024; Gaussier et al. 2015; Streit 2003."""
+"""Rules by name. The default leaves withdrawn jobs out and gives every job a limit, of at least the
+resolution of the logs. The others are those of studies: Madon et al. 2024; Gaussier et al. 2015;
+Streit 2003."""
+DEFAULT = "default"
+"""The preset where none is named."""
 
 
-def make_rules(preset: Rules | str = "replay-feedback", **changes: Any) -> Rules:
+def make_rules(preset: Rules | str = DEFAULT, **changes: Any) -> Rules:
     """Return the rules of a preset, or others, with ``changes``; None means: as in these.
 
     ``drop`` and ``keep`` may be comma-separated texts. Raises :class:`UsageError`, with what is
@@ -135,6 +152,13 @@ def _first(value: Any) -> int:
     return value
 
 
+def _least_walltime(value: Any) -> float:
+    seconds = parse_time(parameter("least_walltime"), value)
+    if not 0 <= seconds < inf:
+        raise UsageError(f"{parameter('least_walltime')} {value}: expected a time of at least 0 s")
+    return float(seconds)
+
+
 def _split(value: Any) -> Split:
     if value == "local" or value == "largest":
         return value  # type: ignore[no-any-return]
@@ -149,6 +173,7 @@ def _split(value: Any) -> Split:
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     "job_numbers": _job_numbers,
+    "least_walltime": _least_walltime,
     "first": _first,
     "split": _split,
 }

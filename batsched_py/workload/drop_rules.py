@@ -29,6 +29,7 @@ def kept_rows(
         "no-allocation": log.column("allocated_processors") <= 0,
         "too-wide": size > log.max_processors,
         "cancelled": status == 5,
+        "withdrawn": (status == 5) & (run_time == 0),
         "failed": status == 0,
         "no-user": log.column("user") < 0,
     }

@@ -191,6 +191,7 @@ class _Columns:
             return [None] * len(rows)
         wall = self.request[rows]
         if rule == "double":
-            twice = np.minimum(2 * self.recorded, self.longest)
+            twice = np.maximum(2 * self.recorded, self.rules.least_walltime)
+            twice = np.minimum(twice, self.longest)
             wall = np.maximum(wall, twice[rows])
         return [value if value > 0 else None for value in wall.tolist()]

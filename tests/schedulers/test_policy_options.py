@@ -66,5 +66,5 @@ def test_wrong_prime_time() -> None:
 
 @pytest.mark.parametrize("make", [Conservative, Planning, Dynp, DynpBounds, DynpClock])
 def test_walltimes_are_needed(make: Any) -> None:
-    with pytest.raises(UsageError, match="job w0!0000 has no walltime"):
+    with pytest.raises(UsageError, match="job w0!0000 has no walltime and no estimate"):
         run(workload([J(0, 1, 5, None)], 4), make())

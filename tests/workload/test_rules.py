@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from batsched_py.errors import BatschedError, UsageError
@@ -50,7 +51,10 @@ def test_the_fields_of_a_job(tmp_path: Path) -> None:
         ({}, {"walltime": "double"}, "walltime", 60),  # a long request stays
         ({"run_time": 40}, {"walltime": "double"}, "walltime", 80),
         ({"requested_time": -1}, {"walltime": "double"}, "walltime", 20),
-        ({"requested_time": -1, "run_time": 0}, {"walltime": "double"}, "walltime", None),
+        ({"requested_time": -1, "run_time": 0}, {"walltime": "double"}, "walltime", 1),
+        ({"requested_time": 0.2, "run_time": 0.2}, {"least_walltime": 5}, "walltime", 5),
+        ({"requested_time": -1, "run_time": 0}, {"least_walltime": 0}, "walltime", None),
+        ({"requested_time": 0.2}, {"walltime": "requested"}, "walltime", 0.2),
         ({"run_time": 90}, {"walltime": "requested"}, "walltime", 60),  # even if it ran longer
         ({"requested_time": -1}, {"walltime": "requested"}, "walltime", None),
         ({"requested_time": 0}, {"walltime": "requested"}, "walltime", None),  # never a limit of 0
@@ -119,6 +123,7 @@ def test_cut_at_request_keeps_the_recorded_end(tmp_path: Path) -> None:
         ({"allocated_processors": 0}, "no-allocation"),  # no processors got
         ({"requested_processors": 9}, "too-wide"),  # wider than the machine
         ({"status": 5}, "cancelled"),  # cancelled
+        ({"status": 5, "run_time": 0}, "withdrawn"),  # cancelled before it ran
         ({"status": 0}, "failed"),  # failed
         ({"user": -1}, "no-user"),  # unknown user
     ],
@@ -158,6 +163,21 @@ def test_a_log_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
         convert(read_swf(tmp_path / "a.swf"), Rules())
 
 
+def test_withdrawn_jobs_did_not_run(tmp_path: Path) -> None:
+    """The default leaves them out; cancelled jobs that ran, and zero-length ones, stay."""
+    changes = ({"status": 5, "run_time": 0}, {"status": 5}, {"run_time": 0})
+    result = workload(tmp_path, make_rules(), *changes)
+    assert [job.id for job in result.jobs] == ["2", "3", "99"]
+    assert "1 job was dropped: withdrawn" in result.notes
+
+
+def test_rules_of_older_results_are_stored_as_they_were() -> None:
+    stored = as_dict(make_rules("replay-feedback"))
+    assert "least_walltime" not in stored
+    assert as_dict(make_rules())["least_walltime"] == 1
+    assert msgspec.convert(stored, Rules) == make_rules("replay-feedback") == Rules()
+
+
 def test_overrides_replace_the_fields_of_a_preset() -> None:
     rules = make_rules("predictsim", walltime="exact", size=None, drop="too-wide,cancelled")
     assert rules.walltime == "exact"
@@ -173,6 +193,7 @@ def test_overrides_replace_the_fields_of_a_preset() -> None:
         ("dynp", {"drop": "zero-run"}, "zero-runtime"),  # a condition with a typo
         ("dynp", {"drop": ["x"]}, "too-wide"),  # an unknown condition in a list
         ("dynp", {"first": 0}, "1"),  # no jobs at all
+        ("dynp", {"least_walltime": -1}, "at least 0 s"),  # a limit that has passed
         ("dynp", {"sizes": "requested"}, "size"),  # a field with a typo
     ],
 )

@@ -25,6 +25,8 @@ KEYS = {policy: fixed_key(policy) for policy in POLICIES}
 class OrderSwitching:
     """A planner whose order changes, and what it counts."""
 
+    needs_estimates = True
+
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
         self.active = POLICIES[0]

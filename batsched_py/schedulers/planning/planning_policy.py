@@ -26,6 +26,8 @@ class Planning:
     Source: A. Streit's thesis, 2003, sections 3.1-3.3.
     """
 
+    needs_estimates = True
+
     def __init__(
         self,
         *,

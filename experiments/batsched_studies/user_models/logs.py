@@ -36,8 +36,8 @@ def path_of(shared: Path, file: str) -> Path:
 
 @lru_cache(maxsize=2)
 def jobs_of(path: Path, **rules: str) -> Workload:
-    """Return a log under the usual rules with changes; the last two are kept."""
-    return load_workload(path, make_rules(**rules))
+    """Return a log under the preset ``replay-feedback`` with changes; the last two are kept."""
+    return load_workload(path, make_rules("replay-feedback", **rules))
 
 
 @lru_cache(maxsize=2)

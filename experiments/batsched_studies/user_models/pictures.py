@@ -41,10 +41,10 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=list(MODELS))
     arguments = parser.parse_args()
     path = arguments.shared / "swf" / f"{LOG}.swf.gz"
-    workload = load_workload(path, make_rules())
+    workload = load_workload(path, make_rules("replay-feedback"))
     recorded = portrait(columns_of_workload(workload), "KTH-SP2, as recorded")
     for model in arguments.models:
-        result = simulate(path, users=model, user_options=MODELS[model])
+        result = simulate(path, users=model, user_options=MODELS[model], rules="replay-feedback")
         with tempfile.TemporaryDirectory() as folder:
             result.write(Path(folder) / "out")
             drawn = portrait(columns_of_jobs_file(Path(folder) / "out_jobs.csv"), model)

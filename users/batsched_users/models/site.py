@@ -238,6 +238,8 @@ class SiteUsers:
     are not said there. Raises :class:`UsageError`, and InputError for wrong files.
     """
 
+    makes_up_jobs = True
+
     def __init__(
         self,
         workload: Workload,

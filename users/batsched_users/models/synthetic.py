@@ -52,6 +52,8 @@ class Synthetic:
     own, so that on a grid its parts have one home.
     """
 
+    makes_up_jobs = True
+
     def __init__(
         self,
         workload: Workload,

@@ -162,6 +162,8 @@ class WeeklyUsers:
     workload does not know its time. Nothing is submitted from ``weeks`` weeks on.
     """
 
+    makes_up_jobs = True
+
     def __init__(
         self,
         workload: Workload,
