@@ -11,7 +11,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long lowest lock fuzz soak real coverage check format bench conformance user-models semi-open claims real-page architecture docs clean
+.PHONY: help campaign test test-long lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -21,6 +21,7 @@ help:
 	@echo "make lock        write requirements.lock anew, the newest versions that are allowed"
 	@echo "make fuzz        feed everything that reads with wrong inputs, for MINUTES=60"
 	@echo "make soak        run a million jobs with users, and a campaign that is killed all the time"
+	@echo "make every-policy run all policies and user models on all logs in SHARED"
 	@echo "make real        run the tests with Batsim, Docker, Compose and Slurm, as far as installed"
 	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts"
@@ -79,6 +80,11 @@ fuzz: $(VENV)/installed
 # Half an hour; SOAK='--jobs 100000' takes less.
 soak: $(VENV)/installed
 	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)
+
+# Results go to FOLDER; the same command goes on where it stopped.
+FOLDER ?= campaigns/every_policy
+every-policy: $(VENV)/installed
+	PYTHONPATH=tests $(BIN)/python -m every_policy --shared $(SHARED) --folder $(FOLDER) --jobs $(JOBS)
 
 # In .venv-lowest; LOWEST=--where-available says so and goes on where they cannot be installed.
 lowest:
