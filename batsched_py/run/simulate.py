@@ -249,7 +249,10 @@ def execute(
             run, workload, nb_hosts, root, part, registers=registers, progress=progress
         )
     wall_time = time.perf_counter() - begin
-    notes = [*workload.notes, *site_notes, *object_notes, *_notes(run, workload, output, sites)]
+    notes = [
+        *(*workload.notes, *site_notes, *object_notes, *_notes(run, workload, output, sites)),
+        *(given.notes() if given else ()),
+    ]
     settings = {
         "input": {"name": workload.name, "sha256": content, "nb_jobs": len(workload.jobs)},
         "run": _stored(run),

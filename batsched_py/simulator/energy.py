@@ -80,6 +80,12 @@ def power_states(host: Host, *, metered: bool = True) -> PowerStates:
             "wattage_per_state: expected as many"
         )
     states = PowerStates(watts, _sleep_states(host))
+    for pstate, speed in enumerate(host.speeds if host.computes else ()):
+        if not speed and pstate not in states.sleep:
+            raise PlatformError(
+                f"host {host.name!r} has speed 0 in pstate {pstate}, which is none to sleep in: "
+                "expected more, such as '1Gf'"
+            )
     if host.pstate in states.passing:
         raise PlatformError(
             f"host {host.name!r} begins in pstate {host.pstate}, which its sleep_pstates say is "

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from batsched_py.errors import DeadlockError, ProtocolError, jobs_wait
+from batsched_py.errors import DeadlockError, PlatformError, ProtocolError, jobs_wait
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
@@ -86,6 +86,12 @@ class Simulator:
         # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
         sharing = options.compute_sharing or (is_batsim5 and not options.exact_times)
         varying = options.energy or sharing
+        if varying and (several := platform.with_cores()):
+            raise PlatformError(
+                f"host {several[0].name!r} has {several[0].cores} cores, which cannot be simulated "
+                "where jobs share hosts (as always under Batsim 5) or energy is accounted for: "
+                "give one host per core"
+            )
         energy: Energy | None = None
         if options.energy or (is_batsim5 and varying):  # which has pstates without it, too
             energy = Energy([*platform.hosts, *storing], metered=options.energy)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
@@ -55,6 +57,11 @@ class Execution:
         self._varying = varying
         self._speed = platform.uniform_speed
         self._speeds = [] if self._speed is not None else _by_speed(platform)
+        self._with_cores = ProcessorSet.of(
+            [at for at, host in enumerate(platform.hosts) if host.cores > 1]
+            if platform.with_cores()
+            else ()
+        )
         self.any_started = False
 
     @property
@@ -86,7 +93,9 @@ class Execution:
             self._set_end(job, duration)
         else:
             job.finish_time = inf
-            self._stepwise.begin(job, self._hosts(job, decision))
+            hosts = self._hosts(job, decision)
+            self._check_cores(decision.job_id, hosts)
+            self._stepwise.begin(job, hosts)
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
             self._agenda.after_each = self._complete_stepwise
         if job.finish_time < inf:
@@ -264,6 +273,17 @@ class Execution:
         if self._any_size:
             return [hosts[executor % len(hosts)] for executor in range(job.description.size)]
         return hosts
+
+    def _check_cores(self, job_id: str, hosts: Sequence[int]) -> None:
+        """Refuse several executors of a job on a host with several cores: they would share them."""
+        if self._with_cores and len(set(hosts)) < len(hosts):
+            shared = next(host for host, count in Counter(hosts).items() if count > 1)
+            if shared in self._with_cores:
+                raise ProtocolError(
+                    f"EXECUTE_JOB: job {job_id} has several executors on machine {shared}, which "
+                    "has several cores: the embedded simulator uses one core per host; give one "
+                    "host per core, or use real Batsim"
+                )
 
 
 def _by_speed(platform: Platform) -> list[tuple[float, ProcessorSet]]:

@@ -126,6 +126,6 @@ def _host5(number: int, host: Host) -> dict[str, Any]:
         "state": "idle",
         "properties": dict(sorted(host.properties.items())),
         "zone_properties": dict(sorted(host.zone_properties.items())),
-        "core_count": 1,
+        "core_count": host.cores,
         "computation_speed": list(host.speeds),
     }

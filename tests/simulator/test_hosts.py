@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from batsched_py.errors import PlatformError
+from batsched_py.errors import PlatformError, ProtocolError
+from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous, limited, scaled
 from batsched_py.simulator.platform.network import Network
+from helpers.scripted_schedulers import (
+    GIGA,
+    Timetable,
+    compute,
+    delay,
+    ends,
+    execute,
+    job,
+    simulate,
+    workload,
+)
 
 
 def test_homogeneous_and_scaled() -> None:
@@ -47,3 +61,41 @@ def test_a_host_begins_in_its_pstate() -> None:
     assert hosts[0].speed == 1
     assert Platform(hosts).uniform_speed == 1
     assert Platform([Host("a", (2.0, 1.0)), hosts[1]]).uniform_speed is None
+
+
+# Several cores ------------------------------------------------------------------------------------
+
+
+def of_cores(cores: int) -> Platform:
+    return Platform([Host(name, (GIGA,), cores=cores) for name in "ab"])
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [compute(3), {"type": "parallel", "cpu": [3 * GIGA, GIGA], "com": [0] * 4}, delay(3)],
+)
+def test_a_job_computes_on_one_core_of_each_host(profile: dict[str, Any]) -> None:
+    """Real Batsim gives these times, too."""
+    ended = []
+    for cores in (1, 8):
+        scheduler = Timetable({0: [execute("w0!j", "0-1")]})
+        load, platform = workload({"p": profile}, job("j", "p", size=2)), of_cores(cores)
+        ended.append(ends(simulate(scheduler, load, platform=platform)))
+        assert [" 8 cores" in note for note in platform.notes()] == [True] * (cores > 1)
+    assert ended[0] == ended[1] == {"j": ("SUCCESSFULLY", 3)}
+
+
+@pytest.mark.parametrize(
+    "options", [Options(compute_sharing=True), Options(energy=True), Options(protocol=5)]
+)
+def test_cores_that_jobs_or_watts_would_share_are_refused(options: Options) -> None:
+    with pytest.raises(PlatformError, match="'a' has 2 cores"):
+        Simulator(of_cores(2), options=options)
+
+
+def test_executors_that_would_share_cores_are_refused() -> None:
+    load = workload({"p": compute(3)}, job("j", "p", size=2))
+    start = execute("w0!j", "0-1", mapping={"0": "1", "1": "1"})
+    assert ends(simulate(Timetable({0: [start]}), load, platform=of_cores(1)))["j"][1] == 6
+    with pytest.raises(ProtocolError, match="several executors on machine 1, which has several"):
+        simulate(Timetable({0: [start]}), load, platform=of_cores(2))

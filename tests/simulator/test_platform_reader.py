@@ -8,6 +8,8 @@ from time import process_time
 import pytest
 
 from batsched_py.errors import PlatformError, UsageError
+from batsched_py.simulator.files.input_files import Inputs, prepare
+from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.attribute_values import (
     read_bandwidth,
     read_latency,
@@ -49,7 +51,7 @@ def test_cluster_pstates_and_properties(tmp_path: Path) -> None:
     assert [host.name for host in platform.hosts] == ["n0.x", "n1.x", "n2.x", "n7.x"]
     assert platform.hosts[0].speeds == (2e9, 1e9)
     assert platform.hosts[0].properties == {"gpu": "no"}
-    assert platform.hosts[0].zone_properties == {"site": "here"}
+    assert platform.hosts[0].zone_properties == {"gpu": "no", "site": "here"}
 
 
 def test_units() -> None:
@@ -84,7 +86,8 @@ def role(text: str) -> str:
         (MASTER, "no hosts"),
         ('<host id="h" speed="1Gf"/>', "no master host"),
         (f'{MASTER}<host id="h" speed="fast"/>', "'fast'"),
-        (f'{MASTER}<host id="h" speed="0Gf"/>', "'0Gf'"),
+        (f'{MASTER}<host id="h" speed="0Gf"/>', "computes with speed 0 in pstate 0"),
+        (f'{MASTER}<host id="h" speed="1,0" pstate="1"/>', "computes with speed 0 in pstate 1"),
         (f'{MASTER}<host id="h"/>', "no attribute 'speed'"),
         (f"{MASTER}{MASTER}", "defined twice"),
         (f'{MASTER}<storage id="s"/>', "<storage>"),
@@ -96,7 +99,8 @@ def role(text: str) -> str:
         (role("storage"), "no hosts to compute"),
         (role("cook"), "role 'cook'"),
         (role("storage,compute_node"), "role 'storage,compute_node'"),
-        (f'{MASTER}<host id="h" speed="1Gf" core="2"/>', "several cores"),
+        (f'{MASTER}<host id="h" speed="1Gf" core="two"/>', "core 'two'"),
+        (f'{MASTER}<host id="h" speed="1Gf" core="0"/>', "core '0'"),
         (f'{MASTER}<host id="h" speed="inf"/>', "'inf'"),
         (f'{MASTER}<host id="h" speed="-1Gf"/>', "'-1Gf'"),
         ('<i:include xmlns:i="http://www.w3.org/2001/XInclude" href="p.xml"/>', "include>"),
@@ -250,6 +254,41 @@ def test_roles(
     else:
         with pytest.raises(PlatformError, match=read):
             read_platform(path, master, roles)
+
+
+@pytest.mark.parametrize("zero", range(4))
+@pytest.mark.parametrize("role", ["master", "storage", "compute_node"])
+@pytest.mark.parametrize("energy", [False, True])
+def test_speed_0_only_where_nothing_computes(
+    tmp_path: Path, role: str, zero: int, energy: bool
+) -> None:
+    """Of four pstates the first is the usual one, then: to sleep, and two that are passed."""
+    speeds = ",".join("0f" if at == zero else "1Gf" for at in range(4))
+    others = "".join(
+        f'<host id="{name}" speed="1Gf"><prop id="wattage_per_state" value="1:2"/></host>'
+        for name in ("h1", *(["master_host"] if role != "master" else []))
+    )
+    given = "" if role == "master" else f'<prop id="role" value="{role}"/>'
+    body = (
+        f'<zone id="z" routing="Full">{others}<host id="h0" speed="{speeds}">'
+        f'{given}<prop id="wattage_per_state" value="1:2,1:2,1:2,1:2"/>'
+        '<prop id="sleep_pstates" value="1:2:3"/></host></zone>'
+    )
+    path = write(tmp_path, body)
+    inputs = Inputs(platform=path, master_host="h0" if role == "master" else "master_host")
+    computes = role == "compute_node"
+    if computes and (zero == 0 or (energy and zero != 1)):
+        with pytest.raises(PlatformError, match=rf"platform\.xml: host 'h0' .* in pstate {zero}"):
+            prepare(inputs, Options(energy=energy))
+    else:
+        prepare(inputs, Options(energy=energy))
+
+
+@pytest.mark.parametrize("name", ["storage_speed_zero", "missing_route", "cluster_properties"])
+def test_platforms_of_others(shared: Path, name: str) -> None:
+    """Platforms that real Batsim reads."""
+    (path,) = (shared / "cases" / name).glob("*.xml")
+    assert read_platform(path).hosts
 
 
 def test_a_role_for_nobody(tmp_path: Path) -> None:

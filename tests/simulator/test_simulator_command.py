@@ -99,6 +99,27 @@ def test_a_run(call: Call) -> None:
     assert row.startswith("1,w0,p,1.000000,1,9.000000,1,COMPLETED_SUCCESSFULLY,1.000000,4.000000")
 
 
+def test_a_run_on_hosts_with_several_cores_and_without_a_route(call: Call) -> None:
+    """It runs as with real Batsim, and says what it did with them."""
+    hosts = "".join(f'<host id="{name}" speed="1Gf" core="4"/>' for name in ("a", "b", "n4"))
+    Path("platform.xml").write_text(
+        f'<platform version="4.1"><zone id="z" routing="Full">{hosts}</zone></platform>'
+    )
+    job = WORKLOAD["jobs"][0] | {"res": 2}
+    profile = {"type": "parallel_homogeneous", "cpu": 4e9, "com": 1e6}
+    Path("workload.json").write_bytes(workload(jobs=[job], profiles={"p": profile}))
+    both = START.replace(b'"alloc":"2"', b'"alloc":"0-1"')
+    with scheduler(NOTHING, both, NOTHING, NOTHING) as address:
+        done = call(*USUAL, "-s", address)
+    assert done.returncode == 0
+    assert [line[:28] for line in done.stderr.splitlines()] == [
+        "note: host 'a' has 4 cores: ",
+        "note: zone 'z' has no route ",
+    ]
+    row = Path("out_jobs.csv").read_text().splitlines()[1]
+    assert row.startswith("1,w0,p,1.000000,2,9.000000,1,COMPLETED_SUCCESSFULLY,1.000000,4.000000")
+
+
 def test_a_quiet_run_without_traces(call: Call) -> None:
     quiet = ["-q", "--disable-machine-state-tracing", "--disable-schedule-tracing"]
     with scheduler(*GOOD) as address:

@@ -132,6 +132,8 @@ def _run(
             write(made.outcome, isinstance(error, DeadlockError))
         raise
     paths = write(outcome, False)
+    for text in made.platform.notes():
+        around.note(f"note: {text}")
     if around.verbosity is not BatsimVerbosity.quiet:
         print(f"{len(outcome.jobs)} jobs; wrote {', '.join(paths)}")
 

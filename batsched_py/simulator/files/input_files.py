@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import ProtocolError, UsageError, parameter
+from batsched_py.errors import PlatformError, ProtocolError, UsageError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.external_events import read_events, read_generic_events
@@ -68,7 +68,10 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         events = read_events(
             inputs.events, len(platform.hosts), forward_unknown=options.forward_unknown_events
         )
-    simulator = Simulator(platform, workloads, options, events)
+    try:
+        simulator = Simulator(platform, workloads, options, events)
+    except PlatformError as error:
+        raise PlatformError(f"{inputs.platform}: {error}") from None
     if is_batsim5:
         simulator.told["external_event_lists"] = [
             {"name": f"ee{at}", "filename": str(path.absolute())}

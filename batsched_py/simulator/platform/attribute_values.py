@@ -44,8 +44,8 @@ def properties(element: Element) -> dict[str, str]:
 
 
 def read_speed(text: str, host: str) -> float:
-    """Read a speed, flop/s; raises :class:`PlatformError` naming the host."""
-    return _value(text, _SPEED_UNITS, f"host {host!r} has speed", "1Gf")
+    """Read a speed, flop/s, which may be 0; raises :class:`PlatformError` naming the host."""
+    return _value(text, _SPEED_UNITS, f"host {host!r} has speed", "1Gf", zero=True)
 
 
 def read_bandwidth(text: str, description: str) -> float:
@@ -55,19 +55,19 @@ def read_bandwidth(text: str, description: str) -> float:
 
 def read_latency(text: str, description: str) -> float:
     """Read a latency, seconds; raises :class:`PlatformError` naming what has it."""
-    return _value(text, _TIME_UNITS, f"{description} has latency", "50us", least=0.0)
+    return _value(text, _TIME_UNITS, f"{description} has latency", "50us", zero=True)
 
 
 def _value(
-    text: str, units: Mapping[str, float], description: str, example: str, least: float = 1e-300
+    text: str, units: Mapping[str, float], description: str, example: str, *, zero: bool = False
 ) -> float:
-    """Return a number with a unit; raises :class:`PlatformError` for infinite and small ones."""
+    """Return a number with a unit; raises :class:`PlatformError` for infinite and tiny ones."""
     match = _VALUE.fullmatch(text.strip())
     try:
         value = float(match[1]) * units[match[2]] if match else -1.0
     except (KeyError, ValueError):
         value = -1.0
-    if not least <= value < float("inf"):
+    if not 1e-300 <= value < float("inf") and not (zero and value == 0):
         raise PlatformError(f"{description} {text!r}: expected such as {example!r}")
     return value
 

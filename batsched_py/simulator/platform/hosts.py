@@ -16,6 +16,8 @@ from batsched_py.workload.sites import SiteDescription, Sites, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 MASTER_HOST = "master_host"
+STORAGE = "storage"
+"""The role of hosts that store."""
 ZONE = "AS0"
 """Id of the outermost zone of the platforms that we write."""
 MAX_HOSTS = 1_000_000
@@ -31,11 +33,18 @@ class Host(msgspec.Struct, frozen=True):
     pstate: int = 0
     cluster: str = ""
     """Id of the innermost cluster or zone that it is in."""
+    cores: int = 1
+    """The cores that the platform file gives it; a job uses one of them."""
 
     @property
     def speed(self) -> float:
         """The speed (flop/s) in the pstate that the host begins in."""
         return self.speeds[self.pstate]
+
+    @property
+    def computes(self) -> bool:
+        """Whether jobs may run on it: storages only have an id."""
+        return self.properties.get("role") != STORAGE
 
 
 class NumberedHosts(Sequence[Host]):
@@ -85,9 +94,28 @@ class Platform(msgspec.Struct):
     @property
     def uniform_speed(self) -> float | None:
         """The speed (flop/s, in the first pstate) of every compute host, None if they differ."""
-        hosts = self.hosts.kinds if isinstance(self.hosts, NumberedHosts) else self.hosts
-        speeds = {host.speed for host in hosts}
+        speeds = {host.speed for host in self._kinds()}
         return speeds.pop() if len(speeds) == 1 else None
+
+    def with_cores(self) -> list[Host]:
+        """Return the compute hosts that have several cores."""
+        return [host for host in self._kinds() if host.cores > 1]
+
+    def notes(self) -> list[str]:
+        """Return what a simulation did otherwise than the platform file seems to say."""
+        notes = []
+        if several := self.with_cores():
+            notes.append(
+                f"host {several[0].name!r} has {several[0].cores} cores: a job computes on one of "
+                "them, as under Batsim; give one host per core to use all"
+            )
+        if self.network.without_route:
+            notes.append(f"{self.network.without_route}: messages take no time there, as in Batsim")
+        return notes
+
+    def _kinds(self) -> Sequence[Host]:
+        """Return the compute hosts, one of each kind if they are numbered."""
+        return self.hosts.kinds if isinstance(self.hosts, NumberedHosts) else self.hosts
 
 
 def with_sites(sites: Sites, speed_factor: float = 1.0) -> Platform:
@@ -152,7 +180,7 @@ def scaled(platform: Platform, speed_factor: float) -> Platform:
         msgspec.structs.replace(host, speeds=tuple(speed * speed_factor for speed in host.speeds))
         for host in platform.hosts
     ]
-    return Platform(hosts, platform.storages, platform.network)
+    return msgspec.structs.replace(platform, hosts=hosts)
 
 
 def limited(platform: Platform, nb_hosts: int) -> Platform:
@@ -165,4 +193,4 @@ def limited(platform: Platform, nb_hosts: int) -> Platform:
         raise PlatformError(f"a platform limited to {nb_hosts} hosts: expected 1 or more")
     if nb_hosts >= len(platform.hosts):
         return platform
-    return Platform(platform.hosts[:nb_hosts], platform.storages, platform.network)
+    return msgspec.structs.replace(platform, hosts=platform.hosts[:nb_hosts])

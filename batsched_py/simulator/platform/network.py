@@ -85,19 +85,25 @@ class Zone:
 class FullZone(Zone):
     """A zone with an explicit way for each pair of members.
 
-    ``loopback`` is the way of a host to itself that has none of its own.
+    ``loopback`` is the way of a host to itself that has none of its own. Where no way is given,
+    messages take no time, as in SimGrid; ``without_route`` names the first such pair that was
+    asked for.
     """
 
     hops: dict[tuple[str, str], Hop] = field(default_factory=dict)
     loopback: Hop | None = None
+    without_route: str | None = None
 
     def hop(self, source: str, target: str) -> Hop:
-        """Return the way from one member to another; raises :class:`PlatformError` if none."""
+        """Return the way from one member to another."""
         hop = self.hops.get((source, target))
         if hop is None and source == target:
             hop = self.loopback
         if hop is None:
-            raise PlatformError(f"zone {self.name!r} has no route from {source!r} to {target!r}")
+            self.without_route = self.without_route or (
+                f"zone {self.name!r} has no route from {source!r} to {target!r}"
+            )
+            return Hop((), 0.0)
         return hop
 
     def check_master(self, host: str) -> None:
@@ -230,6 +236,12 @@ class Network:
         except PlatformError as error:
             raise PlatformError(f"the master host cannot be here: {error}") from None
 
+    @property
+    def without_route(self) -> str | None:
+        """The first pair of hosts between which messages took no time for want of a route."""
+        zones = (zone for zone in self.zones.values() if isinstance(zone, FullZone))
+        return next((text for zone in zones if (text := zone.without_route)), None)
+
     # Routes --------------------------------------------------------------------------------------
 
     def _zone_of(self, name: str) -> Zone:
@@ -250,7 +262,8 @@ class Network:
         if inner != source or outer != target:
             if hop.gateways is None:
                 raise PlatformError(
-                    f"zone {zone.name!r} has no gateways on the way from {source!r} to {target!r}"
+                    f"zone {zone.name!r} has no zoneRoute from {inner!r} to {outer!r}, which "
+                    f"messages from {source!r} to {target!r} need"
                 )
             first, last = hop.gateways
             if first != source and inner != source:

@@ -22,7 +22,13 @@ from batsched_py.simulator.platform.attribute_values import (
     properties,
     read_speed,
 )
-from batsched_py.simulator.platform.hosts import MASTER_HOST, MAX_HOSTS, Host, Platform
+from batsched_py.simulator.platform.hosts import (
+    MASTER_HOST,
+    MAX_HOSTS,
+    STORAGE,
+    Host,
+    Platform,
+)
 from batsched_py.simulator.platform.network_reader import (
     IGNORED,
     ROUTES,
@@ -38,7 +44,7 @@ _NETWORK = ROUTES | {"link", "bypassRoute", "bypassZoneRoute", "bypassASroute", 
 _NETWORK |= {"backbone", "host_link", "link_ctn", "trace"}
 _TRACES_OF_LINKS = {"BANDWIDTH", "LATENCY", "LINK_AVAIL"}
 _FILES_OF_HOSTS = ("availability_file", "speed_file", "state_file")
-_PSTATE = re.compile("[0-9]{1,9}")
+_SMALL_NUMBER = re.compile("[0-9]{1,9}")
 _PARTS = re.compile("[0-9]+|[^0-9]+")
 _BLANK = b" \t\r\n"
 _MOST_BYTES = 128 << 20
@@ -148,13 +154,15 @@ def _read(
     """Collect the hosts below ``element``, which is in the ``zone`` of that id."""
     tag = element.tag
     if tag in ZONES:
-        inherited = zone_properties | properties(element)
+        inherited = _inherited(element, zone_properties)
         for child in element:
             _read(child, inherited, hosts, element.get("id", zone))
     elif tag in ("host", "peer"):
         _add(hosts, [attribute(element, "id")], element, zone_properties, zone)
     elif tag in ("cluster", "cabinet"):
         cluster = element.get("id", zone)
+        if tag == "cluster":  # which is a zone, too
+            zone_properties = _inherited(element, zone_properties)
         _add(hosts, host_names(element), element, zone_properties, cluster)
     elif tag == "trace_connect":
         if (kind := element.get("kind")) not in _TRACES_OF_LINKS:
@@ -167,6 +175,12 @@ def _read(
             f"<{tag}> is not supported here: expected zone, cluster, host, links, routes; "
             "real Batsim reads the rest"
         )
+
+
+def _inherited(zone: Element, outer: dict[str, str]) -> dict[str, str]:
+    """Return the properties of a zone, then those of the zones around it that it does not set."""
+    own = properties(zone)
+    return own | outer | own
 
 
 def _add(
@@ -189,19 +203,20 @@ def _add(
 
 
 def _host(name: str, element: Element, zone_properties: dict[str, str]) -> Host:
-    if element.get("core", "1") != "1":
-        raise PlatformError(f"host {name!r} has several cores: give one host per core")
+    cores = element.get("core", "1")
+    if not _SMALL_NUMBER.fullmatch(cores) or int(cores) < 1:
+        raise PlatformError(f"host {name!r} has core {cores!r}: expected a number of cores")
     for file in _FILES_OF_HOSTS:
         if element.get(file):
             raise PlatformError(f"host {name!r} has a {file}, which is not supported here")
     speeds = tuple(read_speed(text, name) for text in attribute(element, "speed").split(","))
     pstate = element.get("pstate", "0")
-    if not _PSTATE.fullmatch(pstate) or int(pstate) >= len(speeds):
+    if not _SMALL_NUMBER.fullmatch(pstate) or int(pstate) >= len(speeds):
         raise PlatformError(
             f"host {name!r} has pstate {pstate!r}: expected a number below {len(speeds)}, the "
             "number of its speeds"
         )
-    return Host(name, speeds, properties(element), zone_properties, int(pstate))
+    return Host(name, speeds, properties(element), zone_properties, int(pstate), cores=int(cores))
 
 
 def _by_role(
@@ -219,9 +234,15 @@ def _by_role(
         role = ",".join(text for text in texts if text is not None)
         if role == "master":
             masters.append(name)
-        elif role == "storage":
-            storing.append(replace(host, properties={**host.properties, "role": "storage"}))
+        elif role == STORAGE:
+            storing.append(replace(host, properties={**host.properties, "role": STORAGE}))
         elif role in ("", "compute_node"):
+            if not host.speed:
+                raise PlatformError(
+                    f"host {name!r} computes with speed 0 in pstate {host.pstate}, in which it "
+                    "begins: expected more, such as '1Gf'; storages, the master host and pstates "
+                    "to sleep in may have speed 0"
+                )
             if natural and role:
                 host = replace(host, properties={**host.properties, "role": role})
             computing.append(host)
