@@ -18,6 +18,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.referee_state import LiveJob, RefereeState
+from batsched_py.support.old_names import renamed
 from batsched_py.support.processor_sets import to_text
 from batsched_py.workload.profile_types import profile_type
 
@@ -243,8 +244,9 @@ class DecisionChecks:
             or (kind == "delay" and not (isinstance(delay, float | int) and delay > least))
         ):
             raise ProtocolError(
-                f"REGISTER_PROFILE: profile {decision.profile_name!r} is of type {kind!r} with "
-                f"delay {delay!r}: expected a type of Batsim, and for a delay seconds above {least}"
+                f"REGISTER_PROFILE: profile {decision.profile_name!r} is of type {kind!r}"
+                f"{renamed(kind)} with delay {delay!r}: expected a type of Batsim, and for "
+                f"a delay seconds above {least}"
             )
         if known_type is None or known_type.registrable:
             return

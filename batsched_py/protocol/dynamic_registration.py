@@ -12,6 +12,7 @@ from typing import Any
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.support.name_set import UsedNames
+from batsched_py.support.old_names import renamed
 
 DYNAMIC = "dyn"
 """Workload of the jobs that users submit."""
@@ -66,8 +67,8 @@ class Registration:
         """Carry out a NOTIFY of the scheduler: registration is finished, or continues."""
         if decision.type not in ("registration_finished", "continue_registration"):
             raise ProtocolError(
-                f"NOTIFY: type {decision.type!r}, expected registration_finished or "
-                "continue_registration"
+                f"NOTIFY: type {decision.type!r}{renamed(decision.type)}, expected "
+                "registration_finished or continue_registration"
             )
         if not self.dynamic:
             raise self._not_open(decision.type)

@@ -15,6 +15,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.support.file_readers import parse_exactly, parse_json
 from batsched_py.support.json_values import is_integer, shown, whole
+from batsched_py.support.old_names import renamed
 from batsched_py.support.processor_sets import (
     MOST_PROCESSORS,
     ProcessorSet,
@@ -319,7 +320,8 @@ def _event(event: Any, kinds: dict[str, type[m.Event]], source: str, nb_resource
     if kind is None:
         if kinds is DECISIONS:
             raise ProtocolError(
-                f"{where}: there is no such decision; expected one of {', '.join(kinds)}"
+                f"{where}: there is no such decision{renamed(name)}; expected one of "
+                f"{', '.join(kinds)}"
             )
         return m.UnknownEvent(timestamp=timestamp, type=name, data=data)
     if not isinstance(data, dict):
@@ -330,7 +332,8 @@ def _event(event: Any, kinds: dict[str, type[m.Event]], source: str, nb_resource
         read = msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
         reason = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
-        raise ProtocolError(f"{where}: {reason}") from None
+        hint = next(filter(None, map(renamed, data)), "")
+        raise ProtocolError(f"{where}: {reason}{hint}") from None
     if kind is m.SimulationBegins:
         check_resources(read, where)  # type: ignore[arg-type]
     return read

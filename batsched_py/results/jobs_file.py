@@ -20,6 +20,7 @@ from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTa
 from batsched_py.results.run_files import SUFFIX, beside, sites_of
 from batsched_py.results.site_columns import SiteColumns
 from batsched_py.support.file_readers import csv_rows, numbered_csv_rows, read_text
+from batsched_py.support.old_names import renamed_to
 from batsched_py.support.processor_sets import NO_PROCESSORS, from_text
 from batsched_py.workload.sites import HOME, Sites
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
@@ -182,6 +183,7 @@ def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
 def _check_header(path: Path, there: Sequence[str], needed: Sequence[str]) -> None:
     if missing := [name for name in needed if name not in there]:
         hint = "; Batsim alone does not say who submitted" if missing == ["user"] else ""
+        hint = hint or renamed_to(missing[0], there)
         raise InputError(
             f"{path}:1: no column {', '.join(missing)}; found {','.join(there)[:200]}: this is no "
             f"{SUFFIX} of batsched-py or Batsim{hint}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import Host
+from batsched_py.support.old_names import renamed_to
 from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.support.temporary_rows import SpooledList
 
@@ -68,9 +69,11 @@ def power_states(host: Host, *, metered: bool = True) -> PowerStates:
     if not metered:
         watts = (_NO_WATTS,) * len(host.speeds)
     elif text is None:
+        hint = renamed_to("wattage_per_state", host.properties)
         raise PlatformError(
-            f"host {host.name!r} has no property wattage_per_state, such as '100:120:200' (idle, "
-            "least and full load, watts; one for each pstate): without it there is no energy"
+            f"host {host.name!r} has no property wattage_per_state{hint}, such as "
+            "'100:120:200' (idle, least and full load, watts; one for each pstate): "
+            "without it there is no energy"
         )
     else:
         watts = tuple(_watts(host.name, part) for part in text.split(","))

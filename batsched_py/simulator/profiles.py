@@ -11,6 +11,7 @@ import msgspec
 
 from batsched_py.errors import WorkloadError
 from batsched_py.support.json_values import is_integer, is_number
+from batsched_py.support.old_names import renamed, renamed_to
 from batsched_py.workload.profile_types import profile_type
 
 
@@ -158,6 +159,8 @@ def _compose(
 ) -> Profile:
     """Read a profile that is composed of others, which are found by their names."""
     names, repeat = profile.get("seq"), profile.get("repeat", 1)
+    if "repeat" not in profile and (hint := renamed_to("repeat", profile)):
+        raise WorkloadError(f"profile {name!r}: there is no repeat{hint}")
     are_profiles = isinstance(names, list) and all(
         isinstance(part, str) and is_known(part) for part in names
     )
@@ -183,7 +186,7 @@ def _parse_other(name: str, profile: Mapping[str, Any]) -> Profile:
     kind = profile.get("type")
     parse = _KINDS.get(kind) if isinstance(kind, str) else None
     if parse is None:
-        rest = ", which only real Batsim does" if profile_type(kind) else ""
+        rest = ", which only real Batsim does" if profile_type(kind) else renamed(kind)
         raise WorkloadError(
             f"profile {name!r} is of type {kind!r}{rest}: the embedded simulator runs "
             f"{', '.join(_KINDS)}, composed"

@@ -17,6 +17,7 @@ from batsched_py.errors import InputError, WorkloadError
 from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.file_readers import parse_json, read_bytes, unpacked
 from batsched_py.support.json_values import is_integer, is_number, shown, whole
+from batsched_py.support.old_names import renamed, renamed_to
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.workload.batsim5_workload import (
     from_batsim5,
@@ -288,7 +289,9 @@ def _check_profile(where: str, profile: Any, profiles: dict[str, Any]) -> None:
     known_type = profile_type(kind)
     if not isinstance(kind, str) or (known_type is None and "trace" not in profile):
         expected = ", ".join(sorted(PROFILE_TYPES))
-        raise WorkloadError(f"{where}: type is {shown(kind)}, expected one of {expected}")
+        raise WorkloadError(
+            f"{where}: type is {shown(kind)}{renamed(kind)}, expected one of {expected}"
+        )
     if "ret" in profile and not is_integer(profile["ret"]):
         raise WorkloadError(f"{where}: ret is {shown(profile['ret'])}, expected an integer")
     for field in known_type.amounts if known_type else ():
@@ -315,6 +318,8 @@ def _check_parallel(where: str, profile: dict[str, Any]) -> None:
 
 def _check_composed(where: str, profile: dict[str, Any], profiles: dict[str, Any]) -> None:
     names, repeat = profile.get("seq"), profile.get("repeat", 1)
+    if "repeat" not in profile and (hint := renamed_to("repeat", profile)):
+        raise WorkloadError(f"{where}: there is no repeat{hint}")
     if not isinstance(names, list) or not names:
         raise WorkloadError(f"{where}: seq is {shown(names)}, expected names of profiles")
     for name in names:

@@ -34,6 +34,7 @@ from batsched_py.commands.shared_options import seconds_to_wait, with_fields
 from batsched_py.errors import UsageError
 from batsched_py.simulator.options import Options
 from batsched_py.support.atomic_files import make_folder_of
+from batsched_py.support.old_names import renamed
 from batsched_py.support.setting_fields import setting_fields
 
 REFUSED = {
@@ -68,6 +69,8 @@ class RefusedByName(TyperCommand):
         for argument in args:
             is_long = argument.startswith("--")
             name = argument.partition("=")[0] if is_long else argument[:2]
+            if hint := renamed(name):
+                raise UsageError(f"there is no option {name}{hint}")
             if name in REFUSED:
                 raise UsageError(
                     f"{name}: the embedded simulator does not do {REFUSED[name]}; use real Batsim"

@@ -26,6 +26,7 @@ from batsched_py.simulator.platform.network import (
     VivaldiZone,
     Zone,
 )
+from batsched_py.support.old_names import renamed
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -147,8 +148,8 @@ class _NetworkReader:
             self._link(Link(name, bandwidth, latency, policy == "FATPIPE"))
         else:
             raise PlatformError(
-                f"link {name!r} has the sharing policy {policy!r}: expected SHARED, FATPIPE or "
-                "SPLITDUPLEX"
+                f"link {name!r} has the sharing policy {policy!r}{renamed(policy)}: expected "
+                "SHARED, FATPIPE or SPLITDUPLEX"
             )
 
     # Routes --------------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ class _NetworkReader:
         )
         policy = element.get("sharing_policy", "SPLITDUPLEX")
         if policy not in ("SHARED", "FATPIPE", "SPLITDUPLEX"):
-            raise PlatformError(f"{description} has the sharing policy {policy!r}")
+            raise PlatformError(f"{description} has the sharing policy {policy!r}{renamed(policy)}")
         self._backbone(cluster, element, description)
         loopback = self._loopback(cluster, element, description)
         for number, host in zip(

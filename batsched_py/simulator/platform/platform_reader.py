@@ -36,6 +36,7 @@ from batsched_py.simulator.platform.network_reader import (
     read_network,
 )
 from batsched_py.support.file_readers import read_bytes
+from batsched_py.support.old_names import NEW_NAMES, renamed
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -117,7 +118,9 @@ def _parse(path: str | Path) -> Element | None:
         reason = _short(str(error))
         raise PlatformError(f"{path}: entities are not allowed in a platform ({reason})") from None
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # of unusual encodings, too
-        raise PlatformError(f"{path}: not a well-formed XML file: {error}") from None
+        colons = (old for old in NEW_NAMES if ":" in old and f"<{old}".encode() in content)
+        hint = renamed(next(colons, None))
+        raise PlatformError(f"{path}: not a well-formed XML file: {error}{hint}") from None
     return root
 
 
