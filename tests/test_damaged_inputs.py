@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -241,3 +242,12 @@ def test_what_is_no_file_is_refused(name: str, file: Path) -> None:
     os.mkfifo(file)
     with pytest.raises(BatschedError):
         kind.read(file)
+
+
+@pytest.mark.parametrize("name", sorted(kinds().keys() - READ_HERE))
+def test_a_byte_order_mark_is_no_damage(name: str, file: Path) -> None:
+    """Editors on Windows begin a file with one."""
+    kind, packed = kinds()[name], name.startswith("packed")
+    content = gzip.decompress(kind.content) if packed else kind.content
+    file.write_bytes(gzip.compress(BOM_UTF8 + content) if packed else BOM_UTF8 + content)
+    kind.read(file)

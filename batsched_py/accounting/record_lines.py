@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 
 from batsched_py.accounting.records import MalformedRecordError
@@ -43,8 +42,6 @@ class RecordLines:
         self.tally.malformed(self.path, self.number, f"{many}{self.number}", error)
 
     def _text(self, line: bytes) -> str:
-        if self.number == 1:
-            line = line.removeprefix(BOM_UTF8)
         if not line.endswith(b"\n") and line.strip():
             self.tally.noted["last lines of a file have no end: files may have been cut off"] += 1
         text = line.rstrip(b"\r\n")

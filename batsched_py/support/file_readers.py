@@ -74,7 +74,7 @@ def is_folder(path: str | Path) -> bool:
 
 
 def read_bytes(path: str | Path, kind: Kind = InputError, *, most: int = MOST_BYTES) -> bytes:
-    """Return the content of a file of at most ``most`` bytes.
+    """Return the content of a file of at most ``most`` bytes, without a byte order mark.
 
     What is no regular file is read only by its name in ``/dev`` (``/dev/stdin``, the ``/dev/fd/63``
     of ``<(...)``): elsewhere a FIFO could wait for ever, and a link to a device never end. Raises
@@ -85,7 +85,7 @@ def read_bytes(path: str | Path, kind: Kind = InputError, *, most: int = MOST_BY
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith("/dev/")):
             raise kind(f"{path} is a device, a socket or a FIFO: expected a regular file")
         with open(path, "rb") as file:
-            return _limited(file, most, path, kind)
+            return _limited(file, most, path, kind).removeprefix(BOM_UTF8)
     except OSError as error:
         raise unreadable(path, error, kind) from None
     except ValueError:  # a zero byte in its name
@@ -93,7 +93,7 @@ def read_bytes(path: str | Path, kind: Kind = InputError, *, most: int = MOST_BY
 
 
 def lines_of(path: str | Path, kind: Kind = InputError) -> Iterator[bytes]:
-    """Yield the lines of a file that may be longer than memory, each with its end.
+    """Yield the lines of a file that may be longer than memory, each with its end, without a BOM.
 
     A gzip file is unpacked on the way (by content, not by name); ``-`` is standard input. Raises as
     :func:`read_bytes`, and ``kind`` for a gzip file that is damaged and for a line of more than
@@ -108,7 +108,7 @@ def lines_of(path: str | Path, kind: Kind = InputError) -> Iterator[bytes]:
                     raise kind(
                         f"{path}:{number}: a line of more than {LONGEST_LINE} bytes: expected text"
                     )
-                yield line
+                yield line.removeprefix(BOM_UTF8) if number == 1 else line
     except (EOFError, zlib.error) as error:
         raise kind(f"{path}: the gzip file is damaged or cut off ({error})") from None
     except OSError as error:
@@ -143,11 +143,11 @@ def _unpacked_stream(file: BufferedReader) -> BufferedReader:
 
 
 def read_text(path: str | Path, kind: Kind = InputError) -> str:
-    """Return the text in a file, UTF-8; a byte order mark is left out, lines end with ``\\n``.
+    """Return the text in a file, UTF-8, whose lines end with ``\\n``.
 
     Raises as :func:`read_bytes`, and ``kind`` with the line for bytes that are no text.
     """
-    content = read_bytes(path, kind).removeprefix(BOM_UTF8)
+    content = read_bytes(path, kind)
     try:
         text = content.decode()
         bad = content.find(b"\0")
@@ -172,9 +172,10 @@ def _plain_lines(text: str) -> str:
 
 
 def unpacked(content: bytes, where: object, kind: Kind = InputError) -> bytes:
-    """Return what a gzip file holds, and all else as it is: the content decides, not a name.
+    """Return what a gzip file holds, without a byte order mark, and all else as it is.
 
-    Raises ``kind`` for one that is damaged, or becomes more than a log or workload ever did.
+    The content decides, not a name. Raises ``kind`` for one that is damaged, or becomes more than a
+    log or workload ever did.
     """
     if not content.startswith(_GZIP):
         return content
@@ -183,7 +184,7 @@ def unpacked(content: bytes, where: object, kind: Kind = InputError) -> bytes:
     most = min(MOST_BYTES, max(_ANYWAY, _MOST_TIMES_PACKED * len(content)))
     try:
         with GzipFile(fileobj=BytesIO(content)) as file:
-            return _limited(file, most, f"{where}, unpacked", kind)
+            return _limited(file, most, f"{where}, unpacked", kind).removeprefix(BOM_UTF8)
     except (OSError, EOFError, zlib.error) as error:
         raise kind(f"{where}: the gzip file is damaged or cut off ({error})") from None
 
@@ -291,7 +292,7 @@ def read_json(
 
     Raises as :func:`read_bytes` and :func:`parse_json`.
     """
-    content = read_bytes(path, kind).removeprefix(BOM_UTF8)
+    content = read_bytes(path, kind)
     return parse_json(content, type, Path(path), kind, expected=expected, unique_names=True)
 
 

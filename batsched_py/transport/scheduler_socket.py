@@ -50,6 +50,11 @@ class SchedulerSocket(Closing):
 
     def __init__(self, address: str) -> None:
         check_address(address)
+        if address.startswith("ipc://@"):
+            raise UsageError(
+                f"endpoint {address!r}: every user of this machine may connect to an abstract "
+                "socket; expected ipc://PATH, to which only you connect"
+            )
         self._path = Path(address[6:]) if address.startswith("ipc://") else None
         if self._path is not None:
             _check_path(self._path, address)

@@ -7,7 +7,6 @@ parallel workloads. Times are in seconds from the start of the log; -1 means unk
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping, Sequence
 from gzip import GzipFile
 from io import BytesIO, TextIOWrapper
@@ -198,7 +197,6 @@ def _content(path: Path) -> bytes:
     content = unpacked(read_bytes(path, LogError), path, LogError)
     if b"\0" in content:
         raise LogError(f"{path}: a binary file: expected an SWF log, plain or gzipped")
-    content = content.removeprefix(BOM_UTF8)
     return content.replace(b"\r\n", b"\n") if b"\r" in content else content
 
 

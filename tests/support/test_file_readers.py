@@ -3,6 +3,8 @@ import os
 import subprocess
 import sys
 import zlib
+from codecs import BOM_UTF8
+from collections.abc import Callable
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -18,6 +20,7 @@ from batsched_py.support.file_readers import (
     MOST_DIGITS,
     MOST_LEVELS,
     csv_rows,
+    lines_of,
     numbered_csv_rows,
     parse_json,
     parse_toml,
@@ -87,6 +90,17 @@ def test_a_file_is_read_up_to_its_limit(file: Path) -> None:
     file.write_bytes(b"12345")
     assert read_bytes(file, most=5) == b"12345"
     assert str(file) in message(lambda: read_bytes(file, most=4))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("mark", [b"", BOM_UTF8])
+def test_no_reader_sees_a_byte_order_mark(
+    file: Path, mark: bytes, pack: Callable[[bytes], bytes]
+) -> None:
+    """All reading begins with one of these (``test_one_reader.py``), packed or not."""
+    file.write_bytes(pack(mark + b"1\n" + BOM_UTF8 + b"\n"))
+    assert unpacked(read_bytes(file), file) == b"1\n" + BOM_UTF8 + b"\n"
+    assert list(lines_of(file)) == [b"1\n", BOM_UTF8 + b"\n"]
 
 
 def test_text_has_no_mark_and_plain_ends_of_lines(file: Path) -> None:

@@ -321,6 +321,7 @@ def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
         ("tcp://1.2.3.4:28000", SimulationError, "cannot listen"),
         ("ipc:///no/such/folder/s", SimulationError, "cannot listen"),
         (f"ipc:///tmp/{'x' * 200}", SimulationError, "at most 107 bytes"),
+        ("ipc://@anybody", UsageError, "every user of this machine may connect"),
     ],
 )
 def test_an_endpoint_that_cannot_be(address: str, error: type[Exception], message: str) -> None:
