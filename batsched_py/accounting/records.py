@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from math import isnan
 from typing import NoReturn
 
 import msgspec
 
 from batsched_py.support.json_values import shown
+from batsched_py.support.option_values import slurm_time
 from batsched_py.support.processor_sets import MOST_PROCESSORS
-from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.swf import UNKNOWN
 
 FAILED, COMPLETED, CANCELLED = 0, 1, 5
@@ -75,7 +76,6 @@ def known(text: str) -> str:
 
 
 _COUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KM]?)", re.ASCII)
-_LENGTH = re.compile(r"(?:(\d{1,7})-)?(?:(\d{1,9}):)??(\d{1,9}):(\d{1,2})(?:\.\d+)?", re.ASCII)
 _FACTORS = {"": 1, "K": 1024, "M": 1024**2}
 _KILOBYTES = {"b": 2.0**-10, "k": 1, "m": 2.0**10, "g": 2.0**20, "t": 2.0**30, "p": 2.0**40}
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([bkmgtp]?)(b?|w)", re.IGNORECASE | re.ASCII)
@@ -94,7 +94,7 @@ def parse_count(column: str, text: str) -> int:
 
 @lru_cache(65536)
 def parse_length(column: str, text: str) -> int:
-    """Return a length of time in whole seconds, from ``1-02:03:04``, ``02:03:04`` or ``03:04``.
+    """Return a length of time in whole seconds, from what :func:`slurm_time` reads or a number.
 
     A number alone is seconds; fractions are left out; -1 if nothing is known.
     """
@@ -102,11 +102,10 @@ def parse_length(column: str, text: str) -> int:
         return UNKNOWN
     if text.isascii() and text.isdigit() and len(text) < 12:
         return int(text)
-    match = _LENGTH.fullmatch(text)
-    if not match:
+    length = slurm_time(text)
+    if isnan(length):
         refuse(column, text, "a time such as 1-02:03:04, 02:03:04 or 03:04")
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return int(days * DAY + hours * HOUR + minutes * MINUTE) + seconds
+    return int(length)
 
 
 @lru_cache(4096)

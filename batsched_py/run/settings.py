@@ -339,7 +339,9 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                 if self.max_walltime is None
                 else parse_time(parameter("max_walltime"), self.max_walltime),
                 "budgets": parse_budgets(self.budgets),
-                "timeouts": named_limits("timeouts", self.timeouts, Timeouts, "seconds"),
+                "timeouts": named_limits(
+                    "timeouts", self.timeouts, Timeouts, times=Timeouts.__struct_fields__
+                ),
                 "warm_up": parse_time(parameter("warm_up"), self.warm_up),
                 "cool_down": parse_time(parameter("cool_down"), self.cool_down),
             }

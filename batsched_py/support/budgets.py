@@ -46,7 +46,7 @@ def parse_budgets(budgets: Budgets | str | None) -> Budgets:
 
     All but ``idle_time`` are whole numbers: a part of a message would be as none.
     """
-    read = named_limits("budgets", budgets, Budgets)
+    read = named_limits("budgets", budgets, Budgets, times=["idle_time"])
     for name, value in msgspec.structs.asdict(read).items():
         if name != "idle_time" and value != inf and value % 1:
             raise UsageError(

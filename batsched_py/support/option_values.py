@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf, isfinite, nan
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from math import inf, isfinite, isnan, nan
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
@@ -22,6 +22,11 @@ MOST_USERS = 100_000
 MOST_WEEKS = 10_000.0
 """Weeks that users may go on for: two centuries."""
 _CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?")
+_SECONDS = r"(?P<s>\d{1,2}(?:\.\d+)?)"
+_DAYS = re.compile(
+    rf"(?P<d>\d{{1,7}})-(?P<h>\d{{1,9}})(?::(?P<m>\d{{1,2}})(?::{_SECONDS})?)?", re.ASCII
+)
+_HOURS = re.compile(rf"(?P<d>)(?:(?P<h>\d{{1,9}}):)?(?P<m>\d{{1,9}}):{_SECONDS}", re.ASCII)
 L = TypeVar("L", bound=msgspec.Struct)
 """Limits with names."""
 
@@ -81,19 +86,41 @@ def finite(text: str) -> float:
 
 
 def parse_time(option: str, text: str | float | None) -> float:
-    """Return a length of time in seconds: ``4 weeks``, ``1.5 h``, ``90 min``; a number is seconds.
+    """Return a length of time in seconds: ``4 weeks``, ``1.5 h``, ``90 min``, ``7-00:00:00``.
 
-    None is 0, and a number is taken as it is. Raises :class:`UsageError` for a text that is no time
-    of at least 0 s.
+    A number alone is seconds, None is 0. A text with ``:`` or ``-`` is read by
+    :func:`slurm_time`. Raises :class:`UsageError` for a text that is no time of at least 0 s.
     """
     if not isinstance(text, str):
         return text or 0.0
     amount = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = text.strip()[len(amount) :]
     value = finite(amount) * _UNITS.get(unit.removesuffix("s") or "s", nan)
+    if isnan(value):
+        value = slurm_time(text.strip())
     if not 0 <= value < inf:
-        raise UsageError(f"{option} {text!r}: expected a time, such as '4 weeks', '90 min' or 3600")
+        raise UsageError(
+            f"{option} {text!r}: expected a time, such as '4 weeks', '90 min', '7-00:00:00' or 3600"
+        )
     return value
+
+
+def slurm_time(text: str) -> float:
+    """Return a length of time in seconds, written as Slurm, PBS and OAR do; nan if it is none.
+
+    The forms are days-hours, days-hours:minutes, days-hours:minutes:seconds, minutes:seconds and
+    hours:minutes:seconds. Source: ``man sbatch``, option ``--time``.
+
+    >>> slurm_time("1-12"), slurm_time("30:00"), slurm_time("7-00:00:00")
+    (129600.0, 1800.0, 604800.0)
+    """
+    match = _DAYS.fullmatch(text) or _HOURS.fullmatch(text)
+    if not match:
+        return nan
+    days, hours, minutes, seconds = (
+        float(match.groupdict()[name] or 0) for name in ("d", "h", "m", "s")
+    )
+    return days * DAY + hours * HOUR + minutes * MINUTE + seconds
 
 
 def time_of_day(option: str, text: Any) -> float:
@@ -123,22 +150,25 @@ def daily_window(option: str, begin: Any, end: Any) -> tuple[float, float]:
     return opens, closes if closes > opens else closes + DAY
 
 
-def named_limits(option: str, given: L | str | None, kind: type[L], unit: str = "a number") -> L:
-    """Return the limits of a ``kind``: ``ready=60,run=3600``, any of them; None: as usual.
+def named_limits(
+    option: str, given: L | str | None, kind: type[L], times: Container[str] = ()
+) -> L:
+    """Return the limits of a ``kind``: ``ready=60,run=3600``, any of them; None: the defaults.
 
-    ``unit`` is for messages. Raises :class:`UsageError` for names that there are not, and limits
-    that are not above 0.
+    Limits whose names are in ``times`` are in seconds or written as :func:`parse_time` reads them.
+    Raises :class:`UsageError` for unknown names, and for limits that are not above 0.
     """
     if isinstance(given, str):
-        given = _read_limits(f"{parameter(option)} {given}", given, kind, unit)
+        given = _read_limits(f"{parameter(option)} {given}", given, kind, times)
     limits = kind() if given is None else given
     for name, value in msgspec.structs.asdict(limits).items():
         if not isinstance(value, float | int) or not value > 0:
+            unit = "seconds" if name in times else "a number"
             raise UsageError(f"{parameter(option)} {name}={value}: expected {unit} above 0")
     return limits
 
 
-def _read_limits(said: str, text: str, kind: type[L], unit: str) -> L:
+def _read_limits(said: str, text: str, kind: type[L], times: Container[str]) -> L:
     limits: dict[str, float] = {}
     for part in text.split(",") if text else []:
         name, _, amount = part.strip().partition("=")
@@ -147,9 +177,10 @@ def _read_limits(said: str, text: str, kind: type[L], unit: str) -> L:
         try:
             limits[name] = float(amount)
         except ValueError:
-            raise UsageError(
-                f"{said}: {part!r}, expected NAME={unit.split()[-1].upper()}"
-            ) from None
+            if name in times:
+                limits[name] = parse_time(f"{said}: {name}", amount)
+                continue
+            raise UsageError(f"{said}: {part!r}, expected NAME=NUMBER") from None
     try:
         return kind(**limits)
     except TypeError:

@@ -92,7 +92,9 @@ class TomlTable:
                 return float(seconds)
         except (BatschedError, TypeError):
             pass
-        raise self.wrong(key, "expected a time above 0, such as '7 days', '36 h' or 3600")
+        raise self.wrong(
+            key, "expected a time above 0, such as '7 days', '36 h', '7-00:00:00' or 3600"
+        )
 
     def wrong(self, key: str, expected: str) -> InputError:
         """Return what is to be raised for a value that makes no sense."""

@@ -303,7 +303,7 @@ def test_labels_of_several_types(study: CampaignFolder) -> None:
         ("-e ''", "expected a folder"),
         ("--backend batzim", "did you mean 'batsim'"),
         ("--backend batsim --batsim /no/such/batsim", "/no/such/batsim"),
-        ("--backend socket --timeouts run=never", "expected NAME=SECONDS"),
+        ("--backend socket --timeouts run=never", "run 'never': expected a time"),
         ("--dry-run --timeouts run=5", "--timeouts: only another process"),
         ("--dry-run --batsim-log", "--batsim-log: only another process"),
     ],
