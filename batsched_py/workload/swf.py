@@ -51,10 +51,13 @@ _FRACTIONAL = frozenset((1, 2, 3, 5, 6, 8, 9, 17))
 """Indices of times and memory; all other fields are integers."""
 LARGEST_INTEGER = 2.0**53
 """Above this, floats do not hold every integer."""
+_PARTIAL = (2, 3, 4)
+"""Status of a burst: to be continued, the last one and completed, the last one and failed."""
 SHOWN_LINES = 5
 """Line numbers that are named in a note."""
 
 Column = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 class SwfLog(msgspec.Struct, eq=False):
@@ -110,32 +113,60 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
 
     A malformed line, a negative submit time, and a job number that was there before are errors
     with file and line; with ``skip_bad_lines`` such lines are left out and counted in the notes.
-    Unsorted submit times are sorted, which is noted. Raises :class:`LogError`.
+    Unsorted submit times are sorted, which is noted. :func:`bursts` are left out and counted in
+    the notes. Raises :class:`LogError`.
     """
     path = Path(path)
     content = _content(path)
     notes: list[str] = []
     header, start = _split_header(content)
-    fast = _parse_all(content, start)
-    if fast is not None:
+    data = _parse_all(content, start)
+    if data is not None:
         first = content.count(b"\n", 0, start) + 1
-        data, lines = fast, np.arange(first, first + len(fast), dtype=np.int64)
+        lines = np.arange(first, first + len(data), dtype=np.int64)
     else:
         header, rows, numbers = _split(content.decode("latin-1"))
         if not rows:
             raise LogError(f"{path}: there are no jobs in it: expected an SWF log")
-        fast = _parse_all("\n".join(rows).encode("latin-1"), 0)  # only comments in between?
-        if fast is not None:
-            data, lines = fast, np.asarray(numbers, dtype=np.int64)
-        else:
-            data, lines = _parse(path, rows, numbers, skip_bad_lines, notes)
-    return in_order(path, header, data, lines, notes)
+        lines = np.asarray(numbers, dtype=np.int64)
+        data = _parse_all("\n".join(rows).encode("latin-1"), 0)  # only comments in between?
+    if data is None:
+        data, lines, parts = _parse(path, rows, numbers, skip_bad_lines, notes)
+    else:
+        parts = bursts(data)
+    return log_of_rows(path, header, data, lines, notes, parts)
 
 
-def in_order(
-    path: Path, header: list[str], data: Column, lines: NDArray[np.int64], notes: list[str]
+def bursts(data: Column) -> Mask:
+    """Return which rows of a log are bursts: parts of a job that has a row for the whole too.
+
+    A job that was checkpointed or swapped out has a row with status 0 or 1 for the whole, and then
+    one with status 2, 3 or 4 for each burst. ``data`` has shape (n, 18), the mask (n,).
+    Source: the archive's definition of the format, field 11.
+    """
+    number, is_part = data[:, 0], np.isin(data[:, FIELDS.index("status")], _PARTIAL)
+    mask: Mask = is_part & np.isin(number, number[~is_part])
+    return mask
+
+
+def log_of_rows(
+    path: Path,
+    header: list[str],
+    data: Column,
+    lines: NDArray[np.int64],
+    notes: list[str],
+    parts: Mask,
 ) -> SwfLog:
-    """Return a log with its jobs in submission order; what is noteworthy is added to ``notes``."""
+    """Return a log of jobs in submission order, without the rows that are ``parts`` of jobs.
+
+    What is noteworthy is added to ``notes``.
+    """
+    if parts.any():
+        notes.append(
+            f"{parts.sum()} bursts of {len(np.unique(data[parts, 0]))} jobs were left out (status "
+            "2, 3, 4): each of these jobs has a line for the whole"
+        )
+        data, lines = data[~parts], lines[~parts]
     order = np.argsort(data[:, 1], kind="stable")
     moved = int((order != np.arange(len(order))).sum())
     if moved:
@@ -233,15 +264,20 @@ def _split(text: str) -> tuple[list[str], list[str], list[int]]:
 
 def _parse(
     path: Path, rows: list[str], numbers: list[int], skip: bool, notes: list[str]
-) -> tuple[Column, NDArray[np.int64]]:
+) -> tuple[Column, NDArray[np.int64], Mask]:
     """Return the columns, line by line to find bad ones; the way for logs that are not tidy."""
     good: list[list[float]] = []
     kept: list[int] = []
     bad: list[int] = []
     seen: dict[float, int] = {}
-    for row, number in zip(rows, numbers, strict=True):
-        values = _numbers(row)
-        problem = values if isinstance(values, str) else _problem(values, seen)
+    parsed = [_numbers(row) for row in rows]
+    unread = [np.nan] * len(FIELDS)
+    is_burst = bursts(np.array([unread if isinstance(v, str) else v for v in parsed]))
+    for row, number, values, is_part in zip(rows, numbers, parsed, is_burst.tolist(), strict=True):
+        if isinstance(values, str):
+            problem: str | None = values
+        else:
+            problem = None if is_part else _problem(values, seen)
         if problem and not skip:
             raise LogError(
                 f"{path}:{number}: {problem}: {row[:120]!r}; {parameter('skip_bad_lines')} "
@@ -250,15 +286,17 @@ def _parse(
         if problem or isinstance(values, str):
             bad.append(number)
             continue
-        seen[values[0]] = number
+        if not is_part:
+            seen[values[0]] = number
         good.append(values)
         kept.append(number)
-    if not good:
+    if not seen:
         raise LogError(f"{path}: none of its {len(rows)} lines is a job: expected an SWF log")
     if bad:
         some = ", ".join(map(str, bad[:SHOWN_LINES])) + (", ..." if len(bad) > SHOWN_LINES else "")
         notes.append(f"{len(bad)} bad lines were left out: {some}")
-    return np.asarray(good), np.asarray(kept, dtype=np.int64)
+    lines = np.asarray(kept, dtype=np.int64)
+    return np.asarray(good), lines, is_burst[np.isin(numbers, lines)]
 
 
 def _parse_all(content: bytes, start: int) -> Column | None:
@@ -282,11 +320,12 @@ def _parse_all(content: bytes, start: int) -> Column | None:
 
 
 def _any_bad(data: Column) -> bool:
-    job_numbers = data[:, 0]
-    differ = (np.diff(job_numbers) > 0).all() or len(np.unique(job_numbers)) == len(data)
+    jobs = data[~bursts(data)]
+    job_numbers = jobs[:, 0]
+    differ = (np.diff(job_numbers) > 0).all() or len(np.unique(job_numbers)) == len(jobs)
     return bool(
         not np.isfinite(data).all()
-        or (data[:, 1] < 0).any()
+        or (jobs[:, 1] < 0).any()
         or not differ
         or not all(_all_whole(data[:, i]) for i in range(len(FIELDS)) if i not in _FRACTIONAL)
     )

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from batsched_py.errors import LogError, UsageError, parameter
 from batsched_py.support.json_values import did_you_mean, shown
@@ -18,9 +17,11 @@ from batsched_py.workload.swf import (
     SHOWN_LINES,
     UNKNOWN,
     Column,
+    Mask,
     SwfLog,
-    in_order,
+    bursts,
     is_fractional,
+    log_of_rows,
 )
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ _OTHER_NAMES = {
 """What the fields are called elsewhere: in the archive's definition, in evalys, by Batsim."""
 _NAMES_OF_THINGS = ("user", "group", "executable", "queue", "partition")
 
-Mask = NDArray[np.bool_]
-
 
 def log_of_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog:
     """Return the log that a data frame is: what :func:`~batsched_py.workload.swf.read_swf` gives.
@@ -80,14 +79,20 @@ def log_of_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog
     columns, notes = _columns(frame)
     data = np.full((len(frame), len(FIELDS)), float(UNKNOWN))
     data[:, 0] = np.arange(1, len(frame) + 1)
+    wrong: dict[str, Mask] = {}
+    for field, series in columns.items():
+        data[:, FIELDS.index(field)], wrong[field] = _numbers(field, series)
+    parts = bursts(data)  # in their rows the submit time may be anything
+    wrong["submit_time"] |= ~parts & (data[:, FIELDS.index("submit_time")] < 0)
+    if "job_number" in columns:
+        known = pd.Series(data[:, 0]).mask(parts | wrong["job_number"])
+        wrong["job_number"] |= (known.duplicated() & known.notna()).to_numpy()
     bad = np.zeros(len(frame), dtype=np.bool_)
     for field, series in columns.items():
-        numbers, wrong = _numbers(field, series)
-        data[:, FIELDS.index(field)] = numbers
-        bad |= wrong
-        if wrong.any() and not skip_bad_lines:
-            _raise(field, series, int(np.argmax(wrong)))
-    if bad.all():
+        bad |= wrong[field]
+        if wrong[field].any() and not skip_bad_lines:
+            _raise(field, series, int(np.argmax(wrong[field])))
+    if (bad | parts).all():
         raise LogError(f"{NAME}: none of its {len(frame)} rows is a job")
     if bad.any():
         labels = [str(label) for label in frame.index[bad][:SHOWN_LINES]]
@@ -95,7 +100,7 @@ def log_of_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog
         notes.append(f"{bad.sum()} bad rows were left out: {some}")
     header = [f"; {key}: {' '.join(str(value).split())}" for key, value in frame.attrs.items()]
     rows = np.flatnonzero(~bad)
-    return in_order(Path(NAME), header, data[rows], rows.astype(np.int64), notes)
+    return log_of_rows(Path(NAME), header, data[rows], rows.astype(np.int64), notes, parts[rows])
 
 
 def digest(log: SwfLog) -> str:
@@ -163,10 +168,8 @@ def _numbers(field: str, series: pd.Series[Any]) -> tuple[Column, Mask]:
     numbers = np.where(np.isfinite(numbers), numbers, UNKNOWN)
     if not is_fractional(field):
         wrong |= (numbers != np.floor(numbers)) | (np.abs(numbers) > LARGEST_INTEGER)
-    if field == "submit_time":
-        wrong |= empty | (numbers < 0)
     if field == "job_number":
-        wrong |= empty | series.duplicated().to_numpy()
+        wrong |= empty
     return numbers, wrong
 
 
