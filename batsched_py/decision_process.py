@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from math import inf, isfinite
+from math import inf
 from types import GeneratorType
 from typing import Any
 
-from batsched_py.errors import BatschedError, InvariantError, ProtocolError
+from batsched_py.errors import BatschedError, InvariantError, ProtocolError, WorkloadError
 from batsched_py.model import decisions as d
 from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
@@ -30,9 +30,10 @@ from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.budgets import Budgets
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import from_text
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.machine_file import PARTITION, MachineDescription
 from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
-from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob, check_delay
 
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
@@ -326,6 +327,10 @@ class DecisionProcess:
                 f"{type(users).__name__} submitted job {job.id} with the profile "
                 f"{job.profile!r}, which is not in its profiles"
             )
+        try:
+            check_delay(f"{type(users).__name__} submitted job {job.id}: its profile", content)
+        except WorkloadError as error:
+            raise InvariantError(str(error)) from None
         self._reply.append(
             m.RegisterProfile(
                 timestamp=self.now, workload_name=DYNAMIC, profile_name=name, profile=content
@@ -359,8 +364,8 @@ class DecisionProcess:
         return self._dilated is not None and (self._more_static_jobs or bool(len(self.queue)))
 
     def _call_at(self, time: float) -> None:
-        if not isinstance(time, (float, int)) or not isfinite(time):
-            raise InvariantError(f"a call at {time!r} was asked for: expected seconds")
+        if not isinstance(time, (float, int)) or not time <= LATEST_TIME:
+            raise InvariantError(f"a call at {time!r} was asked for: expected {UP_TO_LATEST_TIME}")
         if self._six_decimals:
             time = six_decimals_up(time)
         if time in self._call_times:

@@ -9,6 +9,14 @@ WEEK = 7 * DAY
 MONTH = 30 * DAY
 """As the papers count: 30 days."""
 
+LATEST_TIME = 1e10
+"""The latest simulated time and the longest run time, in seconds: about 317 years.
+
+A float there still resolves 2 microseconds, and a clock in milliseconds since 1970 is beyond it.
+"""
+UP_TO_LATEST_TIME = f"seconds up to {LATEST_TIME:g} (317 years)"
+"""What is expected of a time, for messages."""
+
 UNITS = {"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": 1.0}
 """Units in which times are shown, the longest first, by their names in sentences."""
 SYMBOLS = {"days": "d", "hours": "h", "minutes": "min", "seconds": "s"}

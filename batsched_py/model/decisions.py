@@ -49,7 +49,10 @@ class Kill(msgspec.Struct, gc=False, eq=False):
 
 
 class CallMeLater(msgspec.Struct, gc=False, eq=False):
-    """Run a scheduling pass at ``time`` (seconds, later than now) even if nothing happens."""
+    """Run a scheduling pass at ``time`` (seconds, later than now) even if nothing happens.
+
+    It is at most :data:`~batsched_py.units.LATEST_TIME`.
+    """
 
     time: float
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import isnan
+from math import inf
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from batsched_py.errors import InvariantError
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.workload import WorkloadJob
 
 
@@ -120,16 +121,16 @@ def statistics_of(users: UserModel | None) -> dict[str, Any]:
 
 
 def next_due(users: UserModel) -> float:
-    """Return when the next job is due; raises :class:`InvariantError` for nan and no number."""
+    """Return when the next job is due; raises :class:`InvariantError` for what is no such time."""
     due = users.next_submission()
     try:
-        if not isnan(due):
+        if due <= LATEST_TIME or due == inf:
             return due
     except TypeError:
         pass
     raise InvariantError(
-        f"{type(users).__name__}.next_submission() is {due!r}: expected seconds, or inf if nothing "
-        "is due before another job ends"
+        f"{type(users).__name__}.next_submission() is {due!r}: expected {UP_TO_LATEST_TIME}, or "
+        "inf if nothing is due before another job ends"
     )
 
 

@@ -20,6 +20,7 @@ from batsched_py.protocol.exact_calls import exact_id, milliseconds_down
 from batsched_py.protocol.message_json import job_to_json
 from batsched_py.support.json_values import did_you_mean, shown
 from batsched_py.support.processor_sets import ProcessorSet, from_text, to_text
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.batsim5_profiles import (
     extra_data,
     free_fields,
@@ -148,6 +149,8 @@ def _call(form: f.CallMeLater, nb_resources: int) -> m.CallMeLater | m.CallPerio
     if kind == "OneShot":
         when: f.OneShot = _converted(form.when, f.OneShot)
         time = when.time / _unit(when.time_unit)
+        if time > LATEST_TIME:
+            raise ProtocolError(f"time is {time:g} s: expected {UP_TO_LATEST_TIME}")
         return m.CallMeLater(timestamp=0.0, time=time, call_id=form.call_me_later_id)
     period, nb_periods = _periods(form.when)
     return m.CallPeriodically(

@@ -22,6 +22,7 @@ from batsched_py.support.processor_sets import (
     from_text,
     to_text,
 )
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
 MOST_BYTES = 2**29
 """Size of the largest message that is taken: of 3 million jobs submitted at one instant."""
@@ -397,10 +398,10 @@ def check_resources(begins: m.SimulationBegins, where: str) -> None:
 def seconds(content: dict[str, Any], name: str, where: str) -> float:
     """Return a member that is a time; raises :class:`ProtocolError`."""
     value = content.get(name)
-    if (type(value) is float or type(value) is int) and abs(value) <= m.MOST_SECONDS:
+    if (type(value) is float or type(value) is int) and abs(value) <= LATEST_TIME:
         return float(value)
     raise ProtocolError(
-        f"{where}: {name} is {shown(value)}, expected a number (seconds, at most {m.MOST_SECONDS})"
+        f"{where}: {name} is {shown(value)}, expected a number: {UP_TO_LATEST_TIME}"
     )
 
 

@@ -17,12 +17,8 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet
+from batsched_py.units import LATEST_TIME
 
-MOST_SECONDS = 2**53
-"""Times are at most this: beyond, a float does not tell a second from the next.
-
-The codec holds what comes to it, as to all ranges below; structs made here are not checked.
-"""
 EXACT_TIMES = "exact-times"
 """Option in SIMULATION_BEGINS: the other side says and reads times with all digits, and any id."""
 PROTOCOL_VERSION = "protocol-version"
@@ -31,7 +27,8 @@ GENERIC = "generic"
 """Type of a NOTIFY for an external event of Batsim 5 that only the scheduler understands."""
 BATPROTOCOL = "1.0.0"
 """The version of Batsim 5's protocol, as both sides of a conversation say it."""
-Seconds = Annotated[float, msgspec.Meta(ge=-MOST_SECONDS, le=MOST_SECONDS)]
+Seconds = Annotated[float, msgspec.Meta(ge=-LATEST_TIME, le=LATEST_TIME)]
+"""The codec checks it of what it reads, as all ranges below; structs made here are not checked."""
 NbResources = Annotated[int, msgspec.Meta(ge=0, le=MOST_PROCESSORS)]
 
 

@@ -53,7 +53,7 @@ from batsched_py.workload.machine_file import partition_texts
 from batsched_py.workload.sites import HOME, Sites, home_number, is_platform, nb_processors
 from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.swf_frame import digest, log_of_frame
-from batsched_py.workload.workload import REFERENCE_SPEED
+from batsched_py.workload.workload import REFERENCE_SPEED, check_times
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -214,12 +214,7 @@ def execute(
     objects.check(run)
     run, given, site_notes = at_sites(run)
     sites = described_sites(run.sites)
-    content = path = None
-    if isinstance(source, Workload):
-        workload = with_whole_nodes(source, run.described) if run.described else source
-    else:
-        loaded = source if isinstance(source, Loaded) else load(source, run.reading)
-        workload, content, path = loaded.workload, loaded.sha256, loaded.path
+    workload, content, path = _workload(source, run)
     nodes = _nb_processors(run, sites)
     workload = _on_machine(workload, nodes, given)
     for job in workload.jobs if sites else ():
@@ -287,6 +282,16 @@ def _checked_process(
         of_log = inf if run.platform else workload.nb_res
         check_limits(process.scheduler, workload, nodes or of_log)
     return process
+
+
+def _workload(source: Source | Loaded, run: Run) -> tuple[Workload, str | None, Path | None]:
+    """Return the workload of a source, the digest and the path of its file, if it has one."""
+    if isinstance(source, Workload):
+        check_times(source.name, source)
+        workload = with_whole_nodes(source, run.described) if run.described else source
+        return workload, None, None
+    loaded = source if isinstance(source, Loaded) else load(source, run.reading)
+    return loaded.workload, loaded.sha256, loaded.path
 
 
 def _nb_processors(run: Run, sites: Sites) -> int | None:

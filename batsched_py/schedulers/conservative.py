@@ -15,6 +15,7 @@ from batsched_py.model.queue.job_arrays import JobRows, ValuesByNumber
 from batsched_py.model.queue.orders import fixed_key
 from batsched_py.model.timeline import Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.units import LATEST_TIME
 
 if TYPE_CHECKING:
     from batsched_py.model.placement import Line
@@ -79,7 +80,7 @@ class Conservative:
 
     def _wake_up(self, now: float, due: float) -> Iterator[Decision]:
         """Behind a hole a reservation can begin where no job is expected to end."""
-        if self._broken or not now < due < inf:
+        if self._broken or not now < due <= LATEST_TIME:
             return
         if all(job.expected_end != due for job in self._running):
             yield CallMeLater(due)

@@ -6,7 +6,13 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from batsched_py.errors import DeadlockError, PlatformError, ProtocolError, jobs_wait
+from batsched_py.errors import (
+    DeadlockError,
+    PlatformError,
+    ProtocolError,
+    SimulationError,
+    jobs_wait,
+)
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
@@ -25,6 +31,7 @@ from batsched_py.simulator.simulation_begins import batsim5_begins, simulation_b
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.budgets import parse_budgets
 from batsched_py.support.processor_sets import NO_PROCESSORS
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.workload import Workload
 
 __all__ = ["Options", "Outcome", "Simulator"]
@@ -156,6 +163,8 @@ class Simulator:
             begins = batsim5_begins(begins, self.platform, self.options, self.told)
         self._exchange(scheduler, [begins])
         for told in agenda.instants():
+            if agenda.now > LATEST_TIME:
+                raise _too_late(agenda.now, told)
             self._pending = self._pending + told if self._pending else told
             if stepwise.in_use:
                 stepwise.tell_loads()
@@ -244,6 +253,13 @@ class Simulator:
             raise DeadlockError(
                 f"deadlock at {now}: the scheduler never sent registration_finished"
             )
+
+
+def _too_late(now: float, told: list[m.Event]) -> SimulationError:
+    """Return what is to be raised for an instant that floats do not resolve."""
+    ended = [event.job_id for event in told if isinstance(event, m.JobCompleted)]
+    what = f"job {ended[0]} would end" if ended else "something would happen"
+    return SimulationError(f"{what} at {now:g}: expected {UP_TO_LATEST_TIME}")
 
 
 def _kind_of_decisions(options: Options) -> type[Decisions]:

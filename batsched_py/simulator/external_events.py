@@ -23,6 +23,7 @@ from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.support.file_readers import parse_json, read_bytes
 from batsched_py.support.json_values import is_number
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text, to_text
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
 _AVAILABLE = {"machine_available": True, "machine_unavailable": False}
 
@@ -98,21 +99,19 @@ def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
     content = parse_json(line, Any, where, unique_names=True)
     if not isinstance(content, dict):
         raise InputError(f"{where}: expected an object with type, timestamp, ...")
-    kind, time = content.get("type"), content.get("timestamp")
-    if not is_number(time) or not 0 <= time < 1e300:
-        raise InputError(f"{where}: timestamp is {time!r}, expected seconds, at least 0")
+    kind, time = content.get("type"), _time(where, content)
     if isinstance(kind, str) and kind in _AVAILABLE:
         try:
             machines = from_text(content.get("resources", ""))
         except ProtocolError as error:
             raise InputError(f"{where}: resources: {error}") from None
-        return ExternalEvent(float(time), where, machines, _AVAILABLE[kind])
+        return ExternalEvent(time, where, machines, _AVAILABLE[kind])
     if not isinstance(kind, str) or not forward_unknown:
         raise InputError(
             f"{where}: type is {kind!r}, expected machine_available or machine_unavailable "
             f"({parameter('forward_unknown_events')} hands others on to the scheduler)"
         )
-    return ExternalEvent(float(time), where, content=content)
+    return ExternalEvent(time, where, content=content)
 
 
 def read_generic_events(paths: Iterable[str | Path]) -> list[ExternalEvent]:
@@ -138,14 +137,20 @@ def _generic(where: str, line: bytes, event_id: str) -> ExternalEvent:
             f"{where}: type is {kind!r}: Batsim 5 knows generic events only, with a timestamp and "
             "a text as data"
         )
-    time, data = content.get("timestamp"), content.get("data")
-    if not is_number(time) or not 0 <= time < 1e300:
-        raise InputError(f"{where}: timestamp is {time!r}, expected seconds, at least 0")
+    time, data = _time(where, content), content.get("data")
     if not isinstance(data, str):
         raise InputError(f"{where}: data is {data!r}, expected a text")
-    return ExternalEvent(
-        float(time), where, content={"type": m.GENERIC, "id": event_id, "data": data}
-    )
+    return ExternalEvent(time, where, content={"type": m.GENERIC, "id": event_id, "data": data})
+
+
+def _time(where: str, content: dict[str, Any]) -> float:
+    """Return when an event happens (seconds); raises :class:`InputError`."""
+    time = content.get("timestamp")
+    if not is_number(time) or not 0 <= time <= LATEST_TIME:
+        raise InputError(
+            f"{where}: timestamp is {time!r}, expected at least 0, {UP_TO_LATEST_TIME}"
+        )
+    return float(time)
 
 
 def _check_machines(events: list[ExternalEvent], nb_machines: int) -> None:

@@ -27,7 +27,7 @@ from batsched_py.workload.batsim5_workload import (
 )
 from batsched_py.workload.clock import LATEST, parse_time_zone
 from batsched_py.workload.profile_types import PROFILE_TYPES, profile_type
-from batsched_py.workload.workload import Workload, WorkloadJob
+from batsched_py.workload.workload import Workload, WorkloadJob, check_times
 
 _PREFIX = "w0"
 """Batsim's name of the first workload."""
@@ -88,7 +88,7 @@ def read_workload(
         jobs.sort(key=lambda job: job.submit_time)
     start, zone = _clock(path, content)
     rules = content.get("rules", {})
-    return Workload(
+    workload = Workload(
         name=path.name,
         nb_res=nb_res,
         jobs=jobs,
@@ -98,6 +98,8 @@ def read_workload(
         unix_start_time=start,
         time_zone=zone,
     )
+    check_times(str(path), workload)
+    return workload
 
 
 def write_workload(workload: Workload, path: str | Path, *, batsim5: bool = False) -> None:

@@ -11,7 +11,7 @@ from batsched_py.errors import InputError
 from batsched_py.units import DAY, MONTH
 from batsched_py.workload.clock import clock_of, moment, parse_time_zone
 from batsched_py.workload.recorded_schedule import RecordedSchedule
-from batsched_py.workload.swf import LARGEST_INTEGER, Column, SwfLog
+from batsched_py.workload.swf import Column, SwfLog
 
 MOST_MONTHS = 1200
 """A log of more than a century has submit times that are no times of a log."""
@@ -81,9 +81,8 @@ def _month(
     size = np.where(requested > 0, requested, part.column("allocated_processors"))
     user, wait, request = map(part.column, ("user", "wait_time", "requested_time"))
     begin, end = span
-    with np.errstate(over="ignore"):
-        work = float((np.maximum(size, 0) * run).sum())
-        mean_wait = float(wait[wait >= 0].mean()) if (wait >= 0).any() else None
+    work = float((np.maximum(size, 0) * run).sum())
+    mean_wait = float(wait[wait >= 0].mean()) if (wait >= 0).any() else None
     widest = _largest(size)
     return LogMonth(
         name=name,
@@ -106,7 +105,7 @@ def _largest(column: Column) -> float | None:
 
 def _months(log: SwfLog, first: float, last: float) -> list[tuple[str, float]]:
     """Return the name and first second of each month, and of the one after the last."""
-    if last - first > MOST_MONTHS * MONTH or last > LARGEST_INTEGER:
+    if last - first > MOST_MONTHS * MONTH:
         return []
     start, zone, _ = clock_of(log)
     if start is not None:

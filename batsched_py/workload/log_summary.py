@@ -36,9 +36,7 @@ def log_summary(path: Path, *, skip_bad_lines: bool = False) -> LogSummary:
         return LogSummary(_of_workload(path))
     log = read_swf(path, skip_bad_lines=skip_bad_lines)
     schedule = recorded_schedule(log)
-    with np.errstate(over="ignore"):  # times may be any numbers
-        pairs = _of_log(log, schedule)
-    return LogSummary(pairs, log_flags(log, schedule), log_months(log, schedule))
+    return LogSummary(_of_log(log, schedule), log_flags(log, schedule), log_months(log, schedule))
 
 
 def _of_log(log: SwfLog, schedule: RecordedSchedule) -> list[tuple[str, str]]:

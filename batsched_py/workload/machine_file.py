@@ -26,6 +26,7 @@ from batsched_py.support.processor_sets import (
     to_text,
 )
 from batsched_py.support.toml_tables import TomlTable
+from batsched_py.units import LATEST_TIME
 from batsched_py.workload.sites import MOST_TIMES
 
 PARTITION = "partition"
@@ -329,7 +330,7 @@ def _to_words(numbers: set[int]) -> str:
 
 
 def _outage(table: TomlTable, nodes: _Nodes, *, in_nodes: bool) -> Outage:
-    begin, end = (table.number(key, None, 0, 1e12) for key in ("begin", "end"))
+    begin, end = (table.number(key, None, 0, LATEST_TIME) for key in ("begin", "end"))
     if begin is None or end is None or end <= begin:
         raise InputError(
             f"{table.where}: from begin = {shown(table.get('begin'))} to end = "

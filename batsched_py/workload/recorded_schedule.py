@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.support.step_functions import Intervals
-from batsched_py.workload.swf import LARGEST_INTEGER, Column, SwfLog
+from batsched_py.workload.swf import Column, SwfLog
 
 
 class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
@@ -66,9 +66,8 @@ def recorded_schedule(log: SwfLog) -> RecordedSchedule:
     allocated, wait, run = map(log.column, ("allocated_processors", "wait_time", "run_time"))
     size = np.where(allocated > 0, allocated, log.column("requested_processors"))
     submit = log.column("submit_time")
-    with np.errstate(over="ignore"):
-        end = submit + wait + run
-    known = (wait >= 0) & (run > 0) & (size > 0) & (end <= LARGEST_INTEGER)
+    end = submit + wait + run
+    known = (wait >= 0) & (run > 0) & (size > 0)
     begin = submit[known] + wait[known]
     return RecordedSchedule(
         submit[known], np.sort(begin), Intervals(begin, end[known], size[known])

@@ -22,6 +22,7 @@ from batsched_py.errors import LogError, parameter
 from batsched_py.support.atomic_files import parts_of, whole_file
 from batsched_py.support.file_readers import read_bytes, unpacked
 from batsched_py.support.processor_sets import MOST_PROCESSORS
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
 FIELDS = (
     "job_number",
@@ -111,8 +112,9 @@ class SwfLog(msgspec.Struct, eq=False):
 def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
     """Read a log, plain or gzipped (by content, not by name).
 
-    A malformed line, a negative submit time, and a job number that was there before are errors
-    with file and line; with ``skip_bad_lines`` such lines are left out and counted in the notes.
+    A malformed line, a negative submit time, a time beyond :data:`~batsched_py.units.LATEST_TIME`
+    and a job number that was there before are errors with file and line; with ``skip_bad_lines``
+    such lines are left out and counted in the notes.
     Unsorted submit times are sorted, which is noted. :func:`bursts` are left out and counted in
     the notes. Raises :class:`LogError`.
     """
@@ -146,6 +148,13 @@ def bursts(data: Column) -> Mask:
     """
     number, is_part = data[:, 0], np.isin(data[:, FIELDS.index("status")], _PARTIAL)
     mask: Mask = is_part & np.isin(number, number[~is_part])
+    return mask
+
+
+def ends_too_late(data: Column) -> Mask:
+    """Return which jobs of a log end after :data:`LATEST_TIME`; ``data`` has shape (n, 18)."""
+    with np.errstate(over="ignore"):
+        mask: Mask = np.abs(data[:, 1:4]).sum(axis=1) > LATEST_TIME  # submit, wait and run time
     return mask
 
 
@@ -326,6 +335,7 @@ def _any_bad(data: Column) -> bool:
     return bool(
         not np.isfinite(data).all()
         or (jobs[:, 1] < 0).any()
+        or ends_too_late(jobs).any()
         or not differ
         or not all(_all_whole(data[:, i]) for i in range(len(FIELDS)) if i not in _FRACTIONAL)
     )
@@ -357,6 +367,9 @@ def _numbers(row: str) -> list[float] | str:
 def _problem(values: list[float], seen: dict[float, int]) -> str | None:
     if values[1] < 0:
         return f"submit_time is {values[1]:g}, expected at least 0"
+    end, largest = sum(map(abs, values[1:4])), max(range(1, 4), key=lambda at: abs(values[at]))
+    if end > LATEST_TIME:
+        return f"{FIELDS[largest]} is {values[largest]:g}, expected {UP_TO_LATEST_TIME}"
     if values[0] in seen:
         return f"job_number {values[0]:g} was in line {seen[values[0]]} before"
     return None

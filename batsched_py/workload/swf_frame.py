@@ -11,6 +11,7 @@ import numpy as np
 
 from batsched_py.errors import LogError, UsageError, parameter
 from batsched_py.support.json_values import did_you_mean, shown
+from batsched_py.units import UP_TO_LATEST_TIME
 from batsched_py.workload.swf import (
     FIELDS,
     LARGEST_INTEGER,
@@ -20,6 +21,7 @@ from batsched_py.workload.swf import (
     Mask,
     SwfLog,
     bursts,
+    ends_too_late,
     is_fractional,
     log_of_rows,
 )
@@ -82,11 +84,8 @@ def log_of_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog
     wrong: dict[str, Mask] = {}
     for field, series in columns.items():
         data[:, FIELDS.index(field)], wrong[field] = _numbers(field, series)
-    parts = bursts(data)  # in their rows the submit time may be anything
-    wrong["submit_time"] |= ~parts & (data[:, FIELDS.index("submit_time")] < 0)
-    if "job_number" in columns:
-        known = pd.Series(data[:, 0]).mask(parts | wrong["job_number"])
-        wrong["job_number"] |= (known.duplicated() & known.notna()).to_numpy()
+    parts = bursts(data)
+    _find_wrong_jobs(data, parts, wrong)
     bad = np.zeros(len(frame), dtype=np.bool_)
     for field, series in columns.items():
         bad |= wrong[field]
@@ -173,12 +172,29 @@ def _numbers(field: str, series: pd.Series[Any]) -> tuple[Column, Mask]:
     return numbers, wrong
 
 
+def _find_wrong_jobs(data: Column, parts: Mask, wrong: dict[str, Mask]) -> None:
+    """Mark the numbers that make no sense of a job; of ``parts`` of jobs they may."""
+    import pandas as pd
+
+    wrong["submit_time"] |= ~parts & (data[:, FIELDS.index("submit_time")] < 0)
+    times = np.abs(data[:, 1:4])
+    for at, field in enumerate(FIELDS[1:4]):
+        if field in wrong:
+            is_largest = times[:, at] == times.max(axis=1)
+            wrong[field] |= ~parts & ends_too_late(data) & is_largest
+    if "job_number" in wrong:
+        known = pd.Series(data[:, 0]).mask(parts | wrong["job_number"])
+        wrong["job_number"] |= (known.duplicated() & known.notna()).to_numpy()
+
+
 def _raise(field: str, series: pd.Series[Any], row: int) -> None:
     """Raise :class:`LogError` for the first cell of a column that makes no sense."""
     value = series.astype(object).iloc[row]
     expected = "a number" if is_fractional(field) else "an integer"
     if field == "submit_time":
-        expected = "a number of seconds, at least 0"
+        expected = f"at least 0, {UP_TO_LATEST_TIME}"
+    elif field in FIELDS[1:4]:
+        expected = f"a number: {UP_TO_LATEST_TIME}"
     elif field == "job_number":
         expected = "an integer that no other job has"
     elif field in _NAMES_OF_THINGS and isinstance(value, str):

@@ -6,6 +6,10 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.errors import WorkloadError
+from batsched_py.support.json_values import is_number, shown
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
+
 REFERENCE_SPEED = 1e9
 """Speed in flop/s of the machine that a log was recorded on: run time r becomes r * 1e9 flop."""
 ORIGINAL_SUBMISSION = "original_submission_time"
@@ -71,3 +75,30 @@ class Workload(msgspec.Struct, kw_only=True):
         simulations are of one workload."""
         jobs = [msgspec.structs.replace(job, extra=dict(job.extra)) for job in self.jobs]
         return msgspec.structs.replace(self, jobs=jobs, profiles=dict(self.profiles))
+
+
+def check_times(where: str, workload: Workload) -> None:
+    """Raise :class:`WorkloadError` for times beyond :data:`~batsched_py.units.LATEST_TIME`.
+
+    These are all times of the jobs but walltime and estimate, which may be of any length, and the
+    lengths of delays. ``where`` begins the message.
+    """
+    for name, profile in workload.profiles.items():
+        check_delay(f"{where}: profile {name!r}", profile)
+    for job in workload.jobs:
+        check_time(f"{where}: job {job.id!r}: subtime", job.submit_time)
+        for field in ("finish_time", ORIGINAL_SUBMISSION):
+            if (time := getattr(job, field)) is not None:
+                check_time(f"{where}: job {job.id!r}: {field}", time)
+
+
+def check_delay(where: str, profile: dict[str, Any]) -> None:
+    """Raise :class:`WorkloadError` for a profile that is a delay without an end in sight."""
+    if profile.get("type") == "delay" and is_number(delay := profile.get("delay")):
+        check_time(f"{where}: delay", delay)
+
+
+def check_time(where: str, time: Any) -> None:
+    """Raise :class:`WorkloadError` unless ``time`` is a number of seconds that floats resolve."""
+    if not is_number(time) or abs(time) > LATEST_TIME:
+        raise WorkloadError(f"{where} is {shown(time)}, expected a number: {UP_TO_LATEST_TIME}")

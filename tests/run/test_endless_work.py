@@ -14,6 +14,7 @@ from batsched_py.errors import BudgetError, InputError, SimulationError, UsageEr
 from batsched_py.support.budgets import Budgets, parse_budgets
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
+from batsched_py.units import LATEST_TIME
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.empirical_distributions import Probabilities, write_distribution
 from batsched_users.models.site import SHIPPED, SiteDistributions
@@ -178,34 +179,12 @@ def test_a_job_that_repeats_until_its_walltime_is_not() -> None:
     assert result.metrics["makespan"] == 150
 
 
-def test_a_job_of_more_seconds_than_the_world_has() -> None:
+def test_a_long_job_under_a_policy_that_ticks() -> None:
     log = composed()
-    log.profiles["p"] = {"type": "delay", "delay": 1e18}
-    assert simulate(log).metrics["makespan"] == 1e18
+    log.profiles["p"] = {"type": "delay", "delay": LATEST_TIME}
+    assert simulate(log).metrics["makespan"] == LATEST_TIME
     with pytest.raises(BudgetError, match="idle_time"):
         simulate(log, scheduler=TicksByTheHour)
-
-
-@pytest.mark.parametrize("policy", ["planning", "dynp"])
-def test_limits_of_a_site_at_times_that_have_no_seconds(policy: str) -> None:
-    """Adding what is left of a window to such a time gives the same time."""
-    log = after_a_delay(1e18, *[(2, 10.0), (4, 1e6)] * 3)
-    limits = {"limits": [{"from": "06:00", "to": "19:00", "max_size": 1}]}
-    assert simulate(log, scheduler=policy, scheduler_options=limits).table.ran.any()
-
-
-def test_times_whose_sum_is_no_number(tmp_path: Path) -> None:
-    log = after_a_delay(6e307, *[(4, 1.0)] * 4)
-    simulate(log, scheduler="fcfs").write(tmp_path / "x")
-    assert ",inf," in (tmp_path / "x_schedule.csv").read_text()
-
-
-def after_a_delay(seconds: float, *others: tuple[int, float]) -> Workload:
-    """Return a delay on all of the machine, and jobs (size, run time) that come meanwhile."""
-    log = workload([J(0, 4, 1), *[J(at, *job) for at, job in enumerate(others, 1)]], 4)
-    log.profiles["p"] = {"type": "delay", "delay": seconds}
-    log.jobs[0] = msgspec.structs.replace(log.jobs[0], profile="p", walltime=1.5e308)
-    return log
 
 
 # Everywhere --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import WorkloadError
+from batsched_py.units import LATEST_TIME
 from batsched_py.workload.batsim_workload import read_workload, write_workload
 from batsched_py.workload.workload import Workload, WorkloadJob
 from helpers.calling import command
@@ -142,7 +143,7 @@ def test_our_fields_come_from_extra_data_and_from_nowhere_else(tmp_path: Path) -
 
 
 names = st.text('aw0"\\,é ', min_size=1, max_size=4)
-seconds = st.integers(0, 10**9).map(float) | st.floats(0, 1e12)
+seconds = st.integers(0, 10**9).map(float) | st.floats(0, LATEST_TIME)
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | names,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import WorkloadError
+from batsched_py.units import LATEST_TIME
 from batsched_py.workload.batsim_workload import read_workload, write_workload
 from batsched_py.workload.conversion_rules import Rules, make_rules
 from batsched_py.workload.load import load_workload
@@ -219,9 +220,7 @@ def test_all_other_recorded_workloads_are_read(shared: Path) -> None:
     assert paths
 
 
-seconds = st.one_of(
-    st.integers(0, 10**9).map(float), st.floats(0, 1e12, allow_nan=False, allow_infinity=False)
-)
+seconds = st.one_of(st.integers(0, 10**9).map(float), st.floats(0, LATEST_TIME))
 positive = st.floats(1e-9, 1e12)
 names = st.text('aw0"\\,é ', min_size=1, max_size=4)
 plain = st.recursive(

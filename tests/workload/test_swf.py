@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import LogError
+from batsched_py.units import LATEST_TIME
 from batsched_py.workload.swf import FIELDS, read_swf, write_swf
 from helpers.logs import swf_line as line
 from helpers.logs import swf_text
@@ -149,6 +150,7 @@ numbers = st.one_of(
     st.integers(-1, 10**12).map(float),
     st.floats(-1, 1e15, allow_nan=False, allow_infinity=False),
 )
+times = st.integers(-1, 10**9).map(float) | st.floats(-1, LATEST_TIME / 3)
 WHOLE = [0, 4, 7, *range(10, 17)]
 
 
@@ -157,7 +159,8 @@ def records(draw: st.DrawFn) -> list[list[float]]:
     count = draw(st.integers(1, 5))
     rows = [draw(st.lists(numbers, min_size=18, max_size=18)) for _ in range(count)]
     for number, row in enumerate(rows):
-        row[0], row[1] = float(number), abs(row[1])
+        row[0], row[1] = float(number), abs(draw(times))
+        row[2:4] = draw(times), draw(times)
         for index in WHOLE:
             row[index] = float(int(row[index]))
     return sorted(rows, key=lambda row: row[1])

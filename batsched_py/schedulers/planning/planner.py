@@ -20,6 +20,7 @@ from batsched_py.schedulers.planning.advance_reservations import (
 from batsched_py.schedulers.planning.plan import Plan, PlanOfRows
 from batsched_py.schedulers.planning.start_limits import Limits
 from batsched_py.support.option_values import boolean, one_of
+from batsched_py.units import LATEST_TIME
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.job_arrays import JobRows
@@ -181,7 +182,7 @@ class Planner:
         soon = nextafter(now, inf)  # behind jobs that outlive their estimates: they have ends
         begins = [start for start in self._reservations.starts.values() if start > now]
         due = min(plan.next_start(soon), min(begins, default=inf))
-        if due < inf and all(job.expected_end != due for job in machine.releases()):
+        if due <= LATEST_TIME and all(job.expected_end != due for job in machine.releases()):
             yield CallMeLater(due)
 
     def held(self, job: Job, now: float, machine: Machine, note: str) -> WaitingReason:

@@ -21,7 +21,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.support.file_readers import is_file, numbered_csv_rows, read_text
 from batsched_py.support.json_values import did_you_mean, is_number
 from batsched_py.support.option_values import daily_window, finite
-from batsched_py.units import DAY, HOUR
+from batsched_py.units import DAY, HOUR, LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.clock import local_seconds
 from batsched_users.behaviour.calendar import Calendar
 
@@ -31,9 +31,8 @@ GREEN, YELLOW, RED = STATES = ("green", "yellow", "red")
 _COMPACT_DATE = re.compile(r"\d{8}")
 _LIKE_HOURS = re.compile(r"[\d:,\s-]*\d[:-][\d:,\s-]*")
 """What is meant as windows, and not as a file."""
-_SHORTEST_ROUND, _SHORTEST_STATE, _LATEST = HOUR, 0.001, 1e12
-"""Of a signal that repeats, seconds: what is shorter may be lost in the last digit of a later time,
-and so may be what is later."""
+_SHORTEST_ROUND, _SHORTEST_STATE = HOUR, 0.001
+"""Of a signal that repeats, seconds: less may be lost in the last digit of a later time."""
 _LIKE_UNIX = 1e9
 """A first time from here on is Unix time: as second of a simulation it were after 31 years."""
 Span = tuple[float, float]
@@ -264,8 +263,8 @@ def _end(times: Sequence[float], path: Path, *, dated: bool, repeats: bool) -> f
 
 def _check_digits(times: Sequence[float], path: Path) -> None:
     """Raise :class:`InputError` for times that cannot be told apart some rounds later."""
-    if max(map(abs, times)) > _LATEST:
-        raise InputError(f"{path}: times until {times[-1]:g} s: expected none over {_LATEST:g}")
+    if max(map(abs, times)) > LATEST_TIME:
+        raise InputError(f"{path}: times until {times[-1]:g} s: expected {UP_TO_LATEST_TIME}")
     for first, last in pairwise(times):
         if last - first < _SHORTEST_STATE:
             raise InputError(
