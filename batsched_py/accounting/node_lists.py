@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import product
+from math import prod
 
 MOST_NODES = 100_000
 """That a list may name."""
+_LONGEST_NAME = 255
+"""Characters of a node's name (RFC 1123)."""
 _PART = re.compile(r"((?:[^\[\],]|\[[^\[\]]*\])+)(?:,|$)")
 _RANGES = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
@@ -15,42 +19,50 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 def expand_nodes(text: str) -> list[str]:
     """Return the names of a set of nodes.
 
-    Raises :class:`ValueError` for what is no such set, or one of more than :data:`MOST_NODES`.
+    The names are counted before any is made. Raises :class:`ValueError` for what is no such set,
+    for one of more than :data:`MOST_NODES`, and for names longer than those of hosts.
     """
+    parts = list(_parts(text))
+    if sum(prod(map(_nb_numbers, part[1::2])) for part in parts) > MOST_NODES:
+        raise ValueError("too many nodes")
     names: list[str] = []
+    for part in parts:
+        choices = [_numbers(piece) if at % 2 else [piece] for at, piece in enumerate(part)]
+        names += map("".join, product(*choices))
+    return names
+
+
+def _parts(text: str) -> Iterator[list[str]]:
+    """Yield each name between commas as texts and ranges in turn."""
     at = 0
     while at < len(text):
         match = _PART.match(text, at)
         if not match:
             raise ValueError(f"{text[:60]!r} is no set of nodes")
-        names += _expanded(match[1])
-        if len(names) > MOST_NODES:
-            raise ValueError("too many nodes")
+        part = _RANGES.split(match[1])
+        if sum(map(len, part[::2])) + len(part) // 2 > _LONGEST_NAME:  # a digit or more of each
+            raise ValueError(f"{text[:60]!r} is too long for the name of a node")
+        yield part
         at = match.end()
-    return names
 
 
-def _expanded(part: str) -> list[str]:
-    pieces = _RANGES.split(part)  # texts and ranges in turn
-    choices = [_numbers(piece) if at % 2 else [piece] for at, piece in enumerate(pieces)]
-    size = 1
-    for choice in choices:
-        size *= len(choice)
-    if size > MOST_NODES:
-        raise ValueError("too many nodes")
-    return ["".join(chosen) for chosen in product(*choices)]
+def _bounds(ranges: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the first and the last number of each range of ``001-003,7``, and its digits."""
+    for text in ranges.split(","):
+        match = _RANGE.fullmatch(text)
+        if not match or int(match[1]) > int(match[2] or match[1]):
+            raise ValueError(f"{text[:60]!r} is no range of nodes")
+        yield int(match[1]), int(match[2] or match[1]), len(match[1])
+
+
+def _nb_numbers(ranges: str) -> int:
+    return sum(last - first + 1 for first, last, _ in _bounds(ranges))
 
 
 def _numbers(ranges: str) -> list[str]:
-    """Return the numbers of ``001-003,7``, as they are written."""
-    numbers: list[str] = []
-    for text in ranges.split(","):
-        match = _RANGE.fullmatch(text)
-        if not match:
-            raise ValueError(f"{text[:60]!r} is no range of nodes")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if not first <= last < first + MOST_NODES:
-            raise ValueError(f"{text!r} is no range of nodes")
-        width = len(match[1])
-        numbers += [f"{number:0{width}d}" for number in range(first, last + 1)]
-    return numbers
+    """Return the numbers of ranges, as they are written."""
+    return [
+        f"{number:0{width}d}"
+        for first, last, width in _bounds(ranges)
+        for number in range(first, last + 1)
+    ]

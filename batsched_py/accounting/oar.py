@@ -33,7 +33,7 @@ from batsched_py.accounting.records import (
 )
 from batsched_py.accounting.site_time import Instants, SiteClock
 from batsched_py.errors import InputError
-from batsched_py.support.file_readers import csv_rows
+from batsched_py.support.file_readers import LONGEST_LINE, csv_rows
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload.swf import UNKNOWN
 
@@ -96,21 +96,26 @@ class OarRecords:
     def _rows(self) -> Iterator[str]:
         """Yield the text of each row, a line; a quoted name may go on in further lines.
 
-        It ends where a row begins: without that a lost quote would take all jobs up to the next.
+        It ends where a row begins, or where it is longer than any line may be: without that a lost
+        quote would take all jobs up to the next.
         """
-        row = ""
+        row: list[str] = []
+        nb_quotes = length = 0
         for line in self._lines:
             if self._lines.is_first:
                 self._is_tabbed = "\t" in line
-            if row and (self._lines.is_first or len(line.split(",")) >= len(self._header)):
-                yield row
-                row = ""
-            row = f"{row}\n{line}" if row else line
-            if self._is_tabbed or row.count('"') % 2 == 0:
-                yield row
-                row = ""
+            begins = self._lines.is_first or line.count(",") + 1 >= len(self._header)
+            if row and (begins or length > LONGEST_LINE):
+                yield "\n".join(row)
+                row, nb_quotes, length = [], 0, 0
+            row.append(line)
+            nb_quotes += line.count('"')
+            length += len(line)
+            if self._is_tabbed or nb_quotes % 2 == 0:
+                yield "\n".join(row)
+                row, nb_quotes, length = [], 0, 0
         if row:
-            yield row
+            yield "\n".join(row)
 
     def _fields(self, row: str) -> list[str]:
         if self._is_tabbed:

@@ -25,23 +25,23 @@ def attributes(message: str) -> dict[str, str]:
 
     Raises :class:`MalformedRecordError` for a quote without an end.
     """
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     key = quote = ""
     for part in message.split(" "):
         name, equals, value = part.partition("=")
         if quote or not (equals and _KEY.fullmatch(name)):
             if key and (part or quote):
-                found[key] += f" {part}"
+                found[key].append(part)
             if quote and part.endswith(quote):
                 quote = ""
             continue
         key = name
-        found[key] = value
+        found[key] = [value]
         if value[:1] in ('"', "'") and (len(value) == 1 or value[-1] != value[0]):
             quote = value[0]
     if quote:
         raise MalformedRecordError("what has a quote with no end", key)
-    return {name: _unquoted(value) for name, value in found.items()}
+    return {name: _unquoted(" ".join(parts)) for name, parts in found.items()}
 
 
 def _unquoted(value: str) -> str:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from batsched_py.accounting.node_lists import MOST_NODES, expand_nodes
 
-_MOST_TEXTS = 20_000
-"""Sets of nodes that are kept to know them again."""
+_MOST_KEPT = 20_000_000
+"""Characters of the sets of nodes that are kept to know them again."""
 
 
 class SeenGroup(NamedTuple):
@@ -29,6 +29,7 @@ class SeenNodes:
         self._partitions: dict[str, set[int]] = defaultdict(set)
         self._cores: dict[str, int] = {}
         self._texts: set[tuple[int, str, int]] = set()
+        self._kept = 0
         self.partitions: set[int] = set()
         """Whose jobs named their nodes."""
 
@@ -38,8 +39,10 @@ class SeenNodes:
         known = (partition, text, each)
         if not text or known in self._texts:
             return
-        if len(self._texts) >= _MOST_TEXTS:
+        self._kept += len(text)
+        if self._kept > _MOST_KEPT:
             self._texts.clear()
+            self._kept = len(text)
         self._texts.add(known)
         try:
             names = expand_nodes(text)

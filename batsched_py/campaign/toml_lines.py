@@ -10,7 +10,7 @@ from batsched_py.errors import InputError
 from batsched_py.support.file_readers import parse_toml
 
 _HEADER = re.compile(r"\s*\[(\[?)([^\[\]]+)\]\]?\s*(#.*)?$")
-_KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w.-]+|\s*\.\s*)+)\s*=""")
+_KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]++|\s*+\.\s*+)+)\s*=""")
 
 
 def line_of(text: str, table: Sequence[str | int], key: str | None = None) -> int | None:

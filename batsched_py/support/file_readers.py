@@ -52,6 +52,9 @@ _ALL = bytes(range(256))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _DIGITS_TO_0 = bytes.maketrans(b"123456789", b"0" * 9)
 _TOO_LONG = b"0" * (MOST_DIGITS + 1)
+_KEY_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
+_DEEP_KEY = re.compile(rf"(?<![\w-])(?:{_KEY_PART}\.[ \t]*+){{{MOST_LEVELS}}}", re.ASCII)
+"""A dotted key of TOML of more parts than :data:`MOST_LEVELS`; each part is a table."""
 _SMALL = min(MOST_DIGITS, 2 * MOST_LEVELS)
 """Bytes in which there cannot be too much of anything, as in most messages."""
 
@@ -386,10 +389,15 @@ def _place(raw: bytes | str, error: Exception | str) -> str:
 
 def parse_toml(text: str, where: object, kind: Kind = InputError) -> dict[str, Any]:
     """Return the content of a TOML file, with no more levels and digits than :func:`parse_json`
-    allows; raises ``kind``, with line and column as far as they are known."""
+    allows; raises ``kind``, with line and column as far as they are known.
+
+    Deep keys are refused first: :mod:`tomllib` takes time by the square of their parts.
+    """
     import tomllib
 
     try:
+        if _DEEP_KEY.search(text):
+            raise RecursionError
         content = tomllib.loads(text)
         _check_values(content, MOST_LEVELS)
         return content

@@ -235,7 +235,7 @@ def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
     if " " not in text:  # mostly
         low, high = _interval(text, most)
         return ProcessorSet.interval(low, high + 1 - low)
-    return _of_intervals([_interval(part, most) for part in text.split()])
+    return of_intervals([_interval(part, most) for part in text.split()])
 
 
 def _interval(part: str, most: int) -> tuple[int, int]:
@@ -251,8 +251,8 @@ def _interval(part: str, most: int) -> tuple[int, int]:
     raise ProtocolError(f"interval {part!r} is reversed: write '{high}-{low}'")
 
 
-def _of_intervals(intervals: list[tuple[int, int]]) -> ProcessorSet:
-    """Put closed intervals together, in any order and overlapping."""
+def of_intervals(intervals: Iterable[tuple[int, int]]) -> ProcessorSet:
+    """Return the set of closed intervals ``(first, last)``, which may overlap, in any order."""
     bounds: list[int] = []
     for low, high in sorted(intervals):
         if not bounds or low > bounds[-1]:
@@ -271,4 +271,4 @@ def to_procset(processors: ProcessorSet) -> ProcSet:
 
 def from_procset(processors: ProcSet) -> ProcessorSet:
     """Read a :class:`procset.ProcSet`."""
-    return _of_intervals([(part.inf, part.sup) for part in processors.intervals()])
+    return of_intervals([(part.inf, part.sup) for part in processors.intervals()])

@@ -23,6 +23,7 @@ from batsched_py.support.processor_sets import (
     NO_PROCESSORS,
     ProcessorSet,
     from_text,
+    of_intervals,
     to_text,
 )
 from batsched_py.support.toml_tables import TomlTable
@@ -233,17 +234,15 @@ class _Nodes:
             named = from_text(text, self._originals[-1])
         except ProtocolError as error:
             raise InputError(f"{table.where}: nodes: {error}") from None
-        bounds: list[int] = []
+        intervals: list[tuple[int, int]] = []
         groups = zip(pairwise(self._originals), pairwise(self._ends), strict=True)
         for (first, end), (begin, stop) in groups:
             factor = (stop - begin) / (end - first)
             for low, high in (named & ProcessorSet.interval(first, end - first)).intervals():
                 new = [begin + round((bound - first) * factor) for bound in (low, high + 1)]
                 if new[0] < new[1]:
-                    bounds += new
-        chosen = NO_PROCESSORS
-        for low, high in zip(bounds[::2], bounds[1::2], strict=True):
-            chosen |= ProcessorSet.interval(low, high - low)
+                    intervals.append((new[0], new[1] - 1))
+        chosen = of_intervals(intervals)
         if not chosen:
             raise UsageError(f"{parameter('node_factor')} leaves no node of {table.where}")
         return chosen
@@ -252,13 +251,13 @@ class _Nodes:
         """Return the processors of the simulation that some nodes are."""
         if in_nodes:
             return nodes
-        found = NO_PROCESSORS
+        intervals: list[tuple[int, int]] = []
         for at, cores in enumerate(self.cores):
             first, end = self._ends[at], self._ends[at + 1]
             for low, high in (nodes & ProcessorSet.interval(first, end - first)).intervals():
                 start = self._first_cores[at] + (low - first) * cores
-                found |= ProcessorSet.interval(start, (high + 1 - low) * cores)
-        return found
+                intervals.append((start, start + (high + 1 - low) * cores - 1))
+        return of_intervals(intervals)
 
     def cores_of(self, nodes: ProcessorSet) -> set[int]:
         """Return how many cores these nodes have: one number if they are equal."""

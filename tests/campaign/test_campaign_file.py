@@ -345,6 +345,13 @@ def test_lines_of_tables() -> None:
     assert line_of(text, ("e", 2), "b") is None
 
 
+def test_lines_that_are_no_key_are_passed_over() -> None:
+    """Each once: a search that went back in them would not come to an end."""
+    lines = ["x" * 300, ". " * 300, "a." * 300 + "!", '"a" ' * 300]
+    text = '[t]\nlong = """\n' + "\n".join(lines) + '\n"""\nlast = 1\n'
+    assert line_of(text, ("t",), "last") == 4 + len(lines)
+
+
 def test_a_study_may_be_extended_from_anywhere(tmp_path: Path) -> None:
     """Its report and measures are those beside its own file."""
     path = tmp_path / "ours.toml"

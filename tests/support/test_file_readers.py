@@ -333,6 +333,25 @@ def test_bad_toml_is_told(bad: str) -> None:
     assert told.startswith("here: not a TOML file: ")
 
 
+@pytest.mark.parametrize("part", ["a", "long-name_1", '"a b"', r'"a\"b."', "'a.b'"])
+@pytest.mark.parametrize("form", ["{} = 1", "[{}]", "[[{}]]", "x = {{ {} = 1 }}", "y = 1\n {} = 1"])
+@pytest.mark.parametrize("dot", [".", " . "])
+def test_deep_keys_are_refused_before_they_are_parsed(
+    part: str, form: str, dot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parser takes time by the square of the parts of a key, and does not see these."""
+    some = form.format(dot.join([part] * 100))
+    parse_toml(some, "here")
+    monkeypatch.delattr("tomllib.loads")
+    with pytest.raises(InputError, match="more than 150 tables"):
+        parse_toml(form.format(dot.join([part] * 40_000)), "here")
+
+
+def test_long_values_are_no_deep_keys() -> None:
+    text = f'a = [{"0.1, " * 999}]\nb = "{"a.b " * 999}"\nc = "{"/x.y" * 999}"\n{"d" * 9999} = 1\n'
+    assert len(parse_toml(text, "here")) == 4
+
+
 # CSV ---------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import BatschedError, InputError, UsageError
-from batsched_py.support.processor_sets import MOST_PROCESSORS, to_text
+from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet, to_text
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.machine_file import read_machine
 from helpers.partitions import machine_of
@@ -104,6 +104,16 @@ def test_more_and_fewer_nodes_are_in_the_same_partitions(
     machine = machine_of(CLUSTER, factor)
     assert machine.nb_processors == 64 * factor
     assert [to_text(part.processors) for part in machine.partitions] == expected
+
+
+def test_many_single_nodes_are_put_together_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adding one after the other would copy all of those before, each time."""
+    monkeypatch.delattr(ProcessorSet, "__or__")
+    odd = " ".join(map(str, range(1, 4000, 2)))
+    machine = machine_of(
+        f'nodes = [{{count = 4000}}]\npartitions = [{{name = "a", nodes = "{odd}"}}]'
+    )
+    assert to_text(machine.partitions[0].processors) == odd
 
 
 @given(
