@@ -219,6 +219,9 @@ def _partition_lines(partition: PartitionDraft, draft: MachineDraft) -> Iterator
     if partition.longest_request > 0:
         length = _length(partition.longest_request)
         yield f"max_walltime = {length}  # the longest request"
+    yield "# What becomes of jobs that request more than the limit, as where you try a lower one:"
+    yield "# cut (they get the limit, and are killed at it) or reject (they are refused)."
+    yield 'over_walltime = "cut"'
     yield f"# Jobs that ran: {partition.nb_jobs}, the largest on {partition.largest} processors."
     yield "# Other limits: max_nodes, max_running_jobs_per_user, max_processors_per_user."
     yield "# Order: tier, priority."

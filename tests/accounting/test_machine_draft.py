@@ -15,7 +15,10 @@ from batsched_py.accounting.node_lists import expand_nodes
 from batsched_py.accounting.seen_nodes import SeenNodes
 from batsched_py.accounting.slurm import SYSTEM
 from batsched_py.units import DAY, HOUR
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.machine_file import read_machine
+from batsched_py.workload.swf import read_swf
 from helpers.accounting_records import sacct
 from helpers.imports import Imported, imported
 
@@ -134,6 +137,15 @@ def test_whole_nodes_and_shared_ones(slurm: Run, tmp_path: Path) -> None:
     assert [part.max_walltime for part in machine.partitions] == [DAY, 1.5 * HOUR]
     assert [str(part.processors.size) for part in machine.partitions] == ["128", "16"]
     assert "guessed" not in done.machine
+
+
+def test_a_lower_limit_cuts_jobs_and_refuses_none(slurm: Run, tmp_path: Path) -> None:
+    """A drafted machine is for questions such as what a limit of 12 h would do."""
+    slurm(*({"JobID": number, "TimelimitRaw": 60 * number} for number in (6, 12, 24, 48)))
+    machine = read_machine(tmp_path / "out_machine.toml", max_walltime=12 * HOUR)
+    load = workload_from_log(read_swf(tmp_path / "out.swf"), make_rules(), described=machine)
+    assert [job.walltime for job in load.jobs] == [6 * HOUR, 12 * HOUR, 12 * HOUR, 12 * HOUR]
+    assert "killed at it" in (tmp_path / "out_machine.toml").read_text()
 
 
 def test_nodes_that_nobody_names_are_guessed(slurm: Run, tmp_path: Path) -> None:
