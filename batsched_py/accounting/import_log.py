@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -159,6 +160,7 @@ class _Import:
             *self._processors_rule(),
             *_clock_rules(self.options),
             _names_rule(self.options),
+            *self._escapes_rule(),
             *self.tally.notes(),
         ]
 
@@ -170,6 +172,15 @@ class _Import:
             yield f"MaxProcs was given; {most} were in use at once"
             if given < most:
                 yield f"MaxProcs is less than what was in use at once ({most}): which is right?"
+
+    def _escapes_rule(self) -> Iterator[str]:
+        named = [self.rows.names[field].by_number() for field in ("queue", "partition")]
+        shown = [self.options.computer, *(name for _, name in chain(*named))]
+        if nb := sum(not _is_latin_1(name) for name in shown):
+            yield (
+                f"names that are not Latin-1, as headers are, have escapes such as \\u0142 in this "
+                f"header, and are in the file of names as they are ({nb})"
+            )
 
     def header(self, imported: Imported) -> list[str]:
         """Return the header of the log."""
@@ -219,6 +230,10 @@ def _clock_rules(options: ImportOptions) -> Iterator[str]:
         yield "the time zone of the site was not given: UTC is assumed"
     if options.record_zone is not None:
         yield f"times in the records without a zone are those of {options.record_zone}"
+
+
+def _is_latin_1(text: str) -> bool:
+    return all(ord(letter) < 256 for letter in text)
 
 
 def _names_rule(options: ImportOptions) -> str:

@@ -135,7 +135,11 @@ class OarRecords:
         if nb_known < 2:
             if self._header:
                 return False  # a file that goes on where the last one ended
-            raise InputError(f"{path}:1: no names of columns: expected {', '.join(_names())}, ...")
+            problem = "JSON" if fields[0].startswith("{") else "no names of columns"
+            raise InputError(
+                f"{path}:1: {problem}: expected {', '.join(_names())}, ... as the query in "
+                "docs/accounting.md gives them"
+            )
         places = places_of(COLUMNS, fields)
         for what in (*_NEEDED, "nodes" if self._options.in_nodes else "resources"):
             if places[what] < 0:

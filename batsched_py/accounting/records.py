@@ -52,11 +52,20 @@ class JobRecord(msgspec.Struct, gc=False):
     """As the system writes sets of nodes; equal texts are equal sets."""
 
 
-class MalformedRecordError(Exception):
-    """A line is no record: what is wrong with it, and the value, which not everybody may see."""
+CORRECT = "correct the line, or export the records again as docs/accounting.md shows"
+"""What to do about a line that is no record."""
 
-    def __init__(self, problem: str, value: str | None = None, expected: str = "") -> None:
-        self.problem, self.value, self.expected = problem, value, expected
+
+class MalformedRecordError(Exception):
+    """A line is no record: what is wrong with it, and the value, which not everybody may see.
+
+    ``cure`` says how to get a record that loses nothing.
+    """
+
+    def __init__(
+        self, problem: str, value: str | None = None, expected: str = "", cure: str = CORRECT
+    ) -> None:
+        self.problem, self.value, self.expected, self.cure = problem, value, expected, cure
 
     def text(self, *, with_value: bool) -> str:
         """Return a clause for a message."""

@@ -11,7 +11,7 @@ from batsched_py.accounting.header_names import (
     missing,
     places_of,
 )
-from batsched_py.accounting.records import MalformedRecordError
+from batsched_py.accounting.records import CORRECT, MalformedRecordError
 from batsched_py.errors import InputError, parameter
 
 COLUMNS: Columns = {
@@ -44,6 +44,11 @@ COLUMNS: Columns = {
 _NEEDED = ("job_id", "state", "submit", "start", "end")
 _KNOWN = known_names(COLUMNS)
 DELIMITER = "|"
+_FREE_TEXTS = (
+    *("JobName", "SubmitLine", "Constraints", "Comment", "AdminComment", "SystemComment"),
+    *("Extra", "WorkDir", "StdIn", "StdOut", "StdErr"),
+)
+"""Columns in which users may have written a delimiter."""
 
 
 class SlurmColumns(msgspec.Struct, frozen=True):
@@ -57,20 +62,31 @@ class SlurmColumns(msgspec.Struct, frozen=True):
     is_closed: bool
     """Whether a delimiter ends each line (``--parsable``)."""
     places: dict[str, int]
+    free_texts: tuple[str, ...]
+    """Columns in which there may be a delimiter."""
+    ends_in_text: bool
+    """Whether the last column is the only such one."""
 
     def split(self, line: str) -> list[str]:
         """Return the fields of a line, and an empty one; raises :class:`MalformedRecordError`.
 
-        If the last column is JobName, delimiters in it are a part of the name.
+        Delimiters are a part of the last column if only that may have any.
         """
         if self.is_closed:
             if not line.endswith(self.delimiter):
                 raise MalformedRecordError(f"the line does not end with {self.delimiter!r}")
             line = line.removesuffix(self.delimiter)
         nb = len(self.names)
-        fields = line.split(self.delimiter, nb - 1 if self.names[-1] == "jobname" else -1)
+        fields = line.split(self.delimiter, nb - 1 if self.ends_in_text else -1)
         if len(fields) != nb:
-            raise MalformedRecordError(f"{len(fields)} fields", None, f"{nb} as in the header")
+            expected, cure = f"{nb} as in the header", CORRECT
+            if len(fields) > nb and self.free_texts:
+                expected += f", so {' or '.join(self.free_texts)} has a {self.delimiter!r} in it"
+                cure = (
+                    "call sacct with another --delimiter, such as '^|^', and give import the same "
+                    f"{parameter('delimiter')}; or leave such columns out of sacct's --format"
+                )
+            raise MalformedRecordError(f"{len(fields)} fields", None, expected, cure)
         fields.append("")
         return fields
 
@@ -111,12 +127,16 @@ def read_columns(
             missing(path, COLUMNS[what], header, COLUMNS)
     if all(places[what] < 0 for what in sizes):
         missing(path, COLUMNS[sizes[0]], header, COLUMNS)
-    return SlurmColumns(line, chosen, names, is_closed, places)
+    free_texts = tuple(name for name in _FREE_TEXTS if name.lower() in names)
+    ends_in_text = [text.lower() for text in free_texts] == [names[-1]]
+    return SlurmColumns(line, chosen, names, is_closed, places, free_texts, ends_in_text)
 
 
 def _no_header(line: str, delimiter: str) -> str:
     """Say what is wrong with a first line that names no columns."""
     expected = f"expected names of columns with {delimiter!r} between them"
+    if line.startswith("{"):
+        return f"JSON, as of sacct --json: {expected}; call sacct as docs/accounting.md shows"
     if sum(word.lower() in _KNOWN for word in line.split()) >= 2:
         return f"no columns of sacct --parsable2: {expected}"
     for other in ("|", ",", ";", "\t"):

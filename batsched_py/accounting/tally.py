@@ -31,7 +31,8 @@ class Tally:
         if not self._skip:
             text = error.text(with_value=self._show_values)
             raise InputError(
-                f"{path}:{line}: {text}; {parameter('skip_bad_lines')} leaves such lines out"
+                f"{path}:{line}: {text}; {error.cure}; {parameter('skip_bad_lines')} leaves such "
+                "lines out, which may bias the log"
             )
         self._bad += 1
         if len(self._bad_places) < SHOWN_LINES:

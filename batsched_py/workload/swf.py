@@ -216,9 +216,12 @@ def write_swf(
 def write_swf_to(
     part: Path, header_lines: Iterable[str], rows: Iterable[Sequence[float]], *, packed: bool
 ) -> None:
-    """Write a log as :func:`write_swf` does, to a file that is put in its place by others."""
+    """Write a log as :func:`write_swf` does, to a file that is put in its place by others.
+
+    Headers are Latin-1; other letters become escapes such as ``\\u0142``.
+    """
     lines = chain(header_lines, (" ".join(map(_field, row)) for row in rows))
-    parts = parts_of((f"{line}\n" for line in lines), "latin-1", errors="replace")
+    parts = parts_of((f"{line}\n" for line in lines), "latin-1", errors="backslashreplace")
     with open(part, "wb") as file:
         if not packed:
             file.writelines(parts)

@@ -101,6 +101,26 @@ def test_what_goes_wrong_is_one_sentence(folder: Path, line: str, code: int, mes
     assert files(folder) == {"jobs.txt", "bad.txt"}
 
 
+BAD_LINES = {
+    "slurm": [sacct({"JobID": "x"}), sacct({}) + "1|2\n", sacct({"End": "2024-03-01T09:00:00"})],
+    "pbs": ["no record\n", "03/01/2024 12:10:00;E;x;\n", "03/01/2024 12:10:00;E;1.s;ctime=x\n"],
+    "oar": [
+        "job_id,state,submission_time,start_time,stop_time,nb_resources\n" + row
+        for row in ("1,x\n", "x,Error,1,1,1,1\n", '1,"a\n')
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("system", "text"), [(system, text) for system, texts in BAD_LINES.items() for text in texts]
+)
+def test_a_cure_that_loses_nothing_comes_first(folder: Path, system: str, text: str) -> None:
+    (folder / "bad.txt").write_text(text)
+    said = call(folder, f"import {system} bad.txt out.swf").stderr
+    cure = said.index("export the records again as docs/accounting.md shows")
+    assert cure < said.index("--skip-bad-lines leaves such lines out")
+
+
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_no_output_is_an_input(folder: Path, name: str) -> None:
     content = (folder / "jobs.txt").read_bytes()

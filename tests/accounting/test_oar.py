@@ -164,6 +164,7 @@ def test_files_with_headers_of_their_own(oar: Run) -> None:
     ("text", "message"),
     [
         ("", "there are no jobs in it: 0 lines"),
+        ('{"1": {"id": 1}}\n', "records0:1: JSON: expected .* as the query in docs/accounting.md"),
         (csv({}).split("\n", 1)[1], "records0:1: no names of columns: expected job_id, state"),
         (csv({}).replace("stop_time", "stoptime"), r"no column stop_time \(is it 'stoptime'\?\)"),
         (csv({}).replace("nb_resources", "cores"), "no column nb_resources"),

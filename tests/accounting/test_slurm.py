@@ -452,10 +452,63 @@ def test_a_bar_may_end_each_line(slurm: Run) -> None:
     assert "executable,1,a|b" in done.names
 
 
+@pytest.mark.parametrize(
+    ("name", "shown", "escaped"),
+    [
+        ("caf\u00e9", "caf\u00e9", 0),
+        ("\u0142\u00f3d\u017a", "\\u0142\u00f3d\\u017a", 1),
+        ("\u8a08\u7b97", "\\u8a08\\u7b97", 1),
+    ],
+)
+def test_no_letter_of_a_name_is_lost(slurm: Run, name: str, shown: str, escaped: int) -> None:
+    """Headers are Latin-1; the file of names has all letters."""
+    done = slurm(sacct({"Partition": name, "QOS": name}), computer=name)
+    assert [
+        value for key, value in done.log.header if key in ("Computer", "Partition", "Queue")
+    ] == [
+        shown,
+        f"1 {shown}",
+        f"1 {shown}",
+    ]
+    assert f"partition,1,{name}" in done.names
+    assert done.noted("have escapes") == (escaped > 0)
+
+
 @pytest.mark.parametrize("delimiter", [";", "\t", "^|^", ","])
 def test_other_delimiters(slurm: Run, delimiter: str) -> None:
     text = sacct({}).replace("|", delimiter)
     assert slurm(text, delimiter=delimiter).only["run_time"] == 3600
+
+
+FREE = ("SubmitLine", "Constraints", "JobName", "Comment", "AdminComment", "WorkDir")
+
+
+@pytest.mark.parametrize("at", [0, 3, 18])
+@pytest.mark.parametrize("free", FREE)
+@pytest.mark.parametrize("others", [(), ("Comment",), ("Comment", "JobName")])
+def test_a_delimiter_in_a_free_text_is_no_column(
+    slurm: Run, free: str, at: int, others: tuple[str, ...]
+) -> None:
+    """Either it is a part of the last text, or the cause is named, with a cure for all lines.
+
+    A text that takes up what another one made too many would hide that all between have moved.
+    """
+    names = SLURM.removesuffix("|JobName").split("|")
+    names.insert(at, free)
+    names += [other for other in others if other != free]
+    free_texts = {free, *others}
+    rows = [{"JobID": 1, **dict.fromkeys(free_texts, "x")}, {"JobID": 2, free: "a|b"}]
+    text = sacct(*rows, header="|".join(names))
+    if names[-1] == free and len(free_texts) == 1:
+        assert len(slurm(text).jobs) == 2
+        return
+    with pytest.raises(InputError) as raised:
+        slurm(text)
+    told = str(raised.value)
+    assert free in told
+    assert told.index("--delimiter") < told.index("skip_bad_lines")
+    clean = slurm(text.replace("a|b", "a!b").replace("|", "^|^"), delimiter="^|^")
+    assert len(clean.jobs) == 2
 
 
 def test_columns_are_known_by_their_names(slurm: Run) -> None:
@@ -495,6 +548,10 @@ HEADERLESS = sacct({}).split("\n", 1)[1]
         (sacct({"State": "PENDING"}), r"no jobs in it: left out: jobs that had not ended.*\(1\)"),
         (HEADERLESS, r"records0:1: the first line is no header of sacct: .*without --noheader"),
         (sacct({}).replace("|", ","), r"records0:1: the columns are divided by ',': .*delimiter"),
+        (
+            '{\n  "jobs": [\n  ]\n}\n',
+            r"records0:1: JSON, as of sacct --json: expected .*; call sacct",
+        ),
         (sacct({}).replace("|", "   "), r"records0:1: no columns of sacct --parsable2"),
         (sacct({}).replace("Submit", "Sumbit"), r"no column Submit \(is it 'Sumbit'\?\)"),
         (sacct({}).replace("AllocCPUS", "Cores"), r"no column AllocCPUS or NCPUS"),
