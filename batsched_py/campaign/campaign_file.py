@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from batsched_py.campaign.planned_runs import KEYS, Label, PlannedRun, expand
+from batsched_py.campaign.planned_runs import KEYS, REPLICATION, Label, PlannedRun, expand
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import CampaignError, CampaignFileError, UsageError
 from batsched_py.metrics import METRICS
@@ -28,8 +28,14 @@ QUICK = "_quick"
 """End of the name of a campaign in its small size."""
 
 _HEAD: dict[str, Any] = dict.fromkeys(
-    ("name", "title", "report", "metric", "measure", "keep", "hint", "replications")
+    ("name", "title", "report", "report_for", "metric", "measure", "keep", "hint", "replications")
 )
+_ANY_RUNS = "any runs"
+"""``report_for`` of a study whose report is as true of other runs than its own."""
+_OF_ITS_RUNS = ("title", "report", "report_for", "hint")
+"""Keys of a study that are about its own runs."""
+_FREE = {"log": None, "seed": 0}
+"""Settings in which runs may differ from those of a study, and still be that study."""
 _ARRAYS = ("include", "exclude")
 _TABLES = ("run", *_ARRAYS, "quick")
 
@@ -41,8 +47,9 @@ class Campaign(msgspec.Struct, kw_only=True):
     path: Path
     runs: list[PlannedRun]
     title: str = ""
+    """Empty if the file has none."""
     report: str | None = None
-    """``file.py:function`` beside the campaign file."""
+    """``file.py:function`` beside the campaign file; None: the default report."""
     metric: str | None = None
     """The metric that the report of a campaign without one of its own begins with."""
     measure: str | None = None
@@ -56,6 +63,16 @@ class Campaign(msgspec.Struct, kw_only=True):
     """Logs instead of the file's, which are not looked for beside it."""
     notes: list[str] = []
     """What is to be said of it."""
+
+
+class _Study(msgspec.Struct):
+    """A study that a campaign file elsewhere extends."""
+
+    name: str
+    content: dict[str, Any]
+    """Of its campaign file."""
+    head: dict[str, Any]
+    """Its keys :data:`_OF_ITS_RUNS`."""
 
 
 def find_campaign(text: str) -> Path:
@@ -106,8 +123,9 @@ def read_campaign(
     Raises :class:`CampaignFileError` naming the file, the line and the key.
     """
     texts: dict[str, str] = {}
+    studies: list[_Study] = []
     try:
-        content = _read(path, texts)
+        content = _read(path, texts, studies)
         head = _head(content)
         small_size = content.pop("quick", None)
         if quick and small_size is None:
@@ -119,9 +137,11 @@ def read_campaign(
         _check_variants(content)
         given = {key: value for key, value in (instead or {}).items() if value is not None}
         # Labels say what is run: those of what is given here too.
-        labelled = {key: value for key, value in given.items() if key in content["run"]}
-        replaced |= labelled | ({"log": logs} if logs else {})
+        labelled: dict[str, Any] = {key: given[key] for key in given if key in content["run"]}
+        labelled |= {"log": logs} if logs else {}
+        replaced |= labelled
         runs = expand(content, of_file if replications is None else replications, replaced)
+        notes = _take_over(head, studies[-1], runs, labelled, quick=quick) if studies else []
     except CampaignError as mistake:
         raise CampaignFileError(placed(path, texts, mistake)) from None
     for planned in runs:
@@ -132,19 +152,65 @@ def read_campaign(
         name=f"{name}{QUICK}" if quick else name,
         path=path,
         runs=runs,
-        title=head["title"] or name,
-        report=head["report"],
+        title=head["title"] or "",
+        report=head["report"] or None,
         metric=head["metric"],
         measure=head["measure"],
         keep=head["keep"] or "jobs",
         hint=head["hint"] or "",
         texts=texts,
         given_logs=logs or [],
+        notes=notes,
     )
 
 
-def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
-    """Return the content of a file over that of the one it extends; keeps the texts read."""
+def _take_over(
+    head: dict[str, Any],
+    study: _Study,
+    runs: Sequence[PlannedRun],
+    given: Mapping[str, Any],
+    *,
+    quick: bool,
+) -> list[str]:
+    """Let ``head`` have what the study says of its runs, if ``runs`` are among them.
+
+    ``given`` takes the place of what both files say. Logs, seeds and replications may be others. A
+    report that is for any runs is taken over in any case. Returns a note if the study's report is
+    not used because of other runs.
+    """
+    other = None
+    if study.head.get("report_for") != _ANY_RUNS:
+        content = dict(study.content)
+        fewest = None if _head(content)["replications"] is None else 1
+        small_size = dict(content.pop("quick", {})) if quick else {}
+        small_size.pop("replications", None)
+        own = expand(content, fewest, {**small_size, **given})
+        known = set(map(_apart_from_log, own))
+        other = next((run for run in runs if _apart_from_log(run) not in known), None)
+    if other is None:
+        head |= {key: study.head[key] for key in study.head if head[key] is None}
+        return []
+    if head["report"] is not None or "report" not in study.head:
+        return []
+    labels = ", ".join(f"{key} {value}" for key, value in other.labels.items())
+    return [
+        f"the report of {study.name} is about its own runs, and this file has others ({labels}): "
+        "the default report is made"
+    ]
+
+
+def _apart_from_log(run: PlannedRun) -> bytes:
+    """Return what a run is but for its log and its chance."""
+    labels = {key: run.labels[key] for key in run.labels if key not in (*_FREE, REPLICATION)}
+    settings = msgspec.structs.replace(run.settings, **_FREE)
+    return msgspec.json.encode((labels, settings), order="sorted")
+
+
+def _read(path: Path, texts: dict[str, str], studies: list[_Study]) -> dict[str, Any]:
+    """Return the content of a file over that of the one it extends; keeps the texts read.
+
+    ``studies`` gets those that it extends, the nearest one last.
+    """
     if path.resolve() in [Path(file).resolve() for file in texts]:
         raise CampaignFileError(f"{path}: it extends itself")
     texts[str(path)] = read_text(path, CampaignFileError)
@@ -157,18 +223,21 @@ def _read(path: Path, texts: dict[str, str]) -> dict[str, Any]:
                 f"{path}: there is no table [run]: it holds the settings and the axes"
             )
         return content
-    base = _base(path.parent, extended, texts)
+    base = _base(path.parent, extended, texts, studies)
     base.pop("name", None)  # each file has its own, and so a folder of its own
     return _over(base, content)
 
 
-def _base(folder: Path, extended: Any, texts: dict[str, str]) -> dict[str, Any]:
+def _base(
+    folder: Path, extended: Any, texts: dict[str, str], studies: list[_Study]
+) -> dict[str, Any]:
     """Return the content of an extended file: one beside that which extends it, or a study's.
 
-    What is beside the latter is named by its whole path then. Raises :class:`CampaignError`.
+    What is beside the latter is named by its whole path then. Keys of a study that are about its
+    own runs are left out: see :func:`_take_over`. Raises :class:`CampaignError`.
     """
     if isinstance(extended, str) and is_file(folder / extended):
-        return _read(folder / extended, texts)
+        return _read(folder / extended, texts, studies)
     try:
         path = find_campaign(str(extended))
     except UsageError:
@@ -177,14 +246,16 @@ def _base(folder: Path, extended: Any, texts: dict[str, str]) -> dict[str, Any]:
             "study"
         )
         raise CampaignError((), "extends", message) from None
-    base = _read(path, texts)
+    base = _read(path, texts, studies)
     for key in ("report", "measure"):
         if key in base:
-            base[key] = str(path.parent / base[key])
+            base[key] = str(path.parent / base[key]) if base[key] else ""
     for key in ("machine", "platform"):
         file = base["run"].get(key)
         if isinstance(file, str) and is_file(path.parent / file):
             base["run"][key] = str(path.parent / file)
+    head = {key: base.pop(key) for key in _OF_ITS_RUNS if key in base}
+    studies.append(_Study(str(extended), dict(base), head))
     return base
 
 
@@ -239,8 +310,11 @@ def check_head(key: str, value: Any) -> None:
     elif key == "keep" and value not in get_args(Keep):
         expected = " or ".join(get_args(Keep))
         raise CampaignError((), key, f"keep = {value!r}: expected {expected}")
-    elif key in ("report", "measure") and ".py:" not in value:
-        raise CampaignError((), key, f"{key} = {value!r}: expected file.py:function")
+    elif key == "report_for" and value != _ANY_RUNS:
+        raise CampaignError((), key, f"{key} = {value!r}: expected {_ANY_RUNS!r}")
+    elif key in ("report", "measure") and ".py:" not in value and (key, value) != ("report", ""):
+        default = ', or "" for the default report' if key == "report" else ""
+        raise CampaignError((), key, f"{key} = {value!r}: expected file.py:function{default}")
 
 
 def _check_metric(metric: str | None, measure: str | None) -> None:

@@ -13,6 +13,7 @@ from batsched_py.errors import PluginError
 from batsched_py.report.campaign_axes import axis_title, short_names
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.document import Report
+from batsched_py.report.formatting import in_italics
 from batsched_py.support.plugin_files import load_file
 from batsched_py.support.trusted_code import reason_not_to_run
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 def report_of(results: CampaignResults, named: str | None = None) -> Report:
     """Return the study's report, or a plain one if its campaign file names none.
+
+    Its title is that of the campaign file, if the file has one.
 
     ``named`` is the ``path/to/file.py:function`` that somebody asks for. Code that only the results
     name is run if it may be (:mod:`batsched_py.support.trusted_code`); else the report is a plain
@@ -36,7 +39,7 @@ def report_of(results: CampaignResults, named: str | None = None) -> Report:
     caution = "" if place is None else _caution(results)
     told = f"**{left_out}**\n\n" if left_out else ""
     summary = f"{_failed_runs(results)}{told}{caution}{report.summary}"
-    return msgspec.structs.replace(report, summary=summary)
+    return msgspec.structs.replace(report, title=results.title or report.title, summary=summary)
 
 
 def code_left_out(results: CampaignResults) -> str | None:
@@ -77,14 +80,16 @@ def _failed_runs(results: CampaignResults) -> str:
     labels = {axis: [of.get(axis) for _, of in results.planned] for axis in results.axes}
     names = {axis: short_names(values) for axis, values in labels.items()}
     missing = [
-        f"{axis_title(axis)} *{name}*"
+        f"{axis_title(axis)} {in_italics(name)}"
         for axis, of_axis in names.items()
         for value, name in of_axis.items()
         if axis in runs and value is not None and value not in set(runs[axis])
     ]
     of_first = dict(results.planned).get(folder, {})
     which = ", ".join(
-        f"{axis_title(axis)} *{names[axis][of_first[axis]]}*" for axis in names if axis in of_first
+        f"{axis_title(axis)} {in_italics(names[axis][of_first[axis]])}"
+        for axis in names
+        if axis in of_first
     )
     lost = f"; nothing is left of {', '.join(missing)}" if missing else ""
     why = (message.splitlines() or ["no message"])[0].replace("`", "'")

@@ -16,6 +16,7 @@ import pandas as pd
 
 from batsched_py.report.campaign_axes import CampaignAxes, axis_title, short_names
 from batsched_py.report.document import Column, Table
+from batsched_py.report.formatting import in_italics
 from batsched_py.report.kit.estimates import mean_of_repeats
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import Runs
@@ -195,7 +196,7 @@ def _note(
     if axes.compared is None:
         return ""
     first = short_names({row[axes.compared] for row in rows} | {base})[base]
-    notes = [f"Below a value: its relative change against *{first}*."]
+    notes = [f"Below a value: its relative change against {in_italics(first)}."]
     if any(metric.is_difference for metric in metrics):
         notes.append("Changes of lateness are in its unit, as it may be 0.")
     names = [f"{metric.name}_change_low" for metric in metrics]

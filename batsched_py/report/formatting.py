@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -50,6 +51,16 @@ def spoken(name: str) -> str:
     return one_line(name.replace("_", " "))
 
 
+def as_markdown(name: str) -> str:
+    """Return a name as Markdown that shows it as it is: no character of it has a meaning."""
+    return re.sub(r"[*\\`[\]]", r"\\\g<0>", name)
+
+
+def in_italics(name: str) -> str:
+    """Return a name as Markdown in italics."""
+    return f"*{as_markdown(name)}*"
+
+
 def listed(items: Iterable[Any]) -> str:
     """Return items as a list in words: "a, b and c"."""
     texts = list(map(str, items))
@@ -90,7 +101,7 @@ def rows_of(table: Table) -> list[list[str]]:
     """Return the shown cells of all rows as texts, with a line break before what stands below."""
     columns = [
         [
-            f"{one_line(shown_value(value, column))}\n{one_line(below)}".strip()
+            "\n".join(map(one_line, (shown_value(value, column), *below.splitlines())))
             for value, below in zip(
                 table.frame[column.name], texts_below(table, column), strict=True
             )

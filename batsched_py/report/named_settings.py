@@ -11,6 +11,7 @@ import pandas as pd
 
 from batsched_py.report.campaign_axes import INPUTS, decides, short_names
 from batsched_py.report.document import Column, Table
+from batsched_py.report.formatting import in_italics
 from batsched_py.report.runs_table import ShownRuns
 from batsched_py.support import plugins
 from batsched_py.support.file_readers import parse_json
@@ -35,7 +36,8 @@ class Named(msgspec.Struct, frozen=True):
         """The name, and what it stands for if it does not say so (Markdown)."""
         told = [self.short] if self.short != self.name else []
         told += [f"`{self.options}`"] if self.options else []
-        return f"*{self.name}* ({', '.join(told)})" if told else f"*{self.name}*"
+        name = in_italics(self.name)
+        return f"{name} ({', '.join(told)})" if told else name
 
 
 class NamedGroup(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from batsched_py.errors import BatschedError
 from batsched_py.report.campaign_axes import CampaignAxes, short_names, with_all_labels
-from batsched_py.report.formatting import is_nothing, listed, spoken
+from batsched_py.report.formatting import as_markdown, in_italics, is_nothing, listed, spoken
 from batsched_py.report.kit.selection import Runs, log_name
 from batsched_py.report.named_settings import naming_axis, policies_of, users_of
 from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
@@ -63,7 +63,7 @@ def setup_lines(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
         if axis not in told:
             words = f" ({_EXPLAINED[axis]})" if axis in _EXPLAINED else ""
             names = short_names(runs[axis].unique()).values()
-            yield f"**{spoken(axis).capitalize()}**: {listed(names)}{words}"
+            yield f"**{spoken(axis).capitalize()}**: {listed(map(as_markdown, names))}{words}"
     yield from _repetitions(results, axes)
 
 
@@ -72,7 +72,9 @@ def _machine(runs: pd.DataFrame, stored: Stored, axis: str | None) -> Iterator[s
     if "nb_res" not in runs or runs["nb_res"].isna().all():
         return
     groups = {} if axis is None else {str(name): of for name, of in runs.groupby(axis, sort=False)}
-    words = listed(f"*{name}* ({_size_and_speed(group)})" for name, group in groups.items())
+    words = listed(
+        f"{in_italics(name)} ({_size_and_speed(group)})" for name, group in groups.items()
+    )
     words = words or _size_and_speed(runs)
     sites = {_sites_of(of_run) for of_run in stored} - {""}
     if sites:
@@ -117,7 +119,7 @@ def _logs(results: ShownRuns, stored: Stored) -> Iterator[str]:
         asked = str(row.get("log", ""))
         name = names.get(asked) or log_name(row["input"])
         synthetic = " (synthetic: no real user and no real machine is behind it)"
-        name = f"*{name}*{synthetic if asked == SAMPLE else ''}"
+        name = f"{in_italics(name)}{synthetic if asked == SAMPLE else ''}"
         of_log = runs[runs["input"] == row["input"]]
         number, recorded = _recorded(results, row, stored[at])
         logs.append(f"{name}{recorded}{_simulated_jobs(of_log, number)}")

@@ -334,6 +334,55 @@ def test_a_file_by_its_name_without_its_ending(tmp_path: Path) -> None:
         find_campaign(str(tmp_path / "study"))
 
 
+def test_other_runs_than_a_study_s_do_not_get_its_report(tmp_path: Path) -> None:
+    """What a study says of its runs is not said of others, which may have the same names."""
+    base = read_campaign(find_campaign("replay_feedback"))
+    path = tmp_path / "ours.toml"
+
+    def extended(text: str, **options: Any) -> Campaign:
+        path.write_text(f'extends = "replay_feedback"\nname = "ours"\n{text}')
+        return read_campaign(path, **options)
+
+    report = str(base.path.parent / "report.py:report")
+    for same in (
+        "",
+        'title = "Ours"\n',
+        "replications = 3\n",
+        '[run]\nlog = "a.swf"\nseed = 5\n',
+        '[run]\nreplay = ["rigid"]\n',
+        '[[exclude]]\nreplay = "a0"\n',
+        '[replay.a30]\nusers = "feedback"\n',  # which no run has
+    ):
+        ours = extended(same)
+        assert (ours.report, ours.hint, ours.notes) == (report, base.hint, [])
+        assert ours.title == ("Ours" if "Ours" in same else base.title)
+    assert extended("", quick=True, logs=["a.swf"]).report == report
+    others = (
+        '[run]\nreplay = ["rigid", "a30"]\n[replay.a30]\nusers = "feedback"\n',
+        '[replay.rigid]\nusers = "feedback"\n',  # a label that says something else
+        "[run]\nfirst = 100\n",
+        '[[include]]\nscheduler = "fcfs"\ninfrastructure = "perf/2"\nreplay = "a0"\n',
+    )
+    for other in others:
+        ours = extended(other)
+        assert (ours.report, ours.title, ours.hint) == (None, "", "")
+        assert "the report of replay_feedback is about its own runs" in ours.notes[0]
+        ours = extended(f'title = "Ours"\n{other}')
+        assert (ours.report, ours.title) == (None, "Ours")
+    assert extended(f'report = "mine.py:report"\n{others[0]}').report == "mine.py:report"
+    small = extended('[quick]\nreplay = "a0"\nfirst = 9\n', quick=True)
+    assert (small.report, extended('[quick]\nreplay = "a0"\n', quick=True).report) == (
+        None,
+        report,
+    )
+    ours = extended('report = ""\n')
+    assert (ours.report, ours.notes) == (None, [])
+    path.write_text(
+        'extends = "site"\n[run]\nchange = "fewer"\n[change.fewer]\nnode_factor = 0.1\n'
+    )
+    assert read_campaign(path).report, "it is for any runs"
+
+
 def test_lines_of_tables() -> None:
     """Keys may be quoted or dotted; arrays of tables are counted."""
     text = 'a = 1\n[x."y z"]\n"k l" = 2\n[[e]]\nb.c = 1\n[[e]]\n# b = 0\n  b = 2\n'

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from batsched_py.campaign.campaign_folder import open_results
+from batsched_py.report.campaign_report import report_of
+from helpers.calling import command
 
 FILES = [
     # campaign file, runs, runs of the small size
@@ -116,3 +120,47 @@ def test_campaign_files_expand_to_different_runs(name: str, runs: int, quick: in
             seeds.setdefault(run.labels["replication"], set()).add(run.settings.seed)
     assert all(len(equal) == 1 for equal in seeds.values()), "the same users everywhere"
     assert len(set().union(*seeds.values())) == len(seeds)
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in FILES])
+def test_the_report_of_a_study_is_not_about_other_runs(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "ours.toml"
+    path.write_text(f'extends = "{name}"\n[run]\n')
+    study = find_campaign(name)
+    report = str(study.parent / "report.py:report")
+    assert read_campaign(path).report == report
+    assert read_campaign(path).title == read_campaign(study).title
+    path.write_text(f'extends = "{name}"\ntitle = "Ours"\n[run]\nshake = 12345\n')
+    ours = read_campaign(path)
+    for_any_runs = name.startswith("site/")
+    assert (ours.title, ours.report) == ("Ours", report if for_any_runs else None)
+
+
+EXTENSION = """
+extends = "replay_feedback"
+title = "Three times as large"
+[run]
+first = 60
+infrastructure = ["easy", "infra*3", "infra*2"]
+replay = ["rigid", "max:30"]
+[infrastructure."infra*3"]
+node_factor = 3.0
+[replay."max:30"]
+users = "feedback"
+sessions = "max:30"
+"""
+
+
+def test_the_page_of_an_extension_shows_its_runs_and_judges_nothing(tmp_path: Path) -> None:
+    (tmp_path / "ours.toml").write_text(EXTENSION)
+    called = command(tmp_path, "campaign", "ours.toml", "-e", "out", "--jobs", "1")
+    assert called.returncode == 0, called.stderr
+    results = open_results(tmp_path / "out")
+    made = report_of(results)
+    assert (made.title, made.source, made.verdicts) == ("Three times as large", "", ())
+    shown = [table.frame for table in made.tables if table.name.startswith("matrix")]
+    labels = ["infrastructure", "replay"]
+    rows = {tuple(row) for frame in shown for row in frame[labels].to_numpy().tolist()}
+    assert rows == set(map(tuple, results.runs[labels].to_numpy().tolist()))
+    assert len(rows) == 6
+    assert r"*infra\*3* (192 processors) and *infra\*2* (128 processors)" in made.summary

@@ -38,6 +38,11 @@ def replay(
     )
 
 
+def everywhere(**replays: JobTable) -> dict[tuple[str, str], JobTable]:
+    """Return the same replays on all infrastructures."""
+    return {(name, of): jobs for name in NAMES for of, jobs in replays.items()}
+
+
 def said(log: str, replays: dict[tuple[str, str], JobTable], words: str) -> list[Verdict]:
     study = Study(log, None, replays, pd.DataFrame())  # type: ignore[arg-type]
     return [verdict for verdict in text_claims.verdicts(study) if words in verdict.claim]
@@ -63,8 +68,8 @@ def test_where_fcfs_is_in_the_ranking(log: str, fcfs: float, holds: bool) -> Non
 @pytest.mark.parametrize(("wait", "holds"), [(11.33, True), (11.35, False)])
 def test_the_longest_wait_is_below_the_longest_recorded_one(wait: float, holds: bool) -> None:
     """11.34 days are recorded on KTH; what waits in rigid replay is not asked."""
-    replays = {("easy", "a0"): replay(wait=1), ("easy", "a60"): replay(wait=wait)}
-    replays |= {("easy", "rigid"): replay(wait=100)}
+    replays = everywhere(a0=replay(wait=1), a60=replay(wait=1), rigid=replay(wait=100))
+    replays["easy", "a60"] = replay(wait=wait)
     (verdict,) = said(KTH, replays, "longest recorded")
     assert verdict.holds is holds
     assert verdict.effect == f"at most {wait} d (easy a60), recorded 11.34 d"
@@ -86,7 +91,7 @@ def test_throughput_and_utilisation_on_machines_twice_as_good(
     """A job a day on 2 of 10 nodes for 1.825 days: 36.5 %; with feedback 8 % more, for 2 days."""
     rigid = replay(run=1.825)
     feedback = replay(late=rigid.original_submit / DAY * (1 / gain - 1), run=run)
-    replays = {("perf*2", name): feedback for name in ("a0", "a60")} | {("perf*2", "rigid"): rigid}
+    replays = everywhere(a0=feedback, a60=feedback, rigid=rigid)
     (verdict,) = said(KTH, replays, "On machines twice as good")
     assert verdict.holds is holds
     assert "instead of 36.5 to 36.5 %" in verdict.effect
@@ -96,7 +101,7 @@ def test_throughput_and_utilisation_on_machines_twice_as_good(
 @pytest.mark.parametrize(("share", "holds"), [(0.95, True), (0.6, False)])
 def test_nearly_all_jobs_are_later_with_a0(share: float, holds: bool) -> None:
     a0 = replay(late=np.where(np.arange(400) < 400 * share, 1.0, 0.0))
-    (verdict,) = said(KTH, {("easy", "a0"): a0, ("easy", "a60"): replay()}, "Nearly all")
+    (verdict,) = said(KTH, everywhere(a0=a0, a60=replay()), "Nearly all")
     assert verdict.holds is holds
     assert verdict.effect == f"{share:.0%} of the jobs".replace("%", " %") or "to" in verdict.effect
 
@@ -104,10 +109,30 @@ def test_nearly_all_jobs_are_later_with_a0(share: float, holds: bool) -> None:
 @pytest.mark.parametrize(("apart", "holds"), [(40, True), (10, False)])
 def test_users_differ_in_additional_lateness(apart: float, holds: bool) -> None:
     """One of two users is so many days later than the other: 2 * 40 d / 199 jobs are 34,733 s."""
-    replays = {("easy", "a60"): replay(late=np.tile([0.0, apart], 200))}
+    replays = everywhere(a60=replay(late=np.tile([0.0, apart], 200)))
     (verdict,) = said(KTH, replays, "10,000 s")
     assert verdict.holds is holds
     assert not said("sample", replays, "10,000 s")
+
+
+def test_a_run_that_refutes_a_claim_does_not_make_it_hold_by_its_absence() -> None:
+    late = {"perf*2": -9, "infra*2": -5, "easy": 0, "infra/2": 20, "fcfs": 30, "perf/2": 40}
+    two_users = np.tile([0.0, 40.0], 200)
+    right = {
+        (name, of): replay(late=days * (of != "rigid") + two_users + (of == "a0"))
+        for name, days in late.items()
+        for of in tables.REPLAYS
+    }
+    refuted = 0
+    for run in right:
+        wrong = right | {run: replay(late=-60.0 if run[1] == "a0" else 60.0, wait=50.0)}
+        with_it = {of.claim: of.holds for of in said(KTH, wrong, "")}
+        left = {key: jobs for key, jobs in wrong.items() if key != run}
+        without = {of.claim: of.holds for of in said(KTH, left, "")}
+        for claim, holds in with_it.items():
+            refuted += holds is False
+            assert holds is not False or without.get(claim) is not True, (run, claim)
+    assert refuted > len(right)
 
 
 def first_jobs(

@@ -87,7 +87,7 @@ def _with_spread(value: float, ends: tables.Ends) -> str:
 def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     for (log, size, replay), lateness in tables.rank(cells).items():
         holds = tables.ranked(lateness)
-        texts = {"replay": replay, "missing": _missing(tables.RANKING, lateness)}
+        texts = {"replay": replay, "missing": missing_text(tables.RANKING, lateness)}
         of_rank = [
             cell
             for cell in cells
@@ -110,7 +110,8 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
         ):
             if comparisons:
                 infrastructures, answers, numbers, near = zip(*comparisons, strict=True)
-                missing, right = _missing(names, {*infrastructures}), all(answers)
+                there = {*infrastructures, *(replay for _, replay, _ in values)}
+                missing, right = missing_text((*names, *FEEDBACK), there), all(answers)
                 holds = None if right and missing else right  # one that is wrong is enough
                 evidence = "; ".join(map(add, numbers, near))
                 effect = f"so in {sum(answers)} of {len(answers)}"
@@ -126,8 +127,8 @@ def _orders(cells: Iterable[tables.Cell]) -> str:
     return f", the first of {most} runs" if most > 1 else ""
 
 
-def _missing(names: Sequence[str], there: Collection[str]) -> str:
-    """Return a sentence on the infrastructures of a claim that no run has, "" if there is none."""
+def missing_text(names: Sequence[str], there: Collection[str]) -> str:
+    """Return a sentence on those names of a claim that no run has, "" if there is none."""
     missing = ", ".join(name for name in names if name not in there)
     return TEXTS["missing"].format(names=tables.plain(missing)) if missing else ""
 
@@ -228,7 +229,7 @@ def _fixed(cells: Sequence[tables.Cell], runs: pd.DataFrame) -> Iterator[Verdict
         compared = [(cell, cell.published) for cell in of_log if cell.published is not None]
         others = [(cell, published) for cell, published in compared if not cell.equal]
         if compared:
-            missing = _missing(SETTLED, {cell.infrastructure for cell, _ in compared})
+            missing = missing_text(SETTLED, {cell.infrastructure for cell, _ in compared})
             holds = all_hold((not others, *[None] * bool(missing)))
             evidence = ", ".join(
                 f"{cell.infrastructure} {tables.NAMES[cell.metric]} {tables.digits(cell.ours)} "

@@ -67,8 +67,9 @@ def _figures(study: Study) -> Iterator[Part]:
 
 
 def _graphs(logs: Sequence[Study]) -> Iterator[session_graphs.Graphs]:
-    """Yield the session graphs of the logs for which there are published numbers."""
+    """Yield the session graphs of the logs with published numbers, if a0 and a60 were replayed."""
     for study in logs:
-        if study.log in PUBLISHED["logs"]:
+        replayed = {replay for _, replay in study.replays}
+        if study.log in PUBLISHED["logs"] and replayed >= set(claims.FEEDBACK):
             with suppress(MissingError):
                 yield session_graphs.of_study(study)

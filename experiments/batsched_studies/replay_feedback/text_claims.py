@@ -5,7 +5,7 @@ Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), secti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -16,6 +16,7 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import listed
 from batsched_py.units import DAY, MONTH
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS, figures, replays, tables
+from batsched_studies.replay_feedback.claims import missing_text
 from batsched_studies.replay_feedback.replays import Study
 from batsched_studies.replay_feedback.tables import plain
 
@@ -71,8 +72,9 @@ def _longest_waits(study: Study, recorded: float) -> Iterator[Verdict]:
     if waits:
         most = max(waits, key=lambda name: waits[name])
         effect = f"at most {waits[most]:.2f} d ({most}), recorded {recorded:.2f} d"
-        holds = waits[most] < recorded
-        yield TEXTS.verdict("longest_wait", holds, study.log, effect=effect, runs=len(waits))
+        holds, missing = _on_all(waits[most] < recorded, study, tables.INFRASTRUCTURES, FEEDBACK)
+        told: dict[str, Any] = {"runs": len(waits), "missing": missing}
+        yield TEXTS.verdict("longest_wait", holds, study.log, effect=effect, **told)
 
 
 def _windows(study: Study, printed: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -95,13 +97,14 @@ def _windows(study: Study, printed: Mapping[str, Any]) -> Iterator[Verdict]:
     if not found["gain"]:
         return
     ends = {what: (min(values), max(values)) for what, values in found.items()}
-    holds = all(
+    right = all(
         printed[what][0] - ROUNDING <= low and high <= printed[what][1] + ROUNDING
         for what, (low, high) in ends.items()
     )
+    holds, missing = _on_all(right, study, printed["on"], tables.REPLAYS)
     gain, rigid, feedback = (f"{low:.1f} to {high:.1f} %" for low, high in ends.values())
     effect = f"throughput +{gain}, utilisation {feedback} instead of {rigid}"
-    yield TEXTS.verdict("windows", holds, study.log, effect=effect, **printed)
+    yield TEXTS.verdict("windows", holds, study.log, effect=effect, missing=missing, **printed)
 
 
 def _a0_is_later(study: Study) -> Iterator[Verdict]:
@@ -114,8 +117,11 @@ def _a0_is_later(study: Study) -> Iterator[Verdict]:
     if shares:
         effect = f"{min(shares.values()):.0f} to {max(shares.values()):.0f} % of the jobs"
         told = ", ".join(f"{plain(name)} {share:.0f} %" for name, share in shares.items())
-        holds = min(shares.values()) >= 100 * NEARLY_ALL
-        yield TEXTS.verdict("a0_later", holds, study.log, effect=effect, shares=told)
+        right = min(shares.values()) >= 100 * NEARLY_ALL
+        holds, missing = _on_all(right, study, replays.BY_LATENESS, FEEDBACK)
+        yield TEXTS.verdict(
+            "a0_later", holds, study.log, effect=effect, shares=told, missing=missing
+        )
 
 
 def _users_differ(study: Study) -> Iterator[Verdict]:
@@ -130,7 +136,21 @@ def _users_differ(study: Study) -> Iterator[Verdict]:
     if ranges:
         least = min(ranges, key=lambda name: ranges[name])
         effect = f"at least {ranges[least]:,.0f} s ({plain(least)})"
-        yield TEXTS.verdict("users_differ", ranges[least] > 10_000, study.log, effect=effect)
+        right = ranges[least] > 10_000
+        holds, missing = _on_all(right, study, replays.BY_LATENESS, ["a60"])
+        yield TEXTS.verdict("users_differ", holds, study.log, effect=effect, missing=missing)
+
+
+def _on_all(
+    right: bool, study: Study, infrastructures: Sequence[str], replayed: Sequence[str]
+) -> tuple[bool | None, str]:
+    """Return whether a claim on all these runs holds, and a sentence on those that are missing.
+
+    One run can show that it does not hold; only all of them that it does.
+    """
+    runs = [f"{name} {replay}" for name, replay in product(infrastructures, replayed)]
+    missing = missing_text(runs, [" ".join(run) for run in study.replays])
+    return (None if right and missing else right), missing
 
 
 def of_first_jobs(study: Study) -> Iterator[Verdict]:
