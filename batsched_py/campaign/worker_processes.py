@@ -3,8 +3,9 @@
 Starting Python and loading what a simulation needs takes longer than many a simulation. A worker
 is a process of its own, so that one that is lost (killed, out of memory) costs only its task.
 
-The two sides exchange pickles. A worker ends when its input does: it does not outlive the process
-that started it, however that ended.
+The two sides exchange pickles. Workers do not outlive the process that started them, however that
+ended: they are in the group of a :class:`Watchdog`. A request to end reaches them by the system's
+default action, whatever code they run; what ignores it is killed.
 
 ``concurrent.futures`` and pebble have pools of processes too; both are of no more use after a
 worker was killed while it had no task, and pebble's also after an error that cannot be unpickled.
@@ -24,7 +25,8 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import IO, Any
 
-from batsched_py.run.backends.child_processes import ending, signal_group
+from batsched_py.run.backends.child_processes import ending
+from batsched_py.run.backends.watchdog import Watchdog
 
 _COMMAND = (sys.executable, "-P", "-m", "batsched_py.campaign.worker_processes")
 _PATIENCE = 3.0
@@ -45,10 +47,14 @@ class Worker:
     After a loss the next task starts another process. For one thread, but for :meth:`stop`.
     """
 
-    def __init__(self, folder: str | None = None, idle: float = _IDLE) -> None:
-        """``folder`` is its working directory, None: that of this process."""
+    def __init__(
+        self, folder: str | None = None, idle: float = _IDLE, group: int | None = None
+    ) -> None:
+        """``folder`` is its working directory and ``group`` its process group; None: those of this
+        process."""
         self._folder = folder
         self._idle = idle
+        self._group = group
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
 
@@ -74,10 +80,10 @@ class Worker:
         return value
 
     def stop(self) -> None:
-        """End the process, whatever it does, and start no other; may be called by any thread."""
+        """Ask the process to end, and start no other; may be called by any thread."""
         self._stopped = True
         if self._process is not None:
-            signal_group(self._process, "SIGTERM")
+            self._process.terminate()
 
     def close(self) -> None:
         """End the process, which has no task."""
@@ -96,10 +102,10 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 cwd=self._folder,
-                start_new_session=True,  # Ctrl-C is for who started it
+                process_group=self._group,  # Ctrl-C is for the process that started it
             )
             if self._stopped:
-                signal_group(self._process, "SIGTERM")
+                self._process.terminate()
         return self._process
 
     def _ended(self, process: subprocess.Popen[bytes]) -> int:
@@ -107,7 +113,7 @@ class Worker:
         try:
             code = process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
-            signal_group(process, "SIGKILL")
+            process.kill()
             code = process.wait()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
@@ -122,6 +128,7 @@ class LocalWorkers(Executor):
     def __init__(self, jobs: int, folder: str | None = None) -> None:
         """``jobs`` is how many tasks are performed at a time, ``folder`` as for a worker."""
         self._folder = folder
+        self._watchdog = Watchdog()
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="worker")
         self._own = threading.local()
         self._workers: list[Worker] = []
@@ -134,20 +141,26 @@ class LocalWorkers(Executor):
         return self._threads.submit(self._call, fn, *args)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers: after what is submitted, or at once if that is cancelled."""
+        """End the workers: after all submitted tasks, or within some seconds if these are
+        cancelled."""
+        killer = threading.Timer(_PATIENCE, self._watchdog.close)
+        killer.daemon = True
         if cancel_futures:
             self._stopped = True
             for worker in self._workers:
                 worker.stop()
+            killer.start()
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
         if wait:
             for worker in self._workers:
                 worker.close()
+            killer.cancel()
+            self._watchdog.close()
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         worker = getattr(self._own, "worker", None)
         if worker is None:
-            worker = self._own.worker = Worker(self._folder)
+            worker = self._own.worker = Worker(self._folder, group=self._watchdog.group)
             self._workers.append(worker)
             if self._stopped:  # the one that stops may have looked before
                 worker.stop()
@@ -218,17 +231,15 @@ def _receive(stream: IO[bytes]) -> bytes:
 
 def _main() -> None:
     from batsched_py.support.memory_limit import watch_memory
-    from batsched_py.support.signals import stop_signals
 
     watch_memory()
     # What anybody prints must not get between the replies.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    with stop_signals():
-        try:
-            code = serve(sys.stdin.buffer, replies, float(sys.argv[1]))
-        except (KeyboardInterrupt, BrokenPipeError):
-            code = 130
+    try:
+        code = serve(sys.stdin.buffer, replies, float(sys.argv[1]))
+    except (KeyboardInterrupt, BrokenPipeError):
+        code = 130
     if code:
         os._exit(code)  # threads of plug-ins, and that which reads, are not waited for
 

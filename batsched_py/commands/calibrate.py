@@ -13,7 +13,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.run.settings import SETTINGS, USERS, Run, Settings, check_outside
 from batsched_py.support.atomic_files import make_folder_of, say_replaced, write_whole
-from batsched_py.support.signals import stop_signals
+from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import one_line, say
 from batsched_py.support.text_table import print_table
 from batsched_py.units import HOUR
@@ -83,7 +83,7 @@ def calibrate(
     places = [Path(f"{prefix}_{name}") for name in FILES]
     for place in places:  # before the work, not after it
         make_folder_of(place)
-    with stop_signals():
+    with default_stop_signals():
         calibrated = _calibrated(path, runs)
         say_replaced(places)
         _write(calibrated, places)

@@ -16,7 +16,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.run.settings import Settings
 from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.option_values import parse_options
-from batsched_py.support.signals import stop_signals
+from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import one_line, print_exactly
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def explain(
     about = recorded_run.about(exchange, described)
     options = parse_options(scheduler_options or [], "-O")
     recorded, objects = recorded_run.chosen_policy(about, described, scheduler, options, settings)
-    with stop_signals():
+    with default_stop_signals():
         turns = read_turns(exchange)
         process = recorded_run.make(exchange, turns, recorded, about, objects)
         wanted = find_job(job, job_ids((turn.message, turn.reply) for turn in turns))

@@ -11,7 +11,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.option_values import parse_options
-from batsched_py.support.signals import stop_signals
+from batsched_py.support.signals import default_stop_signals
 from batsched_py.workload.conversion_rules import Rules, describe
 from batsched_py.workload.log_archive import find_log
 
@@ -84,7 +84,7 @@ def optimum(
     path = f"{prefix}_optimum.csv"
     make_folder_of(path)  # before the work, not after it
     workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
-    with stop_signals():
+    with default_stop_signals():
         chosen = study.collect(workload, options, selection, nodes)
         print(f"rules: {describe(rules)}")
         print(study.header(), flush=True)

@@ -13,7 +13,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.settings import BACK_END, Run, Settings, check_outside
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
-from batsched_py.support.signals import stop_signals
+from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import one_line, say
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import describe
@@ -96,7 +96,7 @@ def simulate(
     if swf is not None:
         make_folder_of(swf)  # before the work, not after it
         keep_inputs(swf, path, *(Path(f"{prefix}_{name}") for name in FILES))
-    with stop_signals():
+    with default_stop_signals():
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
         folder, headed = f"{prefix}_{run.backend}", other is not None
         result = _execute(path, run, prefix, folder, exchange, headed=headed)

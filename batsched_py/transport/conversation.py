@@ -13,6 +13,7 @@ from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee import Referee
 from batsched_py.protocol.scheduler_side import Asked, SchedulerSide, side_of
+from batsched_py.support.signals import killed_if_deaf
 from batsched_py.support.terminal_text import say
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
@@ -127,22 +128,24 @@ def serve(
 
     What comes before a simulation begins, or from others while it goes on, is refused and noted.
     Raises :class:`SimulationError` when a limit passes or the simulator goes away, and what
-    answering raises; the simulator is told then, or when it asks next. That is waited for, after
-    Ctrl-C for as long as it takes or until the next Ctrl-C.
+    answering raises. The simulator gets a refusal then, or when it asks next: after Ctrl-C this
+    waits until it asks or until the next Ctrl-C. A policy that does not react to a request to end
+    within 5 s is killed with the process.
     """
     simulator: SocketRequest | None = None
     deadline = monotonic() + limits.first
     try:
-        while not conversation.ended:
-            request = _next(socket, conversation, limits, simulator, deadline)
-            try:
-                reply = _answer(conversation, request, recorder)
-            except Unexpected as error:
-                _refuse(socket, request, str(error))
-                continue
-            simulator = request
-            socket.reply(request, reply)
-            deadline = monotonic() + limits.silence
+        with killed_if_deaf():
+            while not conversation.ended:
+                request = _next(socket, conversation, limits, simulator, deadline)
+                try:
+                    reply = _answer(conversation, request, recorder)
+                except Unexpected as error:
+                    _refuse(socket, request, str(error))
+                    continue
+                simulator = request
+                socket.reply(request, reply)
+                deadline = monotonic() + limits.silence
     except BaseException as error:
         with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
             _take_leave(socket, simulator, error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -82,15 +81,6 @@ class LocalProcess:
         finally:
             self._process.kill()
             self._process.wait()
-
-
-def signal_group(process: subprocess.Popen[bytes], name: str) -> None:
-    """Send a signal to a process with a session of its own, and to what it has started itself."""
-    number = getattr(signal, name, signal.SIGTERM)
-    try:
-        os.killpg(process.pid, number)
-    except (AttributeError, OSError):  # no groups here, or all of it is gone
-        process.send_signal(number)
 
 
 def ending(code: int) -> str:

@@ -37,6 +37,7 @@ from batsched_py.support.file_readers import read_text
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.setting_fields import arguments, json_text
+from batsched_py.support.signals import stop_signals
 from batsched_py.workload.batsim_workload import write_workload
 
 if TYPE_CHECKING:
@@ -79,11 +80,12 @@ def run_outside(
     during the simulation, by users or since they run longer in some places. ``root`` is the folder
     of inputs, outputs, logs and commands; None: a temporary one, which is left only where something
     failed. ``record`` is a file for the exchange, ``progress`` as in :func:`progress_shown`. Raises
-    :class:`~batsched_py.errors.BatschedError` unless both sides ended well.
+    :class:`~batsched_py.errors.BatschedError` unless both sides ended well. On a request to end it
+    ends both and raises KeyboardInterrupt.
     """
     batsim = launcher(run.backend, run.batsim, run.shake, str(run.budgets))
     identity = batsim.check()
-    with ExitStack() as stack:
+    with stop_signals(), ExitStack() as stack:
         watchdog = stack.enter_context(start_watchdog())
         sockets = Path(stack.enter_context(socket_folder(watchdog)))
         place = (root or Path(mkdtemp(prefix="batsched-run-", dir=temporary_place()))).resolve()

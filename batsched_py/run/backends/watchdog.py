@@ -59,9 +59,14 @@ class Watchdog:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._guard is not None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill all processes of the group, stopped ones too, and the guard."""
+        guard, self._guard = self._guard, None
+        if guard is not None:
             self._signal("SIGKILL")
-            self._guard.communicate()
+            guard.communicate()
 
     def register(self, what: str | Path) -> None:
         """Have a container of Docker (by its name, best before it is made) or a folder (by its
