@@ -169,7 +169,9 @@ def main() -> None:
             _fail(str(error), error.exit_code)
         except OSError as error:
             _fail(str(error), 1)
-        except Exception as error:  # a fault of ours, or of a plug-in
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a fault of ours, or of a plug-in
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
                 sys.exit(1)

@@ -82,7 +82,9 @@ def perform(task: Task) -> Files:
             _check_unchanged(task)
     except BatschedError as error:
         raise RunFailed(_one_line(str(error)), f"{output.getvalue()}{error}\n") from None
-    except Exception as error:  # of a plug-in, or ours: the other runs go on
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plug-in may raise SystemExit too: the other runs go on
         text = f"{output.getvalue()}{traceback.format_exc()}"
         raise RunFailed(_one_line(described(error)), text) from None
     result.measured["study"] = measured

@@ -132,6 +132,8 @@ def test_what_is_kept_and_measured(measures: Callable[[str], str]) -> None:
     ("text", "message"),
     [
         (f"{DEF}raise ValueError('no')\n", "ValueError: no"),
+        (f"{DEF}raise SystemExit(0)\n", "SystemExit: 0"),
+        (f"{DEF}raise GeneratorExit\n", "GeneratorExit: "),
         (f"{DEF}return 3\n", "expected a dict"),
         ("measure = 3\n", "is not a function"),
         (f"{DEF}return {{'a': 'b'}}\n", r"measures\.py:measure gave 'a': 'b': expected a number"),
