@@ -43,6 +43,8 @@ def table_of(file: Path, nodes: int | None) -> JobTable:
             f"note: {left_out} of {len(table.submit)} jobs are of rare behaviour{ends}; they load "
             "the machine and are not measured"
         )
+    if note := table.zero_length_note:
+        say(f"note: {note}")
     if not len(table.submit):
         say(f"note: {file} has no jobs")
     elif table.nb_processors is None:

@@ -13,6 +13,7 @@ from batsched_py.metrics import lateness, machine, saturation, sites, slowdown, 
 from batsched_py.results.job_table import JobTable
 
 RAN = "jobs that ran"
+TOOK_TIME = "jobs that ran, without zero-length ones"
 RECORDED = "recorded jobs"
 OF_USERS = "jobs of known users"
 
@@ -76,7 +77,7 @@ _ALL = (
     Metric(waiting.mean_waiting_time, RAN, ("AWT",)),
     Metric(waiting.max_waiting_time, RAN),
     Metric(waiting.mean_turnaround_time, RAN, ("ART",)),
-    Metric(slowdown.mean_slowdown, RAN, ("SLD", "ASD")),
+    Metric(slowdown.mean_slowdown, TOOK_TIME, ("SLD", "ASD")),
     Metric(slowdown.mean_bounded_slowdown, RAN, ("BSLD",)),
     Metric(lateness.mean_lateness, RECORDED),
     Metric(lateness.relative_lateness, RECORDED),
@@ -91,7 +92,7 @@ _ALL = (
     Metric(waiting.mean_turnaround_time_1_to_10_min, RAN),
     Metric(waiting.mean_turnaround_time_over_10_min, RAN),
     # Slowdowns
-    Metric(slowdown.mean_slowdown_by_width, RAN, ("SLDwW",)),
+    Metric(slowdown.mean_slowdown_by_width, TOOK_TIME, ("SLDwW",)),
     Metric(slowdown.mean_slowdown_by_area, RAN, ("SLDwA",)),
     Metric(slowdown.mean_bounded_slowdown_60, RAN),
     Metric(slowdown.mean_bounded_slowdown_60_feitelson, RAN),

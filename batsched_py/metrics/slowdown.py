@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import nan
+
 import numpy as np
 
 from batsched_py.results.job_table import Column, JobTable
@@ -13,15 +15,17 @@ BOUND = 10.0
 
 
 def mean_slowdown(table: JobTable) -> float:
-    """SLD, ASD: mean of ``r / p`` (Batsim's stretch).
+    """SLD, ASD: mean of ``r / p`` (Batsim's stretch), without zero-length jobs.
 
-    A job of no length counts with a run time of 1e-5 s and outweighs all others if it waits: use
-    :func:`mean_bounded_slowdown` where there are such jobs.
+    Batsim gives a zero-length job 1e-5 s: if it waits, its stretch outweighs all others.
 
     Unit: 1. Source: Madon et al. 2024, section 4; Streit 2003, section 3.4 (per job);
     Schlagkamp 2015.
     """
-    return float(np.nanmean(table.stretch))
+    took_time = table.took_time
+    if not took_time.any():
+        return nan
+    return float(np.nanmean(np.where(took_time, table.stretch, nan)))
 
 
 def mean_bounded_slowdown(table: JobTable) -> float:
@@ -34,11 +38,11 @@ def mean_bounded_slowdown(table: JobTable) -> float:
 
 
 def mean_slowdown_by_width(table: JobTable) -> float:
-    """SLDwW: ``sum w (r / p) / sum w``.
+    """SLDwW: ``sum w (r / p) / sum w``, without zero-length jobs.
 
     Unit: 1. Source: Streit 2003 (formula by analogy).
     """
-    ran = table.only_ran
+    ran = table.select(table.took_time)
     return ratio((ran.size * ran.stretch).sum(), ran.size.sum())
 
 

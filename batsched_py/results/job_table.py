@@ -122,6 +122,18 @@ class JobTable(msgspec.Struct, dict=True):
         """Which jobs ran, that is were not rejected; shape (n,)."""
         return np.isfinite(self.finish)
 
+    @property
+    def took_time(self) -> Mask:
+        """Which jobs ran for more than the 1e-5 s of a zero-length job; shape (n,)."""
+        return self.execution > LEAST_EXECUTION_TIME
+
+    @property
+    def zero_length_note(self) -> str:
+        """A sentence on the measured zero-length jobs, empty if there are none."""
+        nb = int((self.measured & self.ran & ~self.took_time).sum())
+        jobs = "job does" if nb == 1 else "jobs do"
+        return f"{nb} zero-length {jobs} not count in mean_slowdown and SLDwW" if nb else ""
+
     @cached_property
     def only_ran(self) -> JobTable:
         """The table of the jobs that ran."""
@@ -146,7 +158,7 @@ class JobTable(msgspec.Struct, dict=True):
     def stretch(self) -> Column:
         """``r / p``; shape (n,).
 
-        Of the 1e-5 s that a job of no length counts with, a date of some weeks keeps few digits:
+        Of the 1e-5 s that a zero-length job counts with, a date of some weeks keeps few digits:
         there it is found from the waiting time.
         """
         response = np.where(

@@ -323,6 +323,8 @@ def _notes(run: Run, workload: Workload, output: Output, sites: Sites) -> list[s
         )
     if sites and (nb_refused := int((~output.table.ran).sum())):
         notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")
+    if note := output.table.zero_length_note:
+        notes.append(note)
     if nb_rare := int(output.table.rare.sum()):
         notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
     return notes
