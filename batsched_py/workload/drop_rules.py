@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.workload.swf import SwfLog
 
+Mask = NDArray[np.bool_]
 _IMPOSSIBLE = ("no-size", "negative-runtime")
 """Kinds that are always dropped: these cannot be simulated."""
 
 
-def kept_rows(
-    log: SwfLog, size: NDArray[np.float64], drop: Iterable[str], notes: list[str]
-) -> NDArray[np.intp]:
-    """Return the rows of ``log`` that stay, and note how many go for which reason.
+def dropped_rows(log: SwfLog, size: NDArray[np.float64], drop: Iterable[str]) -> dict[str, Mask]:
+    """Return which rows of ``log`` are dropped, by the first reason that there is for each.
 
     ``size`` is the number of processors of each job under the rules.
     """
     run_time, status = log.column("run_time"), log.column("status")
-    of_kind: dict[str, NDArray[np.bool_]] = {
+    of_kind: dict[str, Mask] = {
         "no-size": size <= 0,
         "negative-runtime": run_time < 0,
         "zero-runtime": run_time == 0,
@@ -34,10 +33,18 @@ def kept_rows(
         "no-user": log.column("user") < 0,
     }
     kept = np.ones(len(log), dtype=bool)
+    dropped = {}
     for kind in (*_IMPOSSIBLE, *drop):
-        dropped = int((kept & of_kind[kind]).sum())
-        if dropped:
-            jobs = "job was" if dropped == 1 else "jobs were"
-            notes.append(f"{dropped} {jobs} dropped: {kind}")
+        dropped[kind] = kept & of_kind[kind]
         kept &= ~of_kind[kind]
-    return np.flatnonzero(kept)
+    return dropped
+
+
+def notes_on(dropped: Mapping[str, Mask], among: Mask) -> list[str]:
+    """Return how many of the rows ``among`` are dropped for which reason."""
+    numbers = {kind: int((rows & among).sum()) for kind, rows in dropped.items()}
+    return [
+        f"{number} {'job was' if number == 1 else 'jobs were'} dropped: {kind}"
+        for kind, number in numbers.items()
+        if number
+    ]

@@ -19,7 +19,7 @@ from batsched_py.workload.conversion_rules import (
     describe,
     job_number_range,
 )
-from batsched_py.workload.drop_rules import kept_rows
+from batsched_py.workload.drop_rules import dropped_rows, notes_on
 from batsched_py.workload.log_partitions import LogPartitions
 from batsched_py.workload.machine_file import PARTITION, MachineDescription
 from batsched_py.workload.profile_types import run_time_profile
@@ -46,15 +46,7 @@ def workload_from_log(
     """
     check_sites(rules, sites)
     columns = _Columns(log, rules, described)
-    notes = [*log.notes, *columns.notes]
-    dropped = list(rules.drop)
-    if rules.unknown_user == "drop" and "no-user" not in dropped:
-        dropped.append("no-user")
-    rows = kept_rows(log, columns.size, dropped, notes)
-    if rules.job_numbers is not None:
-        rows = _numbered(log, rows, rules.job_numbers)
-    if rules.first is not None:
-        rows = rows[: rules.first]
+    rows, notes = _used_rows(log, rules, columns)
     if not len(rows):
         raise UsageError(f"{log.path}: the rules leave no job of {len(log)}: {describe(rules)}")
     profiles: dict[str, dict[str, Any]] = {}
@@ -78,6 +70,27 @@ def workload_from_log(
     )
 
 
+def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the rows that become jobs, and notes on these and on what is dropped among them."""
+    drop = list(rules.drop)
+    if rules.unknown_user == "drop" and "no-user" not in drop:
+        drop.append("no-user")
+    dropped = dropped_rows(log, columns.size, drop)
+    among = np.ones(len(log), dtype=np.bool_)
+    rows = np.flatnonzero(~np.logical_or.reduce([*dropped.values()]))
+    if rules.job_numbers is not None:
+        rows = _numbered(log, rows, rules.job_numbers)
+        first, last = job_number_range(rules.job_numbers)
+        numbers = log.column("job_number")
+        among = (first <= numbers) & (numbers <= last)
+    last_line = np.inf
+    if rules.first is not None and len(rows) > rules.first:
+        rows = rows[: rules.first]
+        among[rows[-1] + 1 :] = False
+        last_line = log.lines[rows].max()
+    return rows, [*log.notes_until(last_line), *columns.notes(rows), *notes_on(dropped, among)]
+
+
 def _numbered(log: SwfLog, rows: NDArray[np.intp], numbers: str) -> NDArray[np.intp]:
     """Return the rows of the jobs with these numbers; raises :class:`UsageError` if none has."""
     first, last = job_number_range(numbers)
@@ -99,8 +112,8 @@ class _Columns:
 
     def __init__(self, log: SwfLog, rules: Rules, described: MachineDescription | None) -> None:
         self.log = log
-        self.notes: list[str] = []
         self.rules = rules
+        self._partitions: LogPartitions | None = None
         names = ["requested_processors", "allocated_processors"]
         if rules.size == "allocated":
             names.reverse()
@@ -113,17 +126,20 @@ class _Columns:
         self.longest: Column | float = np.inf
         """What the rule ``double`` gives at most."""
         if described:
-            partitions = LogPartitions(log, described)
+            self._partitions = partitions = LogPartitions(log, described)
             self.size = partitions.sizes(self.size)
             self.request = partitions.requests(self.request)
             self.longest = partitions.max_walltimes
-            self.notes = partitions.notes
             self.partition_names = partitions.names
         self.kept = tuple(get_args(Keep)) if described else rules.keep
         self.run = self.recorded
         if rules.runtime == "cut-at-request":
             cut = np.minimum(self.recorded, self.request)
             self.run = np.where(self.request > 0, cut, self.recorded)
+
+    def notes(self, rows: NDArray[np.intp]) -> list[str]:
+        """Return what the partitions of the machine change of the jobs in these rows."""
+        return self._partitions.notes(rows) if self._partitions else []
 
     def jobs(
         self, rows: NDArray[np.intp], profiles: dict[str, dict[str, Any]], speed_factor: float

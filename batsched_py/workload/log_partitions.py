@@ -27,15 +27,30 @@ class LogPartitions:
         unique, inverse = np.unique(numbers, return_inverse=True)
         places = np.array([described.place_of(int(number)) for number in unique], dtype=np.intp)
         self._place: NDArray[np.intp] = places[inverse]
-        self.notes: list[str] = []
-        """Sentences on what is not as it was requested."""
         unknown = np.array([int(number) not in described.by_name for number in unique])
-        if len(self._partitions) > 1 and unknown.any():
-            others = ", ".join(f"{number:g}" for number in unique[unknown])
-            self.notes.append(
-                f"{unknown[inverse].sum()} jobs of the {described.field} {others[:80]}, which the "
-                f"machine file does not have, are of its first, {self._partitions[0].name}"
+        self._unknown = unknown[inverse] & (len(self._partitions) > 1)
+        self._numbers, self._field = numbers, described.field
+        self._too_long = np.zeros(len(log), dtype=np.bool_)
+
+    def notes(self, rows: NDArray[np.intp]) -> list[str]:
+        """Return sentences on what is not as it was requested, of the jobs in these rows."""
+        notes, unknown = [], rows[self._unknown[rows]]
+        if len(unknown):
+            others = ", ".join(f"{number:g}" for number in np.unique(self._numbers[unknown]))
+            notes.append(
+                f"{len(unknown)} jobs of the {self._field} {others[:80]}, which the machine file "
+                f"does not have, are of its first, {self._partitions[0].name}"
             )
+        too_long = rows[self._too_long[rows]]
+        cut = self._cuts[too_long]
+        for over, done in ((cut, "cut to it"), (~cut, "refused")):
+            if nb := int(over.sum()):
+                notes.append(f"{nb} jobs ask for more time than their partition gives: {done}")
+        return notes
+
+    @property
+    def _cuts(self) -> NDArray[np.bool_]:
+        return np.array([part.over_walltime == "cut" for part in self._partitions])[self._place]
 
     def _of_each(self, values: list[float]) -> Column:
         column: Column = np.array(values, dtype=np.float64)[self._place]
@@ -70,11 +85,8 @@ class LogPartitions:
         )
         default = np.where(default < inf, default, -1.0)
         asked = np.where(requested > 0, requested, default)
-        cut = np.array([part.over_walltime == "cut" for part in self._partitions])[self._place]
-        for over, done in ((cut, "cut to it"), (~cut, "refused")):
-            if nb := int((over & (asked > most)).sum()):
-                self.notes.append(f"{nb} jobs ask for more time than their partition gives: {done}")
-        requests: Column = np.where(cut, np.minimum(asked, most), asked)
+        self._too_long = asked > most
+        requests: Column = np.where(self._cuts, np.minimum(asked, most), asked)
         return requests
 
 

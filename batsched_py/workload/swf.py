@@ -61,6 +61,27 @@ Column = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """Lines of a log that are no jobs, and were left out."""
+
+    what: str
+    """``lines``, or the ``rows`` of a data frame."""
+    lines: list[int]
+    """Their numbers, as in :attr:`SwfLog.lines`."""
+    names: list[str]
+    """What a user knows them by."""
+
+    def note(self, last_line: float) -> list[str]:
+        """Return a sentence on those up to a line, none if there are none."""
+        names = [
+            name for line, name in zip(self.lines, self.names, strict=True) if line <= last_line
+        ]
+        if not names:
+            return []
+        some = ", ".join(names[:SHOWN_LINES]) + (", ..." if len(names) > SHOWN_LINES else "")
+        return [f"{len(names)} bad {self.what} were left out: {some}"]
+
+
 class SwfLog(msgspec.Struct, eq=False):
     """A log: its header and its jobs in submission order, as columns.
 
@@ -72,12 +93,22 @@ class SwfLog(msgspec.Struct, eq=False):
     header_lines: list[str]
     data: Column
     lines: NDArray[np.int64]
-    notes: list[str]
-    """Sentences on what reading found: lines skipped, times sorted, ..."""
+    about: list[str]
+    """Sentences on what reading found and did: times sorted, ..."""
+    left_out: LeftOut | None = None
 
     def __len__(self) -> int:
         """Return the number of jobs."""
         return len(self.data)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what reading found and did, lines left out included."""
+        return self.notes_until(np.inf)
+
+    def notes_until(self, last_line: float) -> list[str]:
+        """Return the notes, with the lines left out up to this one."""
+        return [*(self.left_out.note(last_line) if self.left_out else []), *self.about]
 
     def column(self, field: str) -> Column:
         """Return one of :data:`FIELDS`, shape (n,)."""
@@ -120,7 +151,7 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
     """
     path = Path(path)
     content = _content(path)
-    notes: list[str] = []
+    left_out = None
     header, start = _split_header(content)
     data = _parse_all(content, start)
     if data is not None:
@@ -133,10 +164,10 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
         lines = np.asarray(numbers, dtype=np.int64)
         data = _parse_all("\n".join(rows).encode("latin-1"), 0)  # only comments in between?
     if data is None:
-        data, lines, parts = _parse(path, rows, numbers, skip_bad_lines, notes)
+        data, lines, parts, left_out = _parse(path, rows, numbers, skip_bad_lines)
     else:
         parts = bursts(data)
-    return log_of_rows(path, header, data, lines, notes, parts)
+    return log_of_rows(path, header, data, lines, [], parts, left_out)
 
 
 def bursts(data: Column) -> Mask:
@@ -165,6 +196,7 @@ def log_of_rows(
     lines: NDArray[np.int64],
     notes: list[str],
     parts: Mask,
+    left_out: LeftOut | None,
 ) -> SwfLog:
     """Return a log of jobs in submission order, without the rows that are ``parts`` of jobs.
 
@@ -181,7 +213,7 @@ def log_of_rows(
     if moved:
         notes.append(f"submit times were not in order: {moved} jobs changed place by sorting them")
         data, lines = data[order], lines[order]
-    log = SwfLog(path, header, data, lines, notes)
+    log = SwfLog(path, header, data, lines, notes, left_out)
     if not log._machine("MaxProcs"):
         source = "MaxNodes" if log._machine("MaxNodes") else "the size of the largest job"
         said = log.header_field("MaxProcs")
@@ -275,8 +307,8 @@ def _split(text: str) -> tuple[list[str], list[str], list[int]]:
 
 
 def _parse(
-    path: Path, rows: list[str], numbers: list[int], skip: bool, notes: list[str]
-) -> tuple[Column, NDArray[np.int64], Mask]:
+    path: Path, rows: list[str], numbers: list[int], skip: bool
+) -> tuple[Column, NDArray[np.int64], Mask, LeftOut | None]:
     """Return the columns, line by line to find bad ones; the way for logs that are not tidy."""
     good: list[list[float]] = []
     kept: list[int] = []
@@ -304,11 +336,9 @@ def _parse(
         kept.append(number)
     if not seen:
         raise LogError(f"{path}: none of its {len(rows)} lines is a job: expected an SWF log")
-    if bad:
-        some = ", ".join(map(str, bad[:SHOWN_LINES])) + (", ..." if len(bad) > SHOWN_LINES else "")
-        notes.append(f"{len(bad)} bad lines were left out: {some}")
+    left_out = LeftOut("lines", bad, [str(number) for number in bad]) if bad else None
     lines = np.asarray(kept, dtype=np.int64)
-    return np.asarray(good), lines, is_burst[np.isin(numbers, lines)]
+    return np.asarray(good), lines, is_burst[np.isin(numbers, lines)], left_out
 
 
 def _parse_all(content: bytes, start: int) -> Column | None:

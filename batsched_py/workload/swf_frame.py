@@ -15,9 +15,9 @@ from batsched_py.units import UP_TO_LATEST_TIME
 from batsched_py.workload.swf import (
     FIELDS,
     LARGEST_INTEGER,
-    SHOWN_LINES,
     UNKNOWN,
     Column,
+    LeftOut,
     Mask,
     SwfLog,
     bursts,
@@ -93,13 +93,14 @@ def log_of_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog
             _raise(field, series, int(np.argmax(wrong[field])))
     if (bad | parts).all():
         raise LogError(f"{NAME}: none of its {len(frame)} rows is a job")
+    left_out = None
     if bad.any():
-        labels = [str(label) for label in frame.index[bad][:SHOWN_LINES]]
-        some = ", ".join(labels) + (", ..." if bad.sum() > SHOWN_LINES else "")
-        notes.append(f"{bad.sum()} bad rows were left out: {some}")
+        labels = [str(label) for label in frame.index[bad]]
+        left_out = LeftOut("rows", np.flatnonzero(bad).tolist(), labels)
     header = [f"; {key}: {' '.join(str(value).split())}" for key, value in frame.attrs.items()]
     rows = np.flatnonzero(~bad)
-    return log_of_rows(Path(NAME), header, data[rows], rows.astype(np.int64), notes, parts[rows])
+    lines = rows.astype(np.int64)
+    return log_of_rows(Path(NAME), header, data[rows], lines, notes, parts[rows], left_out)
 
 
 def digest(log: SwfLog) -> str:
