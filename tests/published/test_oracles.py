@@ -45,7 +45,7 @@ KTH = "KTH-SP2-1996-2.1-cln"
 def test_recorded_kth_schedule(shared: Path) -> None:
     """The recorded log itself: makespan 332.93 days, mean wait 0.18, longest 11.34."""
     path = shared / f"swf/{KTH}.swf.gz"
-    jobs = load_workload(path, make_rules()).jobs
+    jobs = load_workload(path, make_rules("replay-feedback")).jobs
     makespan = max(job.finish_time or 0 for job in jobs) - min(job.submit_time for job in jobs)
     log = read_swf(path)
     waits = log.column("wait_time")[log.column("requested_processors") > 0]

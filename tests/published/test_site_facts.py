@@ -33,7 +33,9 @@ def workloads(shared: Path) -> list[Workload]:
     for path in paths:
         if not path.exists():
             pytest.skip(f"no log {path}")
-    return [load_workload(path, make_rules(walltime="requested")) for path in paths]
+    return [
+        load_workload(path, make_rules("replay-feedback", walltime="requested")) for path in paths
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def test_sdsc_rigid(shared: Path, infrastructure: str) -> None:
 
 
 def test_kth_with_allocated_sizes(shared: Path) -> None:
-    rules = make_rules(size="allocated")
+    rules = make_rules("replay-feedback", size="allocated")
     path = shared / f"swf/{KTH}.swf.gz"
     result = simulate(path, users="feedback", sessions="arrival:60", rules=rules)
     metrics = result.measured["overall"]

@@ -59,7 +59,7 @@ def test_five_logs(pairs: dict[str, Pairs]) -> None:
 def test_log_and_workload_give_the_same(shared: Path, pairs: dict[str, Pairs]) -> None:
     """The rules drop one job of no size, which takes one pair away."""
     name = "KTH-SP2-1996-2.1-cln"
-    load = load_workload(shared / f"swf/{name}.swf.gz", make_rules())
+    load = load_workload(shared / f"swf/{name}.swf.gz", make_rules("replay-feedback"))
     of_workload = think_time_pairs(columns_of_workload(load))
     assert len(of_workload) == len(pairs[name]) - 1
     assert fit_think_times(of_workload, BOUND).slope == pytest.approx(LOGS[name], abs=0.0005)
