@@ -228,7 +228,7 @@ class DecisionProcess:
         self._reuses_profiles = bool(config.get("profile-reuse-enabled"))
         if self.users is not None and not self._registering:
             raise ProtocolError(
-                "users who react submit jobs dynamically: start Batsim with --enable-dynamic-jobs"
+                "a user model submits jobs dynamically: start Batsim with --enable-dynamic-jobs"
             )
         self._more_static_jobs = bool(event.workloads)
         if may_dilate(self.scheduler, self.sites):

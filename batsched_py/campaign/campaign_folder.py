@@ -178,7 +178,8 @@ class CampaignResults:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row per finished run: labels, all settings, ``folder``, ``input``, ``nb_res``,
-        ``wall_time``, every metric (SI units), what the study measures, and provenance.
+        ``users_react``, ``wall_time``, every metric (SI units), what the study measures, and
+        provenance.
 
         Raises :class:`InputError` if any of them is damaged.
         """
@@ -314,6 +315,7 @@ def _row(
         "input": run.input,
         "size": stored.run["rules"]["size"],
         "nb_res": stored.nb_processors,
+        "users_react": stored.users_react,
         **stored.metrics.overall,
         **stored.metrics.study,
         **{key: origin.get(key) for key in ("hash", "version", "git_revision", "host", "started")},

@@ -37,6 +37,7 @@ class FinishedRun(msgspec.Struct):
     wall_time: float
     metrics: FinishedMetrics
     provenance: dict[str, Any]
+    users_react: bool | None = None
 
 
 class FinishedMetrics(msgspec.Struct):

@@ -75,6 +75,9 @@ class UserModel(Protocol):
     They see neither policies nor messages. A job that they submit is a :class:`WorkloadJob`;
     what they put into its ``extra`` (session, ...) becomes output columns. One of the log that they
     replay knows when it was recorded; what they make up was not recorded, and has no lateness.
+
+    An attribute or property ``reacts`` may declare whether submissions depend on when jobs end (a
+    closed loop), see :func:`reacts`.
     """
 
     @property
@@ -118,6 +121,21 @@ def makes_up_jobs(users: object) -> bool:
 def statistics_of(users: UserModel | None) -> dict[str, Any]:
     """Return what a user model has counted, empty if it counts nothing."""
     return dict(users.statistics()) if isinstance(users, CountingUserModel) else {}
+
+
+def reacts(users: UserModel | None) -> bool | None:
+    """Return whether users react: whether their submissions depend on when jobs end.
+
+    A model declares it by ``reacts``; None if it does not. Rigid replay has no model.
+    """
+    declared = False if users is None else getattr(users, "reacts", None)
+    return declared if isinstance(declared, bool) else None
+
+
+def any_reacts(answers: Iterable[bool | None]) -> bool | None:
+    """Return whether any of some users react; None if that is not known."""
+    known = set(answers)
+    return True if True in known else None if None in known else False
 
 
 def next_due(users: UserModel) -> float:

@@ -21,7 +21,7 @@ from batsched_py.report.campaign_axes import (
 from batsched_py.report.comparison_figures import comparison_figure
 from batsched_py.report.comparison_matrix import comparison_matrix, has_intervals
 from batsched_py.report.document import Figure, Part, Report, Table, Text
-from batsched_py.report.formatting import spoken
+from batsched_py.report.formatting import in_italics, spoken
 from batsched_py.report.kit.selection import Runs, slug
 from batsched_py.report.kit.tables import sections
 from batsched_py.report.metric_words import (
@@ -31,14 +31,14 @@ from batsched_py.report.metric_words import (
     ShownMetric,
     glossary,
     main_metrics,
-    reacts,
+    react,
+    reactions,
     shown_metrics,
     users_of,
 )
 from batsched_py.report.named_settings import names_table
 from batsched_py.report.simulated_setup import setup_lines
 from batsched_py.report.sites_tables import site_tables
-from batsched_py.support.plugins import RIGID
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -68,8 +68,7 @@ def plain_report(results: CampaignResults) -> Report:
         return Report(title, "", ())
     axes = axes_of(runs, results.axes)
     runs = with_all_labels(runs, axes.labels)
-    users = users_of(runs)
-    main = shown_metrics(runs, main_metrics(results.metric, users))
+    main = shown_metrics(runs, main_metrics(results.metric, react(runs)))
     further = shown_metrics(runs, [name for name in FURTHER if name not in {m.name for m in main}])
     matrices = list(_matrices(runs, axes, main))
     tables = [matrix for matrix in matrices if isinstance(matrix, Table)]
@@ -90,9 +89,9 @@ def plain_report(results: CampaignResults) -> Report:
 
 
 def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figure | None:
-    """Return the figure of a metric; of lateness without rigid replay, which has none."""
-    if metric.name == "mean_lateness" and reacts(users_of(runs)):
-        runs = runs[runs["users"] != RIGID]
+    """Return the figure of a metric; of lateness without users who do not react, as it is 0."""
+    if metric.name == "mean_lateness" and react(runs) is not False:
+        runs = runs[reactions(runs).map(lambda of_run: of_run is not False)]
     return comparison_figure(runs, axes, metric)
 
 
@@ -125,14 +124,15 @@ def _matrices(
 ) -> Iterator[Part]:
     """Yield a matrix for each user model, and what is to be known before it is read."""
     base = runs[axes.compared].iloc[0] if axes.compared is not None else None
-    said = False
+    told = set()
     for name, group in _facets(runs, axes):
-        users = users_of(group)
-        there = shown_metrics(group, main_metrics(metrics[0].name, users) if metrics else [])
+        reacting = react(group)
+        there = shown_metrics(group, main_metrics(metrics[0].name, reacting) if metrics else [])
         of_group = {metric.name for metric in there}
-        if reacts(users) and of_group & set(OF_REACTING_USERS) and not said:
-            yield Text(f"*{', '.join(_reacting(runs, axes))}*: {REACTING}")
-            said = True
+        if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in told:
+            names = ", ".join(_users_who(reacting, runs, axes))
+            yield Text(f"{in_italics(names)}: {REACTING[reacting]}")
+            told.add(reacting)
         matrix = comparison_matrix(
             group,
             axes,
@@ -145,11 +145,13 @@ def _matrices(
             yield matrix
 
 
-def _reacting(runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:
-    """Return the names of all user models of a page that are not rigid replay."""
+def _users_who(reacting: bool | None, runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:
+    """Return the names of the user models of a page that react, or of which it is not known."""
     if axes.users is not None:
-        return [name for name, group in _facets(runs, axes) if reacts(users_of(group))]
-    return list(short_names([user for user in users_of(runs) if user != RIGID]).values())
+        return [name for name, group in _facets(runs, axes) if react(group) is reacting]
+    by_model = runs.groupby("users", sort=False)
+    models = [str(name) for name, of_model in by_model if react(of_model) is reacting]
+    return list(short_names(models).values())
 
 
 def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import nan
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,8 +13,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from batsched_py.metrics import METRICS
+from batsched_py.model.user_model import any_reacts
 from batsched_py.report.document import Column, Table
-from batsched_py.report.formatting import spoken
+from batsched_py.report.formatting import is_nothing, spoken
 from batsched_py.support.plugins import RIGID
 from batsched_py.units import SYMBOLS, UNITS, unit_of
 
@@ -34,11 +36,17 @@ FURTHER = (
     ),
     *("multi_site_job_share", "multi_site_area_share", "away_area_share"),
 )
-REACTING = (
-    "these users react, so a mean wait alone misleads: who waits longer submits the next job "
-    "later, which makes the queue shorter. Read it together with lateness (how much later than "
-    "recorded jobs are submitted; negative: earlier) and throughput."
+_MISLEADS = (
+    "a mean wait alone misleads: who waits longer submits the next job later, which makes the "
+    "queue shorter. Read it together with lateness (how much later than recorded jobs are "
+    "submitted; negative: earlier) and throughput."
 )
+REACTING = {
+    True: f"these users react, so {_MISLEADS}",
+    None: "whether these users react is not known, as their model does not declare `reacts`. "
+    f"Where users react, {_MISLEADS}",
+}
+"""By what is known of them: what is to be known before waiting times are read."""
 _WORDS = {
     "mean_waiting_time": ("mean wait", "From submission to start, mean over jobs. Less is better."),
     "max_waiting_time": ("longest wait", "From submission to start, the longest of all jobs."),
@@ -130,11 +138,14 @@ def shown_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric]
     ]
 
 
-def main_metrics(main: str | None, users: Sequence[str]) -> list[str]:
-    """Return the names of a matrix's metrics, the main one first; ``users`` are its user models."""
-    reacting = OF_REACTING_USERS if reacts(users) else ()
+def main_metrics(main: str | None, reacting: bool | None) -> list[str]:
+    """Return the names of a matrix's metrics, the main one first.
+
+    ``reacting`` is whether its users react, None if that is not known.
+    """
+    of_users = () if reacting is False else OF_REACTING_USERS
     first = main or DEFAULT
-    beside = (DEFAULT, *reacting) if first == DEFAULT or reacting else ()
+    beside = (DEFAULT, *of_users) if first == DEFAULT or of_users else ()
     return list(dict.fromkeys((first, *beside, *MAIN)))
 
 
@@ -143,9 +154,23 @@ def users_of(runs: pd.DataFrame) -> list[str]:
     return [str(name) for name in runs["users"].unique()] if "users" in runs else []
 
 
-def reacts(users: Sequence[str]) -> bool:
-    """Tell whether any of some user models is not the replay of recorded times."""
-    return any(name != RIGID for name in users)
+def reactions(runs: pd.DataFrame) -> pd.Series[Any]:
+    """Return whether the users of each run react, None where that is not known.
+
+    Rigid replay does not, nor do runs that have no users at all.
+    """
+    names = runs.get("users", pd.Series(RIGID, runs.index))
+    declared = runs.get("users_react", pd.Series(None, runs.index, dtype=object))
+    known = [
+        False if name == RIGID else None if is_nothing(of_run) else bool(of_run)
+        for name, of_run in zip(names, declared, strict=True)
+    ]
+    return pd.Series(known, runs.index, dtype=object)
+
+
+def react(runs: pd.DataFrame) -> bool | None:
+    """Return whether the users of any of some runs react, None if that is not known."""
+    return any_reacts(reactions(runs))
 
 
 def _shown(name: str, values: pd.Series[float]) -> ShownMetric:

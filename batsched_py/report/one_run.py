@@ -23,8 +23,8 @@ from batsched_py.report.metric_words import (
     ShownMetric,
     glossary,
     main_metrics,
+    react,
     shown_metrics,
-    users_of,
 )
 from batsched_py.report.named_settings import names_table
 from batsched_py.report.simulated_setup import setup_lines, submitted
@@ -75,7 +75,10 @@ class OneRun:
     def runs(self) -> pd.DataFrame:
         """One row: the settings that are single values, and the metrics."""
         settings = self.result.settings
-        row: dict[str, Any] = {"nb_res": settings["nb_processors"]}
+        row: dict[str, Any] = {
+            "nb_res": settings["nb_processors"],
+            "users_react": settings.get("users_react"),
+        }
         if "run" in settings:
             row["input"] = settings["input"]["name"]
         row |= {
@@ -104,7 +107,7 @@ class OneRun:
 
 def run_report(run: OneRun) -> Report:
     """Return what a run came to: its key numbers, what happened over time, who waited."""
-    metrics = shown_metrics(run.runs, [*main_metrics(None, users_of(run.runs)), *FURTHER])
+    metrics = shown_metrics(run.runs, [*main_metrics(None, react(run.runs)), *FURTHER])
     lines = [line for line in setup_lines(run, _NO_AXES) if not line.startswith("**Runs**")]
     lines.append(_simulated(run))
     parts: list[tuple[str, list[Part | None]]] = [

@@ -12,7 +12,7 @@ import pandas as pd
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.campaign_axes import short_names
 from batsched_py.report.formatting import spoken
-from batsched_py.report.metric_words import main_metrics, users_of
+from batsched_py.report.metric_words import main_metrics, react
 from batsched_py.report.packed_columns import packed, words
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
 def _shown(results: ShownRuns) -> list[str]:
     runs = results.runs
     axes = [name for name in results.axes if name in runs]
-    main = main_metrics(results.metric, users_of(runs))
+    main = main_metrics(results.metric, react(runs))
     metrics = [name for name in main if name in runs and runs[name].notna().any()]
     # Seeds are long, and follow from the replication: they are in the details.
     return [*axes, *metrics, *(["wall_time"] if "wall_time" in runs else [])]

@@ -16,7 +16,7 @@ import numpy as np
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, PlatformError, UsageError, parameter
 from batsched_py.model.policy import CountingScheduler, Scheduler, may_dilate
-from batsched_py.model.user_model import UserModel, makes_up_jobs, statistics_of
+from batsched_py.model.user_model import UserModel, makes_up_jobs, reacts, statistics_of
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
@@ -257,6 +257,7 @@ def execute(
         **({"partitions": partition_texts(run.described)} if run.machine else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
+        "users_react": reacts(process.users),
         "notes": notes,
         "versions": versions(),
         **({"provenance": {"files": files}} if files else {}),

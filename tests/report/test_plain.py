@@ -28,11 +28,13 @@ class WithUsers(MadeUp):
         self.nb_planned = 2 * len(self.runs) + 2
         reacting = self.runs.assign(
             users="feedback",
+            users_react=True,
             mean_lateness=7200.0 + 60 * self.runs["replication"],
             folder=self.runs["folder"] + "_feedback",
         )
         self.runs = pd.concat(
-            [self.runs.assign(users="rigid", mean_lateness=0.0), reacting], ignore_index=True
+            [self.runs.assign(users="rigid", users_react=False, mean_lateness=0.0), reacting],
+            ignore_index=True,
         )
 
 
@@ -64,7 +66,7 @@ def test_a_matrix_for_each_user_model() -> None:
     assert "mean_lateness" not in [column.name for column in rigid.shown]
     parts = report.sections[0].parts
     (said,) = (part for part in parts if isinstance(part, Text))
-    assert REACTING in said.markdown
+    assert REACTING[True] in said.markdown
     assert parts.index(said) == 1  # before the matrix that it is about
     drawn_late = next(figure for figure in report.figures if figure.name == "figure_mean_lateness")
     assert all(row["value"] for row in drawn_late.spec["data"]["values"])
@@ -307,20 +309,38 @@ def test_equal_runs_are_said_to_be_equal_only_if_they_are() -> None:
     assert UNKNOWN_CHANCE not in report.summary
 
 
-def test_users_who_react_are_those_that_are_not_rigid() -> None:
+def test_users_who_react_are_those_whose_model_says_so() -> None:
     """One policy, so the user models are what is compared: they stand in one matrix."""
     results = WithUsers()
     results.runs = results.runs[results.runs["policy"] == "easy"]
     (said,) = (part for part in report_on(results).sections[0].parts if isinstance(part, Text))
-    assert said.markdown == f"*feedback*: {REACTING}"
+    assert said.markdown == f"*feedback*: {REACTING[True]}"
 
 
 def test_all_users_who_react_are_named_once() -> None:
     results = WithUsers()
     quitters = results.runs[results.runs["users"] == "feedback"].assign(users="q.py:Quitters")
-    results.runs = pd.concat([results.runs, quitters], ignore_index=True)
-    (said,) = (part for part in report_on(results).sections[0].parts if isinstance(part, Text))
-    assert said.markdown == f"*feedback, Quitters*: {REACTING}"
+    for declared, texts in {
+        True: [f"*feedback, Quitters*: {REACTING[True]}"],
+        False: [f"*feedback*: {REACTING[True]}"],
+        None: [f"*feedback*: {REACTING[True]}", f"*Quitters*: {REACTING[None]}"],
+    }.items():
+        three = WithUsers()
+        runs = [three.runs, quitters.assign(users_react=declared)]
+        three.runs = pd.concat(runs, ignore_index=True)
+        parts = report_on(three).sections[0].parts
+        assert [part.markdown for part in parts if isinstance(part, Text)] == texts
+
+
+def test_nothing_is_said_of_users_who_do_not_react() -> None:
+    """The same page as of rigid replay: no lateness, which is 0, in any table or figure."""
+    results = WithUsers()
+    results.runs["users_react"] = False
+    report = report_on(results)
+    assert not [part for part in report.sections[0].parts if isinstance(part, Text)]
+    names = [column.name for table in report.tables for column in table.shown]
+    assert "mean_lateness" not in names
+    assert "figure_mean_lateness" not in [figure.name for figure in report.figures]
 
 
 def test_a_main_metric_has_a_figure_for_rigid_replay_too() -> None:

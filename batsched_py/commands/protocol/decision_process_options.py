@@ -186,7 +186,7 @@ class SchedulerMaker:
         config = begins.config
         if self._workload is not None and not config.get("dynamic-jobs-enabled"):
             raise ProtocolError(
-                "users who react submit their jobs during the simulation, and Batsim was started "
+                "the user model submits its jobs during the simulation, and Batsim was started "
                 f"without that; start it as: {self.batsim_command()}"
             )
         self._complete(config.get("sched-config") or "", "Batsim's --sched-cfg")

@@ -21,7 +21,15 @@ ALWAYS = (
     "versions.batsched_py",
 )
 """Settings that are shown even if they are equal."""
-_NO_SETTINGS = ("metrics", "wall_time", "nb_messages", "statistics", "user_statistics", "notes")
+_NO_SETTINGS = (
+    "metrics",
+    "wall_time",
+    "nb_messages",
+    "statistics",
+    "user_statistics",
+    "users_react",
+    "notes",
+)
 _OF_THE_RUN = ("provenance.hash", "provenance.host", "provenance.started", "provenance.seconds")
 _PROVENANCE = "provenance"
 _CODE = "code"

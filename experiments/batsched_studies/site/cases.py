@@ -145,15 +145,19 @@ def site(runs: Runs) -> dict[str, Any]:
 
 
 def is_rigid(runs: Runs) -> bool:
-    """Tell whether these are runs of users who do not react."""
-    return runs.labels(KIND) == [RIGID]
+    """Tell whether these are runs of users who do not react, as their model declares.
+
+    The kind :data:`RIGID` never does, also where no model declares anything.
+    """
+    return runs.labels(KIND) == [RIGID] or runs.labels("users_react") == [False]
 
 
 def people(runs: Runs) -> list[str]:
     """Return the kinds of users who were drawn, those who do not react first."""
     drawn = runs.frame[runs.frame[KIND] != RECORDED]
     of_kind = dict(zip(drawn[PEOPLE], drawn[KIND], strict=True))
-    return sorted(of_kind, key=lambda name: of_kind[name] != RIGID)
+    rigid = {name: is_rigid(runs.where(people=name)) for name in of_kind}
+    return sorted(of_kind, key=lambda name: (of_kind[name] != RIGID, not rigid[name]))
 
 
 def changes(runs: Runs) -> list[str]:
@@ -172,7 +176,7 @@ def cases(runs: Runs) -> Iterator[Case]:
                 (crowd,) = of_kind.labels(CROWD)
                 case = Case(change, kind, changed, base, rigid.get(crowd))
                 if not case.reacts:
-                    rigid[crowd] = case
+                    rigid.setdefault(crowd, case)
                 yield case
 
 

@@ -59,7 +59,7 @@ def options_of(model: str, folder: Path) -> dict[str, Any]:
     return OPTIONS.get(model, {})
 
 
-def make(model: str, log: Workload, folder: Path, **further: Any) -> Any:
+def make(model: str, log: Workload, folder: Path, /, **further: Any) -> Any:
     kind = plugins.load(plugins.USERS, model)
     options = options_of(model, folder) | further
     accepted = plugins.accepted_options(kind)
@@ -110,6 +110,43 @@ def test_same_seed_same_jobs(model: str, log: Workload, tmp_path: Path) -> None:
     assert jobs(1) == jobs(1)
     if model not in ("adjusted", "feedback"):  # these know no chance
         assert jobs(1) != jobs(2)
+
+
+OPEN_POPULATION = """
+[[member]]
+model = "rigid"
+share = 0.4
+[[member]]
+model = "synthetic"
+share = 0.6
+options = { jobs = 30 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        *((model, {}) for model in MODELS),
+        ("sufficient", {"model": "rigid"}),
+        ("population", {"file": "open.toml"}),
+    ],
+)
+def test_a_model_declares_whether_submissions_depend_on_when_jobs_end(
+    model: str,
+    options: dict[str, Any],
+    log: Workload,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "open.toml").write_text(OPEN_POPULATION)
+
+    def submissions(response: float) -> list[tuple[str, float]]:
+        users = make(model, log, tmp_path, seed=1, **options)
+        return [(p.job.id, p.submit) for p in play(users, lambda _, now: now + response)]
+
+    differ = submissions(60) != submissions(10 * HOUR)
+    assert make(model, log, tmp_path, **options).reacts is differ
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -51,6 +51,8 @@ class ThinkTimeFeedback:
     :meth:`job_ended`) and ``jobs_to_submit``.
     """
 
+    reacts = True
+
     def __init__(
         self,
         workload: Workload,

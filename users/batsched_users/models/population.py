@@ -14,10 +14,12 @@ from batsched_py.errors import InputError, InvariantError, UsageError
 from batsched_py.model.user_model import (
     EndedJob,
     UserModel,
+    any_reacts,
     given,
     next_due,
     no_job,
     not_moved_on,
+    reacts,
     statistics_of,
 )
 from batsched_py.support import option_values as options
@@ -123,6 +125,11 @@ class Population:
         self.profiles: Mapping[str, dict[str, Any]] = _Profiles(self._groups)
         self._active: dict[str, tuple[_Group, WorkloadJob]] = {}
         """Whose each job in the system is, and how its model knows it."""
+
+    @property
+    def reacts(self) -> bool | None:
+        """Whether any member reacts; None if none is known to, and some do not declare it."""
+        return any_reacts(reacts(group.model) for group in self._groups)
 
     def next_submission(self) -> float:
         """Return when the first member is due, inf if none is."""

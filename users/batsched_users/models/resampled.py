@@ -40,6 +40,8 @@ class Resampled:
     Source: Zakay, PhD thesis, chapter 3.
     """
 
+    reacts = False
+
     def __init__(
         self,
         workload: Workload,

@@ -18,6 +18,8 @@ class Rigid:
     without any user, as a workload of the simulator.
     """
 
+    reacts = False
+
     def __init__(self, workload: Workload) -> None:
         self.profiles = workload.profiles
         self._jobs = workload.jobs

@@ -239,6 +239,7 @@ class SiteUsers:
     """
 
     makes_up_jobs = True
+    reacts = True
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InvariantError, PluginError, UsageError
-from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, no_job
+from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, no_job, reacts
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support import plugins
 from batsched_py.support.json_values import did_you_mean
@@ -155,6 +155,11 @@ class Sufficient:
         self._changed: dict[str, _Wish] = {}
         """The wish behind each job in the system that differs from it."""
         self._counts = LeverCounts({lever for levers in self._levers.values() for lever in levers})
+
+    @property
+    def reacts(self) -> bool | None:
+        """Whether the users of the wrapped model react."""
+        return reacts(self._inner)
 
     def next_submission(self) -> float:
         """Return when the next job is due or comes back, inf if none is."""

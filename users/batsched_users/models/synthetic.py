@@ -53,6 +53,7 @@ class Synthetic:
     """
 
     makes_up_jobs = True
+    reacts = False
 
     def __init__(
         self,

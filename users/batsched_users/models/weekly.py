@@ -163,6 +163,7 @@ class WeeklyUsers:
     """
 
     makes_up_jobs = True
+    reacts = True
 
     def __init__(
         self,

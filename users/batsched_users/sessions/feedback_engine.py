@@ -83,6 +83,8 @@ class BatchFeedback:
     between submissions are kept. Of jobs that have ended nothing is kept.
     """
 
+    reacts = True
+
     def __init__(self, profiles: Mapping[str, dict[str, Any]], *, until: float = inf) -> None:
         """``until`` is when users stop to submit, in seconds."""
         self.profiles = profiles
