@@ -113,6 +113,8 @@ class _Import:
         nb_jobs = 0
         for job in self.system.read(lines, self._clock, self.options):
             row = self.rows.add(job)
+            if 0 < job.allocated < job.requested:
+                self.tally.noted["jobs had fewer processors than they requested"] += 1
             if job.start >= 0:
                 self._seen.see(row[self._partition], job.node_names, job.allocated, job.nodes)
             nb_jobs += 1
@@ -135,7 +137,8 @@ class _Import:
                 runs.add((row[START], end, size, row[self._partition], row[0]))
         self.rows.count_repeated(nb_jobs)
         self._use = machine_use(runs, self.options.outage_hours * HOUR)
-        return Imported(nb_jobs, self._notes(), self._draft())
+        draft = self._draft()
+        return Imported(nb_jobs, self._notes(draft), draft)
 
     def _draft(self) -> MachineDraft:
         names = self.rows.names[self.system.partitions]
@@ -152,26 +155,46 @@ class _Import:
             second_0=self._first or 0,
         )
 
-    def _notes(self) -> list[str]:
+    def _notes(self, draft: MachineDraft) -> list[str]:
         return [
             *self.system.rules,
             _wait_rule(self.options),
             _size_rule(self.options),
-            *self._processors_rule(),
+            *self._processors_rule(draft),
             *_clock_rules(self.options),
             _names_rule(self.options),
             *self._escapes_rule(),
             *self.tally.notes(),
         ]
 
-    def _processors_rule(self) -> Iterator[str]:
-        most, given = self._use.most, self.options.max_processors
-        if given is None:
-            yield "MaxProcs is the most that were in use at once"
-        else:
+    def _nb_processors(self, draft: MachineDraft) -> int:
+        """Return MaxProcs: as given, else that of the named nodes, or the most in use at once."""
+        named = draft.nb_processors if draft.knows_nodes else 1
+        return self.options.max_processors or max(named, self._use.most)
+
+    def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:
+        most, given, size = (
+            self._use.most,
+            self.options.max_processors,
+            self._nb_processors(draft),
+        )
+        if given is not None:
             yield f"MaxProcs was given; {most} were in use at once"
             if given < most:
                 yield f"MaxProcs is less than what was in use at once ({most}): which is right?"
+        elif size > most:
+            yield (
+                f"MaxProcs is what the nodes have that the records name; {most} processors were in "
+                "use at once"
+            )
+        else:
+            yield "MaxProcs is the most that were in use at once"
+        if draft.nb_processors != size:
+            why = "" if draft.knows_nodes else ", which are guessed"
+            yield (
+                f"MaxProcs is {size}; the drafted machine has {draft.nb_processors} processors: "
+                f"correct its nodes{why}, or give --max-processors"
+            )
 
     def _escapes_rule(self) -> Iterator[str]:
         named = [self.rows.names[field].by_number() for field in ("queue", "partition")]
@@ -185,7 +208,7 @@ class _Import:
     def header(self, imported: Imported) -> list[str]:
         """Return the header of the log."""
         names, options = self.rows.names, self.options
-        nb_processors = options.max_processors or max(1, self._use.most)
+        nb_processors = self._nb_processors(imported.draft)
         last_end = self._use.last_end
         return import_header(
             system=self.system.name,

@@ -38,6 +38,8 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     outage_hours: float = 12.0
     """Hours in which nothing ran that are drafted as an outage."""
     delimiter: str | None = None
+    cluster: str | None = None
+    """Whose jobs are imported, where the records are of several."""
     partition_limits: Mapping[str, int] = {}
     """The longest time of each partition, in seconds, for jobs that requested none."""
 

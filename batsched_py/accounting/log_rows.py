@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
 from batsched_py.accounting.names import MOST_NAMES, Names, Pseudonyms
-from batsched_py.accounting.records import JobRecord
+from batsched_py.accounting.records import JobRecord, number_of_cluster
 from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.tally import Tally
-from batsched_py.workload.swf import UNKNOWN
+from batsched_py.workload.swf import CANCELLED, UNKNOWN
 
 NAMED = ("user", "group", "executable", "queue", "partition")
 """Fields of a log that number names."""
 ANONYMOUS = ("user", "group", "executable")
 """Those whose names are nobody's business; the header has the others."""
-SUBMIT, START, RUN_TIME, ALLOCATED, REQUESTED_TIME = 0, 3, 4, 5, 7
-NODES = 17
-PLACE_OF = {"queue": 15, "partition": 16}
+SUBMIT, START, RUN_TIME, ALLOCATED, REQUESTED_TIME = 0, 4, 5, 6, 8
+NODES = 18
+PLACE_OF = {"queue": 16, "partition": 17}
 """Places in a row, see :meth:`LogRows.add`."""
 
 
@@ -36,15 +36,17 @@ class LogRows:
         """Add a job; returns its row."""
         names, submit = self.names, job.submit
         row = (
-            *(submit, job.number, job.index, job.start, job.run_time),
-            *(job.allocated, job.requested, job.requested_time),
-            *(job.cpu_time, job.memory, job.requested_memory, job.status),
+            *(submit, job.number, job.index, number_of_cluster(job.cluster)),
+            *(job.start, job.run_time, job.allocated, job.requested, job.requested_time),
+            *(job.cpu_time, job.memory, job.requested_memory),
+            job.status if job.start >= 0 else CANCELLED,
             names["user"].place(job.user, submit),
             names["group"].place(job.group, submit),
             names["executable"].place(job.job_name, submit) if self._job_names else UNKNOWN,
             names["queue"].place(job.queue, submit),
             names["partition"].place(job.partition, submit),
             job.nodes,
+            job.withdrawn,
         )
         self._rows.add(row)
         return row
@@ -68,12 +70,13 @@ class LogRows:
         numbers = {field: names.numbers() for field, names in self.names.items()}
         first: int | None = None
         for job_number, row in enumerate(self, start=1):
-            submit, _, _, start, run_time, allocated, requested, requested_time, *others = row
-            cpu, memory, requested_memory, status, *places, _ = others
+            submit, _, _, _, start, run_time, allocated, requested, requested_time, *others = row
+            cpu, memory, requested_memory, status, *places, _, withdrawn = others
             user, group, executable, queue, partition = places
             first = submit if first is None else first
+            left = start if start >= 0 else withdrawn
             yield [
-                *(job_number, submit - first, start - submit if start >= 0 else UNKNOWN),
+                *(job_number, submit - first, left - submit if left >= 0 else UNKNOWN),
                 *(run_time, allocated, cpu, memory, requested, requested_time, requested_memory),
                 status,
                 numbers["user"][user],
@@ -93,7 +96,9 @@ def _runs(rows: Iterable[Row]) -> Iterator[Row]:
     """
     last: Row | None = None
     for row in rows:
-        again = last is not None and (row == last or (row[START] >= 0 and row[:4] == last[:4]))
+        again = last is not None and (
+            row == last or (row[START] >= 0 and row[: START + 1] == last[: START + 1])
+        )
         if last is not None and not again:
             yield last
         last = row
@@ -108,10 +113,10 @@ def _submitted_anew(rows: Iterable[Row]) -> Iterator[Row]:
     at once. Memory is for the runs that are yet to come.
     """
     anew: list[Row] = []
-    last: Row = (-1, -1, -1, -1, -1)
+    last: Row = (-1,) * (RUN_TIME + 1)
     for row in rows:
         ended = last[START] + last[RUN_TIME]
-        is_later_run = row[:3] == last[:3] and last[START] >= 0 and ended <= row[START]
+        is_later_run = row[:START] == last[:START] and last[START] >= 0 and ended <= row[START]
         last = row
         if is_later_run and ended > row[SUBMIT]:
             heappush(anew, (ended, *row[1:]))

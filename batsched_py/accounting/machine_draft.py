@@ -83,6 +83,11 @@ class MachineDraft(msgspec.Struct, kw_only=True):
         """All nodes."""
         return sum(group.count for group in self.groups)
 
+    @property
+    def nb_processors(self) -> int:
+        """All processors, in those of the log."""
+        return self.nb_nodes if self.in_nodes else sum(g.count * g.cores for g in self.groups)
+
 
 class JobSizes:
     """Gathers what the jobs of each partition were like, by the place of its name."""

@@ -20,7 +20,6 @@ from batsched_py.accounting.header_names import (
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.record_lines import RecordLines
 from batsched_py.accounting.records import (
-    CANCELLED,
     COMPLETED,
     FAILED,
     NO_VALUES,
@@ -185,7 +184,10 @@ class OarRecords:
         if not submit:
             refuse("submission_time", fields[self._at["submit"]], "seconds since 1970")
         job.submit, begin, end = self._clock.in_order(submit, start, stop)
-        if begin != UNKNOWN:
+        had_none = fields[self._at["resources"]] == "0" or fields[self._at["nodes"]] == "0"
+        if begin == UNKNOWN or (had_none and end == begin):
+            self._tally.withdrawn(job, end)
+        else:
             if end == UNKNOWN:
                 refuse("stop_time", fields[self._at["stop"]], "when the job ended")
             job.run_time = self._tally.started(job, begin, end)
@@ -214,12 +216,8 @@ class OarRecords:
     def _set_status(self, job: JobRecord, state: str, exit_code: str) -> None:
         if exit_code not in NO_VALUES and not re.fullmatch(r"-?\d{1,9}", exit_code, re.ASCII):
             refuse("exit_code", exit_code, "a whole number")
-        if job.start < 0:
-            job.status = CANCELLED
-        elif state == "Terminated" and exit_code in (*NO_VALUES, "0"):
-            job.status = COMPLETED
-        else:
-            job.status = FAILED
+        good = state == "Terminated" and exit_code in (*NO_VALUES, "0")
+        job.status = COMPLETED if good else FAILED
 
 
 def _names() -> list[str]:

@@ -15,17 +15,18 @@ from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.pbs_resources import (
     allocated_processors,
     attributes,
+    cray_size,
     hosts_of,
     requested_processors,
 )
 from batsched_py.accounting.record_lines import RecordLines
 from batsched_py.accounting.records import (
-    CANCELLED,
     COMPLETED,
     FAILED,
     JobRecord,
     MalformedRecordError,
     known,
+    number_of_cluster,
     of_each,
     parse_count,
     parse_length,
@@ -34,11 +35,12 @@ from batsched_py.accounting.records import (
 )
 from batsched_py.accounting.site_time import SiteClock
 from batsched_py.accounting.sorted_records import SortedRows, distinct
+from batsched_py.support.terminal_text import one_line
 from batsched_py.units import MINUTE
-from batsched_py.workload.swf import UNKNOWN
+from batsched_py.workload.swf import SHOWN_LINES, UNKNOWN
 
 _LINE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]{1,2});([^;]*);(.*)", re.ASCII)
-_ID = re.compile(r"(\d{1,15})(?:\[(\d{1,15})\]|(\[\])|-(\d{1,15}))?(?:\..*)?", re.ASCII)
+_ID = re.compile(r"(\d{1,15})(?:\[(\d{1,15})\]|(\[\])|-(\d{1,15}))?(?:\.([^.]*).*)?", re.ASCII)
 _EXIT = re.compile(r"-?\d{1,9}", re.ASCII)
 _END, _REQUEUE = "E", "R"
 _DELETED, _RAN = ("A", "D"), ("E", "R", "S")
@@ -55,6 +57,7 @@ class PbsRecords:
         self._tally = lines.tally
         self._events = SortedRows()
         """Which jobs were deleted (0), and which ran (1)."""
+        self._servers: set[str] = set()
 
     def __iter__(self) -> Iterator[JobRecord]:
         for line in self._lines:
@@ -65,6 +68,12 @@ class PbsRecords:
             except MalformedRecordError as error:
                 self._lines.malformed(error)
         self._count_deleted()
+        if len(self._servers) > 1:
+            names = ", ".join(map(one_line, sorted(self._servers)))
+            self._tally.noted[
+                f"servers whose jobs are taken as those of one machine: {names}; import the logs "
+                "of each machine alone"
+            ] += len(self._servers)
 
     def _record(self, line: str) -> JobRecord | None:
         match = _LINE.fullmatch(line)
@@ -74,16 +83,18 @@ class PbsRecords:
         if kind not in (*_DELETED, *_RAN):
             self._tally.dropped[f"records of type {kind}"] += 1
             return None
-        number, index = self._identify(job_id)
+        number, index, server = self._identify(job_id)
         if index is None:
             self._tally.dropped["records of arrays as a whole: their elements have others"] += 1
             return None
-        self._events.add((number, index, int(kind in _RAN)))
+        if server and len(self._servers) < SHOWN_LINES:
+            self._servers.add(server)
+        self._events.add((number, index, number_of_cluster(server), int(kind in _RAN)))
         said = attributes(message) if kind in (_END, _REQUEUE) else {}
-        if kind != _END and not (kind == _REQUEUE and "start" in said):
+        if kind != _END and said.get("start", "0") == "0":
             self._tally.dropped[f"records of type {kind}"] += 1
             return None
-        record = JobRecord(number, index, 0)
+        record = JobRecord(number, index, 0, cluster=server)
         self._set_times(record, said, f"{year}-{month}-{day}T{time}")
         self._set_sizes(record, said)
         self._set_status(record, said, kind)
@@ -92,13 +103,16 @@ class PbsRecords:
         record.job_name = known(said.get("jobname", ""))
         return record
 
-    def _identify(self, job_id: str) -> tuple[int, int | None]:
-        """Return the number of a job and its place in an array, None for the array itself."""
+    def _identify(self, job_id: str) -> tuple[int, int | None, str]:
+        """Return the number of a job, its place in an array, and the host of its server.
+
+        The place of an array itself is None.
+        """
         match = _ID.fullmatch(job_id)
         if not match:
             refuse("the job's id", job_id, "such as 123.host or 123[4].host")
-        number, element, array, old_element = match.groups()
-        return int(number), None if array else int(element or old_element or 0)
+        number, element, array, old_element, server = match.groups()
+        return int(number), None if array else int(element or old_element or 0), server or ""
 
     def _set_times(self, job: JobRecord, said: Mapping[str, str], written: str) -> None:
         """Set when a job was submitted and ran; the end of its record is ``written`` if need be."""
@@ -109,11 +123,14 @@ class PbsRecords:
         job.submit = submit[0]
         begun = said.get("start", "")
         start = () if begun == "0" else self._clock.instants("start", begun)
-        if start:
-            end = self._clock.instants("end", said.get("end", "")) or self._clock.instants(
-                "the time of the record", written
-            )
-            _, begin, until = self._clock.in_order(submit, start, end)
+        end = self._clock.instants("end", said.get("end", "")) or self._clock.instants(
+            "the time of the record", written
+        )
+        _, begin, until = self._clock.in_order(submit, start, end)
+        had_none = not (said.get("exec_host") or said.get("exec_vnode"))
+        if begin == UNKNOWN or (had_none and until == begin):
+            self._tally.withdrawn(job, until)
+        else:
             job.run_time = self._tally.started(job, begin, until)
             used = parse_length("walltime", said.get("resources_used.walltime", ""))
             if 0 <= used < job.run_time - MINUTE:
@@ -127,11 +144,13 @@ class PbsRecords:
         job.requested_time = parse_length("walltime", said.get("Resource_List.walltime", ""))
 
     def _set_sizes(self, job: JobRecord, said: Mapping[str, str]) -> None:
-        hosts = hosts_of(said["exec_host"]) if said.get("exec_host") else {}
-        nodes = len(hosts) or parse_count("nodect", said.get("Resource_List.nodect", ""))
+        cray = cray_size(said)
+        hosts = hosts_of(said["exec_host"]) if said.get("exec_host") and not cray else {}
         wanted_nodes = parse_count("nodect", said.get("Resource_List.nodect", "")) or UNKNOWN
-        job.requested = requested_processors(said)
-        allocated = allocated_processors(said, hosts)
+        wanted_nodes = cray.nodes if cray else wanted_nodes
+        nodes = len(hosts) or wanted_nodes
+        job.requested = cray.processors if cray else requested_processors(said)
+        allocated = cray.processors if cray else allocated_processors(said, hosts)
         if self._options.in_nodes:
             allocated, job.requested = nodes, wanted_nodes
         elif per_node := self._options.cores_per_node:
@@ -143,6 +162,8 @@ class PbsRecords:
             return
         job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
         job.node_names = ",".join(hosts)
+        if cray:  # what was used is measured on the login node
+            return
         cput = parse_length("cput", said.get("resources_used.cput", ""))
         job.cpu_time = of_each(cput, allocated)
         job.memory = of_each(parse_memory("mem", said.get("resources_used.mem", "")), allocated)
@@ -154,14 +175,12 @@ class PbsRecords:
         if kind == _REQUEUE:
             self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
             job.status = FAILED
-        elif job.start < 0:
-            job.status = CANCELLED
         elif exit_status:
             job.status = COMPLETED if int(exit_status) == 0 else FAILED
 
     def _count_deleted(self) -> None:
         """Count the jobs that were deleted and never ran, of which no record says more."""
-        for _, events in groupby(distinct(self._events), key=lambda row: row[:2]):
+        for _, events in groupby(distinct(self._events), key=lambda row: row[:3]):
             if [kind for *_, kind in events] == [0]:
                 self._tally.dropped[
                     "jobs that were deleted before they started: no record says their size"

@@ -1,13 +1,16 @@
 """The resources of PBS jobs: what they requested, and where they ran.
 
 Sources: PBS Professional Reference Guide, "The Accounting Log" and formats of attributes; Torque
-Administrator Guide, "Accounting Records" and "Requesting Resources".
+Administrator Guide, "Accounting Records" and "Requesting Resources"; of Crays the manual page
+pbs_resources(7B) of PBS Professional.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import ceil
+from typing import NamedTuple
 
 from batsched_py.accounting.records import MalformedRecordError, parse_count, refuse
 from batsched_py.support.processor_sets import MOST_PROCESSORS
@@ -73,6 +76,31 @@ def _slots(exec_host: str, text: str) -> int:
         first, last, times = match.groups()
         number += int(times or 1) if last is None else max(0, int(last) - int(first)) + 1
     return number
+
+
+class CraySize(NamedTuple):
+    """What a job has of a Cray's compute nodes; -1 is unknown."""
+
+    processors: int
+    nodes: int
+
+
+def cray_size(said: Mapping[str, str]) -> CraySize | None:
+    """Return the size of a job on a Cray, None for other jobs.
+
+    ``mppwidth`` processing elements, each of ``mppdepth`` processors, ``mppnppn`` of them on a
+    node. All that such a record has besides is of the login node on which its script ran.
+    """
+    width, depth, per_node = (
+        parse_count(key, said.get(f"Resource_List.{key}", ""))
+        for key in ("mppwidth", "mppdepth", "mppnppn")
+    )
+    if width <= 0:
+        return None
+    processors = width * max(depth, 1)
+    if processors > MOST_PROCESSORS:
+        refuse("mppwidth", said["Resource_List.mppwidth"], f"at most {MOST_PROCESSORS} processors")
+    return CraySize(processors, ceil(width / per_node) if per_node > 0 else UNKNOWN)
 
 
 def allocated_processors(said: Mapping[str, str], hosts: Mapping[str, int]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from hashlib import blake2b
 from math import isnan
 from typing import NoReturn
 
@@ -14,7 +15,7 @@ from batsched_py.support.option_values import slurm_time
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.workload.swf import UNKNOWN
 
-FAILED, COMPLETED, CANCELLED = 0, 1, 5
+FAILED, COMPLETED = 0, 1
 """The status of a job in a log, as the Standard Workload Format numbers it."""
 NO_VALUES = frozenset(("", "(null)", "NULL", r"\N", "None", "Unknown", "N/A", "n/a"))
 """What programs write where they know nothing."""
@@ -32,6 +33,8 @@ class JobRecord(msgspec.Struct, gc=False):
     """In an array of jobs or among the components of one."""
     submit: int
     start: int = UNKNOWN
+    withdrawn: int = UNKNOWN
+    """When a job that never started left the queue."""
     run_time: int = UNKNOWN
     allocated: int = UNKNOWN
     requested: int = UNKNOWN
@@ -48,6 +51,8 @@ class JobRecord(msgspec.Struct, gc=False):
     job_name: str = ""
     queue: str = ""
     partition: str = ""
+    cluster: str = ""
+    """Which numbered the job: another may have given the same number."""
     node_names: str = ""
     """As the system writes sets of nodes; equal texts are equal sets."""
 
@@ -127,6 +132,12 @@ def parse_memory(column: str, text: str) -> float:
         refuse(column, text, "memory such as 4000mb")
     words = 8 if match[3] in ("w", "W") else 1
     return float(match[1]) * _KILOBYTES[match[2].lower() or "b"] * words
+
+
+@lru_cache(4096)
+def number_of_cluster(name: str) -> int:
+    """Return a number that depends on the name of a cluster alone, not on the order of records."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=6).digest())
 
 
 def of_each(total: float, processors: int) -> int:

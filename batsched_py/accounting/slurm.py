@@ -14,7 +14,6 @@ from batsched_py.accounting.accounting_system import AccountingSystem
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.record_lines import RecordLines
 from batsched_py.accounting.records import (
-    CANCELLED,
     COMPLETED,
     FAILED,
     NO_VALUES,
@@ -29,9 +28,10 @@ from batsched_py.accounting.records import (
 )
 from batsched_py.accounting.site_time import SiteClock
 from batsched_py.accounting.slurm_columns import DELIMITER, SlurmColumns, is_header, read_columns
-from batsched_py.support.json_values import did_you_mean
+from batsched_py.errors import InputError, parameter
+from batsched_py.support.json_values import did_you_mean, shown
 from batsched_py.units import MINUTE
-from batsched_py.workload.swf import UNKNOWN
+from batsched_py.workload.swf import CANCELLED, UNKNOWN
 
 _ENDED = {"COMPLETED": COMPLETED, "CANCELLED": CANCELLED} | dict.fromkeys(
     ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED",
@@ -48,8 +48,12 @@ _STATES = (*_ENDED, *_NOT_ENDED, _REVOKED)
 _AGAIN = ("REQUEUED", "PREEMPTED", "NODE_FAIL")
 """Ends after which a job may run once more."""
 _ID = re.compile(r"(\d{1,15})(?:_(\d{1,15})|\+(\d{1,9})|(_\[.*))?", re.ASCII)
-_NO_LIMIT = ("unlimited", "partition_limit", "invalid")
+_NO_LIMIT = ("unlimited", "partition_limit", "invalid", "4294967294", "4294967295")
+"""The numbers are Slurm's own for no value and for infinity."""
 _NO_NODES = "None assigned"
+_PER_CPU = (2**31, 2**63)
+_OF_NODE = re.compile(r"(\d{1,20})([MGTP])n", re.ASCII)
+_SHIFTS = {"M": 0, "G": 10, "T": 20, "P": 30}
 
 
 class SlurmRecords:
@@ -62,6 +66,8 @@ class SlurmRecords:
         self._lines, self._clock, self._options = lines, clock, options
         self._tally = lines.tally
         self._columns: SlurmColumns | None = None
+        self._cluster = ""
+        """Of the jobs so far, if their records say it."""
 
     def __iter__(self) -> Iterator[JobRecord]:
         for line in self._lines:
@@ -86,6 +92,7 @@ class SlurmRecords:
             in_nodes=options.in_nodes,
             by_nodes=options.cores_per_node is not None,
             from_eligible=options.from_eligible,
+            by_cluster=options.cluster is not None,
         )
         return None
 
@@ -95,13 +102,17 @@ class SlurmRecords:
         if "." in job_id:
             self._tally.dropped["steps of jobs"] += 1
             return None
+        cluster = fields[at["cluster"]]
+        if not self._is_of_cluster(cluster):
+            self._tally.dropped["jobs of other clusters"] += 1
+            return None
         state = _state(fields[at["state"]])
         if state in _NOT_ENDED or state == _REVOKED:
             reason = "jobs that ran on another cluster" if state == _REVOKED else _UNFINISHED
             self._tally.dropped[reason] += 1
             return None
         number, index = self._identify(job_id, fields[at["raw_id"]])
-        record = JobRecord(number, index, 0, status=_ENDED[state])
+        record = JobRecord(number, index, 0, status=_ENDED[state], cluster=cluster)
         if not self._set_times(record, fields, at):
             return None
         self._set_sizes(record, fields, at)
@@ -112,6 +123,23 @@ class SlurmRecords:
         if state in _AGAIN or fields[at["restarts"]] not in ("", "0"):
             self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
         return record
+
+    def _is_of_cluster(self, cluster: str) -> bool:
+        """Tell whether a job is of the cluster that is imported.
+
+        Raises :class:`InputError` for a second one if none was chosen: its jobs have the same
+        numbers, and it is another machine.
+        """
+        if self._options.cluster is not None:
+            return cluster == self._options.cluster
+        if cluster and self._cluster and cluster != self._cluster:
+            raise InputError(
+                f"{self._lines.path}:{self._lines.number}: a job of the cluster {shown(cluster)} "
+                f"after jobs of {shown(self._cluster)}: expected the records of one machine; "
+                f"{parameter('cluster')} NAME takes the jobs of one, so import each cluster alone"
+            )
+        self._cluster = self._cluster or cluster
+        return True
 
     def _identify(self, job_id: str, raw_id: str) -> tuple[int, int]:
         match = _ID.fullmatch(job_id)
@@ -140,6 +168,7 @@ class SlurmRecords:
         lengths = () if elapsed < 0 else (elapsed + max(suspended, 0), elapsed)
         record.submit, start, end = clock.in_order(submits, starts, ends, lengths)
         if start == UNKNOWN or self._never_ran(end - start, fields, at):
+            self._tally.withdrawn(record, end)
             self._set_eligible(record, fields, at)
             return True
         if end == UNKNOWN:
@@ -168,7 +197,8 @@ class SlurmRecords:
 
     def _never_ran(self, held: int, fields: list[str], at: dict[str, int]) -> bool:
         """Tell whether a job that has a start got no processors."""
-        nothing = fields[at["allocated_cpus"]] == "0" or fields[at["node_list"]] == _NO_NODES
+        nothing = "0" in (fields[at["allocated_cpus"]], fields[at["nodes"]])
+        nothing = nothing or fields[at["node_list"]] == _NO_NODES
         return held <= 0 and nothing
 
     def _run_time(self, held: int, elapsed: int, suspended: int) -> int:
@@ -252,12 +282,19 @@ def _state(text: str) -> str:
 def parse_memory_of_job(text: str, cpus: int, nodes: int) -> int:
     """Return the kB that a job requested for each processor, -1 if that is not known.
 
-    ``4Gc`` is for a processor, ``4Gn`` for a node (before Slurm 21.08); ``4G`` is the job's.
+    ``4Gc`` is for a processor, ``4Gn`` for a node (before Slurm 21.08); ``4G`` is the job's. A
+    number of megabytes ``n`` with the bit 2^31 or 2^63 is for a processor: some versions of sacct
+    print Slurm's mark for that (MEM_PER_CPU in slurm.h) as a part of the number.
     """
     if text in NO_VALUES or text[:1] == "0":
         return UNKNOWN
     if text[-1] == "c":
         return round(parse_memory("ReqMem", text[:-1]))
+    if match := _OF_NODE.fullmatch(text):
+        megabytes = int(match[1]) << _SHIFTS[match[2]]
+        if megabytes >= min(_PER_CPU):
+            each = megabytes % max(bit for bit in _PER_CPU if bit <= megabytes)
+            return each * 1024 if each < min(_PER_CPU) - 2 else UNKNOWN  # no value, infinity
     if text[-1] == "n":
         total = parse_memory("ReqMem", text[:-1]) * max(nodes, 0)
         return of_each(total or UNKNOWN, cpus)

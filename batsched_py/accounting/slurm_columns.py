@@ -17,6 +17,7 @@ from batsched_py.errors import InputError, parameter
 COLUMNS: Columns = {
     "job_id": ("JobID", "JobIDRaw"),
     "raw_id": ("JobIDRaw",),
+    "cluster": ("Cluster",),
     "state": ("State",),
     "submit": ("Submit",),
     "start": ("Start",),
@@ -105,12 +106,13 @@ def read_columns(
     in_nodes: bool,
     by_nodes: bool,
     from_eligible: bool = False,
+    by_cluster: bool = False,
 ) -> SlurmColumns:
     """Return the columns of a header line.
 
     ``in_nodes``: processors are nodes; ``by_nodes``: they can be told from nodes;
-    ``from_eligible``: Eligible is needed. Raises :class:`InputError` if it is none, or if a column
-    that is needed is not there.
+    ``from_eligible``: Eligible is needed; ``by_cluster``: Cluster is. Raises :class:`InputError` if
+    it is no header, or if a column that is needed is not there.
     """
     chosen = delimiter or DELIMITER
     if not is_header(line, chosen):
@@ -122,7 +124,8 @@ def read_columns(
         names = names[:-1]
     places = places_of(COLUMNS, names)
     sizes = ["nodes"] if in_nodes else ["allocated_cpus", *(["nodes"] if by_nodes else [])]
-    for what in (*_NEEDED, "eligible") if from_eligible else _NEEDED:
+    chosen_columns = (("eligible", from_eligible), ("cluster", by_cluster))
+    for what in (*_NEEDED, *(name for name, is_needed in chosen_columns if is_needed)):
         if places[what] < 0:
             missing(path, COLUMNS[what], header, COLUMNS)
     if all(places[what] < 0 for what in sizes):

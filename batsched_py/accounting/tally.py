@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from batsched_py.accounting.records import JobRecord, MalformedRecordError
 from batsched_py.errors import InputError, parameter
-from batsched_py.workload.swf import SHOWN_LINES
+from batsched_py.workload.swf import SHOWN_LINES, UNKNOWN
 
 
 class Tally:
@@ -51,19 +51,26 @@ class Tally:
         job.start = start
         return end - start
 
+    def withdrawn(self, job: JobRecord, end: int) -> None:
+        """Set when a job that never started left the queue; ``end`` is -1 if that is unknown."""
+        if UNKNOWN < end < job.submit:
+            self.noted["jobs left the queue before they were submitted: their wait is unknown"] += 1
+            end = UNKNOWN
+        job.withdrawn = end
+
     def eligible(self, job: JobRecord, instants: Sequence[int], *, is_submission: bool) -> None:
         """Take note of when a job became eligible to start, after dependencies and begin times.
 
         ``instants`` are what its time may mean. If it ``is_submission`` it takes the place of that,
-        but not after the start.
+        but not after the start, or after the job was withdrawn.
         """
         later = [time for time in instants if time > job.submit]
         if is_submission and not instants:
             self.noted["jobs are not known to have become eligible: submitted as they were"] += 1
         if not later:
             return
-        if job.start >= 0:
-            later = [time for time in later if time <= job.start] or [job.start]
+        if (left := max(job.start, job.withdrawn)) >= 0:
+            later = [time for time in later if time <= left] or [left]
         if is_submission and later[0] > job.submit:
             self.noted["jobs became eligible after their submission: submitted then"] += 1
             job.submit = later[0]

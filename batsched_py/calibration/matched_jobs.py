@@ -12,8 +12,6 @@ from batsched_py.errors import LogError, UsageError
 from batsched_py.results.job_table import Column, JobTable, Mask
 from batsched_py.workload.swf import SwfLog
 
-_CANCELLED = 5
-"""Status of a job in a log."""
 _SAME = 1.0
 """Seconds within which two times are the same: those of logs are whole."""
 
@@ -71,7 +69,7 @@ class MatchedJobs(msgspec.Struct, frozen=True, eq=False):
 
 def check_waits(log: SwfLog) -> None:
     """Raise :class:`LogError` if a log says of no job how long it waited."""
-    if not (log.column("wait_time") >= 0).any():
+    if not len(log.known_waits):
         raise LogError(
             f"{log.path}: none of its {len(log)} jobs says how long it waited (wait_time, the "
             "third field, is unknown): expected a log with recorded waits to compare with"
@@ -87,9 +85,9 @@ def matched_jobs(log: SwfLog, table: JobTable) -> tuple[MatchedJobs, JobCounts]:
     check_waits(log)
     log_row, table_row, not_in_log = _pairs(log, table)
     _check_submissions(log, table, log_row, table_row)
-    wait, run, status = (log.column(name)[log_row] for name in ("wait_time", "run_time", "status"))
+    wait, run = (log.column(name)[log_row] for name in ("wait_time", "run_time"))
     refused = ~table.ran[table_row]
-    never_began = ~refused & (status == _CANCELLED) & (run <= 0)
+    never_began = ~refused & log.withdrawn[log_row]
     unknown = ~refused & ~never_began & (wait < 0)
     kept = ~(refused | never_began | unknown)
     log_row, table_row = log_row[kept], table_row[kept]

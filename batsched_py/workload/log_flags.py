@@ -26,12 +26,10 @@ from batsched_py.workload.log_gaps import (
 )
 from batsched_py.workload.percentiles import median
 from batsched_py.workload.recorded_schedule import RecordedSchedule, recorded_schedule
-from batsched_py.workload.swf import SHOWN_LINES, UNKNOWN, SwfLog
+from batsched_py.workload.swf import CANCELLED, SHOWN_LINES, UNKNOWN, SwfLog
 
 SHOWN = 5
 """So many flurries and gaps of a kind have a flag each; a further flag counts the others."""
-CANCELLED = 5
-"""The status of a job that was cancelled."""
 
 
 class Flag(msgspec.Struct, frozen=True):

@@ -79,10 +79,10 @@ def _month(
     """Return a month from its own jobs."""
     requested, run = part.column("requested_processors"), np.maximum(part.column("run_time"), 0)
     size = np.where(requested > 0, requested, part.column("allocated_processors"))
-    user, wait, request = map(part.column, ("user", "wait_time", "requested_time"))
+    user, request, wait = part.column("user"), part.column("requested_time"), part.known_waits
     begin, end = span
     work = float((np.maximum(size, 0) * run).sum())
-    mean_wait = float(wait[wait >= 0].mean()) if (wait >= 0).any() else None
+    mean_wait = float(wait.mean()) if len(wait) else None
     widest = _largest(size)
     return LogMonth(
         name=name,

@@ -48,7 +48,6 @@ def _of_log(log: SwfLog, schedule: RecordedSchedule) -> list[tuple[str, str]]:
     span = float(np.ptp(submit))
     work = float((np.maximum(size, 0) * np.maximum(run, 0)).sum())
     load = f"{work / (span * log.max_processors):.3f}" if span else "-"
-    wait = log.column("wait_time")
     start, zone, clock = clock_of(log)
     lines = [("file", str(log.path))]
     for key in ("Computer", "Installation", "Acknowledge", "Version", "StartTime", "EndTime"):
@@ -71,7 +70,7 @@ def _of_log(log: SwfLog, schedule: RecordedSchedule) -> list[tuple[str, str]]:
         lines.append((f"unknown {field.replace('_', ' ')}", _share(log.column(field) < 0)))
     lines.append(("processors by job", _quantiles(size[size > 0])))
     lines.append(("run time by job [s]", _quantiles(run[run >= 0])))
-    lines.append(("recorded wait by job [s]", _quantiles(wait[wait >= 0])))
+    lines.append(("recorded wait by job [s]", _quantiles(log.known_waits)))
     return lines + [("note", note) for note in log.notes]
 
 

@@ -46,6 +46,8 @@ FIELDS = (
 )
 """The 18 fields of a line, in order."""
 UNKNOWN = -1
+CANCELLED = 5
+"""The status of a job that was cancelled."""
 
 _HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:(?!//)\s*(.*)")
 _FRACTIONAL = frozenset((1, 2, 3, 5, 6, 8, 9, 17))
@@ -113,6 +115,23 @@ class SwfLog(msgspec.Struct, eq=False):
     def column(self, field: str) -> Column:
         """Return one of :data:`FIELDS`, shape (n,)."""
         return self.data[:, FIELDS.index(field)]
+
+    @property
+    def withdrawn(self) -> NDArray[np.bool_]:
+        """Which jobs were cancelled before they started: status 5, no run time; shape (n,).
+
+        Their wait, if it is known, is the time until they left the queue.
+        """
+        never_ran = self.column("run_time") <= 0
+        result: NDArray[np.bool_] = never_ran & (self.column("status") == CANCELLED)
+        return result
+
+    @property
+    def known_waits(self) -> Column:
+        """The recorded waits of jobs for their start, seconds, without withdrawn jobs."""
+        wait = self.column("wait_time")
+        known: Column = wait[(wait >= 0) & ~self.withdrawn]
+        return known
 
     @property
     def header(self) -> list[tuple[str, str]]:

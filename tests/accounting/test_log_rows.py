@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.accounting.log_rows import LogRows
-from batsched_py.accounting.records import JobRecord
+from batsched_py.accounting.records import JobRecord, number_of_cluster
 from batsched_py.accounting.tally import Tally
 
 RECORDS = st.lists(
@@ -18,25 +18,27 @@ RECORDS = st.lists(
         start=st.integers(-1, 9),
         run_time=st.integers(0, 5),
         allocated=st.integers(1, 2),
+        cluster=st.sampled_from(["a", "b"]),
     ),
     max_size=12,
 )
 
 
 def slow(records: list[JobRecord]) -> list[tuple[int, ...]]:
-    """Return (submit, number, index, start, run time, allocated) of the runs, step by step."""
+    """Return the first fields of the runs, up to the allocated processors, step by step."""
     runs: dict[tuple[int, ...], tuple[int, ...]] = {}
     for job in records:
-        row = (job.submit, job.number, job.index, job.start, job.run_time, job.allocated)
-        key = row[:4] if job.start >= 0 else row
+        who = (job.submit, job.number, job.index, number_of_cluster(job.cluster))
+        row = (*who, job.start, job.run_time, job.allocated)
+        key = row[:5] if job.start >= 0 else row
         runs[key] = max(row, runs.get(key, row))
     found = []
     for row in runs.values():
-        earlier = [it for it in runs.values() if it[:3] == row[:3] and -1 < it[3] < row[3]]
+        earlier = [it for it in runs.values() if it[:4] == row[:4] and -1 < it[4] < row[4]]
         if earlier:
             before = max(earlier)
-            end = before[3] + before[4]
-            if row[0] < end <= row[3]:
+            end = before[4] + before[5]
+            if row[0] < end <= row[4]:
                 row = (end, *row[1:])
         found.append(row)
     return sorted(found)
@@ -47,4 +49,4 @@ def test_runs_are_told_apart(records: list[JobRecord]) -> None:
     rows = LogRows(Tally(), None, job_names=False)
     for job in records:
         rows.add(job)
-    assert [row[:6] for row in rows] == slow(records)
+    assert [row[:7] for row in rows] == slow(records)

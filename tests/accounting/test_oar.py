@@ -86,12 +86,15 @@ def test_a_job_becomes_a_line(oar: Run, delimiter: str) -> None:
         ({"exit_code": 256}, 0),
         ({"state": "Error"}, 0),
         ({"state": "Error", "start_time": 0}, 5),
+        ({"start_time": 0}, 5),
+        ({"start_time": 1709290860, "nb_resources": 0}, 5),
     ],
 )
 def test_how_a_job_ended(oar: Run, job: dict[str, object], status: int) -> None:
     done = oar(csv(job)).only
     assert done["status"] == status
     assert (done["run_time"] == -1) == (status == 5)
+    assert done["wait_time"] == (3660 if status == 5 else 60)
 
 
 def test_jobs_that_have_not_ended(oar: Run) -> None:

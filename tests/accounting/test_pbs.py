@@ -200,8 +200,64 @@ def test_elements_of_arrays(pbs: Run, job_id: str, order: int) -> None:
 def test_a_job_that_never_started(pbs: Run) -> None:
     text = TORQUE.replace("start=1709287300 ", "").replace("exec_host=", "was=")
     job = pbs(text + "\n").only
-    assert (job["status"], job["wait_time"], job["run_time"]) == (5, -1, -1)
+    assert (job["status"], job["wait_time"], job["run_time"]) == (5, 700, -1)
     assert (job["allocated_processors"], job["requested_processors"]) == (-1, 4)
+    at_once = text.replace("end=", "start=1709287900 end=").replace("271", "0")
+    assert pbs(at_once + "\n").only == job, "it held nothing at the instant of its start"
+
+
+def test_a_requeue_before_the_start_is_no_job(pbs: Run) -> None:
+    text = TORQUE.replace(";E;", ";R;").replace("start=1709287300", "start=0")
+    done = pbs(f"{text}\n{TORQUE}\n")
+    assert (len(done.jobs), done.noted("left out: records of type R (1)")) == (1, True)
+
+
+def test_jobs_of_two_servers_are_two_jobs(pbs: Run) -> None:
+    """With the same number, submission and start; the host of a server may be without its domain.
+
+    The logs may be those of a machine whose server has another host since.
+    """
+    other = TORQUE.replace("99.master.site.org", "99.other")
+    assert not pbs(TORQUE, TORQUE.replace("99.master.site.org", "99.master")).noted("servers")
+    for order in permutations((TORQUE, other)):
+        done = pbs(*order)
+        assert len(done.jobs) == 2
+        assert done.noted("servers whose jobs are taken as those of one machine: master, other")
+
+
+CRAY = (
+    "08/12/2008 00:04:14;E;102.sdb;user=ann queue=par ctime=1218451557 start=1218454455 "
+    "exec_host=nid00007/17 exec_vnode=(login1:ncpus=1) Resource_List.mppnppn=2 "
+    "Resource_List.mppwidth=64 Resource_List.ncpus=1 Resource_List.nodect=1 "
+    "Resource_List.select=1 end=1218495854 Exit_status=0 resources_used.ncpus=1"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "size"),
+    [
+        ("", {}, 64),
+        ("", {"processors": "nodes"}, 32),
+        ("", {"cores_per_node": 4}, 128),
+        ("Resource_List.mppdepth=2 ", {}, 128),
+        ("Resource_List.mppwidth=0 ", {}, 1),
+    ],
+)
+def test_jobs_on_a_cray_have_its_compute_nodes(
+    pbs: Run, change: str, options: dict[str, object], size: int
+) -> None:
+    """Not the login node on which the script ran, which the rest of the record is about."""
+    done = pbs(CRAY.replace("end=", f"{change}end=") + "\n", **options)
+    job = done.only
+    assert (job["allocated_processors"], job["requested_processors"]) == (size, size)
+    assert done.log.max_processors == done.draft.nb_processors == size
+
+
+def test_sizes_that_are_too_small_are_counted(pbs: Run) -> None:
+    """As where a system says the size in a way that is not read."""
+    done = pbs(PRO.replace("Resource_List.ncpus=16", "Resource_List.ncpus=64"))
+    assert done.noted("jobs had fewer processors than they requested (1)")
+    assert not pbs(PRO).noted("fewer processors")
 
 
 @pytest.mark.parametrize(
@@ -284,6 +340,10 @@ def test_what_a_job_requested(said: dict[str, str], processors: int) -> None:
         (TORQUE.replace("node1/0+", "node1/0*99999999+"), r":1: exec_host is .* at most"),
         (TORQUE.replace("00:16:40", "long"), r":1: walltime is 'long'"),
         (TORQUE[:70], r":1: ctime"),
+        (
+            CRAY.replace("width=64", "width=9999999 Resource_List.mppdepth=2"),
+            r":1: mppwidth is .* at most",
+        ),
         (
             TORQUE.replace("jobname=STDIN", 'jobname="STDIN'),
             r":1: what has a quote with no end is .jobname",

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batsched_py.accounting import names, sorted_records
 from batsched_py.accounting.import_log import import_log
@@ -143,16 +145,30 @@ def test_what_is_no_job_is_left_out_and_counted(slurm: Run, job: Job, reason: st
         {"Start": "None", "AllocCPUS": 0},
         {"Start": "2024-03-01T11:00:00", "AllocCPUS": 0},
         {"Start": "2024-03-01T11:00:00", "NodeList": "None assigned"},
+        {"Start": "2024-03-01T11:00:00", "NNodes": 0},
+        {"Start": "2024-03-01T12:00:00", "AllocCPUS": 0},
     ],
 )
-def test_jobs_that_never_started(slurm: Run, job: Job) -> None:
-    """They are in the log, for their users submitted them, but did not use the machine."""
-    done = slurm(sacct({"JobID": 9}, {"JobID": 10, "State": "CANCELLED by 5", "ReqCPUS": 8} | job))
+@pytest.mark.parametrize("state", ["CANCELLED by 5", "COMPLETED", "FAILED", "DEADLINE"])
+def test_jobs_that_never_started(slurm: Run, job: Job, state: str) -> None:
+    """They are in the log, for their users submitted them, but did not use the machine.
+
+    They left the queue after an hour, whether sacct has that as their start or not.
+    """
+    done = slurm(sacct({"JobID": 9}, {"JobID": 10, "State": state, "ReqCPUS": 8} | job))
     never = done.jobs[1]
-    assert (never["status"], never["requested_processors"]) == (5, 8)
-    for field in ("wait_time", "run_time", "allocated_processors"):
+    assert (never["status"], never["requested_processors"], never["wait_time"]) == (5, 8, 3600)
+    for field in ("run_time", "allocated_processors"):
         assert never[field] == -1
     assert done.log.max_processors == 4
+
+
+def test_a_job_that_left_the_queue_at_an_unknown_time(slurm: Run) -> None:
+    never = {"JobID": 10, "State": "CANCELLED", "Start": "Unknown"}
+    assert slurm(sacct({"JobID": 9}, never | {"End": "Unknown"})).jobs[1]["wait_time"] == -1
+    before = slurm(sacct({"JobID": 9}, never | {"End": "2024-03-01T09:59:00"}))
+    assert before.jobs[1]["wait_time"] == -1
+    assert before.noted("left the queue before they were submitted: their wait is unknown (1)")
 
 
 def test_a_job_of_no_length_ran(slurm: Run) -> None:
@@ -270,6 +286,7 @@ def test_suspended_time_is_not_run_time(
         ("Timelimit", "Partition_Limit", -1),
         ("TimelimitRaw", "120", 7200),
         ("TimelimitRaw", "UNLIMITED", -1),
+        ("TimelimitRaw", f"{2**32 - 1}", -1),
     ],
 )
 def test_time_limits(slurm: Run, column: str, text: str, seconds: int) -> None:
@@ -336,10 +353,17 @@ def test_sizes_in_thousands(slurm: Run) -> None:
         ("0n", -1),
         ("", -1),
         ("512K", 128),
+        (f"{2**31 + 3000}Mn", 3000 * 1024),
+        (f"{2**63 + 3000}Mn", 3000 * 1024),
+        (f"{2**21 + 4}Gn", 4 * 1024**2),
+        (f"{2**31 - 1}Mn", (2**31 - 1) * 512),
+        (f"{2**31 + 1}M", (2**31 + 1) * 256),
+        (f"{2**32 - 2}Mn", -1),
+        (f"{2**32 - 1}Mn", -1),
     ],
 )
 def test_requested_memory_is_of_a_processor(text: str, kilobytes: int) -> None:
-    """Of 4 processors on 2 nodes."""
+    """Of 4 processors on 2 nodes; the highest bit of a number of a node is Slurm's mark."""
     assert parse_memory_of_job(text, 4, 2) == kilobytes
 
 
@@ -362,13 +386,17 @@ def test_waits_for_dependencies_are_counted(slurm: Run) -> None:
         ({"Eligible": "2024-03-01T10:45:00", "Start": "2024-03-01T10:40:00"}, 2400, 0),
         ({"Eligible": "2024-03-01T09:30:00", "Start": "2024-03-01T10:40:00"}, 0, 2400),
         ({"Eligible": "Unknown", "Start": "2024-03-01T10:40:00"}, 0, 2400),
-        ({"Eligible": "2024-03-01T10:30:00", "Start": "Unknown"}, 1800, -1),
+        ({"Eligible": "2024-03-01T10:30:00", "Start": "Unknown"}, 1800, 1800),
+        ({"Eligible": "2024-03-01T11:30:00", "Start": "Unknown"}, 3600, 0),
     ],
 )
 def test_a_job_may_be_submitted_when_it_became_eligible(
     slurm: Run, times: Job, submit: int, wait: int
 ) -> None:
-    """Never before it was submitted, nor after it started. Job 1 is of 10:00, the second 0."""
+    """Never before it was submitted, nor after it started or was withdrawn at 11:00.
+
+    Job 1 is of 10:00, the second 0.
+    """
     first = {"JobID": 1, "Eligible": "2024-03-01T10:00:00"}
     text = sacct(first, {"JobID": 2, "State": "CANCELLED"} | times, header=FULL)
     done = slurm(text, submission="eligible")
@@ -435,6 +463,53 @@ def test_job_names_are_left_out_unless_asked_for(slurm: Run) -> None:
 def test_names_that_are_numbers_keep_them(slurm: Run) -> None:
     done = slurm(sacct({"JobID": 1, "User": 5001}, {"JobID": 2, "User": 42}))
     assert [job["user"] for job in done.jobs] == [5001, 42]
+
+
+# Clusters ----------------------------------------------------------------------------------------
+
+JOBS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(0, 1), st.integers(1, 9)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(JOBS)
+def test_jobs_of_two_clusters_are_no_jobs_of_one_machine(
+    tmp_path_factory: pytest.TempPathFactory, jobs: list[tuple[str, int, int, int]]
+) -> None:
+    """With the same numbers and times: each cluster is imported as if it were alone."""
+    folder = tmp_path_factory.mktemp("clusters")
+    rows: list[Job] = [
+        {
+            "Cluster": cluster,
+            "JobID": number,
+            "AllocCPUS": size,
+            "Start": f"2024-03-01T10:0{wait}:00",
+        }
+        for cluster, number, wait, size in jobs
+    ]
+    header = f"Cluster|{SLURM}"
+    clusters = {str(row["Cluster"]) for row in rows}
+    text = sacct(*rows, header=header)
+    if len(clusters) == 1:
+        imported(SYSTEM, folder, text)
+    else:
+        with pytest.raises(InputError, match="expected the records of one machine; cluster NAME"):
+            imported(SYSTEM, folder, text)
+    for cluster in clusters:
+        own = [row for row in rows if row["Cluster"] == cluster]
+        alone = imported(SYSTEM, folder, sacct(*own, header=header))
+        chosen = imported(SYSTEM, folder, text, cluster=cluster)
+        assert (chosen.jobs, chosen.machine) == (alone.jobs, alone.machine)
+        assert chosen.noted(f"jobs of other clusters ({len(rows) - len(own)})") == (own != rows)
+
+
+def test_a_cluster_is_chosen_by_its_column(slurm: Run) -> None:
+    with pytest.raises(InputError, match="there is no column Cluster"):
+        slurm(sacct({}), cluster="alpha")
+    with pytest.raises(InputError, match=r"no jobs in it: left out: jobs of other clusters \(1\)"):
+        slurm(sacct({"Cluster": "alpha"}, header=f"{SLURM}|Cluster"), cluster="beta")
 
 
 # Forms of the file -------------------------------------------------------------------------------

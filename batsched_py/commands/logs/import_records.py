@@ -135,6 +135,10 @@ def slurm(
             help="Longest time of a partition, for jobs that requested none (repeatable).",
         ),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Import the jobs of this cluster only, of several."),
+    ] = None,
     submission: _Submission = "submitted",
     options: dict[str, Any],
 ) -> None:
@@ -145,7 +149,7 @@ def slurm(
     from batsched_py.accounting.import_options import parse_partition_limits
     from batsched_py.accounting.slurm import SYSTEM
 
-    options |= {"delimiter": delimiter, "submission": submission}
+    options |= {"delimiter": delimiter, "cluster": cluster, "submission": submission}
     options["partition_limits"] = parse_partition_limits(partition_limit or [])
     _import(SYSTEM, records, out, options)
 

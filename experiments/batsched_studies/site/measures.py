@@ -203,7 +203,7 @@ def fidelity(result: Result, table: JobTable) -> dict[str, float]:
     from batsched_py.workload.swf import read_swf
 
     log = read_swf(result.log, skip_bad_lines=True)
-    if not (log.column("wait_time") >= 0).any():
+    if not len(log.known_waits):
         return {}
     found = calibration(log, table, described_machine(result.settings["run"].get("machine")))
     ends = {

@@ -1,0 +1,110 @@
+"""The log and the drafted machine of one import are of one size, or a note says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batsched_py.accounting import oar, pbs, slurm
+from batsched_py.workload.machine_file import read_machine
+from helpers.accounting_records import SLURM, sacct
+from helpers.imports import imported
+
+BEGIN = 1709287200
+Run = tuple[int, int, frozenset[str], int]
+"""Start, end, nodes, and the cores of each."""
+RUNS = st.lists(
+    st.builds(
+        lambda start, length, nodes, cores: (start, start + length, nodes, cores),
+        st.integers(0, 20),
+        st.integers(1, 20),
+        st.frozensets(st.sampled_from(["n1", "n2", "n3", "n4"]), min_size=1),
+        st.integers(1, 4),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def of_slurm(runs: list[Run]) -> str:
+    rows: list[dict[str, object]] = [
+        {
+            "JobID": number,
+            "Submit": BEGIN,
+            "Start": BEGIN + start,
+            "End": BEGIN + end,
+            "NNodes": len(nodes),
+            "AllocCPUS": len(nodes) * cores,
+            "NodeList": ",".join(sorted(nodes)),
+        }
+        for number, (start, end, nodes, cores) in enumerate(runs, 1)
+    ]
+    return sacct(*rows, header=SLURM)
+
+
+def of_pbs(runs: list[Run]) -> str:
+    return "".join(
+        f"03/01/2024 12:10:00;E;{number}.pbs;queue=q ctime={BEGIN} start={BEGIN + start} "
+        f"exec_host={'+'.join(f'{node}/0*{cores}' for node in sorted(nodes))} end={BEGIN + end}\n"
+        for number, (start, end, nodes, cores) in enumerate(runs, 1)
+    )
+
+
+def of_oar(runs: list[Run]) -> str:
+    header = "job_id,state,submission_time,start_time,stop_time,nb_resources,nb_nodes,hosts\n"
+    return header + "".join(
+        f"{number},Terminated,{BEGIN},{BEGIN + start},{BEGIN + end},{len(nodes) * cores},"
+        f"{len(nodes)},{' '.join(nodes)}\n"
+        for number, (start, end, nodes, cores) in enumerate(runs, 1)
+    )
+
+
+SYSTEMS = [(slurm.SYSTEM, of_slurm), (pbs.SYSTEM, of_pbs), (oar.SYSTEM, of_oar)]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@given(runs=RUNS, options=st.sampled_from([{}, {"processors": "nodes"}, {"max_processors": 9}]))
+def test_log_and_draft_are_of_one_size(
+    tmp_path_factory: pytest.TempPathFactory,
+    which: int,
+    runs: list[Run],
+    options: dict[str, object],
+) -> None:
+    """That of all nodes named, each with the most that any job had of one."""
+    system, write = SYSTEMS[which]
+    in_nodes = "processors" in options
+    named = len(frozenset().union(*(nodes for _, _, nodes, _ in runs)))
+    named *= 1 if in_nodes else max(cores for *_, cores in runs)
+    most = max(
+        sum(
+            len(nodes) * (1 if in_nodes else cores)
+            for start, end, nodes, cores in runs
+            if start <= second < end
+        )
+        for second in range(40)
+    )
+    folder = tmp_path_factory.mktemp("size")
+    done = imported(system, folder, write(runs), **options)
+    assert done.log.max_processors == options.get("max_processors", max(named, most))
+    drafted = read_machine(folder / "out_machine.toml").nb_processors
+    assert drafted == named
+    assert done.noted("the drafted machine has") == (drafted != done.log.max_processors)
+
+
+def test_nodes_that_are_guessed(tmp_path: Path) -> None:
+    """64 cores on three nodes become three of 22; those of another partition one more of 4."""
+    rows: list[dict[str, object]] = [
+        {"JobID": 1, "NNodes": 3, "AllocCPUS": 64},
+        {
+            "JobID": 2,
+            "Start": "2024-03-01T11:00:00",
+            "End": "2024-03-01T12:00:00",
+            "Partition": "x",
+        },
+    ]
+    done = imported(slurm.SYSTEM, tmp_path, sacct(*rows))
+    assert (done.log.max_processors, done.draft.nb_processors) == (64, 70)
+    assert done.noted("MaxProcs is 64; the drafted machine has 70 processors: correct its nodes")
