@@ -212,7 +212,7 @@ def test_names_do_not_break_lines(tmp_path: Path) -> None:
     workload = log_of(("1", 0, 1, 1, None, "u"))
     workload.name = "two\nlines \N{GREEK SMALL LETTER OMEGA}"
     log = written(simulate(workload), tmp_path / "log.swf")
-    assert any("derived from two lines \\u03a9, 1 jobs" in line for line in log.header_lines)
+    assert any("derived from two lines \\u03c9, 1 jobs" in line for line in log.header_lines)
 
 
 # Files ------------------------------------------------------------------------------------------
