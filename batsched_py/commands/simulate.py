@@ -104,7 +104,16 @@ def simulate(
         if swf is not None:
             from batsched_py.results.swf_export import write_result_log
 
-            write_result_log(result.table_as_written(), result.settings, swf)
+            lost = write_result_log(
+                result.table_as_written(),
+                result.settings,
+                swf,
+                machine=run.described,
+                exact=result.table,
+                fields=result.fields_of_jobs,
+            )
+            for note in lost:
+                say(f"note: {swf}: {note}")
             print(f"wrote {swf}, a log of the simulated jobs")
         if other is not None:
             second = f"{prefix}_{other.backend}"

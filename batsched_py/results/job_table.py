@@ -44,6 +44,8 @@ FURTHER_COLUMNS = {
     "lever": TEXT,
     "wished_submission_time": SECONDS,
     "partition": TEXT,
+    "group": TEXT,
+    "queue": TEXT,
 }
 """Columns after those, each there only if a job of the run carries it."""
 MEASURED = "measured"

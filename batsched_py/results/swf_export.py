@@ -16,22 +16,41 @@ from numpy.typing import NDArray
 
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME
 from batsched_py.results.job_table import JobTable
-from batsched_py.workload.swf import FIELDS, UNKNOWN, write_swf
+from batsched_py.results.swf_losses import losses
+from batsched_py.workload.machine_file import PARTITION, MachineDescription
+from batsched_py.workload.sites import HOME
+from batsched_py.workload.swf import FIELDS, UNKNOWN, SwfLog, write_swf
 from batsched_py.workload.swf_header import header_lines
 
 _COMPLETED, _FAILED, _CANCELLED = 1, 0, 5
+_NAMED = ("group", "queue", PARTITION)
+"""Fields that policies may see of a job."""
+_PLURALS = {"job_number": "jobs", "user": "users", "group": "groups", "queue": "queues"}
 _NUMBER = re.compile(r"[1-9]\d{0,14}")
 _USER = re.compile(r"-1|0|[1-9]\d{0,14}")
 
 
-def write_result_log(table: JobTable, settings: dict[str, Any], path: str | Path) -> None:
+def write_result_log(
+    table: JobTable,
+    settings: dict[str, Any],
+    path: str | Path,
+    machine: MachineDescription | None = None,
+    exact: JobTable | None = None,
+    fields: Iterable[str] = (),
+) -> list[str]:
     """Write the jobs of a simulation as an SWF log, gzipped if ``path`` ends with ``.gz``.
 
-    ``table`` is as it was read or is written, ``settings`` are those of ``PREFIX_run.json``.
+    ``table`` is as it was read or is written, ``settings`` are those of ``PREFIX_run.json``, and
+    ``machine`` is what the machine file says, if there was one. ``exact`` has the times with all
+    digits, in the same rows; ``fields`` are the names of the further fields of the jobs. A replay
+    of the log under the same settings gives the same schedule, but for what the returned sentences
+    name, see :func:`~batsched_py.results.swf_losses.losses`; they are in the header too.
+
     The lines are in order of submission. Times are those of ``PREFIX_jobs.csv``, so they are exact
     to the microsecond; waits are the simulated system's, and run times what the jobs took on the
-    simulated processors. The requested time is the walltime, else the estimate that policies were
-    told, else unknown (-1).
+    simulated processors. The requested time is the walltime, else the estimate that policies saw,
+    else unknown (-1). Group, queue and partition are those that policies saw. Where a machine file
+    made nodes of the processors of a job, its size is in processors again.
     The status is 1 for jobs that went well and 0 for those that failed or were killed. A rejected
     job never began: its status is 5 (cancelled), its wait, run time and allocation are unknown.
 
@@ -43,44 +62,77 @@ def write_result_log(table: JobTable, settings: dict[str, Any], path: str | Path
     Raises :class:`~batsched_py.errors.OutputError` if the file cannot be written; then nothing is
     left behind.
     """
-    lines, users = _lines(table)
+    cores = _cores(table, machine)
+    lines, order, names = _lines(table, machine, cores)
+    notes = [*_lost_names(names), *_lost_fields(fields)]
+    data, rows = lines[order], np.arange(len(lines))
+    log = SwfLog(Path(path), [], data, rows, [])
+    numbers = [names["job_number"][name] for name in table.text_column("job_id")]
+    simulated = (
+        table
+        if exact is None
+        else msgspec.structs.replace(table, submit=exact.submit, execution=exact.execution)
+    )
+    if len(lines):
+        notes += losses(simulated, numbers, log, settings["run"], machine)
     header = header_lines(
         nb_jobs=len(lines),
-        nb_processors=settings["nb_processors"],
+        nb_processors=settings["nb_processors"] * int(cores.max(initial=1)),
         unix_start_time=settings["unix_start_time"],
         time_zone=settings["time_zone"],
-        notes=_notes(settings, users),
+        notes=[*_notes(settings), *notes],
     )
-    write_swf(path, header, (line.tolist() for line in lines))
+    write_swf(path, header, (line.tolist() for line in data))
+    return notes
 
 
-def _lines(table: JobTable) -> tuple[NDArray[np.float64], dict[str, int]]:
-    """Return the lines in order of submission, shape (n, 18), and the number of each user.
+def _cores(table: JobTable, machine: MachineDescription | None) -> NDArray[np.float64]:
+    """Return how many processors of a log a processor of the simulation is, for each job."""
+    if machine is None:
+        return np.ones(len(table.submit))
+    places = map(machine.place_of, table.text_column(PARTITION))
+    parts = (machine.partitions[place] for place in places)
+    return np.array([part.cores / part.unit for part in parts], dtype=np.float64)
 
-    Jobs of one instant are in order of their ids, numbers in them by value.
+
+def _lines(
+    table: JobTable, machine: MachineDescription | None, cores: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], list[int], dict[str, dict[str, int]]]:
+    """Return the lines, shape (n, 18), their order, and the number of each name by field.
+
+    The order is that of submission. Jobs of one instant are in order of their ids, numbers in them
+    by value.
     """
     ids, submit = table.text_column("job_id"), table.submit.tolist()
     order = sorted(range(len(ids)), key=lambda row: (submit[row], *_natural(ids[row])))
-    number_of = _numbers((ids[row] for row in order), _NUMBER)
-    user_of = _numbers((table.user[row] for row in order), _USER)
+    texts = {"user": table.user} | {name: table.text_column(name) for name in _NAMED}
+    names = {"job_number": _numbers((ids[row] for row in order), _NUMBER)} | {
+        field: _numbers((column[row] for row in order), _USER) for field, column in texts.items()
+    }
+    if machine is not None:
+        numbers = {part.name: part.number for part in machine.partitions}
+        names[PARTITION] = {
+            name: UNKNOWN if (number := numbers.get(name)) is None else number
+            for name in texts[PARTITION]
+        }
     walltime, estimate = map(table.number_column, ("requested_time", "estimate"))
     run_time = np.where(table.execution > LEAST_EXECUTION_TIME, table.execution, 0)
     status = np.where(table.number_column("success") == 1, _COMPLETED, _FAILED)
     fields = {
-        "job_number": [number_of[name] for name in ids],
+        "job_number": [names["job_number"][name] for name in ids],
         "submit_time": table.submit,
         "wait_time": np.where(table.ran, table.number_column("waiting_time"), UNKNOWN),
         "run_time": np.where(table.ran, run_time, UNKNOWN),
-        "allocated_processors": np.where(table.ran, table.size, UNKNOWN),
-        "requested_processors": table.number_column("requested_number_of_resources"),
+        "allocated_processors": np.where(table.ran, table.size * cores, UNKNOWN),
+        "requested_processors": table.number_column("requested_number_of_resources") * cores,
         "requested_time": np.where(walltime >= 0, walltime, np.nan_to_num(estimate, nan=UNKNOWN)),
         "status": np.where(table.ran, status, _CANCELLED),
-        "user": [user_of[user] for user in table.user],
+        **{field: [names[field][text] for text in column] for field, column in texts.items()},
     }
     lines = np.full((len(ids), len(FIELDS)), float(UNKNOWN))
     for name, column in fields.items():
         lines[:, FIELDS.index(name)] = column
-    return lines[order], user_of
+    return lines, order, names
 
 
 def _natural(name: str) -> tuple[str | tuple[int, str], ...]:
@@ -102,7 +154,22 @@ def _numbers(texts: Iterable[str], form: re.Pattern[str]) -> dict[str, int]:
     return numbers | {"": UNKNOWN}
 
 
-def _notes(settings: dict[str, Any], users: dict[str, int]) -> list[str]:
+def _lost_names(names: dict[str, dict[str, int]]) -> list[str]:
+    """Return notes on names that are numbers now."""
+    return [
+        f"{plural} are numbered by their first job in this log; their names were lost"
+        for field, plural in _PLURALS.items()
+        if any(name and name != str(number) for name, number in names[field].items())
+    ]
+
+
+def _lost_fields(fields: Iterable[str]) -> list[str]:
+    """Return a note on the further fields of jobs that a log does not have."""
+    others = sorted({*fields} - {*_NAMED, HOME})
+    return [f"further fields of the jobs were lost: {', '.join(others)}"] if others else []
+
+
+def _notes(settings: dict[str, Any]) -> list[str]:
     run, source = settings["run"], settings["input"]
     digest = f" (SHA-256 {source['sha256']})" if source["sha256"] else ""
     notes = [
@@ -118,8 +185,6 @@ def _notes(settings: dict[str, Any], users: dict[str, int]) -> list[str]:
             "and acknowledge its providers as its own header asks",
             f"rules by which it became jobs: {_json(settings['rules'])}",
         ]
-    if any(name and name != str(number) for name, number in users.items()):
-        notes.append("users are numbered by their first job in this log; their names were lost")
     return notes
 
 

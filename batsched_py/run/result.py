@@ -113,6 +113,8 @@ class Result:
         """Seconds that the simulation took, nan if nobody stored them."""
         self.log: Path | None = None
         """The file that was simulated; None where it is not known, as of a stored result."""
+        self.fields_of_jobs: frozenset[str] = frozenset()
+        """The names of the further fields of the workload's jobs; none of a stored result."""
 
     @classmethod
     def load(cls, prefix: str | Path, *, nodes: int | None = None) -> Result:

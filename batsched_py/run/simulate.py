@@ -269,6 +269,7 @@ def execute(
     ends = {"warm_up": run.warm_up, "cool_down": run.cool_down}
     result = Result(output, settings, wall_time, **ends, recording=recording)
     result.log = path
+    result.fields_of_jobs = frozenset().union(*(job.extra for job in workload.jobs))
     if run.warm_up or run.cool_down:
         _check_measured(result, run)
     return result

@@ -13,6 +13,8 @@ from batsched_py import simulate
 from batsched_py.errors import OutputError
 from batsched_py.results.swf_export import write_result_log
 from batsched_py.run.result import Result
+from batsched_py.run.settings import Settings
+from batsched_py.support.plugins import SCHEDULERS, names
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.clock import clock_of
 from batsched_py.workload.conversion_rules import make_rules
@@ -152,6 +154,150 @@ def test_what_reacting_users_made_can_be_replayed(tmp_path: Path) -> None:
     waits = again.jobs.set_index("job_id")["waiting_time"]
     numbers = [str(int(number)) for number in log.column("job_number")]
     assert log.column("wait_time").tolist() == waits[numbers].tolist()
+
+
+MACHINES = {
+    "a queue of each kind of node": """
+field = "queue"
+[[nodes]]
+name = "thin"
+count = 12
+cores = 4
+[[nodes]]
+name = "fat"
+count = 2
+cores = 8
+[[partitions]]
+name = "batch"
+number = 1
+nodes = "0-11"
+max_walltime = "7 days"
+[[partitions]]
+name = "all"
+number = 2
+nodes = "0-13"
+""",
+    "partitions in nodes": """
+processors = "nodes"
+[[nodes]]
+name = "n"
+count = 16
+cores = 4
+[[partitions]]
+name = "one"
+number = 1
+""",
+    "whole nodes": """
+field = "queue"
+[[nodes]]
+name = "n"
+count = 16
+cores = 4
+[[partitions]]
+name = "one"
+number = 2
+whole_nodes = true
+""",
+}
+TIES = "may take them in another order"
+
+
+def replay(
+    folder: Path, source: Any, log: Path = Path("made.swf"), **settings: Any
+) -> tuple[Result, Result, list[str]]:
+    """Return a run, the rigid replay of its log under the same settings, and what was lost."""
+    first = simulate(source, **settings)
+    path = folder / log
+    machine = Settings(machine=settings.get("machine")).run().described
+    notes = write_result_log(
+        first.table_as_written(),
+        first.settings,
+        path,
+        machine=machine,
+        exact=first.table,
+        fields=first.fields_of_jobs,
+    )
+    header = [value for key, value in read_swf(path).header if key == "Note"]
+    assert set(notes) <= set(header)
+    again = simulate(path, **settings | {"users": "rigid", "user_options": {}})
+    return first, again, notes
+
+
+def starts(result: Result) -> dict[str, float]:
+    """When each job started that ran."""
+    ran = result.jobs[result.table.ran]
+    return dict(zip(ran["job_id"], ran["starting_time"], strict=True))
+
+
+@pytest.mark.parametrize("machine", [None, *MACHINES])
+@pytest.mark.parametrize("users", ["rigid", "feedback"])
+@pytest.mark.parametrize("policy", sorted(names(SCHEDULERS)))
+def test_a_replay_gives_the_same_schedule(
+    tmp_path: Path, policy: str, users: str, machine: str | None
+) -> None:
+    """Under every policy, with and without partitions, unless the log says that it may not."""
+    settings: dict[str, Any] = {"scheduler": policy, "users": users, "first": 120}
+    if policy == "grid":
+        if machine is not None:
+            pytest.skip("grid takes sites in place of a machine file")
+        settings |= {"sites": "64"}
+    elif machine is not None:
+        (tmp_path / "m.toml").write_text(MACHINES[machine])
+        settings["machine"] = str(tmp_path / "m.toml")
+    first, again, notes = replay(tmp_path, "sample", **settings)
+    assert [note for note in notes if users == "rigid" or TIES not in note] == []
+    if not notes:
+        assert starts(again) == starts(first)
+
+
+def test_what_policies_saw_of_jobs_is_in_it(tmp_path: Path) -> None:
+    """Also where another process was the back end."""
+    (tmp_path / "m.toml").write_text(MACHINES["a queue of each kind of node"])
+    machine = str(tmp_path / "m.toml")
+    source = read_swf(find_log("sample"))
+    replay(tmp_path, "sample", first=60, machine=machine)
+    log = read_swf(tmp_path / "made.swf")
+    known = {row[0]: row for row in columns(source, "job_number", "group", "queue")}
+    seen = columns(log, "job_number", "group", "queue")
+    assert seen == [known[number] for number, _, _ in seen]
+    outside = simulate("sample", first=60, machine=machine, backend="socket")
+    described = Settings(machine=machine).run().described
+    other = tmp_path / "other.swf"
+    write_result_log(outside.table_as_written(), outside.settings, other, machine=described)
+    assert (read_swf(other).data == log.data).all()
+
+
+def _with(**fields: Any) -> Workload:
+    workload = log_of(("1", 0, 4, 10, 100, "3"), ("2", 1, 4, 10, 60, "5"))
+    for name, value in fields.items():
+        setattr(workload.jobs[1], name, value)
+    return workload
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings", "lost"),
+    [
+        pytest.param(_with(user="ann"), {}, "users are numbered", id="name of a user"),
+        pytest.param(_with(id="b"), {}, "jobs are numbered", id="id"),
+        pytest.param(_with(estimate=12.0), {}, "the estimate of 1 jobs", id="estimate"),
+        pytest.param(_with(walltime=15.0), {}, "the walltime of 1 jobs", id="rule of walltimes"),
+        pytest.param(_with(size=9), {}, "1 rejected jobs", id="rejected"),
+        pytest.param(_with(submit_time=1.23456789), {}, "the submit time of 1", id="microseconds"),
+        pytest.param(_with(extra={"reserved_start": 50}), {}, "reserved_start", id="extra field"),
+        pytest.param(_with(extra={"group": 4}), {}, "the group of 1 jobs", id="group not kept"),
+        pytest.param(_with(), {"speed_factor": 2.0}, "the run time of 2 jobs", id="speed"),
+        pytest.param(_with(), {"sites": "4,4@2", "scheduler": "grid"}, "the places", id="sites"),
+    ],
+)
+def test_what_a_log_cannot_carry_is_named(
+    tmp_path: Path, workload: Workload, settings: dict[str, Any], lost: str
+) -> None:
+    _, _, notes = replay(tmp_path, workload, **settings)
+    assert any(lost in note for note in notes), notes
+
+
+def test_a_log_that_carries_all_names_nothing(tmp_path: Path) -> None:
+    assert replay(tmp_path, _with())[2] == []
 
 
 def test_rejected_jobs_do_not_come_back(tmp_path: Path) -> None:
