@@ -12,6 +12,7 @@ from batsched_py.model.waiting_reason import Why
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.units import DAY, HOUR, MINUTE, SYMBOLS, UNITS
 from batsched_py.workload.clock import moment
+from batsched_py.workload.unused_input import RESERVATION
 
 LISTED = 5
 """Jobs that a list names; of the others it says how many they are."""
@@ -76,7 +77,7 @@ def _rejection(told: Explanation) -> str:
             f"it asked for {_processors(told.size)}, and the machine has {told.nb_processors}: no "
             "policy sees such a job"
         )
-    if {"reserved_start", "reserved_end"} & told.extra.keys():
+    if told.extra.keys() & {*RESERVATION}:
         return f"it asked for an advance reservation, and {told.policy} had no room for it then"
     return f"{told.policy} rejected it, and does not say why (a limit of the site, for example)"
 

@@ -76,6 +76,12 @@ def needs_estimates(scheduler: object) -> bool:
     return bool(getattr(scheduler, "needs_estimates", False))
 
 
+def reads_reservations(scheduler: object) -> bool:
+    """Tell whether a policy reads the advance reservations that jobs ask for: its class declares
+    it by ``reads_reservations = True``."""
+    return bool(getattr(scheduler, "reads_reservations", False))
+
+
 @runtime_checkable
 class CountingScheduler(Scheduler, Protocol):
     """A policy that counts what it does."""

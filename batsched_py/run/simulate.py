@@ -15,7 +15,12 @@ import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, PlatformError, UsageError, parameter
-from batsched_py.model.policy import CountingScheduler, Scheduler, may_dilate
+from batsched_py.model.policy import (
+    CountingScheduler,
+    Scheduler,
+    may_dilate,
+    reads_reservations,
+)
 from batsched_py.model.user_model import UserModel, makes_up_jobs, reacts, statistics_of
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
@@ -29,6 +34,7 @@ from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objec
 from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.result import Output, Recording, Result, versions
 from batsched_py.run.settings import EMBEDDED, OF_MACHINE_FILE, SETTINGS, Reading, Run, Settings
+from batsched_py.schedulers.partitioned import policy_itself
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import (
     Platform,
@@ -53,6 +59,7 @@ from batsched_py.workload.machine_file import partition_texts
 from batsched_py.workload.sites import HOME, Sites, home_number, is_platform, nb_processors
 from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.swf_frame import digest, log_of_frame
+from batsched_py.workload.unused_input import unused_of_jobs
 from batsched_py.workload.workload import REFERENCE_SPEED, check_times
 
 
@@ -245,7 +252,17 @@ def execute(
         )
     wall_time = time.perf_counter() - begin
     notes = [
-        *(*workload.notes, *site_notes, *object_notes, *_notes(run, workload, output, sites)),
+        *workload.notes,
+        *site_notes,
+        *object_notes,
+        *unused_of_jobs(
+            workload.jobs,
+            run.scheduler,
+            reads_reservations=reads_reservations(policy_itself(process.scheduler)),
+            sites=sites,
+            described=run.described,
+        ),
+        *_notes(run, workload, output, sites),
         *(given.notes() if given else ()),
     ]
     settings = {

@@ -26,6 +26,7 @@ from batsched_py.workload.profile_types import run_time_profile
 from batsched_py.workload.site_rules import give_homes, split_jobs
 from batsched_py.workload.sites import Sites
 from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.unused_input import unused_of_log
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 
@@ -49,6 +50,7 @@ def workload_from_log(
     rows, notes = _used_rows(log, rules, columns)
     if not len(rows):
         raise UsageError(f"{log.path}: the rules leave no job of {len(log)}: {describe(rules)}")
+    notes += unused_of_log(log, rows, described)
     profiles: dict[str, dict[str, Any]] = {}
     jobs = list(columns.jobs(rows, profiles, speed_factor))
     give_homes(jobs, rows, log, rules.homes, sites)

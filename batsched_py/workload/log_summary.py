@@ -68,6 +68,10 @@ def _of_log(log: SwfLog, schedule: RecordedSchedule) -> list[tuple[str, str]]:
     ]
     for field in ("run_time", "wait_time", "requested_processors", "requested_time", "user"):
         lines.append((f"unknown {field.replace('_', ' ')}", _share(log.column(field) < 0)))
+    if (follows := log.column("preceding_job") > 0).any():
+        lines.append(("jobs with a preceding job", _share(follows)))
+        thinks = follows & (log.column("think_time") >= 0)
+        lines.append(("jobs with a think time after it", _share(thinks)))
     lines.append(("processors by job", _quantiles(size[size > 0])))
     lines.append(("run time by job [s]", _quantiles(run[run >= 0])))
     lines.append(("recorded wait by job [s]", _quantiles(log.known_waits)))

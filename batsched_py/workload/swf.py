@@ -152,6 +152,11 @@ class SwfLog(msgspec.Struct, eq=False):
         sizes = np.maximum(self.column("requested_processors"), self.column("allocated_processors"))
         return max(1, int(sizes.max()))
 
+    @property
+    def says_size(self) -> bool:
+        """Whether the header says how many processors the machine has."""
+        return self._machine("MaxProcs") > 0
+
     def _machine(self, key: str) -> int:
         """Return what the header says, 0 if that is nothing that a machine has."""
         match = re.match(r"0*(\d{1,8})(?!\d)", self.header_field(key) or "")
@@ -233,7 +238,7 @@ def log_of_rows(
         notes.append(f"submit times were not in order: {moved} jobs changed place by sorting them")
         data, lines = data[order], lines[order]
     log = SwfLog(path, header, data, lines, notes, left_out)
-    if not log._machine("MaxProcs"):
+    if not log.says_size:
         source = "MaxNodes" if log._machine("MaxNodes") else "the size of the largest job"
         said = log.header_field("MaxProcs")
         is_number = said is not None and re.match("0*[1-9]", said)

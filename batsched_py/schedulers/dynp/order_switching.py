@@ -26,6 +26,7 @@ class OrderSwitching:
     """A planner whose order changes, and what it counts."""
 
     needs_estimates = True
+    reads_reservations = True
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner

@@ -8,6 +8,7 @@ from math import inf
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
 from batsched_py.model.timeline import Timeline
+from batsched_py.workload.unused_input import RESERVATION
 
 
 class AdvanceReservations:
@@ -50,9 +51,7 @@ def requested_start(job: Job) -> float | None:
     """
     if not job.extra:
         return None
-    asked = {
-        name: job.extra[name] for name in ("reserved_start", "reserved_end") if name in job.extra
-    }
+    asked = {name: job.extra[name] for name in RESERVATION if name in job.extra}
     for name, time in asked.items():
         if isinstance(time, bool) or not isinstance(time, float | int):
             raise UsageError(f"job {job.id}: {name} is {time!r}, expected a time in seconds")

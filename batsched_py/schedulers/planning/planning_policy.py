@@ -27,6 +27,7 @@ class Planning:
     """
 
     needs_estimates = True
+    reads_reservations = True
 
     def __init__(
         self,

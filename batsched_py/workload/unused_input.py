@@ -1,0 +1,79 @@
+"""What an input has and a run does not use, where that may change results: a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.workload.machine_file import PARTITION, MachineDescription
+from batsched_py.workload.recorded_schedule import recorded_schedule
+from batsched_py.workload.sites import HOME, Sites
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.workload import WorkloadJob
+
+RESERVATION = ("reserved_start", "reserved_end")
+"""Fields of a job that asks for an advance reservation, in seconds of the log."""
+
+
+def unused_of_log(
+    log: SwfLog, rows: NDArray[np.intp], described: MachineDescription | None
+) -> list[str]:
+    """Return what the workload of a log does not have of its ``rows``, which become jobs.
+
+    These are dependencies, and processors that were in use beyond a machine of unknown size
+    (unless it is ``described`` otherwise).
+    """
+    notes = []
+    follows = log.column("preceding_job")[rows] > 0
+    if nb_following := int(follows.sum()):
+        nb_thinking = int((follows & (log.column("think_time")[rows] >= 0)).sum())
+        notes.append(
+            f"{nb_following} jobs name a preceding job (field 17), {nb_thinking} of them a think "
+            "time (field 18): they do not wait for it"
+        )
+    if described is None and not log.says_size:
+        most, _ = recorded_schedule(log).peak()
+        if most > log.max_processors:
+            notes.append(
+                f"the recorded schedule has {most:g} processors in use at once, more than the "
+                f"machine of {log.max_processors}: set its size (nodes)"
+            )
+    return notes
+
+
+def unused_of_jobs(
+    jobs: Iterable[WorkloadJob],
+    policy: str,
+    *,
+    reads_reservations: bool,
+    sites: Sites,
+    described: MachineDescription | None,
+) -> list[str]:
+    """Return what a run under ``policy`` does not use of the further fields of its jobs."""
+    extras = [job.extra for job in jobs if job.extra]
+    notes = []
+    if not reads_reservations and (nb := sum(map(_is_reservation, extras))):
+        notes.append(
+            f"{nb} jobs ask for an advance reservation, which {policy} does not know: they are "
+            "scheduled like all others"
+        )
+    if not sites and (nb := sum(HOME in extra for extra in extras)):
+        notes.append(f"{nb} jobs name a home, but there are no sites")
+    named = [extra[PARTITION] for extra in extras if isinstance(extra.get(PARTITION), str)]
+    if named and described is None:
+        notes.append(f"{len(named)} jobs name a partition, but there is no machine file")
+    elif described is not None:
+        unknown = [name for name in named if name not in described.by_name]
+        if unknown:
+            notes.append(
+                f"{len(unknown)} jobs name a partition that the machine file does not have, such "
+                f"as {unknown[0]!r:.40}: they are of its first, {described.partitions[0].name}"
+            )
+    return notes
+
+
+def _is_reservation(extra: dict[str, Any]) -> bool:
+    return any(field in extra for field in RESERVATION)

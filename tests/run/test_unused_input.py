@@ -1,0 +1,125 @@
+"""What an input has and a run does not use is noted, and only that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from batsched_py import Workload, WorkloadJob, simulate
+from batsched_py.run.result import Result
+from batsched_py.support.plugins import RIGID, SCHEDULERS, names
+from batsched_py.workload.log_summary import log_summary
+from helpers.logs import swf_line, swf_text
+
+MACHINE = """
+[[nodes]]
+name = "n"
+count = 4
+cores = 1
+[[partitions]]
+name = "main"
+"""
+
+
+def workload(*extras: dict[str, Any], size: int = 4) -> Workload:
+    """Return jobs of 40 s on four processors, a second after each other, one with each extra."""
+    jobs = [
+        WorkloadJob(
+            id=str(at), submit_time=at, size=size, profile="p", walltime=50, extra=dict(extra)
+        )
+        for at, extra in enumerate(extras)
+    ]
+    profile = {"type": "delay", "delay": 40}
+    return Workload(name="x", nb_res=4, jobs=jobs, profiles={"p": profile})
+
+
+def starts(result: Result) -> list[Any]:
+    return result.jobs.sort_values("job_id")["starting_time"].tolist()
+
+
+def noted(result: Result, text: str) -> bool:
+    return any(text in note for note in result.settings["notes"])
+
+
+@pytest.mark.parametrize("policy", sorted(names(SCHEDULERS)))
+def test_reservations_are_followed_or_noted(policy: str) -> None:
+    """A policy says that it reads them if and only if they change what it does."""
+    settings: dict[str, Any] = {"scheduler": policy}
+    if policy == "grid":
+        settings["sites"] = "4"
+    asked = simulate(workload({}, {"reserved_start": 200}, {"reserved_end": 500}), **settings)
+    plain = simulate(workload({}, {}, {}), **settings)
+    is_noted = noted(asked, f"2 jobs ask for an advance reservation, which {policy} does not know")
+    assert is_noted == (starts(asked) == starts(plain))
+    assert not noted(plain, "reservation")
+
+
+def test_a_policy_on_partitions_is_asked_itself(tmp_path: Path) -> None:
+    machine = tmp_path / "m.toml"
+    machine.write_text(MACHINE.replace("[[part", "[[outages]]\nbegin = 900\nend = 901\n[[part"))
+    for policy, is_noted in (("planning", False), ("easy", True)):
+        result = simulate(workload({"reserved_start": 200}), scheduler=policy, machine=machine)
+        assert noted(result, "advance reservation") == is_noted
+
+
+@pytest.mark.parametrize("users", [RIGID, "feedback"])
+def test_preceding_jobs_are_noted_under_all_users(tmp_path: Path, users: str) -> None:
+    """Nothing follows them: with and without them each job starts at the same time."""
+    first, second = swf_line(1), swf_line(2, 20)
+    follows = second.replace("-1 -1 -1", "-1 1 60")
+    paths = [tmp_path / name for name in ("plain.swf", "follows.swf")]
+    for path, line in zip(paths, (second, follows), strict=True):
+        path.write_text(swf_text(first, line))
+    plain, following = (simulate(path, users=users) for path in paths)
+    note = "1 jobs name a preceding job (field 17), 1 of them a think time (field 18)"
+    assert (noted(plain, "preceding"), noted(following, note)) == (False, True)
+    assert starts(plain) == starts(following)
+    pairs = dict(log_summary(paths[1]).pairs)
+    assert pairs["jobs with a preceding job"] == "1 (50.0 %)"
+    assert pairs["jobs with a think time after it"] == "1 (50.0 %)"
+    assert "jobs with a preceding job" not in dict(log_summary(paths[0]).pairs)
+
+
+@pytest.mark.parametrize("size", [None, 8, 30])
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_processors_in_use_beyond_a_machine_of_unknown_size(
+    tmp_path: Path, size: int | None, *, as_frame: bool
+) -> None:
+    """The recorded schedule has three jobs of 8 processors at once."""
+    jobs = [swf_line(number, 0, 100, 8) for number in (1, 2, 3)]
+    source: Any = tmp_path / "x.swf"
+    text = swf_text(*jobs, processors=size or -1)
+    source.write_text(text)
+    if as_frame:
+        source = pd.DataFrame({"submit_time": 0, "wait_time": 0, "run_time": 100}, index=range(3))
+        source["requested_processors"] = 8
+        source.attrs = {} if size is None else {"MaxProcs": size}
+    note = "has 24 processors in use at once, more than the machine of 8"
+    assert noted(simulate(source), note) == (size is None)
+
+
+@pytest.mark.parametrize(
+    ("extra", "machine", "note"),
+    [
+        ({"partition": "main"}, False, "1 jobs name a partition, but there is no machine file"),
+        ({"partition": "other"}, True, "does not have, such as 'other': they are of its first, m"),
+        ({"partition": "main"}, True, None),
+        ({"home": "site1"}, False, "1 jobs name a home, but there are no sites"),
+        ({"partition": 3}, False, None),
+    ],
+)
+def test_names_of_places_that_there_are_not(
+    tmp_path: Path, extra: dict[str, Any], note: str | None, *, machine: bool
+) -> None:
+    (tmp_path / "m.toml").write_text(MACHINE)
+    result = simulate(workload(extra), machine=tmp_path / "m.toml" if machine else None)
+    assert not noted(result, "name a") if note is None else noted(result, note)
+
+
+def test_an_ordinary_log_has_no_such_note() -> None:
+    assert simulate("sample", first=50).settings["notes"] == [
+        "clock time is that of Europe/Paris (TimeZoneString)"
+    ]
