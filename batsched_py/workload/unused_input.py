@@ -34,8 +34,9 @@ def unused_of_log(
             f"{nb_following} jobs name a preceding job (field 17), {nb_thinking} of them a think "
             "time (field 18): they do not wait for it"
         )
-    if described is None and not log.says_size:
-        most, _ = recorded_schedule(log).peak()
+    schedule = None if log.says_size or described else recorded_schedule(log)
+    if schedule is not None and schedule.is_known:
+        most, _ = schedule.peak()
         if most > log.max_processors:
             notes.append(
                 f"the recorded schedule has {most:g} processors in use at once, more than the "

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.units import DAY, HOUR, LATEST_TIME, WEEK
 from batsched_py.workload.flurries import flurries, ordinary_week
 from batsched_py.workload.log_flags import Flag, log_flags
 from batsched_py.workload.log_months import log_months
@@ -417,6 +417,8 @@ VALUES = st.one_of(
     st.sampled_from([10**4, 10**6, 10**9, 2**53, -(2**53)]),
 )
 TIMES = st.one_of(VALUES, st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 10**8))
+READ = st.integers(-2, 3) | st.integers(0, 10**9) | st.floats(-LATEST_TIME / 3, LATEST_TIME / 3)
+"""Submit, wait and run times that a log may have."""
 HEADERS = st.sampled_from(
     [
         "",
@@ -435,7 +437,7 @@ def any_log(draw: st.DrawFn) -> str:
     for number in range(draw(st.integers(1, 8))):
         row = [draw(TIMES if is_fractional(name) else VALUES) for name in FIELDS]
         row[0] = number
-        row[1] = abs(row[1])  # submit_time
+        row[1], row[2], row[3] = abs(draw(READ)), draw(READ), draw(READ)
         lines.append(" ".join(str(x) for x in row))
     return draw(HEADERS) + "\n".join(lines) + "\n"
 
