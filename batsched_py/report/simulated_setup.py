@@ -175,6 +175,8 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
         for name, words in (("size", _SIZES), ("runtime", _RUN_TIMES), ("walltime", _LIMITS))
         if name in rules
     ]
+    if rules.get("least_walltime"):
+        words.append(f"no limit is shorter than {rules['least_walltime']:g} s")
     if rules.get("drop"):
         words.append(f"without jobs of {', '.join(rules['drop'])}")
     if rules.get("job_numbers"):

@@ -440,7 +440,7 @@ class Reading(msgspec.Struct, frozen=True):
 class Run(ProcessSettings, frozen=True, kw_only=True):
     """Everything that determines a simulation, apart from the content of its files."""
 
-    rules: Rules = Rules()
+    rules: Rules = PRESETS[DEFAULT]
     platform: str | None = None
     nodes: int | None = None
     skip_bad_lines: bool = False

@@ -88,6 +88,7 @@ CHANGED: dict[str, Any] = {
     "rules": "dynp",
     "size": "allocated",
     "walltime": "exact",
+    "least_walltime": 5,
     "runtime": "recorded",
     "drop": "no-user",
     "unknown_user": "each",

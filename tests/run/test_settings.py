@@ -21,7 +21,7 @@ from batsched_py.commands.simulate import simulate as simulate_command
 from batsched_py.errors import UsageError, parameter
 from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Run, Settings
 from batsched_py.support.setting_fields import arguments
-from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.conversion_rules import make_rules
 from helpers.calling import command
 
 ROOT = Path(__file__).parents[2]
@@ -116,7 +116,7 @@ def test_sugar_comes_to_the_same() -> None:
     values = Settings(
         users="feedback",
         user_options={"sessions": "arrival:60"},
-        rules=Rules(walltime="exact"),
+        rules=make_rules(walltime="exact"),
         warm_up=3600,
         timeouts=Settings(timeouts="run=5").run().timeouts,
     )
