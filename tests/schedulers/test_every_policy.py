@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from math import inf
+from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.simulator.engine import Outcome
-from batsched_py.support.plugins import SCHEDULERS, load, names
+from batsched_py.support.plugins import RIGID, SCHEDULERS, USERS, check_options, load, names
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, workload
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.sample_log import cached_sample_log
+from every_policy import campaign
 from helpers.examples import few_examples
 from helpers.partitions import machine_of, run_on
 
@@ -109,3 +113,16 @@ def test_all_jobs_run_in_partitions(name: str, jobs: list[J]) -> None:
         ("half" if job.size < PROCESSORS and job.user != "0" else "wide", job) for job in jobs
     ]
     check(run_on(PARTITIONS, policy, placed), len(jobs))
+
+
+def test_the_campaign_of_all_has_each_policy_and_user_model(tmp_path: Path) -> None:
+    """``make every-policy`` is for people who have the logs; that it can begin is tested here."""
+    file = tmp_path / "every_policy.toml"
+    file.write_text("\n".join(campaign([cached_sample_log()])))
+    planned = [each.settings for each in read_campaign(file).runs]
+    assert {each.scheduler for each in planned} == set(names(SCHEDULERS))
+    assert {each.users for each in planned} == {RIGID, *names(USERS)}
+    for each in planned:
+        check_options(load(SCHEDULERS, each.scheduler), each.scheduler, each.scheduler_options)
+        if each.users != RIGID:
+            check_options(load(USERS, each.users), each.users, each.user_options)
