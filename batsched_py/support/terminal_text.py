@@ -5,6 +5,9 @@ anybody's. A terminal obeys control characters in them: they may overwrite what 
 turn around what is read. So the command line prints through :func:`standard_streams`, which shows
 each as its number (``\\u001b``). What is printed as one line is to be made one by :func:`one_line`.
 
+A stream may know fewer characters than a text has, as in a locale that is not UTF-8. Characters
+that it does not know are replaced: signs by similar ones, others by ``?``.
+
 A reader that has gone (``| head``) is no error: the work goes on, and its files are written.
 """
 
@@ -13,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -29,6 +32,25 @@ _CONTROL = re.compile(f"[{_OBEYED}]")
 _CONTROL_IN_LINE = re.compile(f"[{_OBEYED}\t\n]")
 _LONGEST_MESSAGE = 4000
 """Characters, some fifty lines of a terminal; file names of the system have as many."""
+_SIMILAR = str.maketrans(
+    {
+        "\N{MINUS SIGN}": "-",
+        "\N{EN DASH}": "-",
+        "\N{EM DASH}": "-",
+        "\N{PLUS-MINUS SIGN}": "+-",
+        "\N{MULTIPLICATION SIGN}": "x",
+        "\N{INFINITY}": "inf",
+        "\N{BULLET}": "*",
+        "\N{HORIZONTAL ELLIPSIS}": "...",
+        "\N{CHECK MARK}": "+",
+        "\N{BALLOT X}": "x",
+        "\N{BOX DRAWINGS LIGHT HORIZONTAL}": "-",
+        "\N{BOX DRAWINGS HEAVY HORIZONTAL}": "-",
+        "\N{BOX DRAWINGS LIGHT VERTICAL}": "|",
+        "\N{FULL BLOCK}": "#",
+    }
+)
+"""Signs of our own tables, and what stands for each where a stream does not know it."""
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -61,8 +83,33 @@ def say(text: str) -> None:
 
 
 def print_exactly(text: str, end: str = "\n") -> None:
-    """Print what another program reads: JSON and CSV, every character as it is."""
-    print(text, end=end, file=unaltered(sys.stdout))
+    """Print what another program reads: JSON and CSV, every character as it is.
+
+    One that the stream does not know is written as JSON writes it, ``\\u2022``.
+    """
+    known = _known_to(sys.stdout, text, _in_units)
+    print(known, end=end, file=unaltered(sys.stdout))
+
+
+def _known_to(stream: TextIO, text: str, instead: Callable[[str], str]) -> str:
+    """Return a text with other characters ``instead`` of those that a stream does not know."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(part if part.encode(encoding, "ignore") else instead(part) for part in text)
+    return text
+
+
+def _similar(character: str) -> str:
+    other = character.translate(_SIMILAR)
+    return other if other.isascii() else "?"
+
+
+def _in_units(character: str) -> str:
+    """Return a character as JSON escapes it: one of UTF-16's units, or two."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def unaltered(stream: TextIO) -> TextIO:
@@ -129,7 +176,7 @@ class _Stream:
         printed = text if self._is_exact else with_controls_shown(text)
         if text:  # it also writes nothing, and hears no failure
             with self._written():
-                self._stream.write(printed)
+                self._stream.write(_known_to(self._stream, printed, _similar))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -25,9 +25,9 @@ class Called(NamedTuple):
     stderr: str
 
 
-def command(folder: Path | None, *arguments: object) -> Called:
-    """Call the command line in ``folder`` (default: here)."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+def command(folder: Path | None, *arguments: object, encoding: str = "utf-8") -> Called:
+    """Call the command line in ``folder`` (default: here), on a terminal of this encoding."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding, write_through=True) for _ in range(2))
     with (
         contextlib.chdir(folder or "."),
         contextlib.redirect_stdout(out),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +18,11 @@ from batsched_py.support.terminal_text import (
     console,
     message_line,
     one_line,
+    print_exactly,
     standard_streams,
     with_controls_shown,
 )
+from helpers.calling import command
 
 OBEYED = "\x1b\x07\r\x9b\x7f\u202e\u2066\u2028\x00"
 
@@ -82,6 +86,57 @@ def test_styles_of_rich_reach_a_terminal_and_those_of_a_text_do_not(
     assert "plain\\u001b[1m" in out
     rest = out.replace("\x1b[", "")
     assert not set(rest) & set(OBEYED)
+
+
+ANY_TERMINAL = [
+    "simulate sample --first 40 --record -e a",
+    "simulate sample --first 40 --scheduler fcfs -e b",
+    "explain a --job 7",
+    "compare a b",
+    "metrics a",
+    "metrics a --json",
+    "metrics --list",
+    "report a",
+    "list",
+    "list easy",
+    "users list feedback",
+    "campaign c.toml --jobs 1 -e campaign",
+    "info sample",
+    "--help",
+    "campaign --help",
+    "simulate sample --scheduler 日本\N{MINUS SIGN}.py:Name",
+]
+"""Each of which prints all its lines on a terminal that knows few characters."""
+
+
+def test_a_terminal_that_knows_few_characters_gets_every_line(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(
+        'title = "\N{BULLET} \N{MINUS SIGN} 日本"\n'
+        '[run]\nlog = "sample"\nfirst = 40\nscheduler = ["easy", "fcfs"]\n'
+    )
+    for line in ANY_TERMINAL:
+        whole, *others = (
+            command(tmp_path, *line.split(), encoding=of) for of in ("utf-8", "latin-1", "ascii")
+        )
+        for called in (whole, *others):
+            assert (called.returncode == 0) is ("Name" not in line), (line, called.stderr)
+            assert len(called.stdout.splitlines()) == len(whole.stdout.splitlines()), line
+            assert "Error" not in called.stderr
+
+
+def test_json_stays_json_on_a_terminal_that_knows_few_characters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = {"name": "é 日本 \N{MINUS SIGN} \N{GRINNING FACE}"}
+    out = io.TextIOWrapper(io.BytesIO(), "ascii", write_through=True)
+    monkeypatch.setattr(sys, "stdout", out)
+    with standard_streams():
+        print_exactly(json.dumps(data, ensure_ascii=False))
+        print("\N{MINUS SIGN}3 ± 0.5 % 日本")
+    out.seek(0)
+    first, second = out.read().splitlines()
+    assert json.loads(first) == data
+    assert second == "-3 +- 0.5 % ??"
 
 
 COMMANDS = {
