@@ -470,7 +470,10 @@ def _write_results(folder: Path, spec: Campaign, with_report: bool) -> tuple[Rep
     for path in written:
         print(f"wrote {path}")
     if len(written) == 1:
-        say("note: results.parquet is not written: pip install 'batsched_py[parquet]'")
+        say(
+            "note: results.parquet is not written, as the Python package pyarrow is not installed: "
+            "pip install 'batsched_py[parquet]'"
+        )
     if alike := results.nb_equal_replications:
         say(
             f"note: nothing was drawn at random: all replications of {alike} combinations of the "

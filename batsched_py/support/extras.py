@@ -1,4 +1,4 @@
-"""What only some need is an extra of the package: its modules may not be installed."""
+"""Optional features are extras of the package: the packages that they need may be missing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from batsched_py.errors import MissingExtraError
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Raise :class:`MissingExtraError` if a module of the extra ``name`` is not installed.
+    """Raise :class:`MissingExtraError` if a Python package of the extra ``name`` is missing.
 
     Around the import, or, as a decorator, for a function that imports it.
     """
     try:
         yield
     except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
         raise MissingExtraError(
-            f"{error.name} is not installed: pip install 'batsched_py[{name}]'"
+            f"the Python package {package} is not installed: pip install 'batsched_py[{name}]'"
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.report import Column, Table
+from rich.console import Console
+
+from batsched_py.report import Column, Report, Section, Table
+from batsched_py.report.forms.export_files import markdown
+from batsched_py.report.forms.terminal import print_report
 from batsched_py.report.formatting import cell, is_numeric, marked, rows_of
 from helpers.made_up_report import published_table
 
@@ -62,3 +67,17 @@ def test_rows_have_the_shown_columns_only_and_marks_their_places() -> None:
 def test_a_mark_in_a_hidden_column_is_not_shown() -> None:
     frame = pd.DataFrame({"a": [1], "b": [2]})
     assert marked(Table("t", "T", frame, (Column("a"),), marks=((0, "b"),))) == set()
+
+
+def test_lines_below_a_value_stay_lines_in_every_form() -> None:
+    """Of a campaign with replications: a change, its interval, and whether it is clear."""
+    frame = pd.DataFrame({"wait": [10.0], "words": ["+5 %\n(\N{MINUS SIGN}1 to +11)\nwithin\x1b"]})
+    table = Table("t", "T", frame, (Column("wait", below="words"),))
+    change = "+5 %\n(\N{MINUS SIGN}1 to +11)\nwithin\\u001b"
+    assert rows_of(table) == [[f"10.00\n{change}"]]
+    report = Report("T", "", (Section("S", (table,)),))
+    assert f"| 10.00 {' '.join(change.split(chr(10)))} |" in markdown(report)
+    printed = StringIO()
+    print_report(report, Console(file=printed, width=80))
+    for line in ("10.00", *change.split("\n")):
+        assert line in [printed_line.strip() for printed_line in printed.getvalue().splitlines()]

@@ -50,7 +50,8 @@ def test_a_missing_extra_is_told(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("BATSCHED_LOGS", raising=False)  # who has logs needs not fetch them
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
-    with pytest.raises(MissingExtraError, match=rf"pip install 'batsched_py\[{extra}\]'$"):
+    what = rf"the Python package {module} is not installed: pip install 'batsched_py\[{extra}\]'$"
+    with pytest.raises(MissingExtraError, match=what):
         use()
     assert module.partition(".")[0] in modules_of(extra)
 
@@ -81,7 +82,10 @@ main()
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert "note: results.parquet is not written: pip install 'batsched_py[parquet]'" in done.stderr
+    assert (
+        "the Python package pyarrow is not installed: pip install 'batsched_py[parquet]'"
+        in done.stderr
+    )
     assert [path.name for path in (tmp_path / "out").glob("results.*")] == ["results.csv"]
     assert (tmp_path / "out/report.html").is_file()
     assert list((tmp_path / "out").glob("report/*.png"))
