@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from rich.console import Console
 
 from batsched_py.report import Column, Report, Section, Table
+from batsched_py.report.formatting import cell, is_numeric, marked, rows_of
 from batsched_py.report.forms.export_files import markdown
 from batsched_py.report.forms.terminal import print_report
-from batsched_py.report.formatting import cell, is_numeric, marked, rows_of
 from helpers.made_up_report import published_table
 
 
