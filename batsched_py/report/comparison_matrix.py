@@ -20,6 +20,7 @@ from batsched_py.report.formatting import in_italics
 from batsched_py.report.kit.estimates import mean_of_repeats
 from batsched_py.report.kit.pairing import paired
 from batsched_py.report.kit.selection import Runs
+from batsched_py.report.less_work import NO_GAIN, less_work
 from batsched_py.report.metric_words import ShownMetric
 from batsched_py.support.statistics import FEWEST, Interval, paired_difference, paired_ratio
 
@@ -42,8 +43,9 @@ def comparison_matrix(
     Below each value stands its change against the run of ``base``, the first value of the compared
     axis, with the same other labels. The frame has all of it as numbers in SI units: ``METRIC``,
     its ``_low`` and ``_high`` (95 % interval of the mean over replications), ``_change`` (a
-    fraction, or seconds of lateness) with the ends of its interval, and ``_words``. None if there
-    are no runs or no metrics.
+    fraction, or seconds of lateness) with the ends of its interval, and ``_words``. ``less_work``
+    says that a row refuses or leaves out more work than its base: no change of it is marked. None
+    if there are no runs or no metrics.
     """
     rows = _in_order(list(_rows(runs, axes, metrics, base)), axes)
     if not rows or not metrics:
@@ -52,6 +54,8 @@ def comparison_matrix(
     if axes.compared is not None and axes.compared not in labels:
         labels.append(axes.compared)
     shown = [_label_column(runs, label) for label in labels]
+    if shown and any(row["less_work"] for row in rows):
+        shown[-1] = msgspec.structs.replace(shown[-1], below="less_work")
     if len({row["runs"] for row in rows}) > 1:
         shown.append(Column("runs"))
     for metric in metrics:
@@ -63,7 +67,7 @@ def comparison_matrix(
         (at, metric.name)
         for at, row in enumerate(rows)
         for metric in metrics
-        if _change_in(row, metric.name).is_clear
+        if _change_in(row, metric.name).is_clear and not row["less_work"]
     ]
     note = _note(rows, axes, metrics, base)
     return Table(name, title, pd.DataFrame(rows), tuple(shown), note, tuple(decided))
@@ -132,8 +136,9 @@ def _rows(
             of_row = place if axes.compared is None else {**place, axes.compared: value}
             row = {**of_row, **{f"{key}_name": names[key][at] for key, at in of_row.items()}}
             row["runs"] = len(of_value)
+            is_first = axes.compared is None or value == base
+            row["less_work"] = "" if is_first else less_work(of_value.frame, first.frame)
             for metric in metrics:
-                is_first = axes.compared is None or value == base
                 row |= _cells(metric, of_value.frame, None if is_first else first.frame)
             yield row
 
@@ -197,6 +202,8 @@ def _note(
         return ""
     first = short_names({row[axes.compared] for row in rows} | {base})[base]
     notes = [f"Below a value: its relative change against {in_italics(first)}."]
+    if any(row["less_work"] for row in rows):
+        notes.append(NO_GAIN)
     if any(metric.is_difference for metric in metrics):
         notes.append("Changes of lateness are in its unit, as it may be 0.")
     names = [f"{metric.name}_change_low" for metric in metrics]

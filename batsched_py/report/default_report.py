@@ -24,6 +24,7 @@ from batsched_py.report.document import Figure, Part, Report, Table, Text
 from batsched_py.report.formatting import in_italics, spoken
 from batsched_py.report.kit.selection import Runs, slug
 from batsched_py.report.kit.tables import sections
+from batsched_py.report.less_work import NO_GAIN
 from batsched_py.report.metric_words import (
     FURTHER,
     OF_REACTING_USERS,
@@ -112,11 +113,22 @@ def _lines(
 
 
 def _summary(lines: Iterable[str], matrices: Sequence[Table], axes: CampaignAxes) -> str:
-    text = "\n".join(f"- {line}" for line in lines)
+    text = _less_work(matrices, axes) + "\n".join(f"- {line}" for line in lines)
     if has_intervals(matrices) or not matrices:
         return text
     repeated = axes.repeats and any((matrix.frame["runs"] > 1).any() for matrix in matrices)
     return f"{text}\n\n{EQUAL_RUNS if repeated else UNKNOWN_CHANCE}"
+
+
+def _less_work(matrices: Sequence[Table], axes: CampaignAxes) -> str:
+    """Return which rows of the matrices do less work than those beside them, as Markdown."""
+    found = {
+        f"{in_italics(row[f'{axes.compared}_name'])} {row['less_work']}": None
+        for matrix in matrices
+        for _, row in matrix.frame.iterrows()
+        if row["less_work"]
+    }
+    return f"**Less work is done in some runs**: {'; '.join(found)}. {NO_GAIN}\n\n" * bool(found)
 
 
 def _matrices(

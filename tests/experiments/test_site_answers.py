@@ -134,8 +134,10 @@ def test_what_a_limit_takes_is_no_reaction() -> None:
         made
     )
     assert (
-        "(-50 % for rigid to -20 % for fluid; 57 % of the work is cut or refused)" in made.summary
-    )
+        f"Waits are not judged with **{MORE}** (57 % of the work is cut or refused; "
+        "-50 % for rigid to -20 % for fluid)"
+    ) in made.summary
+    assert "wait **less**" not in made.summary
     changes = table_of(made, "changes_sample").frame
     assert one_row(changes, change=MORE, users="fluid")["work_weekly"] == pytest.approx(-50)
 

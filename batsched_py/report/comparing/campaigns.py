@@ -30,6 +30,7 @@ from batsched_py.report.document import Column, Part, Report, Section, Table, Te
 from batsched_py.report.forms.notebook_report import NotebookReport
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns
+from batsched_py.report.less_work import NO_GAIN, in_words
 from batsched_py.run.settings import Settings
 from batsched_py.support.statistics import FEWEST, Interval
 
@@ -149,7 +150,25 @@ class CampaignComparison:
             if rows
         ]
         counted = "; ".join([f"{nb} of {len(pairs)} pairs of runs differ", *alone])
-        return f"{counted}.{self._certainty}"
+        return f"{self._less_work}{counted}.{self._certainty}"
+
+    @property
+    def _less_work(self) -> str:
+        """In which groups one campaign does less work, as a sentence; "" if in none."""
+        told = {}
+        for group, pairs in self.pairing.runs.groupby("group", sort=False):
+            a, b = (
+                results.runs.iloc[pairs[row]]
+                for results, row in ((self.a, "row_a"), (self.b, "row_b"))
+            )
+            if words := in_words({"A": a, "B": b}).removesuffix(f". {NO_GAIN} "):
+                told[str(group)] = words
+        if not told:
+            return ""
+        (first, words), nb = next(iter(told.items())), self.pairing.runs["group"].nunique()
+        more = ", ..." if len(told) > 1 else ""
+        which = f"{first}: {words}{more}"
+        return f"Less work is done in {len(told)} of {nb} groups ({which}). {NO_GAIN} "
 
     @property
     def _certainty(self) -> str:

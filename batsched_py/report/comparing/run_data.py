@@ -56,6 +56,13 @@ class RunData:
         """Counts and metrics (SI units), computed now: both runs by the same code."""
         return overall(self.table)
 
+    @property
+    def as_row(self) -> pd.DataFrame:
+        """The run as a row of a campaign's results, as far as it is known."""
+        row = dict(self.settings.get("run", {"users": None})) | self.metrics
+        row |= {"nb_res": self.nb_processors, "users_react": self.settings.get("users_react")}
+        return pd.DataFrame([{name: value for name, value in row.items() if np.isscalar(value)}])
+
 
 def read_run(source: Source) -> RunData:
     """Read a run; raises :class:`InputError`, naming file and line, for what is none."""

@@ -20,6 +20,7 @@ from batsched_py.report.comparing.run_data import RunData, read_run, run_of
 from batsched_py.report.comparing.setting_differences import differing, settings_of, settings_table
 from batsched_py.report.document import Part, Report, Section, Table, Text
 from batsched_py.report.forms.notebook_report import NotebookReport
+from batsched_py.report.less_work import in_words
 
 if TYPE_CHECKING:
     from batsched_py.run.result import Result
@@ -174,6 +175,16 @@ class RunComparison:
                 f"The schedules are the same: all {len(self.pairs)} jobs start and end at the same "
                 f"times; {elsewhere} are on other processors, {rounded} differ by rounding."
             )
+        return self._less_work + self._difference
+
+    @property
+    def _less_work(self) -> str:
+        """That one run does less work than the other, as a sentence; "" if neither does."""
+        return in_words({"A": self.a.as_row, "B": self.b.as_row})
+
+    @property
+    def _difference(self) -> str:
+        """How many jobs differ, and by how much the mean wait."""
         wait = self.metrics.set_index("metric").reindex(["mean_waiting_time"]).iloc[0]
         text = tables.in_words("Mean waiting time", wait["a"], wait["b"])
         if not self.match.same_jobs:

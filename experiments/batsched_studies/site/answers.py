@@ -12,12 +12,12 @@ from batsched_py.units import HOUR
 from batsched_studies.site import TEXTS, fidelity
 from batsched_studies.site import cases as c
 
-LESS, MORE, OPEN = "less", "more", "open"
+TAKEN, LESS, MORE, OPEN = "taken", "less", "more", "open"
 SMALL, SAME = "small", "same"
 """Told, but by less than the replay may be off; and not changed at all."""
 DEPENDS, SOME, NONE = "depends", "some", "none"
 """Of several kinds of users: less or more, told of some only, told of none for several reasons."""
-_ORDER = (LESS, MORE, DEPENDS, SOME, SMALL, SAME, OPEN, NONE)
+_ORDER = (TAKEN, LESS, MORE, DEPENDS, SOME, SMALL, SAME, OPEN, NONE)
 _LEAST_TAKEN = 0.01
 """A share of the work of users who do not react: if less is missing, it is not worth a word."""
 
@@ -54,7 +54,10 @@ def of_all(found: set[str]) -> str:
 
 
 def headline(runs: Runs) -> str:
-    """Return with what users wait less, with what longer, and of what it cannot be told."""
+    """Return with what users wait less, with what longer, and of what it cannot be told.
+
+    First comes what takes work from the users: its waits are not judged, unless they are longer.
+    """
     by_change = _by_change(runs)
     if not by_change:
         return TEXTS["only_base" if runs.where(change=c.AS_IT_IS) else "no_base"]
@@ -62,7 +65,9 @@ def headline(runs: Runs) -> str:
     groups: dict[str, list[str]] = {}
     for change, cases in by_change.items():
         kind, words = _answer(cases, least)
-        inside = "; ".join(filter(None, (words, missing.get(change))))
+        if change in missing and kind != MORE:
+            kind = TAKEN  # that the others wait less is no gain
+        inside = "; ".join(filter(None, (missing.get(change), words)))
         groups.setdefault(kind, []).append(f"**{change}**{f' ({inside})' * bool(inside)}")
     few = min(case.ratio(c.WAIT).nb for cases in by_change.values() for case in cases)
     hint = f" {TEXTS['few'].format(runs=few, fewest=FEWEST)}" if few < FEWEST else ""

@@ -1,0 +1,73 @@
+"""Runs that do less work than others: they refuse jobs, cut them, or leave them out.
+
+Whoever stays then waits less, which is no improvement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from batsched_py.report.metric_words import react
+
+NO_GAIN = "Shorter waits of runs that do less work are no improvement."
+LEAST = 0.01
+"""A share of the work; what is less is not worth a word."""
+_NOT_MEASURED = ("warm_up", "cool_down")
+
+
+def less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
+    """Return what runs do with less work than others do, in words; "" if they do not.
+
+    They refuse a larger share of their jobs; or they do less work for users who submit the same
+    whatever happens, on processors of the same speed. The rows are runs of a campaign. Work is not
+    compared where some jobs are not measured.
+    """
+    if not len(ours) or not len(base):
+        return ""
+    told = []
+    refused, before = refused_share(ours), refused_share(base)
+    if refused > before:
+        told.append(f"refuses {_per_cent(refused)} of the jobs")
+    lost = 1 - _work(ours) / _work(base) if _is_comparable(ours, base) else 0.0
+    if lost > LEAST:
+        told.append(f"does {_per_cent(lost)} less work")
+    return " and ".join(told)
+
+
+def in_words(two: Mapping[str, pd.DataFrame]) -> str:
+    """Return as a sentence which of two, by their names, does less work; "" if neither does."""
+    (a, ours), (b, others) = two.items()
+    told = {a: less_work(ours, others), b: less_work(others, ours)}
+    found = "; ".join(f"{name} {words}" for name, words in told.items() if words)
+    return f"{found}. {NO_GAIN} " * bool(found)
+
+
+def refused_share(runs: pd.DataFrame) -> float:
+    """Return the share of the jobs of some runs that were refused, 0 if that is not known."""
+    if not {"nb_jobs", "nb_rejected"} <= set(runs):
+        return 0.0
+    jobs, refused = (float(runs[name].astype(float).sum()) for name in ("nb_jobs", "nb_rejected"))
+    return refused / jobs if jobs else 0.0
+
+
+def _is_comparable(ours: pd.DataFrame, base: pd.DataFrame) -> bool:
+    both = pd.concat([ours, base])
+    one_speed = "speed_factor" not in both or both["speed_factor"].nunique(dropna=False) == 1
+    all_measured = not any(both[name].any() for name in _NOT_MEASURED if name in both)
+    is_same = one_speed and all_measured and react(both) is False
+    return is_same and _work(ours) > 0 and _work(base) > 0
+
+
+def _work(runs: pd.DataFrame) -> float:
+    """Return the work of a run (processors times seconds), mean over runs; nan if not known."""
+    names = ("utilisation", "makespan", "nb_res")
+    if not set(names) <= set(runs):
+        return float("nan")
+    used, seconds, processors = (runs[name].astype(float) for name in names)
+    return float((used * seconds * processors).mean())
+
+
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= LEAST else f"{100 * share:.1g} %"
