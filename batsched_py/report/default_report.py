@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 _DRAWN = 4
 """Metrics that have a figure."""
+_TOLD = 6
+"""Rows that the summary names as doing less work."""
 UNKNOWN_CHANCE = (
     "**Nothing was repeated, so nothing is known about chance**: another order of what happens in "
     "the same instant, or other weeks of the same users, might turn a small difference around. "
@@ -122,13 +124,16 @@ def _summary(lines: Iterable[str], matrices: Sequence[Table], axes: CampaignAxes
 
 def _less_work(matrices: Sequence[Table], axes: CampaignAxes) -> str:
     """Return which rows of the matrices do less work than those beside them, as Markdown."""
-    found = {
-        f"{in_italics(row[f'{axes.compared}_name'])} {row['less_work']}": None
+    names = [f"{label}_name" for label in reversed(axes.labels)]  # the compared one first
+    found = [
+        f"{in_italics(', '.join(row[name] for name in names))} {row['less_work']}"
         for matrix in matrices
         for _, row in matrix.frame.iterrows()
         if row["less_work"]
-    }
-    return f"**Less work is done in some runs**: {'; '.join(found)}. {NO_GAIN}\n\n" * bool(found)
+    ]
+    more = f" (and {len(found) - _TOLD} more rows)" if len(found) > _TOLD else ""
+    told = f"{'; '.join(found[:_TOLD])}{more}"
+    return f"**Less work is done in some runs**: {told}. {NO_GAIN}\n\n" * bool(found)
 
 
 def _matrices(

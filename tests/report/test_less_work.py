@@ -58,7 +58,7 @@ def test_no_change_of_a_row_that_does_less_work_is_marked(other: dict[str, float
     assert not matrix.marks
     assert [bool(words) for words in matrix.frame["less_work"]] == [False, True] * 2
     assert "less_work" in [column.below for column in matrix.shown]
-    assert made.summary.startswith("**Less work is done in some runs**: *creasy* ")
+    assert made.summary.startswith("**Less work is done in some runs**: *creasy, 600* ")
     assert NO_GAIN in made.summary
     assert NO_GAIN in matrix.note
 
