@@ -77,6 +77,8 @@ _LEAST_FLOP = 1e-6
 """What a processor computes at least: on a computation of nothing Batsim 5.0.0-rc2 crashes (on
 SimGrid 3.32), and so little takes no time."""
 _DEFAULTS = {"generation_strategy": "DefinedAmountsUsedForEachValue", "trace_type": "SMPI"}
+_LEFT_OUT = "left_out_for_batsim5"
+"""The field of a ``parallel`` profile that names those which Batsim 5 does without."""
 _VECTORS = ("computation_vector", "communication_matrix")
 _STRATEGY = ("generation_strategy", _DEFAULTS["generation_strategy"])
 _NAMES = {kind.name for kind in _TYPES.values()}
@@ -98,7 +100,7 @@ def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
 
     Raises :class:`WorkloadError` for types that Batsim 5 does not have.
     """
-    content = dict(profile)
+    content = _without_left_out(profile)
     kind = _known(content.pop("type", None))
     _give_work(content, kind)
     written: dict[str, Any] = {"type": kind.name, **kind.fixed}
@@ -140,7 +142,7 @@ def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str
     Raises :class:`WorkloadError` for types that Batsim 5 does not have, and for one that fails by
     itself (``ret``), which cannot be said.
     """
-    content = dict(profile)
+    content = _without_left_out(profile)
     kind = _known(content.pop("type", None))
     if content.pop("ret", 0):
         raise WorkloadError(
@@ -161,20 +163,17 @@ def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str
 def told(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]:
     """Return the ``ProfileAndId`` by which Batsim tells of a profile.
 
-    All numbers have decimals, fields that were left out are said, but for vectors; that a profile
-    fails by itself (``ret``) is not said.
+    All numbers have decimals, and fields that were left out are there, but for vectors. That a
+    profile fails by itself (``ret``) is not.
     """
     said = to_message({**profile, "ret": 0}, name, workload)
     table = said["profile"]
     if said["profile_type"] == "ParallelTaskHomogeneousProfile":
         amounts = {there: float(profile.get(field, 0)) for field, there in _AMOUNTS.items()}
         table |= amounts | {"generation_strategy": table.get(*_STRATEGY)}
-    for vector, other in zip(_VECTORS, _VECTORS[::-1], strict=True):
+    for vector in _VECTORS:
         if vector in table:
             table[vector] = [float(amount) for amount in table[vector]]
-            left_out = vector == "communication_matrix" or any(table.get(other, ()))
-            if left_out and not any(table[vector]):
-                del table[vector]
     if "delay" in table:
         table["delay"] = float(table["delay"])
     if "profile_ids" in table:
@@ -304,8 +303,19 @@ def _complete(read: dict[str, Any]) -> None:
         if read["cpu"] == _LEAST_FLOP:
             read["cpu"] = 0
     if read["type"] == "parallel":
-        if "cpu" not in read:
+        missing = [field for field in ("cpu", "com") if field not in read]
+        if "cpu" in missing:
             matrix = read.get("com", [])
             read["cpu"] = [0] * isqrt(len(matrix)) if isinstance(matrix, list) else []
         if isinstance(read["cpu"], list):
             read.setdefault("com", [0] * len(read["cpu"]) ** 2)
+        if missing:
+            read[_LEFT_OUT] = missing
+
+
+def _without_left_out(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a profile without the zeros that :func:`_complete` added to a task."""
+    content = dict(profile)
+    for field in content.pop(_LEFT_OUT, ()):
+        del content[field]
+    return content

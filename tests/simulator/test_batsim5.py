@@ -19,7 +19,13 @@ from batsched_py.simulator.files.input_files import Inputs, prepare
 from batsched_py.simulator.platform.hosts import Platform, homogeneous
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support.processor_sets import from_text
-from batsched_py.workload.batsim5_profiles import from_file, told
+from batsched_py.workload.batsim5_profiles import (
+    from_file,
+    from_message,
+    to_file,
+    to_message,
+    told,
+)
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 Said = dict[float, Sequence[Callable[[float], m.Event]]]
@@ -370,7 +376,7 @@ def test_profiles_are_told_with_all_their_fields() -> None:
     tables = {name: told(profile, name, "w0")["profile"] for name, profile in PROFILES.items()}
     assert tables["each"] == {**each, "generation_strategy": "DefinedAmountsUsedForEachValue"}
     assert tables["all"]["generation_strategy"] == "DefinedAmountsSpreadUniformly"
-    assert tables["two"] == {"computation_vector": [4e9, 7e9]}
+    assert tables["two"] == {"computation_vector": [4e9, 7e9], "communication_matrix": [0.0] * 4}
     assert tables["parts"] == {"repetition_count": 2, "profile_ids": ["w0!d", "w0!each"]}
     once = told({"type": "composed", "seq": ["d"]}, "s", "w0")["profile"]
     assert once == {"repetition_count": 1, "profile_ids": ["w0!d"]}
@@ -379,10 +385,27 @@ def test_profiles_are_told_with_all_their_fields() -> None:
 def test_a_task_may_only_talk() -> None:
     matrix = [0, 1e8, 2e8, 0]
     read = from_file({"type": "ParallelTaskProfile", "com": matrix})
-    assert read == {"type": "parallel", "cpu": [0, 0], "com": matrix}
+    amounts = {"cpu": [0, 0], "com": matrix}
+    assert read == {"type": "parallel", **amounts, "left_out_for_batsim5": ["cpu"]}
     assert told(read, "p", "w0")["profile"] == {"communication_matrix": matrix}
-    idle = {"type": "parallel", "cpu": [0, 0], "com": [0] * 4}
-    assert told(idle, "p", "w0")["profile"] == {"computation_vector": [0.0, 0.0]}
+
+
+@pytest.mark.parametrize("com", [None, [0, 0, 0, 0], [0, 1e8, 2e8, 0]])
+@pytest.mark.parametrize("cpu", [None, [0, 0], [1e9, 0]])
+def test_a_scheduler_sees_the_vectors_that_were_written(
+    cpu: list[float] | None, com: list[float] | None
+) -> None:
+    """Zeros too, whether they come from a file or a message; files and messages keep them."""
+    given = {name: of for name, of in (("cpu", cpu), ("com", com)) if of is not None}
+    names = {"cpu": "computation_vector", "com": "communication_matrix"}
+    wire = {names[name]: of for name, of in given.items()}
+    read = from_file({"type": "ParallelTaskProfile", **given})
+    _, _, heard = from_message(
+        {"id": "w0!p", "profile_type": "ParallelTaskProfile", "profile": wire}
+    )
+    assert read == heard
+    assert told(read, "p", "w0")["profile"] == to_message(read, "p", "w0")["profile"] == wire
+    assert to_file(read) == {"type": "ParallelTaskProfile", **given}
 
 
 def test_progress_and_profiles_of_killed_jobs_are_in_the_order_of_their_ids() -> None:
