@@ -43,7 +43,11 @@ class Reject(msgspec.Struct, gc=False, eq=False):
 
 
 class Kill(msgspec.Struct, gc=False, eq=False):
-    """End ``job``, which runs, now."""
+    """End ``job``, which runs, now.
+
+    Its processors are free in the next pass, which comes at the same instant: the rest of this
+    pass cannot start jobs on them.
+    """
 
     job: Job
 

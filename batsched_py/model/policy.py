@@ -19,7 +19,8 @@ class Scheduler(Protocol):
 
     The decision process calls :meth:`schedule` once per instant, after all job ends and
     submissions of that instant. Each decision is carried out when it is yielded, so that
-    ``queue`` and ``machine`` are up to date when the generator goes on.
+    ``queue`` and ``machine`` are up to date when the generator goes on. The processors of a killed
+    job are free in the next pass, which comes at the same instant.
     """
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
