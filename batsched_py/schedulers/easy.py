@@ -36,9 +36,14 @@ def easy_reservation(extra_nodes: str = "first") -> Reservation:
 
     ``first``: up to the one that lets the head fit; ``instant``: all that end then; ``none``.
     """
-    reading = one_of("extra_nodes", extra_nodes, ("first", "instant", "none"))
+    reading = extra_nodes_named(extra_nodes)
     walk = shadow_time_and_extra_nodes
     return walk if reading == "first" else partial(walk, extra_nodes=reading)
+
+
+def extra_nodes_named(extra_nodes: str) -> str:
+    """Return the value of the option ``extra_nodes``; raises :class:`UsageError` for others."""
+    return one_of("extra_nodes", extra_nodes, ("first", "instant", "none"))
 
 
 def shadow_time_and_extra_nodes(

@@ -52,6 +52,7 @@ class Options:
     fragment_limit: Callable[[int], int] | None = None
     adaptive: bool = False
     booked_overhead: bool = True
+    extra_nodes: Literal["first", "instant", "none"] = "first"
 
 
 Fragments = tuple[tuple[int, int], ...]
@@ -95,17 +96,22 @@ class _Nodes:
         self.free += nodes
         self.running.remove((expected_end, nodes, job))
 
-    def earliest(self, nodes: int, now: float) -> tuple[float, int]:
+    def earliest(self, nodes: int, now: float, extra: str = "first") -> tuple[float, int]:
         """Return when so many nodes are expected to be free, and how many more then are.
 
-        The more are those up to the running job that lets the nodes suffice.
+        The more are those up to the running job that lets the nodes suffice (``extra`` is
+        "first"), of all jobs that are expected to end with that one ("instant"), or "none".
         """
-        time, free = now, self.free
-        for expected_end, given_back, _ in self.running:
-            if free >= nodes:
-                break
-            time, free = expected_end, free + given_back
-        return (time, free - nodes) if free >= nodes else (inf, 0)
+        time, free, left = now, self.free, list(self.running)
+        last = None
+        while free < nodes and left:
+            last, given_back, _ = left.pop(0)
+            time, free = last, free + given_back
+        if free < nodes:
+            return inf, 0
+        if extra == "instant":
+            free += sum(given_back for expected_end, given_back, _ in left if expected_end == last)
+        return time, 0 if extra == "none" else free - nodes
 
 
 @dataclass
@@ -179,7 +185,7 @@ class _Grid:
             places.append((None, self.pool))
         return min(
             (
-                _Reservation(site, *nodes.earliest(head.size, self.now))
+                _Reservation(site, *nodes.earliest(head.size, self.now, self.options.extra_nodes))
                 for site, nodes in places
                 if nodes.size >= head.size
             ),

@@ -57,6 +57,7 @@ OF_THE_TWIN: dict[str, st.SearchStrategy[Any]] = {
     "fragments": st.sampled_from(TABLES),
     "adaptive": st.booleans(),
     "booked_overhead": st.booleans(),
+    "extra_nodes": st.sampled_from(["first", "instant", "none"]),
 }
 BEYOND_IT: dict[str, st.SearchStrategy[Any]] = {
     "selection": st.sampled_from(["best_fit", "equal_util", "random", "earliest_end"]),
@@ -168,16 +169,28 @@ def test_nobody_waits_for_ever(
 
 @pytest.mark.parametrize(("reservation", "policy"), [("easy", "easy"), ("none", "filler")])
 @pytest.mark.parametrize("sites", ["9", "west:9"])
-@given(JOBS, st.sampled_from(SCENARIOS), st.sampled_from(["fcfs", "sjf", "expansion_factor"]))
+@given(
+    JOBS,
+    st.sampled_from(SCENARIOS),
+    st.sampled_from(["fcfs", "sjf", "expansion_factor"]),
+    OF_THE_TWIN["extra_nodes"],
+)
 @few_examples
 def test_on_one_site(
-    reservation: str, policy: str, sites: str, jobs: list[GridJob], scenario: str, order: str
+    reservation: str,
+    policy: str,
+    sites: str,
+    jobs: list[GridJob],
+    scenario: str,
+    order: str,
+    extra: str,
 ) -> None:
     """As EASY, and without its reservation as what starts whatever fits, processor by processor."""
     homes = {job.id: {"home": "west"} for job in jobs}
     rules: dict[str, Any] = {"scenario": scenario, "reservation": reservation, "overhead": 3}
-    grid = simulated(jobs, sites, homes, order=order, **rules)
-    plain = simulated(jobs, sites, homes, policy, order=order)
+    grid = simulated(jobs, sites, homes, order=order, extra_nodes=extra, **rules)
+    ours = {"extra_nodes": extra} if policy == "easy" else {}
+    plain = simulated(jobs, sites, homes, policy, order=order, **ours)
     assert allocations(grid) == allocations(plain)
 
 

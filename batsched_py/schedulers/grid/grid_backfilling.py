@@ -80,13 +80,16 @@ class GridBackfilling(Backfilling):
         time, extra = self._now, machine.free - width
         if extra < 0:
             releases = self._rules.costs.releases(machine)
-            time, extra = walk_releases(width, machine.free, releases)
+            time, extra = walk_releases(width, machine.free, releases, self._rules.extra_nodes)
+        elif self._rules.extra_nodes == "none":
+            extra = 0
         return on_site if on_site and on_site.horizon <= time else Reserved(None, time, extra)
 
     def _on_site(self, head: Job, site: Site) -> tuple[float, float, Reserved]:
         """Return when the head can start on a site, when it would end there, and the promise."""
         costs = self._rules.costs
-        time, extra = walk_releases(head.size, site.free, costs.releases(site))
+        releases = costs.releases(site)
+        time, extra = walk_releases(head.size, site.free, releases, self._rules.extra_nodes)
         lasts = head.lasts(*costs.of(head, [site], self._homes))
         return time, time + lasts, Reserved(site, time, extra)
 

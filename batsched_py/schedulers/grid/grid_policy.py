@@ -15,6 +15,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import order_named
 from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.schedulers.easy import extra_nodes_named
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
 from batsched_py.schedulers.grid.placed import GridRules
@@ -37,8 +38,9 @@ class Grid:
     ``reservation`` is ``easy`` for the first job that cannot start, or ``none``: whatever fits
     starts, in the order ``order``. ``lower_bound``, ``bound`` and ``fragments`` say which jobs are
     spread (see :class:`Spreading`); ``adaptive``: only those that end earlier then than on one
-    site. A job away from home runs ``transfer`` seconds longer, and as long as its ``data`` (bytes)
-    take at ``bandwidth`` (bytes/s); on a slower site it runs longer.
+    site. ``extra_nodes`` is that of :func:`~batsched_py.schedulers.easy.easy_reservation`, on each
+    site and on all. A job away from home runs ``transfer`` seconds longer, and as long as its
+    ``data`` (bytes) take at ``bandwidth`` (bytes/s); on a slower site it runs longer.
 
     Source: A. Streit's thesis, 2003, chapters 6 and 7. Of what it leaves open: without
     ``booked_overhead`` running jobs are expected to end as if nothing made them longer, and with
@@ -61,6 +63,7 @@ class Grid:
         transfer: float = 0.0,
         bandwidth: float | None = None,
         order: str = "fcfs",
+        extra_nodes: str = "first",
         seed: int = 0,
     ) -> None:
         spreads = one_of("scenario", scenario, SCENARIOS) == "multi_site"
@@ -78,6 +81,7 @@ class Grid:
             costs,
             spreading if spreads else None,
             boolean("adaptive", adaptive),
+            extra_nodes_named(extra_nodes),
         )
         self._local = scenario == "local"
         self._tries = boolean("try_on_submission", try_on_submission)

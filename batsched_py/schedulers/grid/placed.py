@@ -24,6 +24,8 @@ class GridRules(msgspec.Struct, frozen=True):
     spreading: Spreading | None = None
     adaptive: bool = False
     """Whether a job is spread only if it ends earlier then than it would on one site."""
+    extra_nodes: str = "first"
+    """Which jobs give extra nodes, see :func:`~batsched_py.schedulers.easy.easy_reservation`."""
 
 
 class Reserved(msgspec.Struct):
