@@ -101,6 +101,10 @@ class WorkloadError(InputError):
     """A Batsim workload is malformed."""
 
 
+class JobError(WorkloadError, ValueError):
+    """A job has a field that no table of a run could hold."""
+
+
 class PlatformError(InputError):
     """A platform description is malformed or uses what is not supported."""
 

@@ -334,5 +334,5 @@ def check_mapping(decision: m.ExecuteJob, size: int) -> list[int]:
 
 def check_metadata(decision: m.SetJobMetadata) -> None:
     """Raise :class:`ProtocolError` for a text that Batsim cannot write to its table."""
-    if '"' in decision.metadata:
-        raise ProtocolError('SET_JOB_METADATA: the text must not contain "')
+    if '"' in decision.metadata or "\0" in decision.metadata:
+        raise ProtocolError('SET_JOB_METADATA: the text must not contain " or a zero byte')

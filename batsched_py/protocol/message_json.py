@@ -124,7 +124,9 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
     try:
         return msgspec.convert(fields, m.JobDescription)
     except msgspec.ValidationError as error:
-        raise ProtocolError(f"{where}job {shown(job.get('id'))}: {error}") from None
+        reason = str(error)  # that of a JobError names the job
+        named = "" if reason.startswith("job ") else f"job {shown(job.get('id'))}: "
+        raise ProtocolError(f"{where}{named}{reason}") from None
 
 
 def job_to_json(job: m.JobDescription) -> dict[str, Any]:

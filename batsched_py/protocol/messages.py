@@ -16,6 +16,8 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from batsched_py.protocol.own_job_fields import check_fields
+from batsched_py.support.json_values import is_number
 from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet
 from batsched_py.units import LATEST_TIME
 
@@ -57,11 +59,14 @@ class JobDescription(
     a text or becomes one; an estimate that is no number means something else."""
 
     def __post_init__(self) -> None:
+        numbers = self.submit_time, self.size, self.walltime, self.estimate
+        check_fields(self.id, (self.profile, self.user), numbers, self.extra)
         if self.user is None and (user := self.extra.get("user")) is not None:
             self.user = str(user)
+            check_fields(self.id, (None, self.user), (), {})
         if self.estimate is None and "estimate" in self.extra:
             estimate = self.extra["estimate"]
-            if type(estimate) is float or type(estimate) is int:
+            if type(estimate) is float or is_number(estimate):
                 self.estimate = estimate
 
     @property

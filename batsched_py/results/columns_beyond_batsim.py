@@ -17,13 +17,8 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import SECONDS
 from batsched_py.protocol.dilated_jobs import placed_id
 from batsched_py.protocol.dynamic_registration import DYNAMIC
-from batsched_py.results.job_table import (
-    ADDED_COLUMNS,
-    FURTHER_COLUMNS,
-    RARE,
-    Column,
-    Mask,
-)
+from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
+from batsched_py.results.job_table import RARE, Column, Mask
 from batsched_py.simulator.ended_jobs import DescribedJobs
 from batsched_py.support.csv_fields import csv_line, csv_lines, fields, six_decimals
 from batsched_py.support.name_set import UsedNames
@@ -83,12 +78,9 @@ def original_submissions(jobs: DescribedJobs) -> Column:
 
 
 def _texts(name: str, jobs: DescribedJobs) -> list[str]:
-    values = [extra.get(name) if extra else None for extra in jobs.extra]
+    values: list[Any] = [extra.get(name) if extra else None for extra in jobs.extra]
     if name == "estimate":
-        values = [
-            value if estimate is None else estimate
-            for value, estimate in zip(values, jobs.estimate, strict=True)
-        ]
+        values = jobs.estimate  # has those of the further fields that are numbers
     shown = _seconds if FURTHER_COLUMNS.get(name) == SECONDS else str
     return ["" if value is None else shown(value) for value in values]
 

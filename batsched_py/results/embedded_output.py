@@ -10,8 +10,9 @@ from sys import intern
 
 import numpy as np
 
+from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results import columns_beyond_batsim
-from batsched_py.results.job_table import ADDED_COLUMNS, FURTHER_COLUMNS, MEASURED, JobTable, Mask
+from batsched_py.results.job_table import MEASURED, JobTable, Mask
 from batsched_py.results.site_columns import SiteColumns
 from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.engine import Outcome

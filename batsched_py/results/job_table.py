@@ -14,9 +14,8 @@ from batsched_py.protocol.batsim_jobs_columns import (
     FLAG,
     LEAST_EXECUTION_TIME,
     PROCESSORS,
-    SECONDS,
-    TEXT,
 )
+from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.workload.sites import Sites
 
 if TYPE_CHECKING:
@@ -26,28 +25,6 @@ Column = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.integer[Any]]
 
-ADDED_COLUMNS = {
-    "user": TEXT,
-    "session": TEXT,
-    "original_submission_time": SECONDS,
-    "lateness": SECONDS,
-}
-"""Our columns of ``_jobs.csv``, which come after Batsim's, with their units."""
-FURTHER_COLUMNS = {
-    "batch": TEXT,
-    "think_time": SECONDS,
-    "behaviour": TEXT,
-    "estimate": SECONDS,
-    "home": TEXT,
-    "dilation": "a ratio",
-    "transfer": SECONDS,
-    "lever": TEXT,
-    "wished_submission_time": SECONDS,
-    "partition": TEXT,
-    "group": TEXT,
-    "queue": TEXT,
-}
-"""Columns after those, each there only if a job of the run carries it."""
 MEASURED = "measured"
 """The last column: 1 or 0 by job, there only if a job of the run is not measured."""
 COLUMNS = BATSIM_COLUMNS | ADDED_COLUMNS | FURTHER_COLUMNS | {MEASURED: FLAG}

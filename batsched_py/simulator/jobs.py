@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.errors import JobError, ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_REACHED
 from batsched_py.protocol.dynamic_registration import AnytimeRegistration, Registration
@@ -119,7 +119,10 @@ class JobRegistry:
                     f"{workload.name}: job {job.id!r} has the profile {job.profile!r}, expected "
                     "one of the workload"
                 )
-            simulated = SimulatedJob(_describe(name, job), profile)
+            try:
+                simulated = SimulatedJob(_describe(name, job), profile)
+            except JobError as error:
+                raise WorkloadError(f"{workload.name}: {error}") from None
             if simulated.description.id in self.jobs:
                 raise WorkloadError(f"{workload.name}: job {job.id!r} is there twice")
             self.jobs[simulated.description.id] = simulated

@@ -76,8 +76,12 @@ def is_folder(path: str | Path) -> bool:
     return os.path.isdir(path)
 
 
-def read_bytes(path: str | Path, kind: Kind = InputError, *, most: int = MOST_BYTES) -> bytes:
-    """Return the content of a file of at most ``most`` bytes, without a byte order mark.
+def read_bytes(
+    path: str | Path, kind: Kind = InputError, *, most: int = MOST_BYTES, keep_mark: bool = False
+) -> bytes:
+    """Return the content of a file of at most ``most`` bytes.
+
+    A byte order mark is left out, unless ``keep_mark`` wants every byte.
 
     What is no regular file is read only by its name in ``/dev`` (``/dev/stdin``, the ``/dev/fd/63``
     of ``<(...)``): elsewhere a FIFO could wait for ever, and a link to a device never end. Raises
@@ -88,7 +92,8 @@ def read_bytes(path: str | Path, kind: Kind = InputError, *, most: int = MOST_BY
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith("/dev/")):
             raise kind(f"{path} is a device, a socket or a FIFO: expected a regular file")
         with open(path, "rb") as file:
-            return _limited(file, most, path, kind).removeprefix(BOM_UTF8)
+            content = _limited(file, most, path, kind)
+            return content if keep_mark else content.removeprefix(BOM_UTF8)
     except OSError as error:
         raise unreadable(path, error, kind) from None
     except ValueError:  # a zero byte in its name

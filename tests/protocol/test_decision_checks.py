@@ -95,7 +95,7 @@ def registration(name: str, *, exact: bool) -> None:
     referee.check(m.Message(1.0, [profile, m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)]))
 
 
-@pytest.mark.parametrize("name", ["a(b", "a)b", "a|b", "a}b", "a,b", 'a"b', "a\\b", "a\nb"])
+@pytest.mark.parametrize("name", ["a(b", "a)b", "a|b", "a}b", "a,b", 'a"b', "a\\b"])
 def test_ids_on_which_batsim_aborts(name: str) -> None:
     """Our own simulator takes them, and all digits of a delay, if it says that it is exact."""
     with pytest.raises(ProtocolError, match=r"Batsim 4.2.0 aborts on an id"):

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from batsched_py import Result, simulate
 from batsched_py.errors import InputError
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
+from batsched_py.protocol.own_job_fields import ADDED_COLUMNS
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.embedded_output import EmbeddedOutput
-from batsched_py.results.job_table import ADDED_COLUMNS, JobTable
+from batsched_py.results.job_table import JobTable
 from batsched_py.results.jobs_file import job_keys, jobs_of, read_columns, read_jobs
 from batsched_py.simulator.files.output_files import jobs_lines
 from batsched_py.testing import DrawnJob as J

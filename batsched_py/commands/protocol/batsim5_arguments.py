@@ -55,7 +55,7 @@ class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
         if self.init_file is None:
             return _text("--init", os.fsencode(self.init or ""))
         try:
-            content = read_bytes(self.init_file)
+            content = read_bytes(self.init_file, keep_mark=True)
         except BatschedError as error:
             raise UsageError(f"--init-file: {error}") from None
         return _text(str(self.init_file), content)

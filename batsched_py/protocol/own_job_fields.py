@@ -1,0 +1,95 @@
+"""Fields of a job beside Batsim's: their units, and what all fields must be to be read back.
+
+Every job that comes in, from files, users or messages, is checked here, so that the tables of a
+finished run can be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from batsched_py.errors import JobError
+from batsched_py.protocol.batsim_jobs_columns import SECONDS, TEXT
+from batsched_py.support.json_values import shown
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION
+
+ADDED_COLUMNS = {
+    "user": TEXT,
+    "session": TEXT,
+    ORIGINAL_SUBMISSION: SECONDS,
+    "lateness": SECONDS,
+}
+"""Our columns of ``_jobs.csv``, which come after Batsim's, with their units."""
+FURTHER_COLUMNS = {
+    "batch": TEXT,
+    "think_time": SECONDS,
+    "behaviour": TEXT,
+    "estimate": SECONDS,
+    "home": TEXT,
+    "dilation": "a ratio",
+    "transfer": SECONDS,
+    "lever": TEXT,
+    "wished_submission_time": SECONDS,
+    "partition": TEXT,
+    "group": TEXT,
+    "queue": TEXT,
+}
+"""Columns after those, each there only if a job of the run carries it."""
+_CARRIED = {
+    name: unit
+    for name, unit in (ADDED_COLUMNS | FURTHER_COLUMNS).items()
+    if name not in ("user", "lateness", "estimate")  # which are not written as they came
+}
+_UNREADABLE = re.compile("[\0\r\n\ud800-\udfff]")
+
+
+def check_fields(
+    job_id: str, texts: Sequence[Any], numbers: Sequence[Any], extra: Mapping[str, Any]
+) -> None:
+    """Raise :class:`JobError` for a field of a job that no table of a run could hold.
+
+    ``texts`` are its profile and user, ``numbers`` its subtime, res, walltime and estimate; None is
+    no value. Of ``extra``, its further fields, only those of our columns are looked at.
+    """
+    if _UNREADABLE.search(f"{job_id}{texts[0]}{texts[1]}"):
+        for name, value in zip(("id", "profile", "user"), (job_id, *texts), strict=True):
+            _check_text(job_id, name, value)
+    for at, value in enumerate(numbers):
+        if type(value) is not float and value is not None and not is_read_as_number(value):
+            name = ("subtime", "res", "walltime", "estimate")[at]
+            raise JobError(f"job {job_id!r}: {name} is {_shown(value)}, expected a number")
+    for name in extra.keys() & _CARRIED.keys() if extra else ():
+        value, unit = extra[name], _CARRIED[name]
+        if unit == TEXT:
+            _check_text(job_id, name, value)
+        elif value is not None and not (
+            is_read_as_number(value) and (name != ORIGINAL_SUBMISSION or isfinite(float(value)))
+        ):
+            raise JobError(f"job {job_id!r}: {name} is {_shown(value)}, expected {unit}")
+
+
+def _check_text(job_id: str, name: str, value: Any) -> None:
+    if isinstance(value, str) and _UNREADABLE.search(value):
+        raise JobError(
+            f"job {job_id!r}: {name} is {_shown(value)}, expected a text without line breaks, zero "
+            "bytes and halves of surrogates"
+        )
+
+
+def is_read_as_number(value: Any) -> bool:
+    """Tell whether a value is written as a number that a float can hold."""
+    if isinstance(value, bool):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    text = ascii(value) if isinstance(value, str) else shown(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
