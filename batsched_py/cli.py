@@ -167,16 +167,16 @@ def main() -> None:
             _run()
         except BatschedError as error:
             _fail(str(error), error.exit_code)
-        except OSError as error:
-            _fail(str(error), 1)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a fault of ours, or of a plug-in
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
                 sys.exit(1)
-            from batsched_py.support.code_places import described
+            from batsched_py.support.code_places import described, raised_at
 
+            if isinstance(error, OSError) and raised_at(error) is None:  # the system says enough
+                _fail(str(error), 1)
             _fail(described(error, f"set {TRACEBACK}=1 to see the whole traceback"), 1)
 
 

@@ -64,8 +64,17 @@ def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
         run, log = before["run"], before["input"]
         same = all(before[key] == settings[key] for key in ("run", "rules", "input"))
         other = f"another run ({run['scheduler']}, users {run['users']}, on {log['name']})"
-        what = "a run with the same settings" if same else other
-    except (InputError, UsageError, KeyError, TypeError):  # of an older version, or of Batsim
+        now, then = (run.get("provenance", {}).get("files", {}) for run in (settings, before))
+        changed = sorted(name for name in now | then if now.get(name) != then.get(name))
+        files = f" (changed since: {', '.join(changed)})" if changed else ""
+        what = f"a run with the same settings{files}" if same else other
+    except (
+        InputError,
+        UsageError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):  # of an older version, or of Batsim
         what = "another run"
     return f"replaced {prefix}_* of {when}: {what}"
 

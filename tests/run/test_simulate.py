@@ -181,6 +181,26 @@ def test_a_recording_takes_the_place_of_an_earlier_one_at_the_end(tmp_path: Path
     assert (tmp_path / "r_exchange.jsonl.part").stat().st_size > 0
 
 
+@pytest.mark.parametrize("where", ["__init__", "schedule", "statistics"])
+@pytest.mark.parametrize("kind", ["FileNotFoundError(2, 'no', 'x.csv')", "BrokenPipeError('y')"])
+def test_an_error_of_the_system_in_a_plug_in_names_its_line(
+    tmp_path: Path, where: str, kind: str
+) -> None:
+    methods = {
+        "__init__": "def __init__(self):",
+        "schedule": "def schedule(self, now, queue, machine):",
+        "statistics": "def statistics(self):",
+    }
+    lines = ["from batsched_py.schedulers.easy import Easy", "class P(Easy):", methods[where]]
+    text = f"{lines[0]}\n\n{lines[1]}\n    {lines[2]}\n        raise {kind}\n"
+    (tmp_path / "p.py").write_text(text)
+    done = command(tmp_path, "simulate", "sample", "--first", "5", "--scheduler", "p.py:P")
+    assert done.returncode == 1
+    error = done.stderr.splitlines()[-1]
+    assert kind.partition("(")[0] in error
+    assert f"p.py:5, in {where}" in error
+
+
 def test_what_is_replaced_is_told(tmp_path: Path, sample: Path) -> None:
     def notes(*line: str) -> str:
         done = command(tmp_path, "simulate", sample, "--first", "20", *line)
@@ -190,5 +210,15 @@ def test_what_is_replaced_is_told(tmp_path: Path, sample: Path) -> None:
     assert notes() == ""
     assert notes().startswith("a run with the same settings\n")
     assert notes("--scheduler", "fcfs").startswith("another run (easy, users rigid, on sample")
+    policy = (
+        "from batsched_py.schedulers.easy import Easy\nfrom helper import *\nclass P(Easy): ...\n"
+    )
+    (tmp_path / "p.py").write_text(policy)
+    for helper, note in (("x = 1", "another run ("), ("x = 2", "same settings (changed since: ")):
+        (tmp_path / "helper.py").write_text(helper)
+        said = notes("--scheduler", "p.py:P")
+        assert note in said
+    assert "(changed since: helper.py)\n" in said
+    assert notes("--scheduler", "p.py:P").startswith("a run with the same settings\n")
     (tmp_path / "out_run.json").write_text("{}")  # of Batsim, or of long ago
     assert notes().startswith("another run\n")
