@@ -25,6 +25,7 @@ from batsched_py.campaign.run_identity import (
 from batsched_py.campaign.run_task import Task
 from batsched_py.campaign.toml_lines import line_with
 from batsched_py.errors import PluginError, UsageError
+from batsched_py.run.isolated_run import isolated
 from batsched_py.run.named_files import HASH
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import check
@@ -65,8 +66,10 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     folders = list(log_dirs)
     measure = beside(campaign, "measure")
     named = {beside(campaign, "report")}
-    if measure is not None and not callable(load_file(measure)):
-        raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
+    if measure is not None:
+        with isolated(0):
+            if not callable(load_file(measure)):
+                raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     folder_of = _known_folders(out)
     varying = axes_of(run.labels for run in campaign.runs)
     paths: dict[str, Path] = {}
@@ -139,11 +142,12 @@ def _check_once(encoded: bytes) -> None:
     settings = parse_json(encoded, Settings, "settings")
     run = settings.run()
     check(run)
-    policy = plugins.load(plugins.SCHEDULERS, run.scheduler)
-    plugins.make(policy, run.scheduler, (), run.scheduler_options)
-    if run.dynamic:
-        model = plugins.load(plugins.USERS, run.users)
-        plugins.check_options(model, run.users, run.user_options)
+    with isolated(run.seed):
+        policy = plugins.load(plugins.SCHEDULERS, run.scheduler)
+        plugins.make(policy, run.scheduler, (), run.scheduler_options)
+        if run.dynamic:
+            model = plugins.load(plugins.USERS, run.users)
+            plugins.check_options(model, run.users, run.user_options)
 
 
 def _check_encoding(*paths: Path) -> None:

@@ -72,6 +72,7 @@ def explain(
     from batsched_py.explain.job_watch import Watch
     from batsched_py.explain.replayed_exchange import read_turns, replay
     from batsched_py.explain.waiting_lines import MOST, explanation
+    from batsched_py.run.isolated_run import isolated
 
     if scheduler is None and (scheduler_options or settings != Settings()):
         given = "-O means" if scheduler_options else "sites and speed mean"
@@ -81,8 +82,11 @@ def explain(
     exchange, described = recorded_run.paths(run)
     about = recorded_run.about(exchange, described)
     options = parse_options(scheduler_options or [], "-O")
-    recorded, objects = recorded_run.chosen_policy(about, described, scheduler, options, settings)
-    with default_stop_signals():
+    seed = 0 if about.run is None else about.run.seed
+    with default_stop_signals(), isolated(seed):
+        recorded, objects = recorded_run.chosen_policy(
+            about, described, scheduler, options, settings
+        )
         turns = read_turns(exchange)
         process = recorded_run.make(exchange, turns, recorded, about, objects)
         wanted = find_job(job, job_ids((turn.message, turn.reply) for turn in turns))

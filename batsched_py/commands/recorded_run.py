@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -43,6 +43,7 @@ class _Settings(msgspec.Struct):
 
     scheduler: str
     scheduler_options: dict[str, Any] = {}
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     sites: str | None = None
     machine: str | None = None
     node_factor: float | None = None
@@ -112,7 +113,7 @@ def _check_trusted(settings: ProcessSettings, path: Path) -> None:
     """Raise :class:`UsageError` for a policy that may not be run only because a run names it."""
     policy = settings.scheduler
     if plugins.names_file(policy) and (reason := reason_not_to_run(policy, POLICIES)):
-        names = [name for name in _Settings.__struct_fields__ if name != "budgets"]
+        names = [name for name in _Settings.__struct_fields__ if name not in ("budgets", "seed")]
         given = {name: getattr(settings, name) for name in names}
         given = {name: value for name, value in given.items() if value != SETTINGS[name].default}
         raise UsageError(

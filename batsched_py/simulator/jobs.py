@@ -22,6 +22,7 @@ from batsched_py.simulator.profiles import (
     parse_profiles,
     parse_registered,
 )
+from batsched_py.support.json_values import copier_of
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.workload.workload import Workload, WorkloadJob
@@ -112,6 +113,7 @@ class JobRegistry:
             # What a job receives may lead it to a profile that was released.
             self._releases |= any(isinstance(found.body, Receive) for found in parsed.values())
         jobs = []
+        own = copier_of([job.extra for job in workload.jobs])  # policies may write into it
         for job in sorted(workload.jobs, key=lambda job: (job.submit_time, job.id)):
             profile = parsed.get(job.profile)
             if profile is None:
@@ -120,7 +122,7 @@ class JobRegistry:
                     "one of the workload"
                 )
             try:
-                simulated = SimulatedJob(_describe(name, job), profile)
+                simulated = SimulatedJob(_describe(name, job, own(job.extra)), profile)
             except JobError as error:
                 raise WorkloadError(f"{workload.name}: {error}") from None
             if simulated.description.id in self.jobs:
@@ -242,7 +244,7 @@ def _names(name: str, profile: Profile) -> set[str]:
     return names
 
 
-def _describe(workload: str, job: WorkloadJob) -> JobDescription:
+def _describe(workload: str, job: WorkloadJob, extra: dict[str, Any]) -> JobDescription:
     return JobDescription(
         f"{workload}!{job.id}",
         job.submit_time,
@@ -251,5 +253,5 @@ def _describe(workload: str, job: WorkloadJob) -> JobDescription:
         job.walltime,
         job.estimate,
         job.user,
-        job.extra,
+        extra,
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from math import isfinite
+from types import NoneType
 from typing import Any, TypeGuard
 
 _EXACT = 2**53  # beyond, floats have no odd numbers, and an integer would claim digits
 _MOST_BITS = 1023  # of an integer that a float can hold, nearly
+_SCALARS = frozenset((str, int, float, bool, NoneType))
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -43,3 +45,32 @@ def shown(value: Any) -> str:
     except (ValueError, RecursionError):  # of some thousand digits or levels
         text = f"a value of type {type(value).__name__} that is too long to be shown"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def unshared(value: Any) -> Any:
+    """Return a value whose dicts and lists, also inner ones, are copies; the rest is shared."""
+    if isinstance(value, dict):
+        return {key: unshared(inner) for key, inner in value.items()}
+    return [unshared(inner) for inner in value] if isinstance(value, list) else value
+
+
+def copier_of(dicts: Iterable[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what copies each of these dicts as :func:`unshared`, fast where all are flat."""
+    kinds = {type(value) for each in dicts if each for value in each.values()}
+    return dict.copy if kinds <= _SCALARS else unshared
+
+
+def is_plain(values: Iterable[Any]) -> bool:
+    """Tell whether all values are Python's texts, numbers, true, false and None."""
+    return _SCALARS.issuperset(map(type, values))
+
+
+def plain(value: Any) -> Any:
+    """Return a value with Python's numbers and lists in place of numpy's, also inner ones."""
+    if type(value) in _SCALARS:
+        return value
+    if isinstance(value, Mapping):
+        return {plain(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value.tolist() if hasattr(type(value), "tolist") else value

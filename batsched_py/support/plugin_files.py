@@ -1,6 +1,7 @@
 """Python files that are named: of a plug-in, of a study, of a report.
 
-They are executed as they are, or imported by their name if they lie in a package.
+They are executed as they are, or imported by their name if they lie in a package. In each run they
+are executed anew, with all that they import beside them (:func:`fresh_code`).
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from batsched_py.errors import PluginError
-from batsched_py.support.code_places import described
+from batsched_py.support.code_places import described, is_installed
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.known_imports import import_anything, source_loader
-from batsched_py.support.trusted_code import STUDIES, run_only_known
+from batsched_py.support.trusted_code import PACKAGES, STUDIES, run_only_known
 
 
 def load_file(place: str, *, by_results: bool = False, of_ours: str = STUDIES) -> Any:
@@ -40,6 +41,7 @@ def load_file(place: str, *, by_results: bool = False, of_ours: str = STUDIES) -
     else:
         import_anything(path)
     try:
+        _forget_beside(path, anew=True)
         name = importable_name(path)
         module = (
             _executed(path, f"_batsched_py_plugin_{path.stem}")
@@ -71,7 +73,10 @@ def study_module(path: Path) -> ModuleType:
     if name is not None:
         return importlib.import_module(name)
     name = f"_{path.parent.name}_{path.stem}"
-    module = sys.modules.get(name) or (_executed(path, name) if is_file(path) else None)
+    module = sys.modules.get(name)
+    if module is None and is_file(path):
+        _forget_beside(path, anew=False)
+        module = _executed(path, name)
     if module is None:
         raise PluginError(f"{path}: expected a Python file of a study")
     return module
@@ -92,39 +97,83 @@ def _executed(path: Path, name: str) -> ModuleType | None:
     return module
 
 
-_BESIDE: dict[str, tuple[Path, int]] = {}
-"""Modules that lie beside executed files, by name: their files, and the versions of these."""
+_earlier: dict[str, ModuleType] | None = None
+"""The modules from before the run, by name; None outside a run."""
+_beside: dict[str, ModuleType] = {}
+"""Modules beside plug-ins that were imported outside a run, by name."""
+
+
+@contextmanager
+def fresh_code() -> Iterator[None]:
+    """Let a run load plug-ins anew, with their modules; then restore the modules from before."""
+    global _earlier
+    outer, _earlier = _earlier, dict(sys.modules)
+    try:
+        yield
+    finally:
+        for name, module in [*sys.modules.items()]:
+            if _earlier.get(name) is not module and _is_authors(name, module):
+                del sys.modules[name]
+        sys.modules |= _earlier
+        _earlier = outer
+
+
+def forget_package(name: str) -> None:
+    """Let a run import a package of somebody else anew, also an installed one."""
+    if name not in PACKAGES:
+        for full_name, module in (_earlier or {}).items():
+            is_of_package = full_name.partition(".")[0] == name
+            if is_of_package and sys.modules.get(full_name) is module and _is_source(module):
+                del sys.modules[full_name]
 
 
 @contextmanager
 def _importing_beside(file: Path) -> Iterator[None]:
-    """Let a file that is executed import what lies beside it, after all else that Python finds.
-
-    Files in several folders may each have a module of one name, and a module may be edited.
-    """
-    folder = file.resolve().parent
-    for name, (origin, version) in list(_BESIDE.items()):
-        top = name.partition(".")[0]
-        is_of_another = not origin.is_relative_to(folder) and (
-            (folder / f"{top}.py").is_file() or (folder / top).is_dir()
-        )
-        if is_of_another or _version(origin) != version:
-            del _BESIDE[name]
-            sys.modules.pop(name, None)
-    before = set(sys.modules)
-    sys.path.append(str(folder))
+    """Let a file that is executed import what lies beside it, after all else that Python finds."""
+    folder = str(file.resolve().parent)
+    before = dict(sys.modules)
+    sys.path.append(folder)
     try:
         yield
     finally:
-        sys.path.remove(str(folder))
-        for name in set(sys.modules) - before:
-            origin = Path(getattr(sys.modules[name], "__file__", None) or "-")
-            if origin.is_relative_to(folder):
-                _BESIDE[name] = origin, _version(origin)
+        with suppress(ValueError):  # the file has changed the path itself
+            sys.path.remove(folder)
+        if _earlier is None:
+            for name, module in sys.modules.items():
+                if before.get(name) is not module and _is_authors(name, module):
+                    _beside[name] = module
 
 
-def _version(file: Path) -> int:
-    return file.stat().st_mtime_ns if file.is_file() else 0
+def _forget_beside(file: Path, *, anew: bool) -> None:
+    """Forget modules from other folders that are called as those beside a file.
+
+    With ``anew`` also those beside it, unless this run has loaded them: they may have been edited.
+    """
+    folder = file.resolve().parent
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    names = {entry.stem for entry in folder.iterdir()}
+    for name, module in [*(_beside if _earlier is None else sys.modules).items()]:
+        if (
+            name.partition(".")[0] in names
+            and sys.modules.get(name) is module
+            and _is_authors(name, module)
+        ):
+            of_this_run = _earlier is not None and _earlier.get(name) is not module
+            is_beside = Path(str(module.__file__)).resolve().is_relative_to(folder)
+            if not is_beside or (anew and not of_this_run):
+                del sys.modules[name]
+
+
+def _is_authors(name: str, module: ModuleType) -> bool:
+    """Tell whether a module is source code of a plug-in's author: not installed, and not ours."""
+    ours = name == "__main__" or name.partition(".")[0] in PACKAGES
+    return not ours and _is_source(module) and not is_installed(Path(str(module.__file__)))
+
+
+def _is_source(module: ModuleType) -> bool:
+    """Tell whether a module is a Python file: extensions cannot be loaded twice."""
+    return str(getattr(module, "__dict__", {}).get("__file__")).endswith(".py")
 
 
 def importable_name(path: Path) -> str | None:

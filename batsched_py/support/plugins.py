@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from batsched_py.errors import BatschedError, PluginError
 from batsched_py.support.entry_points import entry_points_of
-from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.json_values import did_you_mean, unshared
 from batsched_py.support.option_values import fits, in_words
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def make(
         raise PluginError(f"{name!r} needs the option {missing[0]!r}")
     wrong = _wrong_kind(plugin, name, options)
     try:
-        made = plugin(*arguments, **options)
+        made = plugin(*arguments, **unshared(dict(options)))
     except BatschedError:  # it says itself what is wrong with its options
         raise
     except SystemExit as error:
@@ -170,6 +170,9 @@ def make_users(
 ) -> Any:
     """Return a user model of a workload; it gets ``seed`` if it takes one and has none.
 
+    ``seed`` is a whole number or a :class:`numpy.random.SeedSequence`. A model whose parameter has
+    another type, such as that of a default 0, gets a whole number below 2**32 made from the latter.
+
     ``model`` may be a function, whose first parameter is no option either. Raises
     :class:`PluginError` for options that do not fit, and for a model without profiles.
     """
@@ -181,6 +184,8 @@ def make_users(
     given = dict(options)
     if "seed" not in given and (accepted is None or "seed" in accepted):
         given["seed"] = seed
+        if not isinstance(seed, int) and _wrong_kind(maker, name, {"seed": seed}):
+            given["seed"] = int(seed.generate_state(1)[0])
     users = make(maker, name, arguments, given)
     if not isinstance(getattr(users, "profiles", None), Mapping):
         raise PluginError(
@@ -222,6 +227,9 @@ def _load_registered(group: str, name: str) -> Any:
         hint = "; a class of your own is given as path/to/file.py:Class"
         choices = sorted([*registered, *_FURTHER_NAMES[group]])
         raise PluginError(_unknown(name, choices, _KINDS[group]) + hint)
+    from batsched_py.support.plugin_files import forget_package
+
+    forget_package(registered[name].module.partition(".")[0])
     try:
         return registered[name].load()
     except (Exception, SystemExit) as error:  # whatever the author's code raises

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from numpy.random import SeedSequence, default_rng
 
 from batsched_py.errors import PluginError
 from batsched_py.support import plugins
@@ -131,6 +132,37 @@ def test_the_first_parameter_of_a_user_model_is_no_option(tmp_path: Path) -> Non
     assert plugins.make_users(model, place, {}, {"pause": 5}, 7).given == (5, 7)
     with pytest.raises(PluginError, match=r"no option of .* called 'workload'"):
         plugins.make_users(model, place, {}, {"workload": {}}, 7)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "is_number"),
+    [
+        ("seed=0", True),
+        ("seed=1.5", True),
+        ("seed: int = 0", True),
+        ("seed: int", True),
+        ("seed: 'int | None' = None", True),
+        ("seed=None", False),
+        ("seed", False),
+        ("seed: 'NotKnownHere' = 0", False),
+        ("**options", False),
+    ],
+)
+def test_a_user_model_gets_a_seed_that_fits_its_parameter(
+    tmp_path: Path, parameter: str, is_number: bool
+) -> None:
+    text = MODEL.replace("seed=None", parameter)
+    if parameter == "**options":
+        text = text.replace("*, ", "").replace("pause, seed", "pause, options['seed']")
+    place = write(tmp_path, text)
+
+    def given(seed: int) -> Any:
+        model = plugins.load(plugins.USERS, place)
+        return plugins.make_users(model, place, {}, {}, SeedSequence(seed)).given[1]
+
+    assert isinstance(given(3), int if is_number else SeedSequence)
+    draws = [default_rng(given(seed)).random() for seed in (3, 3, 4)]
+    assert draws[0] == draws[1] != draws[2]
 
 
 def test_a_user_model_without_profiles(tmp_path: Path) -> None:

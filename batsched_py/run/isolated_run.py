@@ -1,0 +1,72 @@
+"""A run of its own: what plug-ins change in this process does not reach the next run."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+
+from batsched_py.support.plugin_files import fresh_code
+
+
+@contextmanager
+def isolated(seed: int) -> Iterator[list[str]]:
+    """Give plug-ins fresh code and global generators with this seed; restore afterwards.
+
+    Restored are the modules of plug-ins, the working directory, the search path for imports, and
+    the states of ``random`` and ``numpy.random``. The list that it yields gets notes at the end:
+    on another working directory, threads that go on, and generators that were used.
+    """
+    notes: list[str] = []
+    folder, path, threads = _folder(), [*sys.path], set(threading.enumerate())
+    before = _states()
+    random.seed(seed)
+    np.random.seed(np.random.SeedSequence(seed).generate_state(4))
+    seeded = _states()
+    try:
+        with fresh_code():
+            yield notes
+    finally:
+        notes += _notes(folder, threads, seeded, seed)
+        if folder is not None and folder != _folder():
+            os.chdir(folder)
+        sys.path[:] = path
+        random.setstate(before["random"])
+        np.random.set_state(before["numpy.random"])
+
+
+def _folder() -> str | None:
+    """Return the working directory, None if it does not exist any more."""
+    with suppress(FileNotFoundError):
+        return os.getcwd()
+    return None
+
+
+def _states() -> dict[str, Any]:
+    name, keys, *rest = np.random.get_state()
+    return {"random": random.getstate(), "numpy.random": (name, tuple(keys), *rest)}
+
+
+def _notes(
+    folder: str | None, threads: set[threading.Thread], seeded: dict[str, Any], seed: int
+) -> Iterator[str]:
+    """Yield notes on what plug-ins have changed since the begin of the run."""
+    if (changed := _folder()) != folder:
+        yield f"a plug-in changed the working directory to {changed}: it is {folder} again"
+    if left := [thread.name for thread in threading.enumerate() if thread not in threads]:
+        yield (
+            f"a plug-in left threads that go on after the run ({', '.join(left)}): they may change "
+            "the next run"
+        )
+    if used := [name for name, state in _states().items() if state != seeded[name]]:
+        yield (
+            f"a plug-in drew from the global generator of {' and '.join(used)}, which began with "
+            f"the seed {seed} of the run: what else draws from it changes the results, so use a "
+            "generator with a seed of its own"
+        )
