@@ -21,13 +21,14 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import EndedJob, UserModel, given, next_due
+from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, plain_job
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
 from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.budgets import Budgets
+from batsched_py.support.json_values import plain
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import from_text
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
@@ -297,6 +298,7 @@ class DecisionProcess:
         name = f"{DYNAMIC}!{job.id}"
         if not self._registered.add(name):
             raise InvariantError(f"users submitted job {job.id} twice")
+        described = plain_job(job, users)
         profile = job.profile
         if not self._reuses_profiles:  # Batsim forgets a profile with its first job
             profile = f"{profile}#{_without_mark(job.id)}"
@@ -304,20 +306,20 @@ class DecisionProcess:
         elif profile not in self._profiles:
             self._profiles.add(profile)
             self._register_profile(profile, job, users)
-        extra = job.extra
-        original = job.original_submission_time
-        if original is not None and ORIGINAL_SUBMISSION not in extra:
-            extra = {**extra, ORIGINAL_SUBMISSION: original}
-        size = job.size
+        extra = {**described.extra}  # policies may write into it
+        original = described.original_submission_time
+        if original is not None:
+            extra.setdefault(ORIGINAL_SUBMISSION, original)
+        size = described.size
         if self._description is not None:
             size = self._description.partition_of(extra).whole_nodes(size)
         description = m.JobDescription(
-            name, now, size, profile, job.walltime, job.estimate, job.user, extra
+            name, now, size, profile, described.walltime, described.estimate, described.user, extra
         )
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
         self._enqueue(
-            description, None if self._dilated is None else users.profiles.get(job.profile)
+            description, None if self._dilated is None else plain(users.profiles.get(job.profile))
         )
 
     def _register_profile(self, name: str, job: WorkloadJob, users: UserModel) -> None:
@@ -333,7 +335,7 @@ class DecisionProcess:
             raise InvariantError(str(error)) from None
         self._reply.append(
             m.RegisterProfile(
-                timestamp=self.now, workload_name=DYNAMIC, profile_name=name, profile=content
+                timestamp=self.now, workload_name=DYNAMIC, profile_name=name, profile=plain(content)
             )
         )
 
@@ -364,7 +366,8 @@ class DecisionProcess:
         return self._dilated is not None and (self._more_static_jobs or bool(len(self.queue)))
 
     def _call_at(self, time: float) -> None:
-        if not isinstance(time, (float, int)) or not time <= LATEST_TIME:
+        time = plain(time)
+        if not isinstance(time, (float, int)) or not abs(time) <= LATEST_TIME:
             raise InvariantError(f"a call at {time!r} was asked for: expected {UP_TO_LATEST_TIME}")
         if self._six_decimals:
             time = six_decimals_up(time)

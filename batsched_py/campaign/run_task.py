@@ -23,8 +23,9 @@ import msgspec
 from batsched_py.campaign.finished_runs import LOG, PREFIX, RUN_JSON
 from batsched_py.campaign.planned_runs import COLUMNS, KEYS
 from batsched_py.campaign.run_identity import code_digest
-from batsched_py.errors import BatschedError, InputError, PluginError
+from batsched_py.errors import BatschedError, InputError, InvariantError, PluginError
 from batsched_py.results.whole_run import TABLES
+from batsched_py.run.isolated_run import isolated
 from batsched_py.run.result import Result
 from batsched_py.run.settings import EMBEDDED, Reading, Settings
 from batsched_py.run.simulate import Loaded, at_sites, execute, load
@@ -63,10 +64,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
     """A run did not end well: its message, and all that was said meanwhile."""
 
-    def __init__(self, message: str, log: str = "") -> None:
-        super().__init__(message, log)
+    def __init__(self, message: str, log: str = "", tables: Files | None = None) -> None:
+        super().__init__(message, log, tables)
         self.message = message
         self.log = log
+        self.tables: Files = tables or {}
+        """Those of a simulation that ended well, before its counters or measures failed."""
 
 
 def perform(task: Task) -> Files:
@@ -74,19 +77,22 @@ def perform(task: Task) -> Files:
     output = io.StringIO()
     begin = time.perf_counter()
     started = datetime.now(UTC).isoformat(timespec="seconds")
+    files: Files = {}
     try:
         with redirect_stdout(output), redirect_stderr(output):  # of plug-ins, and warnings
             result = _simulate(task)
             files = _tables(result) if task.keep == "jobs" else {}
+            if result.fault is not None:
+                raise InvariantError(result.fault)
             measured = {} if task.measure is None else _measured(task, task.measure, result)
             _check_unchanged(task)
     except BatschedError as error:
-        raise RunFailed(_one_line(str(error)), f"{output.getvalue()}{error}\n") from None
+        raise RunFailed(_one_line(str(error)), f"{output.getvalue()}{error}\n", files) from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a plug-in may raise SystemExit too: the other runs go on
         text = f"{output.getvalue()}{traceback.format_exc()}"
-        raise RunFailed(_one_line(described(error)), text) from None
+        raise RunFailed(_one_line(described(error)), text, files) from None
     result.measured["study"] = measured
     provenance = {
         **task.provenance,
@@ -142,10 +148,12 @@ def _check_unchanged(task: Task) -> None:
 
 def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]:
     """Return what the study's own function gives, checked."""
-    function = load_file(place)
-    if not callable(function):
-        raise PluginError(f"{place} is not a function: expected measure(result) -> dict")
-    given = function(result)
+    with isolated(task.settings.seed) as notes:
+        function = load_file(place)
+        if not callable(function):
+            raise PluginError(f"{place} is not a function: expected measure(result) -> dict")
+        given = function(result)
+    result.settings["notes"] += notes
     if not isinstance(given, Mapping):
         raise InputError(f"{place} gave {given!r}: expected a dict of names and numbers")
     measured: dict[str, float | None] = {}

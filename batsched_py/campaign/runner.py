@@ -73,7 +73,8 @@ def run_in_folder(run: PreparedRun) -> str | None:
     try:
         files, message = perform(run.task), None
     except RunFailed as failed:
-        message, files = failed.message, {LOG: failed.log.encode(errors="backslashreplace")}
+        log = {LOG: failed.log.encode(errors="backslashreplace")}
+        message, files = failed.message, failed.tables | log
     return _written(run, files, message)
 
 

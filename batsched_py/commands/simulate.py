@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.errors import SimulationError, UsageError
+from batsched_py.errors import InvariantError, SimulationError, UsageError
 from batsched_py.run.settings import BACK_END, Run, Settings, check_outside
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
 from batsched_py.support.signals import default_stop_signals
@@ -102,23 +102,13 @@ def simulate(
         result = _execute(path, run, prefix, folder, exchange, headed=headed)
         print(f"for a page with figures: batsched-py report {shlex.quote(prefix)}")
         if swf is not None:
-            from batsched_py.results.swf_export import write_result_log
-
-            lost = write_result_log(
-                result.table_as_written(),
-                result.settings,
-                swf,
-                machine=run.described,
-                exact=result.table,
-                fields=result.fields_of_jobs,
-            )
-            for note in lost:
-                say(f"note: {swf}: {note}")
-            print(f"wrote {swf}, a log of the simulated jobs")
+            _export(result, run, swf)
         if other is not None:
             second = f"{prefix}_{other.backend}"
             other_result = _execute(path, other, second, second, headed=True)
             _compare(result, run, other_result, other, prefix)
+    if result.fault is not None:
+        raise InvariantError(result.fault)
 
 
 def _execute(
@@ -143,6 +133,23 @@ def _execute(
     paths = result.write(prefix)
     _report(result, run, paths if exchange is None else [*paths, exchange])
     return result
+
+
+def _export(result: Result, run: Run, path: Path) -> None:
+    """Write the simulated jobs as a log, and say what it could not carry."""
+    from batsched_py.results.swf_export import write_result_log
+
+    lost = write_result_log(
+        result.table_as_written(),
+        result.settings,
+        path,
+        machine=run.described,
+        exact=result.table,
+        fields=result.fields_of_jobs,
+    )
+    for note in lost:
+        say(f"note: {path}: {note}")
+    print(f"wrote {path}, a log of the simulated jobs")
 
 
 def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: str) -> None:
@@ -178,7 +185,7 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
 def _report(result: Result, run: Run, paths: list[Path]) -> None:
     from batsched_py.metrics import saturated
 
-    notes = list(result.settings["notes"])
+    notes = [note for note in result.notes if note != result.fault]
     growth = result.measured["overall"]["backlog_growth"]
     if saturated(growth):
         notes.append(

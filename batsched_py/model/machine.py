@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import inf
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.partitions import views_of
 from batsched_py.model.site import Site
+from batsched_py.support.json_values import is_number, plain
 from batsched_py.support.processor_sets import ProcessorSet, from_procset, to_text
 from batsched_py.workload.machine_file import NO_LIMITS, MachineDescription
 from batsched_py.workload.sites import SiteDescription
@@ -78,11 +78,14 @@ class Machine(Site):
         if job.state is not WAITING:
             raise InvariantError(f"job {job.id} was started while {job.state.value}")
         dilated = dilation != 1 or bool(transfer)
-        if dilated and not (0 < dilation < inf and 0 <= transfer < inf):
-            raise InvariantError(
-                f"job {job.id} was started with the dilation {dilation} and the transfer "
-                f"{transfer}: expected a number above 0, and seconds of at least 0"
-            )
+        if dilated:
+            dilation, transfer = plain(dilation), plain(transfer)
+            are_numbers = is_number(dilation) and is_number(transfer)
+            if not (are_numbers and dilation > 0 and transfer >= 0):
+                raise InvariantError(
+                    f"job {job.id} was started with the dilation {dilation!r} and the transfer "
+                    f"{transfer!r}: expected a number above 0, and seconds of at least 0"
+                )
         if processors is None:
             if job.size > self.free:
                 raise InvariantError(
@@ -93,7 +96,7 @@ class Machine(Site):
             taken = self._take_chosen(job, processors, any_number=dilated)
         if dilated:
             job.dilation, job.transfer = float(dilation), float(transfer)
-            job.expected_end = now + job.lasts(dilation, transfer)
+            job.expected_end = now + job.lasts(job.dilation, job.transfer)
         else:
             job.expected_end = now + job.estimate
         job.state = RUNNING

@@ -8,9 +8,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from batsched_py.errors import InvariantError
+from batsched_py.errors import InvariantError, WorkloadError
+from batsched_py.support.json_values import plain
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
-from batsched_py.workload.workload import WorkloadJob
+from batsched_py.workload.workload import WorkloadJob, with_plain_values
 
 
 class EndedJob(msgspec.Struct, frozen=True, gc=False):
@@ -118,11 +119,6 @@ def makes_up_jobs(users: object) -> bool:
     return bool(getattr(users, "makes_up_jobs", False))
 
 
-def statistics_of(users: UserModel | None) -> dict[str, Any]:
-    """Return what a user model has counted, empty if it counts nothing."""
-    return dict(users.statistics()) if isinstance(users, CountingUserModel) else {}
-
-
 def reacts(users: UserModel | None) -> bool | None:
     """Return whether users react: whether their submissions depend on when jobs end.
 
@@ -140,16 +136,22 @@ def any_reacts(answers: Iterable[bool | None]) -> bool | None:
 
 def next_due(users: UserModel) -> float:
     """Return when the next job is due; raises :class:`InvariantError` for what is no such time."""
-    due = users.next_submission()
-    try:
-        if due <= LATEST_TIME or due == inf:
-            return due
-    except TypeError:
-        pass
+    due = plain(users.next_submission())
+    if isinstance(due, float | int) and (due <= LATEST_TIME or due == inf):
+        return due
     raise InvariantError(
         f"{type(users).__name__}.next_submission() is {due!r}: expected {UP_TO_LATEST_TIME}, or "
         "inf if nothing is due before another job ends"
     )
+
+
+def plain_job(job: WorkloadJob, users: UserModel) -> WorkloadJob:
+    """Return a job that a model submits as :func:`~batsched_py.workload.workload.with_plain_values`
+    does; raises :class:`InvariantError` naming the model."""
+    try:
+        return with_plain_values(job)
+    except WorkloadError as error:
+        raise InvariantError(f"{type(users).__name__} submitted {error}") from None
 
 
 def no_job(users: UserModel, submitted: object, now: float) -> InvariantError:

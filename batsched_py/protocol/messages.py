@@ -59,11 +59,12 @@ class JobDescription(
     a text or becomes one; an estimate that is no number means something else."""
 
     def __post_init__(self) -> None:
+        if self.user is None:
+            self.user = self.extra.get("user")
+        if self.user is not None and type(self.user) is not str:
+            self.user = str(self.user)
         numbers = self.submit_time, self.size, self.walltime, self.estimate
         check_fields(self.id, (self.profile, self.user), numbers, self.extra)
-        if self.user is None and (user := self.extra.get("user")) is not None:
-            self.user = str(user)
-            check_fields(self.id, (None, self.user), (), {})
         if self.estimate is None and "estimate" in self.extra:
             estimate = self.extra["estimate"]
             if type(estimate) is float or is_number(estimate):

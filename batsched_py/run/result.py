@@ -111,6 +111,9 @@ class Result:
         """Everything that determines the run, as stored in ``PREFIX_run.json``."""
         self.wall_time = wall_time
         """Seconds that the simulation took, nan if nobody stored them."""
+        self.fault: str | None = None
+        """What a plug-in did wrong when the simulation was over, which has lost its counters only;
+        it is among the notes too. None: nothing."""
         self.log: Path | None = None
         """The file that was simulated; None where it is not known, as of a stored result."""
         self.fields_of_jobs: frozenset[str] = frozenset()

@@ -14,19 +14,16 @@ import msgspec
 import numpy as np
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import InputError, PlatformError, UsageError, parameter
-from batsched_py.model.policy import (
-    CountingScheduler,
-    Scheduler,
-    may_dilate,
-    reads_reservations,
-)
-from batsched_py.model.user_model import UserModel, makes_up_jobs, reacts, statistics_of
+from batsched_py.errors import InputError, InvariantError, PlatformError, UsageError, parameter
+from batsched_py.model.counters import counters_of
+from batsched_py.model.policy import Scheduler, may_dilate, reads_reservations
+from batsched_py.model.user_model import UserModel, makes_up_jobs, reacts
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import SOCKETS, check_backend, run_outside
 from batsched_py.run.described_sites import described_sites
+from batsched_py.run.isolated_run import isolated
 from batsched_py.run.make_process import make_process
 from batsched_py.run.named_files import digests_of_settings
 from batsched_py.run.needed_limits import check_limits
@@ -45,7 +42,7 @@ from batsched_py.simulator.platform.hosts import (
 )
 from batsched_py.simulator.platform.platform_reader import check_well_formed, read_platform
 from batsched_py.support.file_digest import sha256
-from batsched_py.support.json_values import did_you_mean
+from batsched_py.support.json_values import did_you_mean, unshared
 from batsched_py.support.plugins import RIGID
 from batsched_py.support.setting_fields import of_their_types
 from batsched_py.transport.recording import Recorder, recorded
@@ -215,10 +212,26 @@ def execute(
 
     ``folder`` is where another process as back end finds its inputs and leaves its outputs,
     logs and commands (None: a temporary one). ``recording`` is where the exchange goes; it has its
-    name once it, or the result, is told to :meth:`~.Recording.keep` it.
+    name once it, or the result, is told to :meth:`~.Recording.keep` it. The run neither sees what
+    plug-ins changed in an earlier run, nor changes a later one.
     """
     check(run)
     objects.check(run)
+    with isolated(run.seed) as notes:
+        result = _executed(source, run, folder, recording, progress, objects)
+    result.settings["notes"] += notes
+    return result
+
+
+def _executed(
+    source: Source | Loaded,
+    run: Run,
+    folder: str | Path | None,
+    recording: Recording | None,
+    progress: bool | None,
+    objects: PluginObjects,
+) -> Result:
+    """Simulate a run whose settings were checked, and whose plug-ins are isolated."""
     run, given, site_notes = at_sites(run)
     sites = described_sites(run.sites)
     workload, content, path = _workload(source, run)
@@ -232,6 +245,7 @@ def execute(
     process = _checked_process(run, workload, nodes, objects)
     files = digests_of_settings(run)  # as they are read: later they may be others
     run, object_notes = objects.named(run, process)
+    stored = _stored(run)
     begin = time.perf_counter()
     if run.backend == EMBEDDED:
         machine = (
@@ -251,6 +265,8 @@ def execute(
             run, workload, nb_hosts, root, part, registers=registers, progress=progress
         )
     wall_time = time.perf_counter() - begin
+    # Those of another process are gone with it.
+    counted, fault = _statistics(process) if details is None else ({"statistics": None}, None)
     notes = [
         *workload.notes,
         *site_notes,
@@ -264,11 +280,12 @@ def execute(
         ),
         *_notes(run, workload, output, sites),
         *(given.notes() if given else ()),
+        *filter(None, [fault]),
     ]
     settings = {
         "input": {"name": workload.name, "sha256": content, "nb_jobs": len(workload.jobs)},
-        "run": _stored(run),
-        "rules": workload.rules,
+        "run": stored,
+        "rules": unshared(workload.rules),
         "nb_processors": output.nb_processors,
         **({"sites": stored_sites(sites)} if sites else {}),
         **({"partitions": partition_texts(run.described)} if run.machine else {}),
@@ -276,16 +293,15 @@ def execute(
         "time_zone": workload.time_zone,
         "users_react": reacts(process.users),
         "notes": notes,
-        "versions": versions(),
+        "versions": dict(versions()),
         **({"provenance": {"files": files}} if files else {}),
     }
     if details is not None:
         settings["backend"] = details
-    # Those of another process are gone with it.
-    settings |= _statistics(process) if details is None else {"statistics": None}
+    settings |= counted
     ends = {"warm_up": run.warm_up, "cool_down": run.cool_down}
     result = Result(output, settings, wall_time, **ends, recording=recording)
-    result.log = path
+    result.log, result.fault = path, fault
     result.fields_of_jobs = frozenset().union(*(job.extra for job in workload.jobs))
     if run.warm_up or run.cool_down:
         _check_measured(result, run)
@@ -321,8 +337,17 @@ def _nb_processors(run: Run, sites: Sites) -> int | None:
 
 
 def _stored(run: Run) -> dict[str, Any]:
-    """Return the run as it is stored; of budgets what was given, for they change no result."""
-    stored: dict[str, Any] = msgspec.to_builtins(run) | {"rules": as_dict(run.rules)}
+    """Return the run as it is stored; of budgets what was given, for they change no result.
+
+    Raises :class:`UsageError` for options that cannot be stored.
+    """
+    try:
+        stored: dict[str, Any] = msgspec.to_builtins(run) | {"rules": as_dict(run.rules)}
+    except TypeError as error:  # it says of which type
+        raise UsageError(
+            f"options are stored with the run, so they must be what JSON has: {error}; give an "
+            "instance, or a function that returns one"
+        ) from None
     for name in OF_MACHINE_FILE:  # there were none once
         if stored[name] is None:
             del stored[name]
@@ -389,12 +414,17 @@ def _embedded(
             return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
 
 
-def _statistics(process: DecisionProcess) -> dict[str, Any]:
-    """Return what the policy counted, None if it counts nothing, and what the users did if any."""
-    policy = process.scheduler
-    counted = dict(policy.statistics()) if isinstance(policy, CountingScheduler) else None
-    of_users = statistics_of(process.users)
-    return {"statistics": counted, **({"user_statistics": of_users} if of_users else {})}
+def _statistics(process: DecisionProcess) -> tuple[dict[str, Any], str | None]:
+    """Return what the policy counted, None if it counts nothing, and what the users did if any.
+
+    With it, what is wrong with the counters of a plug-in, None if nothing is.
+    """
+    try:
+        counted = counters_of(process.scheduler)
+        of_users = counters_of(process.users)
+    except InvariantError as error:
+        return {"statistics": None}, str(error)
+    return {"statistics": counted, **({"user_statistics": of_users} if of_users else {})}, None
 
 
 def _must_read(run: Run) -> bool:

@@ -7,11 +7,11 @@ from math import inf
 from typing import Any
 
 from batsched_py.errors import InvariantError, UsageError, parameter
+from batsched_py.model.counters import counters_of
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine, processor_set_of
 from batsched_py.model.policy import (
-    CountingScheduler,
     ExplainingScheduler,
     Scheduler,
     knows_partitions,
@@ -138,11 +138,8 @@ class Partitioned:
 
     def statistics(self) -> Mapping[str, Any]:
         """Return what the policies count, of a policy for each partition by its place."""
-        counted = [
-            dict(line.policy.statistics())
-            for line in self._lines
-            if isinstance(line.policy, CountingScheduler)
-        ]
+        of_lines = [counters_of(line.policy) for line in self._lines]
+        counted = [counters for counters in of_lines if counters is not None]
         if self._knows and counted:
             return counted[0]
         return {str(place): counts for place, counts in enumerate(counted)}

@@ -10,6 +10,7 @@ import msgspec
 
 from batsched_py.errors import InputError, UsageError, parameter
 from batsched_py.support.file_readers import parse_json
+from batsched_py.support.json_values import plain
 from batsched_py.support.option_values import fits, in_words
 
 
@@ -70,7 +71,7 @@ def _of_its_type(field: SettingField, value: Any) -> Any:
         expected = in_words(field.kind).removesuffix(" or null")
         raise UsageError(f"{parameter(field.name)} {value!r}: expected {expected}")
     if isinstance(value, bool) or not isinstance(value, Real):
-        return value
+        return plain(value) if isinstance(value, dict) else value
     if isinstance(value, Integral):
         return int(value)
     return float(value) if fits(0.5, field.kind) else int(float(value))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from copy import copy
+from types import NoneType
 from typing import Any
 
 import msgspec
 
 from batsched_py.errors import WorkloadError
-from batsched_py.support.json_values import is_number, shown
+from batsched_py.support.json_values import (
+    copier_of,
+    is_integer,
+    is_number,
+    is_plain,
+    plain,
+    shown,
+    unshared,
+)
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
 REFERENCE_SPEED = 1e9
@@ -46,6 +56,41 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     """Further fields of the input, kept in the workload file and in JOB_SUBMITTED."""
 
 
+_TIMES = ("submit_time", "walltime", "estimate", "finish_time", "original_submission_time")
+_KINDS_OF_TIMES = frozenset((float, int, NoneType))
+
+
+def with_plain_values(job: WorkloadJob) -> WorkloadJob:
+    """Return a job with Python's numbers in place of numpy's, itself if it has no others.
+
+    A user that is a whole number becomes a text. Raises :class:`WorkloadError` for a value of
+    another type than its field has.
+    """
+    times = job.submit_time, job.walltime, job.estimate, job.finish_time
+    if (
+        type(job.size) is int
+        and (job.user is None or type(job.user) is str)
+        and type(job.original_submission_time) in _KINDS_OF_TIMES
+        and _KINDS_OF_TIMES.issuperset(map(type, times))
+        and type(job.extra) is dict
+        and is_plain(job.extra.values())
+    ):
+        return job
+    changed = {name: plain(getattr(job, name)) for name in ("size", "user", "extra", *_TIMES)}
+    if is_integer(changed["user"]):
+        changed["user"] = str(changed["user"])
+    for name, fits, expected in (
+        ("size", is_integer(changed["size"]), "a whole number"),
+        ("user", isinstance(changed["user"], str | None), "a text or None"),
+        ("extra", isinstance(changed["extra"], dict), "a dict"),
+        *((name, type(changed[name]) in _KINDS_OF_TIMES, "seconds or None") for name in _TIMES),
+    ):
+        if not fits:
+            value = shown(getattr(job, name))
+            raise WorkloadError(f"job {job.id} with {name} = {value}: expected {expected}")
+    return msgspec.structs.replace(job, **changed)
+
+
 class Workload(msgspec.Struct, kw_only=True):
     """Jobs in submission order (ties in input order), their profiles, and where they came from."""
 
@@ -66,15 +111,23 @@ class Workload(msgspec.Struct, kw_only=True):
     """IANA name, or a fixed offset such as ``+01:00``."""
 
     def __post_init__(self) -> None:
+        """Raises :class:`WorkloadError` for a job with a value that its field cannot have."""
         for job in self.jobs:
             if job.original_submission_time is None:
                 job.original_submission_time = job.submit_time
+        self.jobs = list(map(with_plain_values, self.jobs))
+        if not is_plain(value for each in self.profiles.values() for value in each.values()):
+            self.profiles = plain(self.profiles)
 
     def copy(self) -> Workload:
-        """Return a workload whose jobs may be changed and taken out: users do so, and several
-        simulations are of one workload."""
-        jobs = [msgspec.structs.replace(job, extra=dict(job.extra)) for job in self.jobs]
-        return msgspec.structs.replace(self, jobs=jobs, profiles=dict(self.profiles))
+        """Return a workload that shares nothing that can be changed with this one."""
+        extra_of = copier_of([job.extra for job in self.jobs])
+        copied = copier_of(self.profiles.values())
+        other = copy(self)  # whose values are not checked again
+        other.jobs = [msgspec.structs.replace(job, extra=extra_of(job.extra)) for job in self.jobs]
+        other.profiles = {name: copied(profile) for name, profile in self.profiles.items()}
+        other.rules, other.notes = unshared(self.rules), list(self.notes)
+        return other
 
 
 def check_times(where: str, workload: Workload) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
-from batsched_py.errors import UsageError, jobs_wait
+from batsched_py.errors import InvariantError, UsageError, jobs_wait
 from batsched_py.run.settings import Run, Settings
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import ignore_stop_signals, stop_signals
@@ -107,6 +107,7 @@ def serve(
     Exits with 0 only if the simulation went to its end: SIMULATION_ENDS was seen and answered.
     An argument @FILE stands for the arguments in FILE.
     """
+    from batsched_py.run.isolated_run import isolated
     from batsched_py.support.trusted_code import remember
 
     options = p.json_options(variant_options, variant_options_filepath)
@@ -118,7 +119,10 @@ def serve(
     workload = p.users_workload(run, log, log_dir)
     if prefix is not None:
         make_folder_of(f"{prefix}_users.csv")
-    _serve(run, workload, endpoint, first_timeout, silence_timeout, prefix, record, verbosity)
+    with isolated(run.seed) as notes:
+        _serve(run, workload, endpoint, first_timeout, silence_timeout, prefix, record, verbosity)
+    for note in notes:
+        _say(f"note: {note}", verbosity)
 
 
 def _serve(
@@ -132,7 +136,7 @@ def _serve(
     verbosity: BatschedVerbosity,
 ) -> None:
     # ZeroMQ is imported here, after the mistakes.
-    from batsched_py.model.user_model import statistics_of
+    from batsched_py.model.counters import counters_of
     from batsched_py.run.progress import progress_of, progress_shown
     from batsched_py.transport import BEGUN, LISTENING
     from batsched_py.transport import conversation as c
@@ -167,7 +171,11 @@ def _serve(
             ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
-    if summary := statistics_of(make.process.users).get("summary"):
+    try:
+        summary = (counters_of(make.process.users) or {}).get("summary")
+    except InvariantError as error:  # the simulation has come to its end all the same
+        summary = f"note: {error}"
+    if summary:
         _say(one_line(str(summary)), verbosity)
     _say(f"the simulation ended at {conversation.now:f} s", verbosity)
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import InputError, InvariantError, UsageError
+from batsched_py.model.counters import counters_of
 from batsched_py.model.user_model import (
     EndedJob,
     UserModel,
@@ -19,8 +20,8 @@ from batsched_py.model.user_model import (
     next_due,
     no_job,
     not_moved_on,
+    plain_job,
     reacts,
-    statistics_of,
 )
 from batsched_py.support import option_values as options
 from batsched_py.support import plugins
@@ -60,6 +61,7 @@ class _Group(msgspec.Struct, eq=False):
             raise InvariantError(f"{self.label}: {error}") from None
 
     def renamed(self, job: WorkloadJob) -> WorkloadJob:
+        job = plain_job(job, self.model)
         user = None if job.user is None else self.prefix + job.user
         names = {"id": self.prefix + job.id, "profile": self.prefix + job.profile}
         return msgspec.structs.replace(job, user=user, **names)
@@ -151,8 +153,8 @@ class Population:
 
     def statistics(self) -> dict[str, Any]:
         """Return what members count, by their names, with a summary of theirs."""
-        counted = {group.name: statistics_of(group.model) for group in self._groups}
-        counted = {name: counters for name, counters in counted.items() if counters}
+        of_groups = ((group.name, counters_of(group.model)) for group in self._groups)
+        counted = {name: counters for name, counters in of_groups if counters}
         said = [f"{name}: {c['summary']}" for name, c in counted.items() if c.get("summary")]
         return {"members": counted, "summary": "; ".join(said)} if counted else {}
 

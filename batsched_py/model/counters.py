@@ -1,0 +1,44 @@
+"""What a policy or a user model has counted, asked for once after the simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import BatschedError, InvariantError
+from batsched_py.support.code_places import described
+from batsched_py.support.json_values import plain, shown
+
+
+def counters_of(plugin: object) -> dict[str, Any] | None:
+    """Return what ``plugin.statistics()`` gives, as JSON has it; None without such a method.
+
+    Raises :class:`InvariantError` naming the plug-in and the counter that JSON cannot hold.
+    """
+    if not hasattr(plugin, "statistics"):
+        return None
+    method = f"{type(plugin).__name__}.statistics()"
+    try:
+        given = plugin.statistics()
+    except BatschedError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever the author's code raises
+        raise InvariantError(f"{method} failed: {described(error)}") from error
+    if not isinstance(given, Mapping):
+        raise InvariantError(
+            f"{method} returned {shown(given)}: expected a dict of names and counters"
+        )
+    return {str(name): _as_json(value, f"{method}: {name!r}") for name, value in given.items()}
+
+
+def _as_json(value: Any, what: str) -> Any:
+    try:
+        value = plain(value)
+        msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise InvariantError(
+            f"{what} is {shown(value)}: expected a number, a text, or lists and dicts of these"
+        ) from None
+    return value

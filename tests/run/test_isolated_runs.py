@@ -1,0 +1,309 @@
+"""Each run gives what it gives alone, whatever plug-ins do to what they are given or import."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import threading
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from batsched_py import Rules, Workload, simulate
+from batsched_py.support import plugins
+from batsched_py.workload.load import load_workload
+from helpers.calling import command
+
+HELPER = """
+COUNTS = [0]
+"""
+POLICIES = """
+import os, random, sys
+from itertools import count
+
+import numpy as np
+
+import helper
+from batsched_py import Start
+
+RANDOM = random.Random(7)
+
+
+class First:
+    def __init__(self, *, weights=None):
+        self.weights = weights or [1]
+
+    def order(self, jobs):
+        return jobs
+
+    def schedule(self, now, queue, machine):
+        for job in self.order(list(queue)):
+            if job.size <= machine.free:
+                yield Start(job)
+
+
+class WritesExtra(First):
+    def order(self, jobs):
+        for job in jobs:
+            job.extra["seen"] = job.extra.get("seen", 0) + 1
+            job.extra["behaviour"] = "rare"
+            job.extra["tags"].append("seen")
+            job.extra["deep"]["list"][0] += 1
+        return sorted(jobs, key=lambda job: -len(job.extra["tags"]))
+
+
+class ReadsExtra(First):
+    def order(self, jobs):
+        return sorted(jobs, key=lambda job: len(job.extra["tags"]) + job.extra["deep"]["list"][0])
+
+
+class CountsInClass(First):
+    passes = 0
+
+    def order(self, jobs):
+        CountsInClass.passes += 1
+        return jobs[:: -1 if self.passes % 3 else 1]
+
+
+class CountsBeside(First):
+    def order(self, jobs):
+        helper.COUNTS[0] += 1
+        return jobs[:: -1 if helper.COUNTS[0] % 4 else 1]
+
+
+class Draws(First):
+    def order(self, jobs):
+        RANDOM.shuffle(jobs)
+        return jobs
+
+
+class DrawsGlobally(First):
+    def order(self, jobs):
+        random.shuffle(jobs)
+        return jobs if np.random.random() < 0.5 else jobs[::-1]
+
+
+class ReseedsGlobally(First):
+    def order(self, jobs):
+        random.seed(3)
+        np.random.seed(3)
+        return jobs
+
+
+class ChangesOptions(First):
+    def order(self, jobs):
+        self.weights.append(len(self.weights))
+        return jobs[:: -1 if len(self.weights) % 3 else 1]
+
+
+class MovesAway(First):
+    def __init__(self, **options):
+        super().__init__(**options)
+        sys.path.insert(0, os.path.join(os.path.dirname(__file__), "elsewhere"))
+
+    def order(self, jobs):
+        os.chdir("/")
+        return jobs
+"""
+USERS = """
+from math import inf
+
+
+class Replay:
+    def __init__(self, workload):
+        self.profiles = workload.profiles
+        self.jobs = workload.jobs
+
+    def next_submission(self):
+        return self.jobs[0].submit_time if self.jobs else inf
+
+    def jobs_to_submit(self, now):
+        while self.jobs and self.jobs[0].submit_time <= now:
+            yield self.jobs.pop(0)
+
+    def job_ended(self, now, job, state):
+        pass
+
+
+class Scales(Replay):
+    def __init__(self, workload):
+        super().__init__(workload)
+        for profile in self.profiles.values():
+            profile["delay"] *= 1 + len(profile["steps"])
+            profile["steps"].append(1)
+        for job in self.jobs:
+            job.size = 1
+            job.extra["tags"].append("scaled")
+            job.extra["deep"]["list"].insert(0, 100)
+        workload.rules["profile"] = "changed"
+        workload.notes.append("changed")
+"""
+POLICY_NAMES = [
+    line.split("(")[0][6:].strip(":") for line in POLICIES.split("\n") if "class " in line
+]
+OPTIONS = {"weights": [1]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder with plug-ins and a workload, which is the working directory."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "helper.py").write_text("COUNTS = [2]\n")
+    for name, text in {"helper": HELPER, "policies": POLICIES, "models": USERS}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    jobs = [
+        {
+            "id": str(n),
+            "subtime": 10 * n,
+            "res": 1 + n % 4,
+            "profile": f"p{n % 5}",
+            "walltime": 1000,
+            "tags": ["a"] * (n % 3),
+            "deep": {"list": [n % 7]},
+        }
+        for n in range(60)
+    ]
+    profiles = {f"p{n}": {"type": "delay", "delay": 20 + 31 * n, "steps": []} for n in range(5)}
+    workload = {"nb_res": 4, "jobs": jobs, "profiles": profiles}
+    (tmp_path / "w.json").write_text(json.dumps(workload))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def of_campaign(folder: Path, policies: list[str], users: list[str]) -> dict[str, bytes]:
+    """Return the jobs of each run by its policy and users, of a campaign in one process."""
+    name = f"of_{policies[0]}"
+    lists = {
+        "log": ["w.json"],
+        "scheduler": [f"policies.py:{policy}" for policy in policies],
+        "users": [user if user == "rigid" else f"models.py:{user}" for user in users],
+    }
+    lines = [f"{key} = {json.dumps(value)}" for key, value in lists.items()]
+    text = "\n".join([f'name = "{name}"', "[run]", *lines, ""])
+    (folder / f"{name}.toml").write_text(text)
+    arguments = ("campaign", f"{name}.toml", "-e", name, "--jobs", "1", "--no-report")
+    done = command(folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for path in (folder / name / "runs").iterdir():
+        run = json.loads((path / "out_run.json").read_bytes())["run"]
+        which = f"{run['scheduler'].partition(':')[2]} {run['users'].partition(':')[2]}"
+        found[which] = (path / "out_jobs.csv").read_bytes()
+    return found
+
+
+def of_notebook(workload: Workload, which: list[str]) -> dict[str, bytes]:
+    """Return the same of simulations of one workload; each is made once more at the end."""
+    found: dict[str, bytes] = {}
+    for name in [*which, *which]:
+        policy, _, users = name.partition(" ")
+        result = simulate(
+            workload,
+            scheduler=f"policies.py:{policy}",
+            scheduler_options=OPTIONS,
+            users=f"models.py:{users}" if users else "rigid",
+        )
+        jobs = result.jobs_csv().encode()
+        assert found.setdefault(name, jobs) == jobs, name
+    return found
+
+
+def test_a_run_gives_what_it_gives_alone(folder: Path) -> None:
+    users = ["rigid", "Scales"]
+    forward = of_campaign(folder, POLICY_NAMES, users)
+    assert len(forward) == len(POLICY_NAMES) * len(users)
+    assert len(set(forward.values())) > len(POLICY_NAMES)  # they differ
+    assert of_campaign(folder, POLICY_NAMES[::-1], users[::-1]) == forward
+    import helper  # type: ignore[import-not-found]  # as a notebook has it
+
+    helper.COUNTS[0] = 5
+    loaded = load_workload("w.json", Rules())
+    assert of_notebook(loaded, sorted(forward)) == forward
+    assert sys.modules["helper"] is helper
+    assert helper.COUNTS == [5]
+    assert OPTIONS == {"weights": [1]}
+
+
+def test_a_package_is_imported_anew_in_each_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of a package, and a policy that a package registers."""
+    package = folder / "some_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("COUNTS = [0]\n")
+    text = POLICIES.replace("import helper", "from some_package import COUNTS")
+    (package / "policies.py").write_text(text.replace("helper.COUNTS", "COUNTS"))
+    entry = EntryPoint("packaged", "some_package.policies:CountsBeside", plugins.SCHEDULERS)
+    monkeypatch.setattr(plugins, "names", lambda group: {"packaged": entry})
+    import some_package  # type: ignore[import-not-found]
+
+    expected = of_notebook(load_workload("w.json", Rules()), ["CountsBeside"])["CountsBeside"]
+    for policy in ["packaged", f"{package / 'policies.py'}:CountsBeside"] * 2:
+        assert simulate("w.json", scheduler=policy).jobs_csv().encode() == expected
+    assert sys.modules["some_package"] is some_package
+    assert some_package.COUNTS == [0]
+
+
+class Changing:
+    """Users who do something to the process, and submit what was recorded."""
+
+    def __init__(self, workload: Workload, *, do: str) -> None:
+        self.profiles = workload.profiles
+        self._jobs = workload.jobs
+        self.stop = threading.Event()
+        if do == "folder":
+            os.chdir("/")
+        elif do == "thread":
+            threading.Thread(target=self.stop.wait, name="waits", daemon=True).start()
+        elif do == "random":
+            random.random()
+        elif do == "numpy":
+            np.random.random()
+
+    def next_submission(self) -> float:
+        """Return 0 until all are submitted."""
+        return 0.0 if self._jobs else float("inf")
+
+    def jobs_to_submit(self, now: float) -> list[Any]:
+        """Return all jobs."""
+        jobs, self._jobs = self._jobs, []
+        return jobs
+
+    def job_ended(self, now: float, job: Any, state: str) -> None:
+        """Do not care."""
+
+
+@pytest.mark.parametrize(
+    ("do", "note"),
+    [
+        ("folder", "changed the working directory to /"),
+        ("thread", "left threads that go on after the run (waits)"),
+        ("random", "the global generator of random,"),
+        ("numpy", "the global generator of numpy.random,"),
+        ("nothing", None),
+    ],
+)
+def test_what_a_plug_in_does_to_the_process_is_undone_and_noted(
+    folder: Path, do: str, note: str | None
+) -> None:
+    states = random.getstate(), str(np.random.get_state())
+    made = []
+
+    def users(workload: Workload, **options: Any) -> Changing:
+        made.append(Changing(workload, do=do))
+        return made[-1]
+
+    result = simulate("w.json", users=users)
+    made[-1].stop.set()
+    found = [line for line in result.notes if "a plug-in" in line]
+    assert [note in line for line in found if note] == [True] * (note is not None)
+    assert len(found) == (note is not None)
+    assert os.getcwd() == str(folder)
+    assert (random.getstate(), str(np.random.get_state())) == states
