@@ -28,7 +28,8 @@ def counters_of(plugin: object) -> dict[str, Any] | None:
         raise InvariantError(f"{method} failed: {described(error)}") from error
     if not isinstance(given, Mapping):
         raise InvariantError(
-            f"{method} returned {shown(given)}: expected a dict of names and counters"
+            f"{method} returned {'None' if given is None else shown(given)}: expected a dict of "
+            "names and counters"
         )
     return {str(name): _as_json(value, f"{method}: {name!r}") for name, value in given.items()}
 

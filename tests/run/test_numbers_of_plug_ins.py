@@ -193,7 +193,7 @@ def test_options_with_numbers_of_numpy_are_stored() -> None:
 
 
 WRONG = {
-    "return None": "P.statistics() returned missing: expected a dict of names and counters",
+    "return None": "P.statistics() returned None: expected a dict of names and counters",
     "import numpy; return numpy.int64(3)": "P.statistics() returned np.int64(3)",
     "return {'x': object}": "P.statistics(): 'x' is <class 'object'>: expected a number",
     "1 / 0": "P.statistics() failed: ZeroDivisionError: division by zero (",
