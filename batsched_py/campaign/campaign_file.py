@@ -59,10 +59,20 @@ class Campaign(msgspec.Struct, kw_only=True):
     hint: str = ""
     texts: dict[str, str] = {}
     """The files that it was read from, the extended ones last."""
+    is_part: bool = False
+    """Whether it has the report of a study, and not all of its runs."""
     given_logs: list[str] = []
     """Logs instead of the file's, which are not looked for beside it."""
     notes: list[str] = []
     """What is to be said of it."""
+
+
+class _Taken(msgspec.Struct):
+    """What a campaign file has of the study that it extends."""
+
+    is_part: bool = False
+    """Whether it has its report, and not all of its runs."""
+    notes: list[str] = []
 
 
 class _Study(msgspec.Struct):
@@ -141,7 +151,7 @@ def read_campaign(
         labelled |= {"log": logs} if logs else {}
         replaced |= labelled
         runs = expand(content, of_file if replications is None else replications, replaced)
-        notes = _take_over(head, studies[-1], runs, labelled, quick=quick) if studies else []
+        taken = _take_over(head, studies[-1], runs, labelled, quick=quick) if studies else _Taken()
     except CampaignError as mistake:
         raise CampaignFileError(placed(path, texts, mistake)) from None
     for planned in runs:
@@ -160,7 +170,8 @@ def read_campaign(
         hint=head["hint"] or "",
         texts=texts,
         given_logs=logs or [],
-        notes=notes,
+        is_part=taken.is_part,
+        notes=taken.notes,
     )
 
 
@@ -171,14 +182,14 @@ def _take_over(
     given: Mapping[str, Any],
     *,
     quick: bool,
-) -> list[str]:
+) -> _Taken:
     """Let ``head`` have what the study says of its runs, if ``runs`` are among them.
 
     ``given`` takes the place of what both files say. Logs, seeds and replications may be others. A
-    report that is for any runs is taken over in any case. Returns a note if the study's report is
+    report that is for any runs is taken over in any case. There is a note if the study's report is
     not used because of other runs.
     """
-    other = None
+    other, is_part = None, False
     if study.head.get("report_for") != _ANY_RUNS:
         content = dict(study.content)
         fewest = None if _head(content)["replications"] is None else 1
@@ -187,16 +198,18 @@ def _take_over(
         own = expand(content, fewest, {**small_size, **given})
         known = set(map(_apart_from_log, own))
         other = next((run for run in runs if _apart_from_log(run) not in known), None)
+        is_part = head["report"] is None and known > set(map(_apart_from_log, runs))
     if other is None:
         head |= {key: study.head[key] for key in study.head if head[key] is None}
-        return []
+        return _Taken(is_part)
     if head["report"] is not None or "report" not in study.head:
-        return []
+        return _Taken()
     labels = ", ".join(f"{key} {value}" for key, value in other.labels.items())
-    return [
+    note = (
         f"the report of {study.name} is about its own runs, and this file has others ({labels}): "
         "the default report is made"
-    ]
+    )
+    return _Taken(notes=[note])
 
 
 def _apart_from_log(run: PlannedRun) -> bytes:

@@ -66,6 +66,7 @@ class Stored(msgspec.Struct, kw_only=True):
     file: str
     report: str | None
     metric: str | None = None
+    is_part: bool = False
     keep: Keep
     provenance: dict[str, Any]
     runs: list[StoredRun]
@@ -79,6 +80,7 @@ def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
         file=str(campaign.path.absolute()),
         report=campaign.report,
         metric=campaign.metric,
+        is_part=campaign.is_part,
         keep=campaign.keep,
         provenance=provenance(),
         runs=[
@@ -155,6 +157,8 @@ class CampaignResults:
         """Folder of the campaign file."""
         self.metric = stored.metric
         """The main metric that the campaign file names, if it names one."""
+        self.is_part = stored.is_part
+        """Whether it has the report of a study, and not all of its runs."""
         self.keep = stored.keep
         self.provenance = stored.provenance
         self._stored = stored

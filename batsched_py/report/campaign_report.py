@@ -20,6 +20,8 @@ from batsched_py.support.trusted_code import reason_not_to_run
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
+_PART = "Not all runs of the study are here, so no claim is said to hold."
+
 
 def report_of(results: CampaignResults, named: str | None = None) -> Report:
     """Return the study's report, or a plain one if its campaign file names none.
@@ -36,10 +38,26 @@ def report_of(results: CampaignResults, named: str | None = None) -> Report:
     report = (
         plain_report(results) if is_plain else _report_of_study(results, str(place), named is None)
     )
+    if not is_plain and named is None and results.is_part:
+        report = _of_part(report)
     caution = "" if place is None else _caution(results)
     told = f"**{left_out}**\n\n" if left_out else ""
     summary = f"{_failed_runs(results)}{told}{caution}{report.summary}"
     return msgspec.structs.replace(report, title=results.title or report.title, summary=summary)
+
+
+def _of_part(report: Report) -> Report:
+    """Return the report of a study on a part of its runs, which can refute claims only."""
+    if not report.verdicts:
+        return report
+    judged = [
+        msgspec.structs.replace(of, holds=None, evidence=f"{_PART} {of.evidence}")
+        if of.holds
+        else of
+        for of in report.verdicts
+    ]
+    summary = f"**{_PART}**\n\n{report.summary}"
+    return msgspec.structs.replace(report, verdicts=tuple(judged), summary=summary)
 
 
 def code_left_out(results: CampaignResults) -> str | None:

@@ -355,6 +355,7 @@ def test_other_runs_than_a_study_s_do_not_get_its_report(tmp_path: Path) -> None
     ):
         ours = extended(same)
         assert (ours.report, ours.hint, ours.notes) == (report, base.hint, [])
+        assert ours.is_part is ("replay = [" in same or "exclude" in same)
         assert ours.title == ("Ours" if "Ours" in same else base.title)
     assert extended("", quick=True, logs=["a.swf"]).report == report
     others = (

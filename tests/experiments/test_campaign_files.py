@@ -129,6 +129,7 @@ def test_the_report_of_a_study_is_not_about_other_runs(name: str, tmp_path: Path
     study = find_campaign(name)
     report = str(study.parent / "report.py:report")
     assert read_campaign(path).report == report
+    assert not read_campaign(path).is_part
     assert read_campaign(path).title == read_campaign(study).title
     path.write_text(f'extends = "{name}"\ntitle = "Ours"\n[run]\nshake = 12345\n')
     ours = read_campaign(path)
@@ -164,3 +165,33 @@ def test_the_page_of_an_extension_shows_its_runs_and_judges_nothing(tmp_path: Pa
     assert rows == set(map(tuple, results.runs[labels].to_numpy().tolist()))
     assert len(rows) == 6
     assert r"*infra\*3* (192 processors) and *infra\*2* (128 processors)" in made.summary
+
+
+PART = """
+from batsched_py.report import Report, Verdict
+
+
+def report(results):
+    claims = [Verdict("It holds", True, "seen"), Verdict("It does not", False, "seen")]
+    return Report("A study", "nobody", (), tuple(claims), "Done.")
+"""
+
+
+def test_no_claim_holds_on_a_part_of_the_runs_of_a_study(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    study.mkdir()
+    (study / "report.py").write_text(PART)
+    (study / "campaign.toml").write_text(
+        'report = "report.py:report"\n[run]\nfirst = 20\nscheduler = ["easy", "fcfs"]\n'
+    )
+    for text, answers in {
+        "": [True, False],
+        'scheduler = "easy"\n': [None, False],
+    }.items():
+        path = tmp_path / "ours.toml"
+        path.write_text(f'extends = "{study}"\nname = "ours"\n[run]\n{text}')
+        called = command(tmp_path, "campaign", path, "-e", "out", "--jobs", "1")
+        assert called.returncode == 0, called.stderr
+        made = report_of(open_results(tmp_path / "out"))
+        assert [verdict.holds for verdict in made.verdicts] == answers
+        assert ("Not all runs of the study" in made.summary) is (None in answers)
