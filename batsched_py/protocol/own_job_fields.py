@@ -43,6 +43,8 @@ _CARRIED = {
     for name, unit in (ADDED_COLUMNS | FURTHER_COLUMNS).items()
     if name not in ("user", "lateness", "estimate")  # which are not written as they came
 }
+_USUAL = 2**60
+"""Integers below this are numbers without a further look."""
 _UNREADABLE = re.compile("[\0\r\n\ud800-\udfff]")
 
 
@@ -54,12 +56,16 @@ def check_fields(
     ``texts`` are its profile and user, ``numbers`` its subtime, res, walltime and estimate; None is
     no value. Of ``extra``, its further fields, only those of our columns are looked at.
     """
-    if _UNREADABLE.search(f"{job_id}{texts[0]}{texts[1]}"):
+    if not f"{job_id}{texts[0]}{texts[1]}".isprintable():  # which is quick to find out
         for name, value in zip(("id", "profile", "user"), (job_id, *texts), strict=True):
             _check_text(job_id, name, value)
-    for at, value in enumerate(numbers):
-        if type(value) is not float and value is not None and not is_read_as_number(value):
-            name = ("subtime", "res", "walltime", "estimate")[at]
+    for value in numbers:
+        kind = type(value)
+        if kind is float or value is None or (kind is int and -_USUAL < value < _USUAL):
+            continue
+        if not is_read_as_number(value):
+            named = zip(("subtime", "res", "walltime", "estimate"), numbers, strict=True)
+            name = next(name for name, other in named if other is value)
             raise JobError(f"job {job_id!r}: {name} is {_shown(value)}, expected a number")
     for name in extra.keys() & _CARRIED.keys() if extra else ():
         value, unit = extra[name], _CARRIED[name]
