@@ -28,7 +28,7 @@ def dropped_rows(log: SwfLog, size: NDArray[np.float64], drop: Iterable[str]) ->
         "no-allocation": log.column("allocated_processors") <= 0,
         "too-wide": size > log.max_processors,
         "cancelled": status == 5,
-        "withdrawn": (status == 5) & (run_time == 0),
+        "withdrawn": log.withdrawn,
         "failed": status == 0,
         "no-user": log.column("user") < 0,
     }
