@@ -1,6 +1,6 @@
 """Runs that do less work than others: they refuse jobs, cut them, or leave them out.
 
-Whoever stays then waits less, which is no improvement.
+The jobs that remain then wait less, which is no improvement.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from batsched_py.report.metric_words import react
 
 NO_GAIN = "Shorter waits of runs that do less work are no improvement."
 LEAST = 0.01
-"""A share of the work; what is less is not worth a word."""
+"""Share of the work; smaller losses are not reported."""
 _NOT_MEASURED = ("warm_up", "cool_down")
 
 
 def less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
-    """Return what runs do with less work than others do, in words; "" if they do not.
+    """Return how runs do less work than others, as a clause such as "refuses 3 % of the jobs".
 
-    They refuse a larger share of their jobs; or they do less work for users who submit the same
-    whatever happens, on processors of the same speed. The rows are runs of a campaign. Work is not
+    The clause is empty if they do not. They may refuse a larger share of their jobs. They may also
+    do less work for users who do not react, on processors of the same speed. The rows are runs of a campaign. Work is not
     compared where some jobs are not measured.
     """
     if not len(ours) or not len(base):
@@ -36,8 +36,8 @@ def less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
     return " and ".join(told)
 
 
-def in_words(two: Mapping[str, pd.DataFrame]) -> str:
-    """Return as a sentence which of two, by their names, does less work; "" if neither does."""
+def less_work_sentence(two: Mapping[str, pd.DataFrame]) -> str:
+    """Return a sentence on which of two named groups of runs does less work, "" if neither."""
     (a, ours), (b, others) = two.items()
     told = {a: less_work(ours, others), b: less_work(others, ours)}
     found = "; ".join(f"{name} {words}" for name, words in told.items() if words)

@@ -20,7 +20,7 @@ from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
 
 _SAME = 1e-9
-"""Seconds, relative to the time of day of a simulation, within which two times are one."""
+"""Relative difference within which two times count as equal."""
 
 
 def losses(

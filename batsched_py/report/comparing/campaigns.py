@@ -30,7 +30,7 @@ from batsched_py.report.document import Column, Part, Report, Section, Table, Te
 from batsched_py.report.forms.notebook_report import NotebookReport
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns
-from batsched_py.report.less_work import NO_GAIN, in_words
+from batsched_py.report.less_work import NO_GAIN, less_work_sentence
 from batsched_py.run.settings import Settings
 from batsched_py.support.statistics import FEWEST, Interval
 
@@ -161,7 +161,7 @@ class CampaignComparison:
                 results.runs.iloc[pairs[row]]
                 for results, row in ((self.a, "row_a"), (self.b, "row_b"))
             )
-            if words := in_words({"A": a, "B": b}).removesuffix(f". {NO_GAIN} "):
+            if words := less_work_sentence({"A": a, "B": b}).removesuffix(f". {NO_GAIN} "):
                 told[str(group)] = words
         if not told:
             return ""

@@ -20,7 +20,7 @@ from batsched_py.report.comparing.run_data import RunData, read_run, run_of
 from batsched_py.report.comparing.setting_differences import differing, settings_of, settings_table
 from batsched_py.report.document import Part, Report, Section, Table, Text
 from batsched_py.report.forms.notebook_report import NotebookReport
-from batsched_py.report.less_work import in_words
+from batsched_py.report.less_work import less_work_sentence
 
 if TYPE_CHECKING:
     from batsched_py.run.result import Result
@@ -180,7 +180,7 @@ class RunComparison:
     @property
     def _less_work(self) -> str:
         """That one run does less work than the other, as a sentence; "" if neither does."""
-        return in_words({"A": self.a.as_row, "B": self.b.as_row})
+        return less_work_sentence({"A": self.a.as_row, "B": self.b.as_row})
 
     @property
     def _difference(self) -> str:
