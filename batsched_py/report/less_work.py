@@ -21,8 +21,8 @@ def less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
     """Return how runs do less work than others, as a clause such as "refuses 3 % of the jobs".
 
     The clause is empty if they do not. They may refuse a larger share of their jobs. They may also
-    do less work for users who do not react, on processors of the same speed. The rows are runs of a campaign. Work is not
-    compared where some jobs are not measured.
+    do less work for users who do not react, on processors of the same speed. The rows are runs of
+    a campaign. Work is not compared where some jobs are not measured.
     """
     if not len(ours) or not len(base):
         return ""
