@@ -40,6 +40,7 @@ from batsched_py.report.metric_words import (
 from batsched_py.report.named_settings import names_table
 from batsched_py.report.simulated_setup import setup_lines
 from batsched_py.report.sites_tables import site_tables
+from batsched_py.support.statistics import FEWEST
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -60,6 +61,11 @@ EQUAL_RUNS = (
     "nothing is drawn at random here. `shake = [0, 1, 2, 3, 4]` in `[run]` repeats each run with "
     "another order of simultaneous events; users that are drawn by chance (such as `feedback` with "
     "`resampled = true`) differ by seed."
+)
+FEW_RUNS = (
+    f"**Too few runs were repeated, so nothing is known about chance**: with {FEWEST} or more runs "
+    "of a combination, its numbers have an interval. `replications` and `shake` in the campaign "
+    "file set how many there are."
 )
 
 
@@ -87,7 +93,7 @@ def plain_report(results: CampaignResults) -> Report:
         title=title,
         source="",
         sections=(*sections(parts), *sections(words, for_reference=True)),
-        summary=_summary(_lines(results, axes, main), tables, axes),
+        summary=_summary(_lines(results, axes, main), tables, axes, _chance(runs, axes, main)),
     )
 
 
@@ -114,12 +120,23 @@ def _lines(
         yield f"**No run has the metric `{results.metric}`**, which the campaign file names"
 
 
-def _summary(lines: Iterable[str], matrices: Sequence[Table], axes: CampaignAxes) -> str:
+def _summary(
+    lines: Iterable[str], matrices: Sequence[Table], axes: CampaignAxes, chance: str
+) -> str:
     text = _less_work(matrices, axes) + "\n".join(f"- {line}" for line in lines)
     if has_intervals(matrices) or not matrices:
         return text
-    repeated = axes.repeats and any((matrix.frame["runs"] > 1).any() for matrix in matrices)
-    return f"{text}\n\n{EQUAL_RUNS if repeated else UNKNOWN_CHANCE}"
+    return f"{text}\n\n{chance}"
+
+
+def _chance(runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]) -> str:
+    """Return why no number of a campaign has an interval, as Markdown."""
+    names = [metric.name for metric in metrics]
+    rows = [group.frame for _, group in Runs(runs).groups(*axes.labels)]
+    if not axes.repeats or all(len(of_row) == 1 for of_row in rows):
+        return UNKNOWN_CHANCE
+    differ = any((of_row[names].nunique() > 1).any() for of_row in rows)
+    return FEW_RUNS if differ else EQUAL_RUNS
 
 
 def _less_work(matrices: Sequence[Table], axes: CampaignAxes) -> str:

@@ -11,7 +11,7 @@ import pytest
 from batsched_py.report import Report, Text
 from batsched_py.report.campaign_report import report_of
 from batsched_py.report.comparison_matrix import WITHIN
-from batsched_py.report.default_report import EQUAL_RUNS, UNKNOWN_CHANCE, plain_report
+from batsched_py.report.default_report import EQUAL_RUNS, FEW_RUNS, UNKNOWN_CHANCE, plain_report
 from batsched_py.report.forms.export_files import drawn
 from batsched_py.report.metric_words import REACTING
 from batsched_py.support.statistics import mean_interval
@@ -112,7 +112,20 @@ def test_a_report_without_chance_says_so_and_how_to_get_it(nb: int, words: str) 
     assert words in report.summary
     assert "`shake = [0, 1, 2, 3, 4]`" in report.summary
     assert all(len(figure.spec["layer"]) == 1 for figure in report.figures)  # no intervals
-    assert UNKNOWN_CHANCE not in report_on(MadeUp(2)).summary
+
+
+@pytest.mark.parametrize("nb", range(1, 7))
+@pytest.mark.parametrize("differ", [False, True])
+def test_a_report_says_of_repeated_runs_what_they_are(nb: int, differ: bool) -> None:
+    """No runs that differ are called equal, however few there are of them."""
+    results = MadeUp(nb)
+    for name in ("mean_waiting_time", "mean_bounded_slowdown", "utilisation"):
+        results.runs[name] = 5.0 + differ * results.runs["replication"]
+    summary = report_on(results).summary
+    few = FEW_RUNS if differ else EQUAL_RUNS
+    said = UNKNOWN_CHANCE if nb == 1 else few if nb < 5 or not differ else None
+    told = [words for words in (UNKNOWN_CHANCE, FEW_RUNS, EQUAL_RUNS) if words in summary]
+    assert told == [said] * (said is not None)
 
 
 def test_what_was_simulated_is_said_at_the_top() -> None:
