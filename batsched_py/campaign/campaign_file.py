@@ -253,11 +253,8 @@ def _base(
         return _read(folder / extended, texts, studies)
     try:
         path = find_campaign(str(extended))
-    except UsageError:
-        message = (
-            f"extends = {extended!r}: expected the name of a campaign file in {folder}, or of a "
-            "study"
-        )
+    except UsageError as fault:
+        message = f"extends = {extended!r}: {fault}"
         raise CampaignError((), "extends", message) from None
     base = _read(path, texts, studies)
     for key in ("report", "measure"):

@@ -402,6 +402,19 @@ def test_lines_that_are_no_key_are_passed_over() -> None:
     assert line_of(text, ("t",), "last") == 4 + len(lines)
 
 
+@pytest.mark.parametrize(
+    ("extended", "expected"),
+    [("'suficiency'", "did you mean 'sufficiency'"), ("'sufficiency/typo'", "it has: "), ("5", "")],
+)
+def test_what_cannot_be_extended_is_named_with_what_can(
+    tmp_path: Path, extended: str, expected: str
+) -> None:
+    path = tmp_path / "ours.toml"
+    path.write_text(f"extends = {extended}\n")
+    with pytest.raises(CampaignFileError, match=f"ours.toml:1: extends = {extended}: .*{expected}"):
+        read_campaign(path)
+
+
 def test_a_study_may_be_extended_from_anywhere(tmp_path: Path) -> None:
     """Its report and measures are those beside its own file."""
     path = tmp_path / "ours.toml"
