@@ -68,6 +68,8 @@ class SlurmRecords:
         self._columns: SlurmColumns | None = None
         self._cluster = ""
         """Of the jobs so far, if their records say it."""
+        self._other = ""
+        """The first cluster that was not chosen."""
 
     def __iter__(self) -> Iterator[JobRecord]:
         for line in self._lines:
@@ -77,6 +79,11 @@ class SlurmRecords:
                     yield record
             except MalformedRecordError as error:
                 self._lines.malformed(error)
+        if self._other and not self._cluster:
+            raise InputError(
+                f"{self._lines.path}: no job is of the cluster {shown(self._options.cluster)}: "
+                f"expected one that the records name, such as {shown(self._other)}"
+            )
 
     def _columns_of(self, line: str) -> SlurmColumns | None:
         """Return the columns of a line; None for a header line, from which on its columns are."""
@@ -130,8 +137,10 @@ class SlurmRecords:
         Raises :class:`InputError` for a second one if none was chosen: its jobs have the same
         numbers, and it is another machine.
         """
-        if self._options.cluster is not None:
-            return cluster == self._options.cluster
+        chosen = self._options.cluster
+        if chosen is not None and cluster != chosen:
+            self._other = self._other or cluster
+            return False
         if cluster and self._cluster and cluster != self._cluster:
             raise InputError(
                 f"{self._lines.path}:{self._lines.number}: a job of the cluster {shown(cluster)} "
