@@ -178,7 +178,7 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
     if rules.get("least_walltime"):
         words.append(f"no limit is shorter than {rules['least_walltime']:g} s")
     if rules.get("drop"):
-        words.append(f"without jobs of {', '.join(rules['drop'])}")
+        words.append(f"without {listed(rules['drop'])} jobs")
     if rules.get("job_numbers"):
         words.append(f"only the jobs numbered {rules['job_numbers']}")
     if rules.get("first"):

@@ -176,6 +176,8 @@ def test_rules_of_older_results_are_stored_as_they_were() -> None:
     stored = as_dict(make_rules("replay-feedback"))
     assert "least_walltime" not in stored
     assert as_dict(make_rules())["least_walltime"] == 1
+    for walltime in ("requested", "exact"):  # which give no limit of their own
+        assert "least_walltime" not in as_dict(make_rules(walltime=walltime))
     assert msgspec.convert(stored, Rules) == make_rules("replay-feedback") == Rules()
 
 
