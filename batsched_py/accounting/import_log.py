@@ -19,6 +19,7 @@ from batsched_py.accounting.log_rows import ALLOCATED, PLACE_OF, RUN_TIME, START
 from batsched_py.accounting.machine_draft import JobSizes, MachineDraft, draft_lines, draft_machine
 from batsched_py.accounting.machine_use import MachineUse, machine_use
 from batsched_py.accounting.names import Pseudonyms
+from batsched_py.accounting.node_lists import MOST_NODES
 from batsched_py.accounting.record_lines import RecordLines
 from batsched_py.accounting.seen_nodes import SeenNodes
 from batsched_py.accounting.site_time import SiteClock
@@ -164,6 +165,7 @@ class _Import:
             *_clock_rules(self.options),
             _names_rule(self.options),
             *self._escapes_rule(),
+            *self._unread_nodes(),
             *self.tally.notes(),
         ]
 
@@ -194,6 +196,13 @@ class _Import:
             yield (
                 f"MaxProcs is {size}; the drafted machine has {draft.nb_processors} processors: "
                 f"correct its nodes{why}, or give --max-processors"
+            )
+
+    def _unread_nodes(self) -> Iterator[str]:
+        if self._seen.unread:
+            yield (
+                f"the drafted machine does not have the nodes of lists that could not be read, or "
+                f"name more than {MOST_NODES:,} nodes ({self._seen.unread})"
             )
 
     def _escapes_rule(self) -> Iterator[str]:

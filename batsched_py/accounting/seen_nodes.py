@@ -32,9 +32,11 @@ class SeenNodes:
         self._kept = 0
         self.partitions: set[int] = set()
         """Whose jobs named their nodes."""
+        self.unread = 0
+        """Texts that are no sets of nodes, or of too many."""
 
     def see(self, partition: int, text: str, cores: int, nodes: int) -> None:
-        """Take the nodes of a job of so many cores; a text that is no set is left out."""
+        """Take the nodes of a job of so many cores; a text that is no set is counted."""
         each = ceil(cores / nodes) if cores > 0 and nodes > 0 else 1
         known = (partition, text, each)
         if not text or known in self._texts:
@@ -47,6 +49,7 @@ class SeenNodes:
         try:
             names = expand_nodes(text)
         except ValueError:
+            self.unread += 1
             return
         if len(self._cores) + len(names) > MOST_NODES:
             names = [name for name in names if name in self._cores]

@@ -210,3 +210,9 @@ def test_only_the_longest_gaps_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
     starts = [0, 10, 50, 70, 73, 173, 174]
     use = machine_use([(start, start + 1, 1, 0, start) for start in starts], 2)
     assert [(gap.begin, gap.end) for gap in use.gaps] == [(11, 50), (74, 173)]
+
+
+@pytest.mark.parametrize("nodes", ["n[1-999999]", "n[1-", "n[a-b]"])
+def test_lists_of_nodes_that_are_not_read_are_counted(slurm: Run, nodes: str) -> None:
+    done = slurm({"NodeList": nodes}, {"JobID": 2, "NodeList": "n1"})
+    assert done.noted("could not be read, or name more than 100,000 nodes (1)")
