@@ -69,6 +69,18 @@ def default_stop_signals() -> Iterator[None]:
 
 
 @contextmanager
+def kept_handlers() -> Iterator[None]:
+    """Restore what the process does on a request to end, whatever plug-ins set in the block."""
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is not handler:  # so this is the main thread
+                signal.signal(number, handler)
+
+
+@contextmanager
 def _handled_by(handler: Callable[[int, object], None] | signal.Handlers) -> Iterator[None]:
     if current_thread() is not main_thread():
         yield

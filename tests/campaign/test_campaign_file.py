@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -432,3 +433,18 @@ def test_a_study_may_be_extended_from_anywhere(tmp_path: Path) -> None:
     path.write_text('extends = "suficiency"\n[run]\n')
     with pytest.raises(CampaignFileError, match=r"ours.toml:1: extends = 'suficiency'"):
         read_campaign(path)
+
+
+def test_a_plug_in_that_is_checked_does_not_take_requests_to_end(tmp_path: Path) -> None:
+    """Its constructor runs in the process that ends the workers."""
+    (tmp_path / "deaf.py").write_text(
+        "import signal\nclass Deaf:\n    def __init__(self):\n"
+        "        for number in (signal.SIGINT, signal.SIGTERM):\n"
+        "            signal.signal(number, signal.SIG_IGN)\n"
+        "    def schedule(self, now, queue, machine):\n        return []\n"
+    )
+    path = tmp_path / "deaf.toml"
+    path.write_text('[run]\nlog = ["sample"]\nscheduler = "deaf.py:Deaf"\n')
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    prepare(read_campaign(path), tmp_path / "out")
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
