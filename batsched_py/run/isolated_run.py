@@ -14,6 +14,9 @@ import numpy as np
 
 from batsched_py.support.plugin_files import fresh_code
 
+_ONE_RUN = threading.RLock()
+"""Held by a run: modules, generators and the working directory are those of the process."""
+
 
 @contextmanager
 def isolated(seed: int) -> Iterator[list[str]]:
@@ -21,8 +24,14 @@ def isolated(seed: int) -> Iterator[list[str]]:
 
     Restored are the modules of plug-ins, the working directory, the search path for imports, and
     the states of ``random`` and ``numpy.random``. The list that it yields gets notes at the end:
-    on another working directory, threads that go on, and generators that were used.
+    on another working directory, threads that go on, and generators that were used. Runs in
+    several threads wait for each other.
     """
+    with _ONE_RUN:
+        yield from _isolated(seed)
+
+
+def _isolated(seed: int) -> Iterator[list[str]]:
     notes: list[str] = []
     folder, path, threads = _folder(), [*sys.path], set(threading.enumerate())
     before = _states()
@@ -61,8 +70,8 @@ def _notes(
         yield f"a plug-in changed the working directory to {changed}: it is {folder} again"
     if left := [thread.name for thread in threading.enumerate() if thread not in threads]:
         yield (
-            f"a plug-in left threads that go on after the run ({', '.join(left)}): they may change "
-            "the next run"
+            f"threads that began during the run go on after it ({', '.join(left)}): if a plug-in "
+            "left them, they may change the next run"
         )
     if used := [name for name, state in _states().items() if state != seeded[name]]:
         yield (

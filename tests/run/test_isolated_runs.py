@@ -7,7 +7,9 @@ import os
 import random
 import sys
 import threading
+from collections import ChainMap
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -226,6 +228,9 @@ def test_a_run_gives_what_it_gives_alone(folder: Path) -> None:
     helper.COUNTS[0] = 5
     loaded = load_workload("w.json", Rules())
     assert of_notebook(loaded, sorted(forward)) == forward
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda name: of_notebook(loaded, [name]), sorted(forward))
+        assert dict(ChainMap(*found)) == forward
     assert sys.modules["helper"] is helper
     assert helper.COUNTS == [5]
     assert OPTIONS == {"weights": [1]}
@@ -284,7 +289,7 @@ class Changing:
     ("do", "note"),
     [
         ("folder", "changed the working directory to /"),
-        ("thread", "left threads that go on after the run (waits)"),
+        ("thread", "go on after it (waits): if a plug-in left them"),
         ("random", "the global generator of random,"),
         ("numpy", "the global generator of numpy.random,"),
         ("nothing", None),
