@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from itertools import chain
 from math import isfinite
 from types import NoneType
 from typing import Any, TypeGuard
@@ -56,8 +57,8 @@ def unshared(value: Any) -> Any:
 
 def copier_of(dicts: Iterable[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Return what copies each of these dicts as :func:`unshared`, fast where all are flat."""
-    kinds = {type(value) for each in dicts if each for value in each.values()}
-    return dict.copy if kinds <= _SCALARS else unshared
+    values = chain.from_iterable(map(dict.values, filter(None, dicts)))
+    return dict.copy if is_plain(values) else unshared
 
 
 def is_plain(values: Iterable[Any]) -> bool:
