@@ -13,7 +13,7 @@ from math import inf
 from types import GeneratorType
 from typing import Any
 
-from batsched_py.errors import BatschedError, InvariantError, ProtocolError, WorkloadError
+from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
@@ -28,13 +28,13 @@ from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
 from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.budgets import Budgets
-from batsched_py.support.json_values import plain
+from batsched_py.support.json_values import plain, shown
 from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import from_text
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.machine_file import PARTITION, MachineDescription
 from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
-from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob, check_delay
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION, WorkloadJob, takes_too_long
 
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
@@ -329,13 +329,15 @@ class DecisionProcess:
                 f"{type(users).__name__} submitted job {job.id} with the profile "
                 f"{job.profile!r}, which is not in its profiles"
             )
-        try:
-            check_delay(f"{type(users).__name__} submitted job {job.id}: its profile", content)
-        except WorkloadError as error:
-            raise InvariantError(str(error)) from None
+        content = plain(content)
+        if takes_too_long(content):
+            raise InvariantError(
+                f"{type(users).__name__} submitted job {job.id}: its profile: delay is "
+                f"{shown(content['delay'])}, expected a number: {UP_TO_LATEST_TIME}"
+            )
         self._reply.append(
             m.RegisterProfile(
-                timestamp=self.now, workload_name=DYNAMIC, profile_name=name, profile=plain(content)
+                timestamp=self.now, workload_name=DYNAMIC, profile_name=name, profile=content
             )
         )
 

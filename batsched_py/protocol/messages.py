@@ -63,8 +63,7 @@ class JobDescription(
             self.user = self.extra.get("user")
         if self.user is not None and type(self.user) is not str:
             self.user = str(self.user)
-        numbers = self.submit_time, self.size, self.walltime, self.estimate
-        check_fields(self.id, (self.profile, self.user), numbers, self.extra)
+        check_fields(self.id, (self.profile, self.user), self.extra)
         if self.estimate is None and "estimate" in self.extra:
             estimate = self.extra["estimate"]
             if type(estimate) is float or is_number(estimate):

@@ -43,30 +43,19 @@ _CARRIED = {
     for name, unit in (ADDED_COLUMNS | FURTHER_COLUMNS).items()
     if name not in ("user", "lateness", "estimate")  # which are not written as they came
 }
-_USUAL = 2**60
-"""Integers below this are numbers without a further look."""
 _UNREADABLE = re.compile("[\0\r\n\ud800-\udfff]")
 
 
-def check_fields(
-    job_id: str, texts: Sequence[Any], numbers: Sequence[Any], extra: Mapping[str, Any]
-) -> None:
+def check_fields(job_id: str, texts: Sequence[Any], extra: Mapping[str, Any]) -> None:
     """Raise :class:`JobError` for a field of a job that no table of a run could hold.
 
-    ``texts`` are its profile and user, ``numbers`` its subtime, res, walltime and estimate; None is
-    no value. Of ``extra``, its further fields, only those of our columns are looked at.
+    ``texts`` are its profile and its user, which may be None. Of ``extra``, its further fields,
+    those of our columns are checked. The codec, and
+    :func:`~batsched_py.workload.workload.with_plain_values`, check its numbers.
     """
     if not f"{job_id}{texts[0]}{texts[1]}".isprintable():  # which is quick to find out
         for name, value in zip(("id", "profile", "user"), (job_id, *texts), strict=True):
             _check_text(job_id, name, value)
-    for value in numbers:
-        kind = type(value)
-        if kind is float or value is None or (kind is int and -_USUAL < value < _USUAL):
-            continue
-        if not is_read_as_number(value):
-            named = zip(("subtime", "res", "walltime", "estimate"), numbers, strict=True)
-            name = next(name for name, other in named if other is value)
-            raise JobError(f"job {job_id!r}: {name} is {_shown(value)}, expected a number")
     for name in extra.keys() & _CARRIED.keys() if extra else ():
         value, unit = extra[name], _CARRIED[name]
         if unit == TEXT:

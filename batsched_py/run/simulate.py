@@ -322,8 +322,10 @@ def _checked_process(
 def _workload(source: Source | Loaded, run: Run) -> tuple[Workload, str | None, Path | None]:
     """Return the workload of a source, the digest and the path of its file, if it has one."""
     if isinstance(source, Workload):
-        check_times(source.name, source)
-        workload = with_whole_nodes(source, run.described) if run.described else source
+        workload = msgspec.structs.replace(source)  # which may have been changed: it checks again
+        check_times(workload.name, workload)
+        if run.described:
+            workload = with_whole_nodes(workload, run.described)
         return workload, None, None
     loaded = source if isinstance(source, Loaded) else load(source, run.reading)
     return loaded.workload, loaded.sha256, loaded.path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from itertools import chain
 from types import NoneType
 from typing import Any
 
@@ -57,38 +58,49 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
 
 
 _TIMES = ("submit_time", "walltime", "estimate", "finish_time", "original_submission_time")
-_KINDS_OF_TIMES = frozenset((float, int, NoneType))
+_USUAL_TIMES = frozenset((float, NoneType))
+_USUAL = 2**60
+"""Sizes below this are taken without a further look."""
 
 
 def with_plain_values(job: WorkloadJob) -> WorkloadJob:
     """Return a job with Python's numbers in place of numpy's, itself if it has no others.
 
     A user that is a whole number becomes a text. Raises :class:`WorkloadError` for a value of
-    another type than its field has.
+    another type than its field has, and for integers that no float can hold.
     """
-    times = job.submit_time, job.walltime, job.estimate, job.finish_time
     if (
-        type(job.size) is int
+        type(job.submit_time) is float
+        and type(job.size) is int
+        and -_USUAL < job.size < _USUAL
         and (job.user is None or type(job.user) is str)
-        and type(job.original_submission_time) in _KINDS_OF_TIMES
-        and _KINDS_OF_TIMES.issuperset(map(type, times))
+        and type(job.walltime) in _USUAL_TIMES
+        and type(job.estimate) in _USUAL_TIMES
+        and type(job.finish_time) in _USUAL_TIMES
+        and type(job.original_submission_time) in _USUAL_TIMES
         and type(job.extra) is dict
-        and is_plain(job.extra.values())
+        and (not job.extra or is_plain(job.extra.values()))
     ):
         return job
     changed = {name: plain(getattr(job, name)) for name in ("size", "user", "extra", *_TIMES)}
-    if is_integer(changed["user"]):
-        changed["user"] = str(changed["user"])
+    size, user, extra = changed["size"], changed["user"], changed["extra"]
+    if is_integer(user):
+        user = changed["user"] = str(user)
     for name, fits, expected in (
-        ("size", is_integer(changed["size"]), "a whole number"),
-        ("user", isinstance(changed["user"], str | None), "a text or None"),
-        ("extra", isinstance(changed["extra"], dict), "a dict"),
-        *((name, type(changed[name]) in _KINDS_OF_TIMES, "seconds or None") for name in _TIMES),
+        ("size", is_integer(size) and is_number(size), "a whole number"),
+        ("user", isinstance(user, str | None), "a text or None"),
+        ("extra", isinstance(extra, dict), "a dict"),
+        ("submit_time", changed["submit_time"] is not None, "seconds"),
+        *((name, _is_time(changed[name]), "seconds or None") for name in _TIMES),
     ):
         if not fits:
             value = shown(getattr(job, name))
             raise WorkloadError(f"job {job.id} with {name} = {value}: expected {expected}")
     return msgspec.structs.replace(job, **changed)
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in _USUAL_TIMES or is_number(value)
 
 
 class Workload(msgspec.Struct, kw_only=True):
@@ -116,7 +128,9 @@ class Workload(msgspec.Struct, kw_only=True):
             if job.original_submission_time is None:
                 job.original_submission_time = job.submit_time
         self.jobs = list(map(with_plain_values, self.jobs))
-        if not is_plain(value for each in self.profiles.values() for value in each.values()):
+        profiles = self.profiles.values()
+        are_dicts = all(type(profile) is dict for profile in profiles)
+        if not are_dicts or not is_plain(chain.from_iterable(map(dict.values, profiles))):
             self.profiles = plain(self.profiles)
 
     def copy(self) -> Workload:
@@ -137,21 +151,21 @@ def check_times(where: str, workload: Workload) -> None:
     lengths of delays. ``where`` begins the message.
     """
     for name, profile in workload.profiles.items():
-        check_delay(f"{where}: profile {name!r}", profile)
-    for job in workload.jobs:
-        check_time(f"{where}: job {job.id!r}: subtime", job.submit_time)
-        for field in ("finish_time", ORIGINAL_SUBMISSION):
-            if (time := getattr(job, field)) is not None:
-                check_time(f"{where}: job {job.id!r}: {field}", time)
+        if takes_too_long(profile):
+            raise _too_late(f"{where}: profile {name!r}: delay", profile["delay"])
+    for field in ("submit_time", "finish_time", ORIGINAL_SUBMISSION):
+        for job in workload.jobs:
+            time = getattr(job, field)
+            if time is not None and not -LATEST_TIME <= time <= LATEST_TIME:
+                named = field.replace("submit_time", "subtime")
+                raise _too_late(f"{where}: job {job.id!r}: {named}", time)
 
 
-def check_delay(where: str, profile: dict[str, Any]) -> None:
-    """Raise :class:`WorkloadError` for a profile that is a delay without an end in sight."""
-    if profile.get("type") == "delay" and is_number(delay := profile.get("delay")):
-        check_time(f"{where}: delay", delay)
+def takes_too_long(profile: dict[str, Any]) -> bool:
+    """Tell whether a profile is a delay of more than :data:`~batsched_py.units.LATEST_TIME`."""
+    delay = profile.get("delay")
+    return profile.get("type") == "delay" and is_number(delay) and abs(delay) > LATEST_TIME
 
 
-def check_time(where: str, time: Any) -> None:
-    """Raise :class:`WorkloadError` unless ``time`` is a number of seconds that floats resolve."""
-    if not is_number(time) or abs(time) > LATEST_TIME:
-        raise WorkloadError(f"{where} is {shown(time)}, expected a number: {UP_TO_LATEST_TIME}")
+def _too_late(what: str, time: float) -> WorkloadError:
+    return WorkloadError(f"{what} is {shown(time)}, expected a number: {UP_TO_LATEST_TIME}")

@@ -86,11 +86,11 @@ def read_back(prefix: Path, size: int) -> None:
 @example({"id": "1", "size": True, "extra": {}})
 @few_examples
 def test_embedded(users: str | None, drawn: dict[str, Any]) -> None:
-    load = workload_of(drawn)
     options = {} if users is None else {"users": users}
     with TemporaryDirectory() as folder:
         refusal = ""
         try:
+            load = workload_of(drawn)
             result = simulate(load, scheduler="easy", progress=False, **options)
         except BatschedError as error:
             refusal = str(error)

@@ -136,10 +136,15 @@ def test_numbers_of_numpy_in_a_workload_are_as_good_as_pythons(kind: str) -> Non
             job.original_submission_time = None
         return Workload(name="w", nb_res=4, jobs=jobs, profiles=users.profiles)
 
-    workload = made(KINDS[kind], np.int64 if "float" in kind else KINDS[kind])
+    whole = np.int64 if "float" in kind else KINDS[kind]
+    workload = made(KINDS[kind], whole)
     expected = made(float if "float" in kind else int, int)
     assert repr(workload) == repr(expected)
     assert msgspec.json.encode(workload) == msgspec.json.encode(expected)
+    for job in expected.jobs:  # as in a notebook, after it was made
+        job.size, job.walltime = whole(job.size), KINDS[kind](job.walltime)
+    results = [simulate(load, scheduler="easy", progress=False) for load in (expected, workload)]
+    assert results[0].jobs_csv() == results[1].jobs_csv()
     wrong = [msgspec.structs.replace(job, user=[]) for job in workload.jobs[1:]]
     with pytest.raises(WorkloadError, match=r"job 1 with user = \[\]: expected a text or None"):
         Workload(name="w", nb_res=4, jobs=wrong, profiles=workload.profiles)
