@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf import CANCELLED, SwfLog
 
 Mask = NDArray[np.bool_]
 _IMPOSSIBLE = ("no-size", "negative-runtime")
@@ -27,14 +27,14 @@ def dropped_rows(log: SwfLog, size: NDArray[np.float64], drop: Iterable[str]) ->
         "no-request": log.column("requested_time") <= 0,
         "no-allocation": log.column("allocated_processors") <= 0,
         "too-wide": size > log.max_processors,
-        "cancelled": status == 5,
+        "cancelled": status == CANCELLED,
         "withdrawn": log.withdrawn,
         "failed": status == 0,
         "no-user": log.column("user") < 0,
     }
     kept = np.ones(len(log), dtype=bool)
     dropped = {}
-    for kind in (*_IMPOSSIBLE, *drop):
+    for kind in dict.fromkeys((*_IMPOSSIBLE, *drop)):  # a list may name a kind twice
         dropped[kind] = kept & of_kind[kind]
         kept &= ~of_kind[kind]
     return dropped

@@ -136,6 +136,8 @@ def test_conditions_drop_only_if_asked_for(
     result = workload(tmp_path, make_rules(drop=condition), change)
     assert [job.id for job in result.jobs] == ["99"]
     assert any("1 job" in note for note in result.notes)
+    twice = workload(tmp_path, make_rules(drop=(condition, condition)), change)
+    assert (twice.jobs, twice.notes) == (result.jobs, result.notes)
 
 
 def test_what_cannot_be_simulated_is_always_dropped(tmp_path: Path) -> None:
