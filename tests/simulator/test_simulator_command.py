@@ -224,6 +224,7 @@ def test_wrong_inputs(name: str, call: Call) -> None:
     ("arguments", "code", "message"),
     [
         (["-p", "platfrom.xml"], 2, "there is no file 'platfrom.xml'"),
+        (["-p", "nb.xml"], 2, "there is no file 'nb.xml'"),  # nb is an old name of a field
         (["-p", "a_folder"], 2, "a_folder is a folder: expected a file"),
         ([*USUAL, "-w", "wrokload.json"], 2, "there is no file 'wrokload.json'"),
         ([*USUAL, "-w", "a_folder"], 2, "a_folder is a folder: expected a file"),

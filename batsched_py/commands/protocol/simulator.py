@@ -69,7 +69,7 @@ class RefusedByName(TyperCommand):
         for argument in args:
             is_long = argument.startswith("--")
             name = argument.partition("=")[0] if is_long else argument[:2]
-            if hint := renamed(name):
+            if is_long and (hint := renamed(name)):
                 raise UsageError(f"there is no option {name}{hint}")
             if name in REFUSED:
                 raise UsageError(
