@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import BatschedError, InvariantError
+from batsched_py.errors import InvariantError
 from batsched_py.support.code_places import described
 from batsched_py.support.json_values import plain, shown
 
@@ -22,7 +22,7 @@ def counters_of(plugin: object) -> dict[str, Any] | None:
     method = f"{type(plugin).__name__}.statistics()"
     try:
         given = plugin.statistics()
-    except BatschedError:
+    except InvariantError:  # of a policy inside: it names that
         raise
     except (Exception, SystemExit) as error:  # whatever the author's code raises
         raise InvariantError(f"{method} failed: {described(error)}") from error

@@ -202,6 +202,9 @@ WRONG = {
     "import numpy; return numpy.int64(3)": "P.statistics() returned np.int64(3)",
     "return {'x': object}": "P.statistics(): 'x' is <class 'object'>: expected a number",
     "1 / 0": "P.statistics() failed: ZeroDivisionError: division by zero (",
+    "from batsched_py.errors import UsageError; raise UsageError('no')": (
+        "P.statistics() failed: UsageError: no ("
+    ),
     "raise SystemExit(0)": "P.statistics() failed: SystemExit: 0 (",
     "open('/no/such/file')": "P.statistics() failed: FileNotFoundError: [Errno 2]",
     "x = []; x.append(x); return {'x': x}": "P.statistics(): 'x' is [[...]]",
