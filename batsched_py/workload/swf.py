@@ -202,6 +202,8 @@ def bursts(data: Column) -> Mask:
     Source: the archive's definition of the format, field 11.
     """
     number, is_part = data[:, 0], np.isin(data[:, FIELDS.index("status")], _PARTIAL)
+    if not is_part.any():
+        return is_part
     mask: Mask = is_part & np.isin(number, number[~is_part])
     return mask
 
@@ -386,7 +388,8 @@ def _parse_all(content: bytes, start: int) -> Column | None:
 
 
 def _any_bad(data: Column) -> bool:
-    jobs = data[~bursts(data)]
+    parts = bursts(data)
+    jobs = data[~parts] if parts.any() else data  # which may be large
     job_numbers = jobs[:, 0]
     differ = (np.diff(job_numbers) > 0).all() or len(np.unique(job_numbers)) == len(jobs)
     return bool(
