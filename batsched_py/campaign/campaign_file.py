@@ -31,11 +31,11 @@ _HEAD: dict[str, Any] = dict.fromkeys(
     ("name", "title", "report", "report_for", "metric", "measure", "keep", "hint", "replications")
 )
 _ANY_RUNS = "any runs"
-"""``report_for`` of a study whose report is as true of other runs than its own."""
+"""``report_for`` of a study whose report is also true for runs that are not its own."""
 _OF_ITS_RUNS = ("title", "report", "report_for", "hint")
 """Keys of a study that are about its own runs."""
 _FREE = {"log": None, "seed": 0}
-"""Settings in which runs may differ from those of a study, and still be that study."""
+"""Settings that may differ from those of a study: the runs are still runs of that study."""
 _ARRAYS = ("include", "exclude")
 _TABLES = ("run", *_ARRAYS, "quick")
 
@@ -68,10 +68,10 @@ class Campaign(msgspec.Struct, kw_only=True):
 
 
 class _Taken(msgspec.Struct):
-    """What a campaign file has of the study that it extends."""
+    """What a campaign file takes from the study that it extends."""
 
     is_part: bool = False
-    """Whether it has its report, and not all of its runs."""
+    """Whether it has the report of the study, but not all runs of the study."""
     notes: list[str] = []
 
 
@@ -183,11 +183,11 @@ def _take_over(
     *,
     quick: bool,
 ) -> _Taken:
-    """Let ``head`` have what the study says of its runs, if ``runs`` are among them.
+    """Complete ``head`` with the keys of the study about its runs, if all ``runs`` are among these.
 
-    ``given`` takes the place of what both files say. Logs, seeds and replications may be others. A
-    report that is for any runs is taken over in any case. There is a note if the study's report is
-    not used because of other runs.
+    ``given`` replaces settings of both files. Logs, seeds and replications may differ. A report for
+    any runs is always taken over. A note says if the study's report is not used because of other
+    runs.
     """
     other, is_part = None, False
     if study.head.get("report_for") != _ANY_RUNS:
@@ -213,7 +213,7 @@ def _take_over(
 
 
 def _apart_from_log(run: PlannedRun) -> bytes:
-    """Return what a run is but for its log and its chance."""
+    """Return the labels and settings of a run, without log, seed and replication, as JSON."""
     labels = {key: run.labels[key] for key in run.labels if key not in (*_FREE, REPLICATION)}
     settings = msgspec.structs.replace(run.settings, **_FREE)
     return msgspec.json.encode((labels, settings), order="sorted")

@@ -1,4 +1,4 @@
-"""What a policy or a user model has counted, asked for once after the simulation."""
+"""The counters of a policy or a user model, read once after the simulation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from batsched_py.support.json_values import plain, shown
 
 
 def counters_of(plugin: object) -> dict[str, Any] | None:
-    """Return what ``plugin.statistics()`` gives, as JSON has it; None without such a method.
+    """Return what ``plugin.statistics()`` returns, in types of JSON; None without such a method.
 
     Raises :class:`InvariantError` naming the plug-in and the counter that JSON cannot hold.
     """

@@ -135,7 +135,7 @@ def any_reacts(answers: Iterable[bool | None]) -> bool | None:
 
 
 def next_due(users: UserModel) -> float:
-    """Return when the next job is due; raises :class:`InvariantError` for what is no such time."""
+    """Return when the next job is due; raises :class:`InvariantError` for other values."""
     due = plain(users.next_submission())
     if isinstance(due, float | int) and (due <= LATEST_TIME or due == inf):
         return due

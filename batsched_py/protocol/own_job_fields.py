@@ -1,4 +1,4 @@
-"""Fields of a job beside Batsim's: their units, and what all fields must be to be read back.
+"""Fields of a job that Batsim does not have, with their units, and checks of a job's fields.
 
 Every job that comes in, from files, users or messages, is checked here, so that the tables of a
 finished run can be read.

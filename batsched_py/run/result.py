@@ -112,12 +112,14 @@ class Result:
         self.wall_time = wall_time
         """Seconds that the simulation took, nan if nobody stored them."""
         self.fault: str | None = None
-        """What a plug-in did wrong when the simulation was over, which has lost its counters only;
-        it is among the notes too. None: nothing."""
+        """The mistake of a plug-in after the end of the simulation, None if there was none.
+
+        Only its counters are lost. The notes have it too.
+        """
         self.log: Path | None = None
         """The file that was simulated; None where it is not known, as of a stored result."""
         self.fields_of_jobs: frozenset[str] = frozenset()
-        """The names of the further fields of the workload's jobs; none of a stored result."""
+        """The names of the further fields of the workload's jobs; empty for a stored result."""
 
     @classmethod
     def load(cls, prefix: str | Path, *, nodes: int | None = None) -> Result:

@@ -56,7 +56,7 @@ def unshared(value: Any) -> Any:
 
 
 def copier_of(dicts: Iterable[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what copies each of these dicts as :func:`unshared`, fast where all are flat."""
+    """Return a function that copies these dicts as :func:`unshared`, faster if all are flat."""
     values = chain.from_iterable(map(dict.values, filter(None, dicts)))
     return dict.copy if is_plain(values) else unshared
 

@@ -36,22 +36,19 @@ _OLD = {
         "trace:connect": "trace_connect",
     },
 }
-"""Old name and new name, by what had the old one last."""
+"""The new name by the old name, by the last version that had the old name."""
 NEW_NAMES = {old: new for names in _OLD.values() for old, new in names.items()}
 """The new name of each old name."""
 _LAST = {old: last for last, names in _OLD.items() for old in names}
 
 
 def renamed(name: Any) -> str:
-    """Return ``" (msg_par is its name up to Batsim 2: write parallel)"``, or nothing.
-
-    There is nothing to say of a name that is not an old one.
-    """
+    """Return ``" (msg_par is its name up to Batsim 2: write parallel)"``, ``""`` if not old."""
     if not isinstance(name, str) or name not in NEW_NAMES:
         return ""
     return f" ({name} is its name up to {_LAST[name]}: write {NEW_NAMES[name]})"
 
 
 def renamed_to(new: str, there: Iterable[str]) -> str:
-    """Return the same of the old name of ``new`` that is ``there``, or nothing."""
+    """Return the same for the name in ``there`` that ``new`` replaced, ``""`` if there is none."""
     return next((renamed(old) for old in there if NEW_NAMES.get(old) == new), "")

@@ -145,9 +145,10 @@ def _importing_beside(file: Path) -> Iterator[None]:
 
 
 def _forget_beside(file: Path, *, anew: bool) -> None:
-    """Forget modules from other folders that are called as those beside a file.
+    """Forget modules from other folders that have the name of a module beside a file.
 
-    With ``anew`` also those beside it, unless this run has loaded them: they may have been edited.
+    With ``anew`` also forget the modules beside it, which may have been edited, unless this run has
+    loaded them.
     """
     folder = file.resolve().parent
     while (folder / "__init__.py").is_file():

@@ -1,9 +1,9 @@
 """Requests to end: Ctrl-C, SIGTERM and a closed terminal.
 
 Python runs a handler of a signal only between two steps of Python code. A policy inside native code
-(numpy, numba, a loop in C) can hold such a handler up for ever. So commands that have nothing to
-tell anybody leave requests to the system (:func:`default_stop_signals`): files are whole or absent
-whenever the process ends. Commands that end other processes handle requests
+(numpy, numba, a loop in C) can hold such a handler up for ever. So commands without a partner or
+child processes leave requests to the system (:func:`default_stop_signals`): files are whole or
+absent whenever the process ends. Commands that end other processes handle requests
 (:func:`stop_signals`). If they also run a policy, they are :func:`killed_if_deaf`.
 """
 

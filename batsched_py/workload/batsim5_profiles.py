@@ -78,7 +78,7 @@ _LEAST_FLOP = 1e-6
 SimGrid 3.32), and so little takes no time."""
 _DEFAULTS = {"generation_strategy": "DefinedAmountsUsedForEachValue", "trace_type": "SMPI"}
 _LEFT_OUT = "left_out_for_batsim5"
-"""The field of a ``parallel`` profile that names those which Batsim 5 does without."""
+"""The field of a ``parallel`` profile that names the fields that its Batsim 5 form did not have."""
 _VECTORS = ("computation_vector", "communication_matrix")
 _STRATEGY = ("generation_strategy", _DEFAULTS["generation_strategy"])
 _NAMES = {kind.name for kind in _TYPES.values()}

@@ -64,17 +64,17 @@ Mask = NDArray[np.bool_]
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Lines of a log that are no jobs, and were left out."""
+    """Bad lines of a log, which were left out."""
 
     what: str
     """``lines``, or the ``rows`` of a data frame."""
     lines: list[int]
     """Their numbers, as in :attr:`SwfLog.lines`."""
     names: list[str]
-    """What a user knows them by."""
+    """Their line numbers, or their labels in the data frame, for messages."""
 
     def note(self, last_line: float) -> list[str]:
-        """Return a sentence on those up to a line, none if there are none."""
+        """Return a note on the bad lines up to ``last_line``; no note if there are none."""
         names = [
             name for line, name in zip(self.lines, self.names, strict=True) if line <= last_line
         ]

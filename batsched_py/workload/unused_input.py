@@ -1,4 +1,4 @@
-"""What an input has and a run does not use, where that may change results: a sentence each."""
+"""Sentences on information of an input that a run does not use, if it may change results."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ RESERVATION = ("reserved_start", "reserved_end")
 def unused_of_log(
     log: SwfLog, rows: NDArray[np.intp], described: MachineDescription | None
 ) -> list[str]:
-    """Return what the workload of a log does not have of its ``rows``, which become jobs.
+    """Return notes on information in ``rows`` of a log that the jobs made of them do not have.
 
-    These are dependencies, and processors that were in use beyond a machine of unknown size
-    (unless it is ``described`` otherwise).
+    These are dependencies, and processors in use beyond the machine if the log does not say its
+    size and no machine file (``described``) does.
     """
     notes = []
     follows = log.column("preceding_job")[rows] > 0
