@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from batsched_py.support.plugin_files import fresh_code
+from batsched_py.support.signals import kept_handlers
 
 _ONE_RUN = threading.RLock()
 """Held by a run: modules, generators and the working directory are those of the process."""
@@ -22,10 +23,10 @@ _ONE_RUN = threading.RLock()
 def isolated(seed: int) -> Iterator[list[str]]:
     """Give plug-ins fresh code and global generators with this seed; restore afterwards.
 
-    Restored are the modules of plug-ins, the working directory, the search path for imports, and
-    the states of ``random`` and ``numpy.random``. The list that it yields gets notes at the end:
-    on another working directory, threads that go on, and generators that were used. Runs in
-    several threads wait for each other.
+    Restored are the modules of plug-ins, the working directory, the search path for imports, what
+    happens on a request to end, and the states of ``random`` and ``numpy.random``. The list that
+    it yields gets notes at the end: on another working directory, threads that go on, and
+    generators that were used. Runs in several threads wait for each other.
     """
     with _ONE_RUN:
         yield from _isolated(seed)
@@ -34,20 +35,20 @@ def isolated(seed: int) -> Iterator[list[str]]:
 def _isolated(seed: int) -> Iterator[list[str]]:
     notes: list[str] = []
     folder, path, threads = _folder(), [*sys.path], set(threading.enumerate())
-    before = _states()
+    before = random.getstate(), np.random.get_state()
     random.seed(seed)
     np.random.seed(np.random.SeedSequence(seed).generate_state(4))
     seeded = _states()
     try:
-        with fresh_code():
+        with fresh_code(), kept_handlers():
             yield notes
     finally:
         notes += _notes(folder, threads, seeded, seed)
         if folder is not None and folder != _folder():
             os.chdir(folder)
         sys.path[:] = path
-        random.setstate(before["random"])
-        np.random.set_state(before["numpy.random"])
+        random.setstate(before[0])
+        np.random.set_state(before[1])
 
 
 def _folder() -> str | None:
@@ -58,8 +59,9 @@ def _folder() -> str | None:
 
 
 def _states() -> dict[str, Any]:
-    name, keys, *rest = np.random.get_state()
-    return {"random": random.getstate(), "numpy.random": (name, tuple(keys), *rest)}
+    state: Any = np.random.get_state()
+    name, keys, *rest = state
+    return {"random": random.getstate(), "numpy.random": (name, keys.tobytes(), *rest)}
 
 
 def _notes(
@@ -76,6 +78,6 @@ def _notes(
     if used := [name for name, state in _states().items() if state != seeded[name]]:
         yield (
             f"a plug-in drew from the global generator of {' and '.join(used)}, which began with "
-            f"the seed {seed} of the run: what else draws from it changes the results, so use a "
+            f"the seed {seed} of the run. Other code that draws from it changes the results: use a "
             "generator with a seed of its own"
         )

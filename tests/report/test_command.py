@@ -34,7 +34,8 @@ from batsched_py.report import Report, Section, Table
 
 def report(results):
     frame = results.runs[["scheduler", "mean_waiting_time"]]
-    return Report("Of a study", "", (Section("S", (Table("waits", "Waits", frame),)),))
+    waits = Section("S", (Table("waits", "Waits", frame),))
+    return Report("Not the title of the file", "Of a study", (waits,))
 """
 
 
