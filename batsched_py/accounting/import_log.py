@@ -195,7 +195,7 @@ class _Import:
             why = "" if draft.knows_nodes else ", which are guessed"
             yield (
                 f"MaxProcs is {size}; the drafted machine has {draft.nb_processors} processors: "
-                f"correct its nodes{why}, or give --max-processors"
+                f"correct its nodes{why}, or set max_processors"
             )
 
     def _unread_nodes(self) -> Iterator[str]:

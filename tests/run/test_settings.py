@@ -168,7 +168,8 @@ def test_an_error_tells_its_parameters() -> None:
 FLAG = re.compile(r"(?<![\w`'\"-])(?:--[a-z][\w-]+|-[a-zA-Z](?!\w)(?!$))")
 QUOTED = re.compile(r"`(?:batsched-py|docker|ulimit) [^`]*`")
 OTHERS = {"--always", "--dirty", "--abbrev", "--energy", "--enable-redis", "--enable-dynamic-jobs"}
-OTHERS |= {"-p", "-s", "-w", "-O", "-m", "--parsable2", "--noheader"}
+OTHERS |= {"-p", "-s", "-w", "-O", "-m", "--parsable2", "--noheader", "--delimiter", "--format"}
+OTHERS |= {"--json", "--allow-time-sharing", "--enable-compute-sharing"}
 """Options that Batsim has to be started with, git's, the shell's in a script, and sacct's."""
 SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
 SCHEMAS |= {

@@ -121,5 +121,6 @@ def test_names_of_places_that_there_are_not(
 
 def test_an_ordinary_log_has_no_such_note() -> None:
     assert simulate("sample", first=50).settings["notes"] == [
-        "clock time is that of Europe/Paris (TimeZoneString)"
+        "clock time is that of Europe/Paris (TimeZoneString)",
+        "1 zero-length job does not count in mean_slowdown and SLDwW",
     ]
