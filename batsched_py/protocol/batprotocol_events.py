@@ -177,13 +177,14 @@ def _progress(wrapper: Any, workload: str) -> _Table:
     said_progress = wrapper.get("kill_progress") if isinstance(wrapper, dict) else None
     if not isinstance(said_progress, dict):
         raise ProtocolError(f"the wrapper of a progress is {shown(wrapper)}, expected an object")
+    content = _Content(said_progress, 0)
     name = str(said_progress.get("profile_id")).removeprefix(f"{workload}!")
     if wrapper.get("kill_progress_type") != _SEQUENTIAL:
-        return {"profile_name": name, "progress": said_progress.get("progress", 0.0)}
+        return {"profile_name": name, "progress": content.get("progress", int | float, 0.0)}
     return {
         "profile_name": name,
-        "current_repetition": said_progress.get("current_repetition", 0),
-        "current_task_index": said_progress.get("current_task_index", 0),
+        "current_repetition": content.get("current_repetition", int, 0),
+        "current_task_index": content.get("current_task_index", int, 0),
         "current_task": _progress(said_progress.get("current_task_progress"), workload),
     }
 
