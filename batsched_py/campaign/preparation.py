@@ -35,6 +35,7 @@ from batsched_py.support.file_readers import is_file, is_folder, parse_json
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugin_files import load_file
 from batsched_py.support.setting_fields import arguments
+from batsched_py.support.signals import kept_handlers
 from batsched_py.support.trusted_code import remember
 from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
@@ -67,7 +68,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     measure = beside(campaign, "measure")
     named = {beside(campaign, "report")}
     if measure is not None:
-        with isolated(0):
+        with isolated(0), kept_handlers():
             if not callable(load_file(measure)):
                 raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     folder_of = _known_folders(out)
@@ -142,7 +143,7 @@ def _check_once(encoded: bytes) -> None:
     settings = parse_json(encoded, Settings, "settings")
     run = settings.run()
     check(run)
-    with isolated(run.seed):
+    with isolated(run.seed), kept_handlers():
         policy = plugins.load(plugins.SCHEDULERS, run.scheduler)
         plugins.make(policy, run.scheduler, (), run.scheduler_options)
         if run.dynamic:

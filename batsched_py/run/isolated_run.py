@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from batsched_py.support.plugin_files import fresh_code
-from batsched_py.support.signals import kept_handlers
 
 _ONE_RUN = threading.RLock()
 """Held by a run: modules, generators and the working directory are those of the process."""
@@ -23,10 +22,10 @@ _ONE_RUN = threading.RLock()
 def isolated(seed: int) -> Iterator[list[str]]:
     """Give plug-ins fresh code and global generators with this seed; restore afterwards.
 
-    Restored are the modules of plug-ins, the working directory, the search path for imports, what
-    happens on a request to end, and the states of ``random`` and ``numpy.random``. The list that
-    it yields gets notes at the end: on another working directory, threads that go on, and
-    generators that were used. Runs in several threads wait for each other.
+    Restored are the modules of plug-ins, the working directory, the search path for imports, and
+    the states of ``random`` and ``numpy.random``. The list that it yields gets notes at the end:
+    on another working directory, threads that go on, and generators that were used. Runs in
+    several threads wait for each other.
     """
     with _ONE_RUN:
         yield from _isolated(seed)
@@ -40,7 +39,7 @@ def _isolated(seed: int) -> Iterator[list[str]]:
     np.random.seed(np.random.SeedSequence(seed).generate_state(4))
     seeded = _states()
     try:
-        with fresh_code(), kept_handlers():
+        with fresh_code():
             yield notes
     finally:
         notes += _notes(folder, threads, seeded, seed)

@@ -70,19 +70,13 @@ def default_stop_signals() -> Iterator[None]:
 
 @contextmanager
 def kept_handlers() -> Iterator[None]:
-    """Restore what the process does on a request to end, whatever plug-ins set in the block.
-
-    Only the main thread can set that.
-    """
-    if current_thread() is not main_thread():
-        yield
-        return
+    """Restore what the process does on a request to end, whatever plug-ins set in the block."""
     before = {number: signal.getsignal(number) for number in _ENDING}
     try:
         yield
     finally:
         for number, handler in before.items():
-            if handler is not None and signal.getsignal(number) is not handler:
+            if signal.getsignal(number) is not handler:  # so this is the main thread
                 signal.signal(number, handler)
 
 
