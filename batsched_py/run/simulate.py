@@ -211,9 +211,9 @@ def execute(
     """Simulate ``run`` on ``source``; see :func:`simulate`.
 
     ``folder`` is where another process as back end finds its inputs and leaves its outputs,
-    logs and commands (None: a temporary one). ``recording`` is where the exchange goes; it has its
-    name once it, or the result, is told to :meth:`~.Recording.keep` it. The run neither sees what
-    plug-ins changed in an earlier run, nor changes a later one.
+    logs and commands (None: a temporary one). ``recording`` is where the exchange goes; the file
+    is there once :meth:`~.Recording.keep` of it or of the result was called. The run neither sees
+    what plug-ins changed in an earlier run, nor changes a later one.
     """
     check(run)
     objects.check(run)
