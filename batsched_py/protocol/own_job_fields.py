@@ -61,7 +61,7 @@ def check_fields(job_id: str, texts: Sequence[Any], extra: Mapping[str, Any]) ->
         if unit == TEXT:
             _check_text(job_id, name, value)
         elif value is not None and not (
-            is_read_as_number(value) and (name != ORIGINAL_SUBMISSION or isfinite(float(value)))
+            _is_read_as_number(value) and (name != ORIGINAL_SUBMISSION or isfinite(float(value)))
         ):
             raise JobError(f"job {job_id!r}: {name} is {_shown(value)}, expected {unit}")
 
@@ -74,7 +74,7 @@ def _check_text(job_id: str, name: str, value: Any) -> None:
         )
 
 
-def is_read_as_number(value: Any) -> bool:
+def _is_read_as_number(value: Any) -> bool:
     """Tell whether a value is written as a number that a float can hold."""
     if isinstance(value, bool):
         return False

@@ -19,10 +19,10 @@ from batsched_py.results.job_table import JobTable
 from batsched_py.results.swf_losses import losses
 from batsched_py.workload.machine_file import PARTITION, MachineDescription
 from batsched_py.workload.sites import HOME
-from batsched_py.workload.swf import FIELDS, UNKNOWN, SwfLog, write_swf
+from batsched_py.workload.swf import CANCELLED, FIELDS, UNKNOWN, SwfLog, write_swf
 from batsched_py.workload.swf_header import header_lines
 
-_COMPLETED, _FAILED, _CANCELLED = 1, 0, 5
+_COMPLETED, _FAILED = 1, 0
 _NAMED = ("group", "queue", PARTITION)
 """Fields that policies may see of a job."""
 _PLURALS = {"job_number": "jobs", "user": "users", "group": "groups", "queue": "queues"}
@@ -126,7 +126,7 @@ def _lines(
         "allocated_processors": np.where(table.ran, table.size * cores, UNKNOWN),
         "requested_processors": table.number_column("requested_number_of_resources") * cores,
         "requested_time": np.where(walltime >= 0, walltime, np.nan_to_num(estimate, nan=UNKNOWN)),
-        "status": np.where(table.ran, status, _CANCELLED),
+        "status": np.where(table.ran, status, CANCELLED),
         **{field: [names[field][text] for text in column] for field, column in texts.items()},
     }
     lines = np.full((len(ids), len(FIELDS)), float(UNKNOWN))

@@ -66,7 +66,7 @@ def _states() -> dict[str, Any]:
 def _notes(
     folder: str | None, threads: set[threading.Thread], seeded: dict[str, Any], seed: int
 ) -> Iterator[str]:
-    """Yield notes on what plug-ins have changed since the begin of the run."""
+    """Yield notes on what plug-ins have changed since the beginning of the run."""
     if (changed := _folder()) != folder:
         yield f"a plug-in changed the working directory to {changed}: it is {folder} again"
     if left := [thread.name for thread in threading.enumerate() if thread not in threads]:

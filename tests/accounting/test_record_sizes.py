@@ -55,7 +55,7 @@ def of_oar(hosts: str) -> str:
 def test_a_short_record_takes_little_memory(
     tmp_path: Path, system: AccountingSystem, text: str
 ) -> None:
-    """Of 10 kB, refused or not: the names of so many nodes would take gigabytes."""
+    """Its text has 10 kB. The names of all nodes that it stands for would take gigabytes."""
     assert len(text) < 20_000
     tracemalloc.start()
     with suppress(InputError):

@@ -54,7 +54,7 @@ def of_all(found: set[str]) -> str:
 
 
 def headline(runs: Runs) -> str:
-    """Return with what users wait less, with what longer, and of what it cannot be told.
+    """Return which changes shorten waits, which lengthen them, and which are inconclusive.
 
     First comes what takes work from the users: its waits are not judged, unless they are longer.
     """
