@@ -14,7 +14,7 @@ from measuring import Bench, Child, Measured, SkippedError, begun, ended, our_co
 from batsched_py import Workload
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.run.make_process import make_process
-from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous

@@ -29,8 +29,9 @@ from batsched_py.errors import BatschedError, InputError, UsageError, parameter
 from batsched_py.metrics import METRICS
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.whole_run import read_sealed, run_settings, write_sealed
-from batsched_py.run.described_sites import described_sites
-from batsched_py.run.settings import OF_MACHINE_FILE, SETTINGS, Settings
+from batsched_py.run.resolved_machine import describe_machine
+from batsched_py.run.settings import SETTINGS, Settings
+from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings
 from batsched_py.support.atomic_files import whole_file, write_whole
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.json_values import shown
@@ -39,7 +40,6 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import SAMPLE
-from batsched_py.workload.machine_file import described_machine
 from batsched_py.workload.site_rules import depends_on_sites
 
 _LONGEST_NAME = 255
@@ -366,10 +366,12 @@ def _read_jobs(path: Path) -> pd.DataFrame:
 
 @lru_cache(maxsize=4)
 def _read_workload(path: Path, rules: Rules, sites: str | None, *machine: Any) -> Workload:
+    of_machine = dict(zip(OF_MACHINE_FILE, machine, strict=True))
+    described = describe_machine(ProcessSettings(sites=sites, **of_machine))
     return load_workload(
         path,
         rules,
         skip_bad_lines=True,
-        sites=described_sites(sites),
-        described=described_machine(*machine),
+        sites=described.sites,
+        described=described.description,
     )

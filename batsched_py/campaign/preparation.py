@@ -27,8 +27,9 @@ from batsched_py.campaign.toml_lines import line_with
 from batsched_py.errors import PluginError, UsageError
 from batsched_py.run.isolated_run import isolated
 from batsched_py.run.named_files import HASH
+from batsched_py.run.resolved_machine import describe_machine
+from batsched_py.run.resolved_run import check
 from batsched_py.run.settings import SETTINGS, Settings
-from batsched_py.run.simulate import check
 from batsched_py.support import plugins
 from batsched_py.support.file_digest import digest
 from batsched_py.support.file_readers import is_file, is_folder, parse_json
@@ -143,6 +144,7 @@ def _check_once(encoded: bytes) -> None:
     settings = parse_json(encoded, Settings, "settings")
     run = settings.run()
     check(run)
+    describe_machine(run)  # a file that makes no sense is found
     with isolated(run.seed), kept_handlers():
         policy = plugins.load(plugins.SCHEDULERS, run.scheduler)
         plugins.make(policy, run.scheduler, (), run.scheduler_options)

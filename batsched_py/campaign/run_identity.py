@@ -27,7 +27,8 @@ from batsched_py.run.named_files import (
     plugins_of,
 )
 from batsched_py.run.result import versions
-from batsched_py.run.settings import EMBEDDED, Settings
+from batsched_py.run.settings import Settings
+from batsched_py.run.stored_values import EMBEDDED
 from batsched_py.support import plugins
 from batsched_py.support.file_digest import digest
 from batsched_py.support.file_readers import read_bytes

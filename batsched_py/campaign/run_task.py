@@ -26,9 +26,11 @@ from batsched_py.campaign.run_identity import code_digest
 from batsched_py.errors import BatschedError, InputError, InvariantError, PluginError
 from batsched_py.results.whole_run import TABLES
 from batsched_py.run.isolated_run import isolated
+from batsched_py.run.resolved_run import Input, Reading, read_input, resolve_run
 from batsched_py.run.result import Result
-from batsched_py.run.settings import EMBEDDED, Reading, Settings
-from batsched_py.run.simulate import Loaded, at_sites, execute, load
+from batsched_py.run.settings import Settings
+from batsched_py.run.simulate import execute
+from batsched_py.run.stored_values import EMBEDDED
 from batsched_py.support.code_places import described
 from batsched_py.support.file_digest import Version, digest, version
 from batsched_py.support.plugin_files import load_file
@@ -107,20 +109,22 @@ def perform(task: Task) -> Files:
 
 
 def _simulate(task: Task) -> Result:
-    run, *_ = at_sites(task.settings.run())  # as the workload may depend on them
-    loaded = _loaded(task.log, version(Path(task.log).stat()), run.reading)
+    seen = version(Path(task.log).stat())
+    resolved = resolve_run(
+        task.settings.run(), task.log, load=lambda log, reading: _loaded(task.log, seen, reading)
+    )
     root = None
-    if run.backend != EMBEDDED and task.folder is not None:
-        root = Path(task.folder) / f"{PREFIX}_{run.backend}"
-    return execute(loaded, run, root, progress=False)
+    if resolved.run.backend != EMBEDDED and task.folder is not None:
+        root = Path(task.folder) / f"{PREFIX}_{resolved.run.backend}"
+    return execute(resolved, root, progress=False)
 
 
 @lru_cache(maxsize=2)
-def _loaded(path: str, seen: Version, reading: Reading) -> Loaded:
+def _loaded(path: str, seen: Version, reading: Reading) -> Input:
     """Make jobs once for the runs that have the same ones."""
     if is_batsim_json(path):
-        return load(path, reading)
-    return load(_log(path, seen, reading.skip_bad_lines), reading)
+        return read_input(path, reading)
+    return read_input(_log(path, seen, reading.skip_bad_lines), reading)
 
 
 @lru_cache(maxsize=1)

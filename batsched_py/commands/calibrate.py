@@ -11,7 +11,8 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.run.settings import SETTINGS, USERS, Run, Settings, check_outside
+from batsched_py.run.settings import SETTINGS, USERS, Settings
+from batsched_py.run.stored_values import Run, check_outside
 from batsched_py.support.atomic_files import make_folder_of, say_replaced, write_whole
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import one_line, say
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from batsched_py.calibration.groups import Group
     from batsched_py.report.calibrating.calibration_report import Calibrated
     from batsched_py.results.job_table import JobTable
-    from batsched_py.run.simulate import Loaded
+    from batsched_py.run.resolved_run import ResolvedRun
     from batsched_py.support.statistics import Interval
 
 BASELINES = ("easy", "fcfs")
@@ -93,7 +94,7 @@ def calibrate(
 
 def _runs(run: Run, baselines: Sequence[str]) -> dict[str, Run]:
     """Return the runs by the names of their policies, the site's first."""
-    from batsched_py.run.simulate import check
+    from batsched_py.run.resolved_run import check
 
     runs = {run.scheduler: run}
     for name in baselines:
@@ -111,17 +112,19 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
     from batsched_py.calibration import calibrations
     from batsched_py.calibration.matched_jobs import check_waits
     from batsched_py.report.calibrating.calibration_report import Calibrated
-    from batsched_py.run.simulate import load
+    from batsched_py.run.resolved_run import resolve_run
     from batsched_py.workload.swf import read_swf
 
     site = next(iter(runs.values()))
     log = read_swf(path, skip_bad_lines=site.skip_bad_lines)
     check_waits(log)
-    loaded = load(log, site.reading)
+    resolved = resolve_run(site, log)
     tables, settings = {}, {}
     for name, run in runs.items():
-        tables[name], settings[name] = _simulated(loaded, name, run)
-    found = calibrations(log, tables, site.described)
+        tables[name], settings[name] = _simulated(
+            name, resolved.with_policy(run.scheduler, run.scheduler_options)
+        )
+    found = calibrations(log, tables, resolved.machine.description)
     of_site = next(iter(settings.values()))
     for note in _notes(of_site["notes"], site):
         say(f"note: {note}")
@@ -129,12 +132,12 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
     return Calibrated(log, found, of_site)
 
 
-def _simulated(loaded: Loaded, name: str, run: Run) -> tuple[JobTable, dict[str, Any]]:
+def _simulated(name: str, resolved: ResolvedRun) -> tuple[JobTable, dict[str, Any]]:
     """Return the jobs of a run, and its settings as they are stored."""
     from batsched_py.results.embedded_output import EmbeddedOutput
     from batsched_py.run.simulate import execute
 
-    result = execute(loaded, run)
+    result = execute(resolved)
     print(f"simulated under {one_line(name)} in {result.wall_time:.2f} s", flush=True)
     table = result.table
     if isinstance(result.output, EmbeddedOutput):  # whose file need not be made for them

@@ -14,7 +14,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import BatschedError, SimulationError, UsageError
-from batsched_py.run.settings import check_outside
+from batsched_py.run.stored_values import check_outside
 from batsched_py.support.atomic_files import locked, make_folder_of
 from batsched_py.support.terminal_text import console, one_line, say
 from batsched_py.workload.log_archive import SAMPLE

@@ -16,7 +16,9 @@ from batsched_py.explain.replayed_exchange import Turn, beginning, has_six_decim
 from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, is_named, read_run
 from batsched_py.run.make_process import make_process
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
-from batsched_py.run.settings import SETTINGS, ProcessSettings, Settings
+from batsched_py.run.resolved_machine import describe_machine
+from batsched_py.run.settings import SETTINGS, Settings
+from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.support import plugins
 from batsched_py.support.budgets import Budgets, parse_budgets
 from batsched_py.support.file_readers import is_file
@@ -142,4 +144,5 @@ def make(
     budgets = Budgets(idle_time=inf, messages=inf, jobs=inf, jobs_at_once=inf, decisions=decisions)
     settings = msgspec.structs.replace(settings, budgets=budgets)
     six_decimals = has_six_decimals(turns)
-    return make_process(settings, None, six_decimals=six_decimals, objects=objects)
+    machine = describe_machine(settings)
+    return make_process(settings, None, machine, six_decimals=six_decimals, objects=objects)

@@ -11,7 +11,8 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import InvariantError, SimulationError, UsageError
-from batsched_py.run.settings import BACK_END, Run, Settings, check_outside
+from batsched_py.run.settings import BACK_END, Settings
+from batsched_py.run.stored_values import Run, check_outside
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import one_line, say
@@ -20,7 +21,9 @@ from batsched_py.workload.conversion_rules import describe
 from batsched_py.workload.log_archive import find_log
 
 if TYPE_CHECKING:
+    from batsched_py.run.resolved_run import ResolvedRun
     from batsched_py.run.result import Result
+    from batsched_py.workload.machine_file import MachineDescription
 
 FILES = ("jobs.csv", "schedule.csv", "run.json")
 FURTHER_FILES = "Further files"
@@ -69,7 +72,7 @@ def simulate(
     The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. Another process as back
     end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
     """
-    from batsched_py.run.simulate import check
+    from batsched_py.run.resolved_run import check, resolve_run
     from batsched_py.support.trusted_code import remember
     from batsched_py.workload.load import size_of_machine
 
@@ -97,23 +100,24 @@ def simulate(
         make_folder_of(swf)  # before the work, not after it
         keep_inputs(swf, path, *(Path(f"{prefix}_{name}") for name in FILES))
     with default_stop_signals():
+        resolved = resolve_run(run, path)
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
         folder, headed = f"{prefix}_{run.backend}", other is not None
-        result = _execute(path, run, prefix, folder, exchange, headed=headed)
+        result = _execute(resolved, prefix, folder, exchange, headed=headed)
         print(f"for a page with figures: batsched-py report {shlex.quote(prefix)}")
         if swf is not None:
-            _export(result, run, swf)
+            _export(result, resolved.machine.description, swf)
         if other is not None:
             second = f"{prefix}_{other.backend}"
-            other_result = _execute(path, other, second, second, headed=True)
+            # it may read less or more of a platform file
+            other_result = _execute(resolve_run(other, path), second, second, headed=True)
             _compare(result, run, other_result, other, prefix)
     if result.fault is not None:
         raise InvariantError(result.fault)
 
 
 def _execute(
-    path: Path,
-    run: Run,
+    resolved: ResolvedRun,
     prefix: str,
     folder: str,
     exchange: Path | None = None,
@@ -126,16 +130,16 @@ def _execute(
     from batsched_py.run.simulate import execute
 
     if headed:
-        print(f"back end {run.backend}:", flush=True)
-    result = execute(path, run, folder, None if exchange is None else Recording(exchange))
+        print(f"back end {resolved.run.backend}:", flush=True)
+    result = execute(resolved, folder, None if exchange is None else Recording(exchange))
     if replaced := replaced_run(prefix, result.settings):
         say(f"note: {replaced}")
     paths = result.write(prefix)
-    _report(result, run, paths if exchange is None else [*paths, exchange])
+    _report(result, resolved.run, paths if exchange is None else [*paths, exchange])
     return result
 
 
-def _export(result: Result, run: Run, path: Path) -> None:
+def _export(result: Result, machine: MachineDescription | None, path: Path) -> None:
     """Write the simulated jobs as a log, and say what it could not carry."""
     from batsched_py.results.swf_export import write_result_log
 
@@ -143,7 +147,7 @@ def _export(result: Result, run: Run, path: Path) -> None:
         result.table_as_written(),
         result.settings,
         path,
-        machine=run.described,
+        machine=machine,
         exact=result.table,
         fields=result.fields_of_jobs,
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from batsched_py.errors import BatschedError
-from batsched_py.run.settings import Run, Settings
+from batsched_py.run.settings import Settings
+from batsched_py.run.stored_values import Run
 from batsched_py.support import plugins
 from batsched_py.support.code_places import is_installed
 from batsched_py.support.file_digest import digest
@@ -35,12 +36,17 @@ def files_of_settings(settings: Settings | Run) -> list[Path]:
     return list(dict.fromkeys([*named_files(settings), *of_plugins]))
 
 
-def digests_of_settings(settings: Settings | Run) -> dict[str, str]:
-    """Return the first digits of the SHA-256 of these files, by name; those that can be read."""
+def digests_of_settings(
+    settings: Settings | Run, known: Mapping[Path, str | None] = {}
+) -> dict[str, str]:
+    """Return the first digits of the SHA-256 of these files, by name; those that can be read.
+
+    ``known`` are the digests of files that were read.
+    """
     digests = {}
     for file in files_of_settings(settings):
         with suppress(OSError):  # another one in a folder that is named
-            digests[file.name] = digest(file)[:HASH]
+            digests[file.name] = (known.get(file) or digest(file))[:HASH]
     return digests
 
 

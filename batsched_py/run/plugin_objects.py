@@ -15,11 +15,11 @@ import msgspec
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import PluginError, UsageError, parameter
-from batsched_py.run.settings import EMBEDDED, ProcessSettings, Run, Settings
+from batsched_py.run.stored_values import EMBEDDED, ProcessSettings, Run
 from batsched_py.schedulers.partitioned import policy_itself
 from batsched_py.support import plugins
 
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class PluginObjects(msgspec.Struct, frozen=True):

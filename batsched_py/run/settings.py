@@ -7,43 +7,33 @@ to, a :class:`Run`, which is stored with the results: a new setting is a field o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from math import inf
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
 from batsched_py.support.budgets import Budgets, parse_budgets
 from batsched_py.support.option_values import named_limits, parse_time
 from batsched_py.support.plugins import RIGID
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.support.setting_fields import Setting, setting_fields
-from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import (
     CHOICES,
     DEFAULT,
     PRESETS,
     Rules,
-    check_sites,
     make_rules,
 )
-from batsched_py.workload.machine_file import MachineDescription, described_machine
-from batsched_py.workload.sites import MOST_TIMES, is_platform, parse_sites
+from batsched_py.workload.sites import MOST_TIMES
 
 if TYPE_CHECKING:
     File = str | Path
 else:  # as a file and a command line have it
     File = str
 
-EMBEDDED = "embedded"
-"""Name of the back end that is the embedded simulator in this process."""
-
-OF_MACHINE_FILE = ("machine", "node_factor", "max_walltime")
-"""Settings of a machine file, in the order of
-:func:`~batsched_py.workload.machine_file.described_machine`."""
-_MOST_SEEDS = 2**128
 _KEY_VALUE = "KEY=VALUE"
 POLICY = "Policy"
 USERS = "Users"
@@ -54,19 +44,6 @@ MEASURED = "What is measured"
 ENDLESS = "How long work may go on"
 BACK_END = "What simulates"
 """Headings under which a help has the settings."""
-
-
-class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits of a run in seconds, with the names of Batsim's own runner, robin."""
-
-    ready: float = 300.0
-    """For Batsim to tell its version, our process to listen, and Batsim's first message."""
-    run: float = WEEK
-    """For the simulation (a week)."""
-    success: float = MINUTE
-    """For the other side, once one has ended well."""
-    failure: float = 5.0
-    """For the other side, once one has failed."""
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -363,142 +340,3 @@ SETTINGS = setting_fields(Settings)
 """What the command line says of each setting but ``log``, by name."""
 SINGLE_RULES = tuple(name for name in Rules.__struct_fields__ if name in SETTINGS)
 """Settings that change a rule of the preset."""
-
-
-class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What determines a decision process: its policy, its users, and their chance."""
-
-    scheduler: str = "easy"
-    scheduler_options: dict[str, Any] = {}
-    users: str = RIGID
-    user_options: dict[str, Any] = {}
-    seed: int = 0
-    shake: int | None = None
-    sites: str | None = None
-    machine: str | None = None
-    node_factor: float | None = None
-    """Of a machine file; else it is in the number of nodes."""
-    max_walltime: float | None = None
-    """Seconds; for a machine file."""
-    speed_factor: float = 1.0
-    budgets: Budgets = Budgets()
-
-    @property
-    def described(self) -> MachineDescription | None:
-        """What the machine file says, None without one; raises :class:`InputError`."""
-        return described_machine(*(getattr(self, name) for name in OF_MACHINE_FILE))
-
-    @property
-    def dynamic(self) -> bool:
-        """Whether users submit the jobs; else they are the simulator's workload."""
-        return self.users != RIGID
-
-    def check(self) -> None:
-        """Raise :class:`UsageError` for what makes no sense before a file is read."""
-        for name, seed in (("seed", self.seed), ("shake", self.shake)):
-            if seed is not None and not 0 <= seed < _MOST_SEEDS:
-                shown = seed if seed < 0 else f"of {seed.bit_length()} bits"
-                raise UsageError(f"{parameter(name)} {shown}: expected at least 0, below 2^128")
-        if not self.dynamic and self.user_options:
-            option = next(iter(self.user_options))
-            raise UsageError(
-                f"rigid replay has no users, so the option {option!r} means nothing: "
-                f"choose users by {parameter('users')}, or leave it out"
-            )
-        if not 1 / MOST_TIMES <= self.speed_factor <= MOST_TIMES:
-            raise UsageError(
-                f"{parameter('speed_factor')} {self.speed_factor}: expected a positive number, "
-                f"{1 / MOST_TIMES:g} to {MOST_TIMES:g}"
-            )
-        if self.sites is not None and not is_platform(self.sites):
-            parse_sites(self.sites)
-        if self.machine is not None and self.sites is not None:
-            raise UsageError(
-                f"{parameter('machine')} {self.machine} and {parameter('sites')} {self.sites}: a "
-                "machine has partitions or sites: give one"
-            )
-        if self.max_walltime is not None and self.machine is None:
-            raise UsageError(
-                f"{parameter('max_walltime')} is a limit of partitions: give {parameter('machine')}"
-            )
-        if self.max_walltime is not None and not 0 < self.max_walltime < inf:
-            raise UsageError(f"{parameter('max_walltime')} {self.max_walltime}: expected over 0 s")
-        _ = self.described  # a file that makes no sense is found
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """What the workload that is read from a file depends on beside the file."""
-
-    rules: Rules
-    skip_bad_lines: bool
-    platform: str | None
-    speed_factor: float
-    sites: str | None
-    described: MachineDescription | None
-
-
-class Run(ProcessSettings, frozen=True, kw_only=True):
-    """Everything that determines a simulation, apart from the content of its files."""
-
-    rules: Rules = PRESETS[DEFAULT]
-    platform: str | None = None
-    nodes: int | None = None
-    skip_bad_lines: bool = False
-    each_event: bool = False
-    backend: str = EMBEDDED
-    batsim: str | None = None
-    batsim_log: bool = False
-    timeouts: Timeouts = Timeouts()
-    warm_up: float = 0.0
-    """Seconds."""
-    cool_down: float = 0.0
-    """Seconds."""
-
-    @property
-    def reading(self) -> Reading:
-        """What the workload that is read from a file depends on beside the file."""
-        return Reading(*(getattr(self, name) for name in Reading.__struct_fields__))
-
-    def check(self) -> None:
-        """Raise :class:`UsageError` for what makes no sense before a file is read."""
-        super().check()
-        if self.nodes is not None and not 0 < self.nodes <= MOST_PROCESSORS:
-            expected = "at least 1" if self.nodes <= 0 else f"at most {MOST_PROCESSORS}"
-            raise UsageError(f"{parameter('nodes')} {self.nodes}: expected {expected}")
-        if self.nodes is not None and self.sites is not None:
-            raise UsageError(
-                f"{parameter('nodes')} and {parameter('sites')} both say how large the machine is: "
-                "give one"
-            )
-        for name, given in (("nodes", self.nodes), ("platform", self.platform)):
-            if self.machine is not None and given is not None:
-                raise UsageError(
-                    f"{parameter('machine')} and {parameter(name)} both say how large the machine "
-                    "is: give one"
-                )
-        if self.platform is not None and self.nodes is not None:
-            raise UsageError(
-                f"{parameter('platform')} and {parameter('nodes')} both say how large the machine "
-                "is: give one"
-            )
-        if self.platform is None and self.sites is None:
-            check_sites(self.rules, ())
-        for name, seconds in (("warm_up", self.warm_up), ("cool_down", self.cool_down)):
-            if not 0 <= seconds < inf:
-                raise UsageError(f"{parameter(name)} {seconds}: expected a time of at least 0 s")
-        if self.each_event and (self.backend != EMBEDDED or self.shake is not None):
-            raise UsageError(
-                f"{parameter('each_event')} works with {parameter('backend')} {EMBEDDED} only, and "
-                f"not with {parameter('shake')}"
-            )
-
-
-def check_outside(
-    backends: Collection[str], *, batsim_log: bool, timeouts: Timeouts | str | None
-) -> None:
-    """Raise :class:`UsageError` for what only another process has, if no back end is one."""
-    for name, given in (("batsim_log", batsim_log), ("timeouts", timeouts is not None)):
-        if given and set(backends) == {EMBEDDED}:
-            raise UsageError(
-                f"{parameter(name)}: only another process as back end has limits and a log"
-            )

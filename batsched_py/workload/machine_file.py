@@ -6,7 +6,7 @@ A TOML file that ``batsched-py import`` drafts and a person corrects; docs/machi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -127,25 +127,6 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Whether it is but one pool of processors, which jobs take one by one."""
         (first, *others) = self.partitions
         return not others and first.unit == 1 and first.processors.size == self.nb_processors
-
-
-def described_machine(
-    path: str | None, node_factor: float | None = None, max_walltime: float | None = None
-) -> MachineDescription | None:
-    """Return the machine of a file, None for None; see :func:`read_machine`."""
-    if path is None:
-        return None
-    file = Path(path)
-    changed = file.stat().st_mtime_ns if is_file(file) else 0
-    factor = 1.0 if node_factor is None else node_factor
-    return _described(path, factor, inf if max_walltime is None else max_walltime, changed)
-
-
-@lru_cache(maxsize=8)
-def _described(
-    path: str, node_factor: float, max_walltime: float, changed: int
-) -> MachineDescription:
-    return read_machine(path, node_factor, max_walltime)
 
 
 def read_machine(

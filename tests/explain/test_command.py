@@ -14,7 +14,7 @@ from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
 from batsched_py.explain.replayed_exchange import read_turns
 from batsched_py.figures.chart_files import drawn_as
 from batsched_py.run.plugin_objects import BY_NAME
-from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.easy import Easy
 from batsched_py.support.budgets import Budgets
 from batsched_py.testing import workload

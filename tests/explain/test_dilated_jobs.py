@@ -12,7 +12,8 @@ from batsched_py.explain.gantt import picture
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.run.make_process import make_process
-from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.resolved_machine import describe_machine
+from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.batsim_workload import write_workload
@@ -150,7 +151,7 @@ def test_forms_are_no_jobs_to_ask_for(folder: Path) -> None:
 
 def test_the_picture_has_it_once(folder: Path) -> None:
     settings = ProcessSettings(scheduler=f"{folder}/spread.py:Spread", sites="west:4,east:2")
-    process = make_process(settings, None)
+    process = make_process(settings, None, describe_machine(settings))
     watch = Watch("w0!2", process.scheduler, 0.1)
     replay(read_turns(folder / "rigid_exchange.jsonl"), process, watch)
     bars = picture(watch, 0.1).bars

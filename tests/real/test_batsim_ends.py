@@ -14,8 +14,8 @@ import pytest
 
 from batsched_py.errors import SimulationError
 from batsched_py.run.backends.watchdog import Watchdog
-from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
+from batsched_py.run.stored_values import Timeouts
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.transport import BEGUN, LISTENING
 from helpers.batsim_program import needs_batsim

@@ -23,8 +23,8 @@ from batsched_py.run.backends.batsim_version import is_batsim5
 from batsched_py.run.backends.docker import DockerLauncher
 from batsched_py.run.backends.launchers import EmbeddedLauncher, RunFolder
 from batsched_py.run.backends.watchdog import Watchdog
-from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
+from batsched_py.run.stored_values import Timeouts
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.workload.batsim_workload import read_workload
 from helpers.logs import small_log

@@ -19,8 +19,8 @@ import pytest
 from batsched_py.errors import BatschedError, PlatformError, SimulationError, UsageError
 from batsched_py.run import progress
 from batsched_py.run.backends.batsim_results import BatsimOutput
-from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
+from batsched_py.run.stored_values import Timeouts
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload

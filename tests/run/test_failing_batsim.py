@@ -12,8 +12,8 @@ import pytest
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.backends.child_processes import cause
 from batsched_py.run.backends.launchers import ProgramLauncher, RunFolder
-from batsched_py.run.settings import Timeouts
 from batsched_py.run.simulate import simulate
+from batsched_py.run.stored_values import Timeouts
 from helpers.logs import small_log
 from helpers.waiting import LIMIT
 

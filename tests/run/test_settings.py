@@ -19,7 +19,8 @@ from batsched_py import simulate
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.commands.simulate import simulate as simulate_command
 from batsched_py.errors import UsageError, parameter
-from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Run, Settings
+from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Settings
+from batsched_py.run.stored_values import Run
 from batsched_py.support.setting_fields import arguments
 from batsched_py.workload.conversion_rules import make_rules
 from helpers.calling import command

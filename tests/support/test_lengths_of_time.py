@@ -9,7 +9,8 @@ import pytest
 from batsched_py.accounting.import_options import parse_partition_limits
 from batsched_py.accounting.records import parse_length
 from batsched_py.errors import UsageError
-from batsched_py.run.settings import Run, Settings
+from batsched_py.run.settings import Settings
+from batsched_py.run.stored_values import Run
 from batsched_py.schedulers.multifactor.settings import seconds
 from batsched_py.support.budgets import parse_budgets
 from batsched_py.support.option_values import parse_time, slurm_time

@@ -39,7 +39,7 @@ def convert(
 
     A workload of one version of Batsim becomes one of the other.
     """
-    from batsched_py.run.described_sites import described_sites
+    from batsched_py.run.resolved_machine import read_sites
     from batsched_py.workload.batsim_workload import write_workload
     from batsched_py.workload.load import load_workload
 
@@ -49,7 +49,7 @@ def convert(
         find_log(source, log_dir or []),
         rules,
         skip_bad_lines=skip_bad_lines,
-        sites=described_sites(sites),
+        sites=() if sites is None else read_sites(sites),
     )
     write_workload(workload, output, batsim5=batsim5)
     for note in workload.notes:

@@ -13,7 +13,8 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp
 from batsched_py.errors import BatschedError, ProtocolError, UsageError, parameter
-from batsched_py.run.settings import OF_MACHINE_FILE, ProcessSettings, Run, Settings
+from batsched_py.run.settings import Settings
+from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings, Run
 from batsched_py.support.file_readers import parse_json, read_text
 from batsched_py.workload.log_archive import find_log
 
@@ -116,16 +117,17 @@ def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -
         return None
     if log is None:
         raise UsageError(f"--users {run.users} needs --log: what do they replay?")
-    from batsched_py.run.described_sites import described_sites
+    from batsched_py.run.resolved_machine import describe_machine
     from batsched_py.workload.load import load_workload
 
     path = find_log(log, log_dirs or [])
+    machine = describe_machine(run)
     return load_workload(
         path,
         run.rules,
         skip_bad_lines=run.skip_bad_lines,
-        sites=described_sites(run.sites),
-        described=run.described,
+        sites=machine.sites,
+        described=machine.description,
     )
 
 
@@ -138,7 +140,10 @@ class SchedulerMaker:
     """
 
     def __init__(self, settings: ProcessSettings, workload: Workload | None, endpoint: str) -> None:
+        from batsched_py.run.resolved_machine import describe_machine
+
         self._settings, self._workload, self._endpoint = settings, workload, endpoint
+        self._machine = describe_machine(settings)
         self._text = ""
         self.process = self._process(settings)
         """The latest process that was made."""
@@ -205,7 +210,7 @@ class SchedulerMaker:
     def _process(self, settings: ProcessSettings) -> DecisionProcess:
         from batsched_py.run.make_process import make_process
 
-        return make_process(settings, self._workload, six_decimals=True)
+        return make_process(settings, self._workload, self._machine, six_decimals=True)
 
 
 def text_of_file(path: str, option: str) -> str:

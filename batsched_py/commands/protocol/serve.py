@@ -15,7 +15,8 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.errors import InvariantError, UsageError, jobs_wait
-from batsched_py.run.settings import Run, Settings
+from batsched_py.run.settings import Settings
+from batsched_py.run.stored_values import Run
 from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import ignore_stop_signals, stop_signals
 from batsched_py.support.terminal_text import one_line, say

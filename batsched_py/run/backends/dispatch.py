@@ -25,8 +25,8 @@ from batsched_py.run.backends.side_by_side import (
     socket_folder,
     start_watchdog,
 )
-from batsched_py.run.described_sites import described_sites
-from batsched_py.run.settings import EMBEDDED, SETTINGS, Run
+from batsched_py.run.settings import SETTINGS
+from batsched_py.run.stored_values import EMBEDDED, Run
 from batsched_py.simulator.platform.platform_writer import (
     homogeneous_xml,
     scaled_xml,
@@ -41,6 +41,7 @@ from batsched_py.support.signals import stop_signals
 from batsched_py.workload.batsim_workload import write_workload
 
 if TYPE_CHECKING:
+    from batsched_py.run.resolved_machine import ResolvedMachine
     from batsched_py.workload import Workload
 
 SOCKETS = ("socket", "socket5")
@@ -66,8 +67,8 @@ def check_backend(run: Run) -> None:
 
 def run_outside(
     run: Run,
+    machine: ResolvedMachine,
     workload: Workload,
-    nb_hosts: int,
     root: Path | None,
     record: str | Path | None = None,
     *,
@@ -76,7 +77,7 @@ def run_outside(
 ) -> tuple[BatsimOutput, dict[str, Any]]:
     """Simulate with the back end of ``run``; return what it leaves, and what was run.
 
-    ``nb_hosts`` is for a run without platform file. ``registers`` says that jobs are registered
+    ``registers`` says that jobs are registered
     during the simulation, by users or since they run longer in some places. ``root`` is the folder
     of inputs, outputs, logs and commands; None: a temporary one, which is left only where something
     failed. ``record`` is a file for the exchange, ``progress`` as in :func:`progress_shown`. Raises
@@ -101,11 +102,11 @@ def run_outside(
         write_workload(workload, folder.inputs / "workload.json", batsim5=theirs)
         write_whole(
             folder.inputs / "platform.xml",
-            _platform_xml(run, nb_hosts),
+            _platform_xml(run, machine, workload),
         )
         scheduler = _scheduler(run, folder, record)
         run_side_by_side(scheduler, batsim, folder, run.timeouts, watchdog, progress)
-        output = BatsimOutput(folder.outputs, described_sites(run.sites), batsim5=batsim5)
+        output = BatsimOutput(folder.outputs, machine.sites, batsim5=batsim5)
         commands = read_text(folder.root / "commands.sh")
         if root is None:
             shutil.rmtree(place, ignore_errors=True)
@@ -113,12 +114,12 @@ def run_outside(
     return output, details
 
 
-def _platform_xml(run: Run, nb_hosts: int) -> str:
-    if run.platform is not None:
-        return scaled_xml(run.platform, run.speed_factor)
-    if sites := described_sites(run.sites):
-        return sites_xml(sites, run.speed_factor)
-    return homogeneous_xml(nb_hosts, run.speed_factor)
+def _platform_xml(run: Run, machine: ResolvedMachine, workload: Workload) -> str:
+    if run.platform is not None and machine.platform_content is not None:
+        return scaled_xml(machine.platform_content, run.platform, run.speed_factor)
+    if machine.sites:
+        return sites_xml(machine.sites, run.speed_factor)
+    return homogeneous_xml(machine.nb_processors or workload.nb_res, run.speed_factor)
 
 
 def launcher(

@@ -27,7 +27,7 @@ from batsched_py.run.backends.child_processes import (
 from batsched_py.run.backends.launchers import Launcher, RunFolder
 from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.progress import SIMULATED, progress_shown
-from batsched_py.run.settings import Timeouts
+from batsched_py.run.stored_values import Timeouts
 from batsched_py.support.atomic_files import temporary_place, write_whole
 from batsched_py.support.file_readers import read_log
 from batsched_py.transport import BEGUN, LISTENING

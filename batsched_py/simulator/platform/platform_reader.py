@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.parsers import expat
 
 from msgspec.structs import replace
 
@@ -71,8 +70,36 @@ def read_platform(
     has entities, elements that are not supported, no hosts, no master host or two, or one that no
     message reaches.
     """
+    content = read_content(path)
+    return parse_platform(content, path, master_host, roles, natural=natural)
+
+
+class NotXmlError(PlatformError):
+    """A platform file that is no well-formed XML, which no simulator can read."""
+
+
+def read_content(path: str | Path) -> bytes:
+    """Return the content of a platform file; raises :class:`PlatformError`."""
+    content = read_bytes(path, PlatformError, most=_MOST_BYTES)
+    if content.count(b"<") > _MOST_MARKS:
+        raise PlatformError(f"{path}: more than {_MOST_MARKS} elements and ends of them")
+    return content
+
+
+def parse_platform(
+    content: bytes,
+    path: str | Path,
+    master_host: str = MASTER_HOST,
+    roles: Mapping[str, str] | None = None,
+    *,
+    natural: bool = False,
+) -> Platform:
+    """Return the platform with the ``content`` of the file ``path``; see :func:`read_platform`.
+
+    Raises :class:`NotXmlError` for what no simulator can read, else :class:`PlatformError`.
+    """
     roles = roles or {}
-    root = _parse(path)
+    root = _parse(content, path)
     if root is None or root.tag != "platform":
         raise PlatformError(f"{path}: the root element must be <platform>")
     hosts: dict[str, Host] = {}
@@ -101,12 +128,14 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:200]} ... {text[-80:]}"
 
 
-def _parse(path: str | Path) -> Element | None:
+def _parse(content: bytes, path: str | Path) -> Element | None:
     """Return the root of an XML file without entities and without default values."""
     from defusedxml import ElementTree
     from defusedxml.common import DefusedXmlException
 
-    content = _read_bytes(path)
+    # as Batsim, some of whose own platforms begin with an empty line
+    if (rest := content.lstrip(_BLANK)).startswith(b"<?xml"):
+        content = rest
     parser = ElementTree.DefusedXMLParser()
     parser.parser.AttlistDeclHandler = _refuse_defaults
     try:
@@ -120,24 +149,8 @@ def _parse(path: str | Path) -> Element | None:
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # of unusual encodings, too
         colons = (old for old in NEW_NAMES if ":" in old and f"<{old}".encode() in content)
         hint = renamed(next(colons, None))
-        raise PlatformError(f"{path}: not a well-formed XML file: {error}{hint}") from None
+        raise NotXmlError(f"{path}: not a well-formed XML file: {error}{hint}") from None
     return root
-
-
-def check_well_formed(path: str | Path) -> None:
-    """Raise :class:`PlatformError` for a file that is not XML; what it holds may be for Batsim."""
-    try:
-        expat.ParserCreate().Parse(_read_bytes(path), True)
-    except (expat.ExpatError, LookupError, ValueError) as error:  # of unusual encodings, too
-        raise PlatformError(f"{path}: not a well-formed XML file: {error}") from None
-
-
-def _read_bytes(path: str | Path) -> bytes:
-    text = read_bytes(path, PlatformError, most=_MOST_BYTES)
-    if text.count(b"<") > _MOST_MARKS:
-        raise PlatformError(f"{path}: more than {_MOST_MARKS} elements and ends of them")
-    # as Batsim, some of whose own platforms begin with an empty line
-    return rest if (rest := text.lstrip(_BLANK)).startswith(b"<?xml") else text
 
 
 def _refuse_defaults(element: str, attribute: str, *declared: Any) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import ZONE
-from batsched_py.support.file_readers import read_text
 from batsched_py.support.json_values import whole
 from batsched_py.workload.sites import Sites
 
@@ -68,12 +67,16 @@ def _hosts_xml(gflops: Sequence[float], which: str, watts: str | None = None) ->
 """
 
 
-def scaled_xml(path: str | Path, factor: float) -> str:
-    """Return the text of a platform file with every speed multiplied by ``factor``.
+def scaled_xml(content: bytes, path: str | Path, factor: float) -> str:
+    """Return the text of the platform file ``path`` with every speed multiplied by ``factor``.
 
-    Nothing else changes: network, properties and comments stay as they are written.
+    ``content`` is that of the file. Nothing else changes: network, properties and comments stay as
+    they are written. Raises :class:`PlatformError` for a text that is not in UTF-8.
     """
-    text = read_text(path, PlatformError)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise PlatformError(f"{path}: expected a text in UTF-8: {error}") from None
     if factor == 1:
         return text
 

@@ -14,7 +14,7 @@ from batsched_py import metrics
 from batsched_py.protocol import messages as m
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.make_process import make_process
-from batsched_py.run.settings import ProcessSettings
+from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.support.file_readers import read_toml

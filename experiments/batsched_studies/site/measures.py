@@ -199,13 +199,14 @@ def fidelity(result: Result, table: JobTable) -> dict[str, float]:
     if result.settings["run"]["users"] != "rigid" or result.log is None:
         return {}
     from batsched_py.calibration import calibration
-    from batsched_py.workload.machine_file import described_machine
+    from batsched_py.workload.machine_file import read_machine
     from batsched_py.workload.swf import read_swf
 
     log = read_swf(result.log, skip_bad_lines=True)
     if not len(log.known_waits):
         return {}
-    found = calibration(log, table, described_machine(result.settings["run"].get("machine")))
+    file = result.settings["run"].get("machine")
+    found = calibration(log, table, None if file is None else read_machine(file))
     ends = {
         f"{FIDELITY}{end}_{name}": getattr(getattr(found.agreement, name), end)
         for name in INTERVALS

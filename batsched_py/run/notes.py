@@ -1,0 +1,86 @@
+"""Notes on a run: what its input has and the run does not use, and jobs that are not measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from batsched_py.errors import InputError
+from batsched_py.model.policy import reads_reservations
+from batsched_py.schedulers.partitioned import policy_itself
+from batsched_py.workload.unused_input import unused_of_jobs
+
+if TYPE_CHECKING:
+    from batsched_py.results.job_table import JobTable
+    from batsched_py.run.resolved_run import ResolvedRun
+    from batsched_py.run.result import Output
+    from batsched_py.run.stored_values import Run
+    from batsched_py.workload.workload import Workload
+
+
+def notes_on(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[str]:
+    """Return the notes on a run that has ended under the policy ``scheduler``.
+
+    Raises :class:`InputError` if there was nothing to submit.
+    """
+    run, machine, workload = resolved.run, resolved.machine, resolved.workload
+    notes = unused_of_jobs(
+        workload.jobs,
+        run.scheduler,
+        reads_reservations=reads_reservations(policy_itself(scheduler)),
+        sites=machine.sites,
+        described=machine.description,
+    )
+    notes += _too_wide(workload, output.nb_processors)
+    notes += _few_submitted(run, workload, output.table)
+    nb_refused = int((~output.table.ran).sum())
+    if run.machine and nb_refused:
+        notes.append(
+            f"{nb_refused} jobs were refused: their partition is too small, or gives less time"
+        )
+    if machine.sites and nb_refused:
+        notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")
+    if note := output.table.zero_length_note:
+        notes.append(note)
+    if nb_rare := int(output.table.rare.sum()):
+        notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
+    return notes + (machine.platform.notes() if machine.platform else [])
+
+
+def _too_wide(workload: Workload, nb_processors: int) -> list[str]:
+    """Return a note on jobs that no machine of this size can run, if there are any."""
+    wide = [job for job in workload.jobs if job.size > nb_processors]
+    if not wide:
+        return []
+    return [
+        f"{len(wide)} jobs are wider than the machine of {nb_processors} processors and are "
+        f"refused, such as job {wide[0].id} of {wide[0].size}"
+    ]
+
+
+def _few_submitted(run: Run, workload: Workload, table: JobTable) -> list[str]:
+    """Return a note if users who replay a log did not submit all of it, perhaps nothing.
+
+    Raises :class:`InputError` if there was nothing to submit, and nobody made up jobs.
+    """
+    nb_jobs, left_early = len(workload.jobs), "next_submission() returned inf"
+    if not len(table.submit):
+        reason = f": its {left_early} at the start" if run.dynamic else ""
+        text = (
+            f"there were no jobs: {workload.name} has {nb_jobs}, and the users ({run.users}) "
+            f"submitted none{reason}"
+        )
+        if not nb_jobs:
+            raise InputError(text)
+        return [text]
+    replayed = table.original_submit[~np.isnan(table.original_submit)].round(6)
+    if not 0 < len(replayed) < nb_jobs:
+        return []  # all of it, or made up
+    recorded = np.round([job.submit_time for job in workload.jobs], 6)
+    if not np.isin(replayed, recorded).all():
+        return []  # made up, or drawn from the log and moved
+    return [
+        f"the users ({run.users}) submitted {len(replayed)} of the {nb_jobs} jobs of "
+        f"{workload.name}: unless some were left out on purpose, {left_early} too early"
+    ]

@@ -1,0 +1,161 @@
+"""The machine of a run, read once from the file or the text that describes it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from hashlib import sha256
+from math import inf
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from batsched_py.errors import PlatformError, UsageError, parameter
+from batsched_py.run.stored_values import ProcessSettings, Run
+from batsched_py.workload.machine_file import MachineDescription, read_machine
+from batsched_py.workload.sites import Sites, is_platform, nb_processors, parse_sites
+from batsched_py.workload.workload import REFERENCE_SPEED
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.platform.hosts import Platform
+
+
+class ResolvedMachine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The machine of a run: the content of its platform file, its grid sites, its partitions."""
+
+    platform: Platform | None = None
+    """None without a platform file, and for one that only real Batsim can read."""
+    platform_content: bytes | None = None
+    """The content of the platform file, None without one."""
+    sites: Sites = ()
+    """The grid sites; none if the machine is one."""
+    description: MachineDescription | None = None
+    """The content of the machine file, None without one."""
+    nodes: int | None = None
+    """The number of processors that the settings give; None: see :attr:`nb_processors`."""
+    clusters_are_sites: bool = False
+    """Whether the grid sites are the clusters of the platform file, though nobody asked."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def nb_processors(self) -> int | None:
+        """The size of the machine; None: the platform file or the log gives it."""
+        if self.description is not None:
+            return self.description.nb_processors
+        return nb_processors(self.sites) if self.sites else self.nodes
+
+    @property
+    def relative_speed(self) -> float:
+        """The speed of the processors of the platform, as a multiple of the log's.
+
+        Raises :class:`UsageError` if they differ.
+        """
+        if self.platform is None:
+            return 1.0
+        speed = self.platform.uniform_speed
+        if speed is None:
+            raise UsageError(
+                f"{parameter('walltime')} exact: the hosts of the platform differ in speed, so the "
+                "run time of a job is not known before it is placed"
+            )
+        return speed / REFERENCE_SPEED
+
+    @cached_property
+    def platform_digest(self) -> str | None:
+        """The SHA-256 of the platform file, None without one."""
+        content = self.platform_content
+        return None if content is None else sha256(content).hexdigest()
+
+    def hosts(self, nb_processors: int, speed_factor: float) -> Platform:
+        """Return the hosts to simulate: ``nb_processors`` of one speed if nothing describes them.
+
+        ``speed_factor`` multiplies their speed.
+        """
+        from batsched_py.simulator.platform.hosts import homogeneous, scaled, with_sites
+
+        if self.platform is not None:
+            return scaled(self.platform, speed_factor)
+        if self.sites:
+            return with_sites(self.sites, speed_factor)
+        return homogeneous(nb_processors, speed_factor)
+
+
+def resolve_machine(run: Run, *, must_read: bool) -> ResolvedMachine:
+    """Read the files that describe the machine of a run.
+
+    The clusters of a platform file are the grid sites, unless the run names other sites. Where the
+    run ``must_read`` the platform file, as real Batsim does not, a :class:`PlatformError` is raised
+    for what is not supported. Raises :class:`UsageError` for sites of another size than the
+    platform, and the errors of :func:`describe_machine`.
+    """
+    machine = describe_machine(run)
+    if run.platform is None:
+        return msgspec.structs.replace(machine, nodes=run.nodes)
+    from batsched_py.simulator.platform.hosts import sites_of
+    from batsched_py.simulator.platform.platform_reader import (
+        NotXmlError,
+        parse_platform,
+        read_content,
+    )
+
+    content = read_content(run.platform)
+    platform: Platform | None = None
+    clusters: Sites = ()
+    notes: list[str] = []
+    try:
+        platform = parse_platform(content, run.platform)
+        clusters = sites_of(platform) if run.sites is None else ()
+        if clusters and not is_platform(run.platform):
+            raise PlatformError(f"{run.platform}: expected a name that ends with .xml")
+    except NotXmlError:
+        raise
+    except PlatformError as error:
+        if platform is None and must_read:
+            raise
+        clusters = ()
+        if run.sites is None:
+            notes = [f"no sites from the platform's clusters, give some: {error}"]
+    if run.sites is not None and platform is not None and must_read:
+        size = nb_processors(machine.sites)
+        if size != len(platform.hosts):
+            raise UsageError(
+                f"{parameter('sites')} {run.sites} has {size} processors, but {run.platform} has "
+                f"{len(platform.hosts)} hosts"
+            )
+    return msgspec.structs.replace(
+        machine,
+        platform=platform if must_read else None,
+        platform_content=content,
+        sites=clusters or machine.sites,
+        clusters_are_sites=bool(clusters),
+        notes=tuple(notes),
+    )
+
+
+def describe_machine(settings: ProcessSettings) -> ResolvedMachine:
+    """Read the grid sites and the machine file of a scheduler.
+
+    Raises :class:`UsageError`, :class:`InputError` and :class:`PlatformError`.
+    """
+    description = None
+    if settings.machine is not None:
+        factor = 1.0 if settings.node_factor is None else settings.node_factor
+        limit = inf if settings.max_walltime is None else settings.max_walltime
+        description = read_machine(settings.machine, factor, limit)
+    sites = () if settings.sites is None else read_sites(settings.sites)
+    return ResolvedMachine(sites=sites, description=description)
+
+
+def read_sites(text: str) -> Sites:
+    """Return the grid sites of a text such as ``4x128``, or the clusters of a platform file.
+
+    Raises :class:`UsageError` and :class:`PlatformError`.
+
+    >>> [site.name for site in read_sites("west:96,east:128")]
+    ['west', 'east']
+    """
+    if not is_platform(text):
+        return parse_sites(text)
+    from batsched_py.simulator.platform.hosts import sites_of
+    from batsched_py.simulator.platform.platform_reader import read_platform
+
+    return sites_of(read_platform(text))

@@ -1,0 +1,202 @@
+"""A run with all that its settings name: read once, for everything that simulates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from batsched_py.run.backends.dispatch import SOCKETS, check_backend
+from batsched_py.run.named_files import digests_of_settings
+from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
+from batsched_py.run.resolved_machine import ResolvedMachine, resolve_machine
+from batsched_py.run.settings import SETTINGS, Settings
+from batsched_py.run.stored_values import EMBEDDED, Run
+from batsched_py.support.file_digest import sha256
+from batsched_py.support.setting_fields import of_their_types
+from batsched_py.workload import Workload
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.load import load_workload, size_of_machine
+from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.log_partitions import with_whole_nodes
+from batsched_py.workload.machine_file import MachineDescription
+from batsched_py.workload.sites import HOME, Sites, home_number
+from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf_frame import digest, log_of_frame
+from batsched_py.workload.workload import check_times
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Source = str | Path | Workload | SwfLog | pd.DataFrame
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What the jobs that are made from a log depend on beside the log."""
+
+    rules: Rules
+    skip_bad_lines: bool
+    speed_factor: float
+    """Speed of the simulated machine, for exact estimates."""
+    sites: Sites
+    description: MachineDescription | None
+
+
+class Input(msgspec.Struct, frozen=True):
+    """A workload, and the file that it was read from."""
+
+    workload: Workload
+    sha256: str | None = None
+    """Of the file; None for a workload that was made in this process."""
+    path: Path | None = None
+    """None for a workload, or a data frame, of this process."""
+
+
+class ResolvedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run and the objects that its settings name.
+
+    The policy and the users are made anew for each simulation, from ``plugins`` and the values of
+    ``run``: what they keep of one run must not change another.
+    """
+
+    run: Run
+    """The values that are stored with the results."""
+    plugins: PluginObjects
+    """Policy and user model where they are objects and not names."""
+    machine: ResolvedMachine
+    input: Input
+    files: dict[str, str]
+    """Name to the first digits of the SHA-256 of each file that the settings name."""
+
+    @property
+    def workload(self) -> Workload:
+        """The jobs that are replayed, or that users are modelled on."""
+        return self.input.workload
+
+    def with_policy(self, scheduler: str, options: dict[str, Any]) -> ResolvedRun:
+        """Return the same run under another policy, without reading its files again."""
+        run = msgspec.structs.replace(self.run, scheduler=scheduler, scheduler_options=options)
+        return msgspec.structs.replace(self, run=run, files=digests_of_settings(run))
+
+
+def resolve(settings: Settings, source: Source | None = None) -> ResolvedRun:
+    """Read all that the settings of a run name, once, and return it as objects.
+
+    ``source`` is a log, a workload or a data frame in place of the one that ``settings.log`` names.
+    Raises :class:`UsageError` for settings that make no sense, and :class:`InputError` and
+    :class:`PlatformError` for files that are not what they should be.
+
+    >>> resolved = resolve(Settings(log="sample", first=100, sites="2x64"))
+    >>> len(resolved.workload.jobs), [site.size for site in resolved.machine.sites]
+    (100, [64, 64])
+    """
+    read_from = settings.log if source is None else source
+    settings, plugins = without_objects(settings)
+    given = {name: getattr(settings, name) for name in SETTINGS}
+    settings = msgspec.structs.replace(settings, **of_their_types(SETTINGS, given))
+    run = settings.on_machine(lambda: size_of_source(read_from)).run()
+    return resolve_run(run, read_from, plugins)
+
+
+def resolve_run(
+    run: Run,
+    source: Source,
+    plugins: PluginObjects = BY_NAME,
+    *,
+    load: Callable[[Source, Reading], Input] | None = None,
+) -> ResolvedRun:
+    """Check a run and read all that it names; ``source`` is its log or workload.
+
+    ``load`` reads a source that is no workload; None: :func:`read_input`. Raises
+    :class:`UsageError` for values that contradict each other, and :class:`InputError` and
+    :class:`PlatformError` for files that are not what they should be.
+    """
+    check(run)
+    plugins.check(run)
+    machine = resolve_machine(run, must_read=_must_read(run))
+    if machine.clusters_are_sites:
+        run = msgspec.structs.replace(run, sites=run.platform)
+    if isinstance(source, Workload):
+        read = Input(_checked(source, machine))
+    else:
+        read = (load or read_input)(source, reading_of(run, machine))
+    if not read.workload.jobs:  # users who make jobs up look at the size of the log's machine
+        platform = machine.platform
+        size = machine.nb_processors if platform is None else len(platform.hosts)
+        if size is not None:
+            workload = msgspec.structs.replace(read.workload, nb_res=size)
+            read = msgspec.structs.replace(read, workload=workload)
+    for job in read.workload.jobs if machine.sites else ():
+        if HOME in job.extra:  # a home that does not exist is found before the simulation
+            home_number(machine.sites, job.extra[HOME], job.id)
+    known = {Path(run.platform): machine.platform_digest} if run.platform else {}
+    return ResolvedRun(
+        run=run, plugins=plugins, machine=machine, input=read, files=digests_of_settings(run, known)
+    )
+
+
+def check(run: Run) -> None:
+    """Raise :class:`UsageError` for values that contradict each other; no file is read."""
+    run.check()
+    check_backend(run)
+
+
+def size_of_source(source: Source) -> int:
+    """Return the number of processors of the machine that a source was recorded on."""
+    if isinstance(source, Workload):
+        return source.nb_res
+    if isinstance(source, SwfLog):
+        return source.max_processors
+    if isinstance(source, str | Path):
+        return size_of_machine(find_log(source))
+    return log_of_frame(source, skip_bad_lines=True).max_processors
+
+
+def reading_of(run: Run, machine: ResolvedMachine) -> Reading:
+    """Return what the jobs of a run depend on beside the log."""
+    exact = run.rules.walltime == "exact"
+    return Reading(
+        rules=run.rules,
+        skip_bad_lines=run.skip_bad_lines,
+        speed_factor=run.speed_factor * (machine.relative_speed if exact else 1),
+        sites=machine.sites,
+        description=machine.description,
+    )
+
+
+def read_input(source: Source, reading: Reading) -> Input:
+    """Read a log, a workload file or a data frame; a log that was read is only converted."""
+    if isinstance(source, Workload):
+        return Input(source)
+    machine: dict[str, Any] = {
+        "speed_factor": reading.speed_factor,
+        "sites": reading.sites,
+        "described": reading.description,
+    }
+    skip_bad_lines = reading.skip_bad_lines
+    if isinstance(source, SwfLog):
+        workload = workload_from_log(source, reading.rules, **machine)
+        return Input(workload, sha256(source.path), source.path)
+    if not isinstance(source, str | Path):
+        log = log_of_frame(source, skip_bad_lines=skip_bad_lines)
+        return Input(workload_from_log(log, reading.rules, **machine), digest(log))
+    path = find_log(source)
+    workload = load_workload(path, reading.rules, skip_bad_lines=skip_bad_lines, **machine)
+    return Input(workload, sha256(path), path)
+
+
+def _checked(workload: Workload, machine: ResolvedMachine) -> Workload:
+    """Return a workload of this process, which may have been changed since it was checked."""
+    workload = msgspec.structs.replace(workload)
+    check_times(workload.name, workload)
+    if machine.description is None:
+        return workload
+    return with_whole_nodes(workload, machine.description)
+
+
+def _must_read(run: Run) -> bool:
+    """Tell whether we have to understand the platform file; real Batsim itself reads more."""
+    return run.backend in (EMBEDDED, *SOCKETS) or run.rules.walltime == "exact"
