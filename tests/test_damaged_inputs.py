@@ -22,7 +22,7 @@ from batsched_py.results.whole_run import sealed
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.simulator.external_events import read_events
-from batsched_py.simulator.platform.platform_reader import check_well_formed, read_platform
+from batsched_py.simulator.platform.platform_reader import read_content, read_platform
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml, scaled_xml
 from batsched_py.support.json_values import shown
 from batsched_py.support.option_values import parse_options
@@ -154,9 +154,8 @@ def kinds() -> dict[str, Kind]:
         "workload": Kind(WORKLOAD, read_workload),
         "packed workload": Kind(gzip.compress(WORKLOAD, mtime=0), read_workload),
         "platform": Kind(homogeneous_xml(4).encode(), read_platform),
-        "platform for Batsim": Kind(homogeneous_xml(4).encode(), check_well_formed),
         "platform of another speed": Kind(
-            homogeneous_xml(4).encode(), lambda path: scaled_xml(path, 2)
+            homogeneous_xml(4).encode(), lambda path: scaled_xml(read_content(path), path, 2)
         ),
         "events": Kind(EVENTS, lambda path: read_events([path], 4)),
         "message": Kind(MESSAGE, lambda path: codec.decode_events(path.read_bytes())),

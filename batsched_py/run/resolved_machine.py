@@ -79,12 +79,12 @@ class ResolvedMachine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return homogeneous(nb_processors, speed_factor)
 
 
-def resolve_machine(run: Run, *, must_read: bool) -> ResolvedMachine:
+def resolve_machine(run: Run) -> ResolvedMachine:
     """Read the files that describe the machine of a run.
 
-    The clusters of a platform file are the grid sites, unless the run names other sites. Where the
-    run ``must_read`` the platform file, as real Batsim does not, a :class:`PlatformError` is raised
-    for what is not supported. Raises :class:`UsageError` for sites of another size than the
+    The clusters of a platform file are the grid sites, unless the run names other sites. A platform
+    file that only real Batsim reads is a note under real Batsim, else a :class:`PlatformError`.
+    Raises :class:`UsageError` for sites of another size than the
     platform, and the errors of :func:`describe_machine`.
     """
     machine = describe_machine(run)
@@ -109,12 +109,12 @@ def resolve_machine(run: Run, *, must_read: bool) -> ResolvedMachine:
     except NotXmlError:
         raise
     except PlatformError as error:
-        if platform is None and must_read:
+        if platform is None and run.must_read_platform:
             raise
         clusters = ()
         if run.sites is None:
             notes = [f"no sites from the platform's clusters, give some: {error}"]
-    if run.sites is not None and platform is not None and must_read:
+    if run.sites is not None and platform is not None:
         size = nb_processors(machine.sites)
         if size != len(platform.hosts):
             raise UsageError(
@@ -123,7 +123,7 @@ def resolve_machine(run: Run, *, must_read: bool) -> ResolvedMachine:
             )
     return msgspec.structs.replace(
         machine,
-        platform=platform if must_read else None,
+        platform=platform if run.must_read_platform else None,
         platform_content=content,
         sites=clusters or machine.sites,
         clusters_are_sites=bool(clusters),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from batsched_py.run.backends.dispatch import SOCKETS, check_backend
+from batsched_py.run.backends.dispatch import check_backend
 from batsched_py.run.named_files import digests_of_settings
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.resolved_machine import ResolvedMachine, resolve_machine
 from batsched_py.run.settings import SETTINGS, Settings
-from batsched_py.run.stored_values import EMBEDDED, Run
+from batsched_py.run.stored_values import Run
 from batsched_py.support.file_digest import sha256
 from batsched_py.support.setting_fields import of_their_types
 from batsched_py.workload import Workload
@@ -116,7 +116,7 @@ def resolve_run(
     """
     check(run)
     plugins.check(run)
-    machine = resolve_machine(run, must_read=_must_read(run))
+    machine = resolve_machine(run)
     if machine.clusters_are_sites:
         run = msgspec.structs.replace(run, sites=run.platform)
     if isinstance(source, Workload):
@@ -195,8 +195,3 @@ def _checked(workload: Workload, machine: ResolvedMachine) -> Workload:
     if machine.description is None:
         return workload
     return with_whole_nodes(workload, machine.description)
-
-
-def _must_read(run: Run) -> bool:
-    """Tell whether we have to understand the platform file; real Batsim itself reads more."""
-    return run.backend in (EMBEDDED, *SOCKETS) or run.rules.walltime == "exact"

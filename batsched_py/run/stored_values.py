@@ -18,6 +18,8 @@ from batsched_py.workload.sites import MOST_TIMES, is_platform, parse_sites
 
 EMBEDDED = "embedded"
 """Name of the back end that is the embedded simulator in this process."""
+SOCKETS = ("socket", "socket5")
+"""The embedded simulator behind a socket, in the place of Batsim 4 and of Batsim 5."""
 OF_MACHINE_FILE = ("machine", "node_factor", "max_walltime")
 """Settings of a machine file."""
 _MOST_SEEDS = 2**128
@@ -107,6 +109,11 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     """Seconds."""
     cool_down: float = 0.0
     """Seconds."""
+
+    @property
+    def must_read_platform(self) -> bool:
+        """Whether the platform file must be one that this package reads: real Batsim reads more."""
+        return self.backend in (EMBEDDED, *SOCKETS) or self.rules.walltime == "exact"
 
     def check(self) -> None:
         """Raise :class:`UsageError` for what makes no sense before a file is read."""

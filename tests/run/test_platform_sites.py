@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,9 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.errors import PlatformError, UsageError
-from batsched_py.run.described_sites import described_sites
+from batsched_py.run.resolved_machine import read_sites, resolve_machine
 from batsched_py.run.settings import Settings
-from batsched_py.run.simulate import at_sites
+from batsched_py.simulator.platform import platform_reader
 from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.workload.sites import TABLE_7_1, SiteDescription, Sites, parse_sites
 from helpers.logs import swf_line, swf_text
@@ -37,7 +39,7 @@ def cluster(name: str, prefix: str, radical: str, speed: str = "1Gf") -> str:
 
 @pytest.mark.parametrize("name", [name for name in TABLE_7_1 if name != "m512"])
 def test_a_shipped_grid_has_the_sites_of_its_name(name: str) -> None:
-    assert described_sites(str(platforms_folder() / f"{name}.xml")) == parse_sites(name)
+    assert read_sites(str(platforms_folder() / f"{name}.xml")) == parse_sites(name)
 
 
 @pytest.mark.parametrize("users", ["rigid", "feedback"])
@@ -79,7 +81,7 @@ def test_one_machine_of_512_hosts_is_no_site() -> None:
 def test_sites_of_clusters(
     tmp_path: Path, clusters: str, expected: list[tuple[str, str, float]]
 ) -> None:
-    sites: Sites = described_sites(str(platform(tmp_path, clusters)))
+    sites: Sites = read_sites(str(platform(tmp_path, clusters)))
     assert sites == tuple(
         SiteDescription(name, processors(members), speed) for name, members, speed in expected
     )
@@ -106,8 +108,9 @@ def test_sites_of_another_size_than_the_platform(tmp_path: Path) -> None:
 
 
 def run_at_sites(path: Path, **settings: Any) -> tuple[str | None, list[str]]:
-    run, _, notes = at_sites(Settings(platform=str(path), **settings).run())
-    return run.sites, notes
+    run = Settings(platform=str(path), **settings).run()
+    machine = resolve_machine(run)
+    return str(path) if machine.clusters_are_sites else run.sites, [*machine.notes]
 
 
 def test_clusters_of_unequal_hosts_are_no_sites_and_that_is_said(tmp_path: Path) -> None:
@@ -149,3 +152,34 @@ def test_jobs_wider_than_the_machine_are_told_of(tmp_path: Path) -> None:
     assert result.measured["overall"]["nb_rejected"] == 2
     enough = simulate(tmp_path / "a.swf", sites="5,1").settings["notes"]
     assert not any("wider" in note for note in enough)
+
+
+@pytest.mark.parametrize("settings", [{}, {"walltime": "exact"}, {"users": "feedback"}])
+@pytest.mark.parametrize("name", ["ideal_100", "m256", "cluster_128"])
+def test_a_platform_file_is_read_and_parsed_once(
+    settings: dict[str, Any], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = platforms_folder() / f"{name}.xml"
+    seen: list[str] = []
+    parse = platform_reader._parse
+
+    def opened(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and str(arguments[0]) == str(path):
+            seen.append("read")
+
+    def parsed(content: bytes, path: Path) -> Any:
+        seen.append("parsed")
+        return parse(content, path)
+
+    monkeypatch.setattr(platform_reader, "_parse", parsed)
+    opened_by_audit.append(opened)
+    try:
+        simulate("sample", platform=path, first=20, **settings)
+    finally:
+        opened_by_audit.remove(opened)
+    assert seen == ["read", "parsed"]
+
+
+opened_by_audit: list[Callable[[str, tuple[Any, ...]], None]] = []
+"""What looks at the files that are opened: a hook can be added, but not taken away."""
+sys.addaudithook(lambda event, arguments: [hook(event, arguments) for hook in opened_by_audit])

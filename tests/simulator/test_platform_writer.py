@@ -48,7 +48,7 @@ def test_scaling_the_text_scales_the_platform(tmp_path: Path, element: str, fact
         '<platform version="4.1"><zone id="z" routing="Full">'
         f'<host id="master_host" speed="1Gf"/>{element}</zone></platform>'
     )
-    scaled_path.write_text(scaled_xml(path, factor))
+    scaled_path.write_text(scaled_xml(path.read_bytes(), path, factor))
     ours = scaled(read_platform(path), factor)
     theirs = read_platform(scaled_path)
     assert [host.name for host in ours.hosts] == [host.name for host in theirs.hosts]
@@ -61,7 +61,7 @@ def test_a_speed_that_is_none_is_said(tmp_path: Path) -> None:
     path = tmp_path / "p.xml"
     path.write_text('<host id="a" speed="fast"/>')
     with pytest.raises(PlatformError, match="'fast' cannot be scaled"):
-        scaled_xml(path, 2.0)
+        scaled_xml(path.read_bytes(), path, 2.0)
 
 
 def test_shipped_platforms() -> None:

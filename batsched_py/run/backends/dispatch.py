@@ -26,7 +26,7 @@ from batsched_py.run.backends.side_by_side import (
     start_watchdog,
 )
 from batsched_py.run.settings import SETTINGS
-from batsched_py.run.stored_values import EMBEDDED, Run
+from batsched_py.run.stored_values import EMBEDDED, SOCKETS, Run
 from batsched_py.simulator.platform.platform_writer import (
     homogeneous_xml,
     scaled_xml,
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from batsched_py.run.resolved_machine import ResolvedMachine
     from batsched_py.workload import Workload
 
-SOCKETS = ("socket", "socket5")
-"""The embedded simulator behind a socket, in the place of Batsim 4 and of Batsim 5."""
 BACKENDS = (EMBEDDED, *SOCKETS, "batsim", "docker")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from batsched_py.errors import InputError, PlatformError
 from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.platform.hosts import MAX_HOSTS
-from batsched_py.simulator.platform.platform_reader import check_well_formed, read_platform
+from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import scaled_xml
 from batsched_py.support.processor_sets import ProcessorSet
 from fuzz.contract import Target, refusal, same
@@ -67,7 +67,6 @@ def check_platform(data: bytes) -> str:
     """Of a machine that is read every host computes, one master does not, and jobs run on it."""
     PLATFORM.write_bytes(data)
     try:
-        check_well_formed(PLATFORM)
         platform = read_platform(PLATFORM)
     except PlatformError as error:
         return refusal(error, str(PLATFORM))
@@ -78,7 +77,7 @@ def check_platform(data: bytes) -> str:
         assert all(s > 0 and isfinite(s) for s in host.speeds), f"a speed of {host.speeds}"
         assert 0 <= host.pstate < len(host.speeds), "a pstate that there is not"
     try:
-        Path("again.xml").write_text(scaled_xml(PLATFORM, 2.0))
+        Path("again.xml").write_text(scaled_xml(data, PLATFORM, 2.0))
         twice = read_platform("again.xml")
     except PlatformError as error:
         return refusal(error)
