@@ -19,8 +19,8 @@ import msgspec
 
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.named_files import (
-    DETERMINING,
     HASH,
+    OUR_PACKAGES,
     files_of_settings,
     named_files,
     plugin_files,
@@ -32,7 +32,10 @@ from batsched_py.run.stored_values import EMBEDDED
 from batsched_py.support import plugins
 from batsched_py.support.file_digest import digest
 from batsched_py.support.file_readers import read_bytes
+from batsched_py.support.imported_files import imported_modules
 
+_STARTS = ("batsched_py.run.simulate", "batsched_py.run.resolved_run")
+"""The modules that simulate a run; the modules that they import determine it too."""
 _OUTSIDE = {"timeouts": None, "batsim_log": False, "budgets": None}
 """Settings that do not change what a run gives."""
 
@@ -88,16 +91,19 @@ def code_digest() -> str:
 
 
 def determining_code() -> list[Path]:
-    """Return the files of the code that determines a simulation, and of the data that ship."""
-    files: list[Path] = []
-    for package, parts in DETERMINING.items():
-        spec = find_spec(package)
-        if spec is not None and spec.origin is not None:
-            places = [Path(spec.origin).parent / part for part in parts]
-            files += [place for place in places if place.is_file()]
-            files += [path for place in places for path in place.rglob("*.py")]
-            files += [path for place in places for path in place.rglob("*.json")]
-    return sorted(files)
+    """Return the files of the code that determines a simulation, and of the data that ship.
+
+    These are the modules that a run and the policies and user models of this project import.
+    """
+    folders = {
+        package: Path(spec.origin).parent
+        for package in OUR_PACKAGES
+        if (spec := find_spec(package)) is not None and spec.origin is not None
+    }
+    entries = [*plugins.names(plugins.SCHEDULERS).values(), *plugins.names(plugins.USERS).values()]
+    modules = imported_modules([*_STARTS, *(entry.module for entry in entries)], folders)
+    data = [path for folder in folders.values() for path in folder.rglob("*.json")]
+    return sorted([*modules, *data, Path(__file__).with_name("run_task.py")])
 
 
 @cache

@@ -19,15 +19,8 @@ from batsched_py.support.imported_files import imported_files
 
 HASH = 12
 """Digits of a SHA-256 that tell files, and runs, apart."""
-DETERMINING = {
-    "batsched_py": (
-        *("decision_process.py", "errors.py", "units.py", "campaign/run_task.py"),
-        *("metrics", "model", "protocol", "results", "run", "schedulers", "simulator", "support"),
-        *("transport", "workload"),
-    ),
-    "batsched_users": ("behaviour", "data", "models", "resampling", "sessions"),
-}
-"""Files and folders of each package whose code determines what a simulation gives."""
+OUR_PACKAGES = ("batsched_py", "batsched_users")
+"""Packages whose code is part of every run, or of its plug-ins."""
 
 
 def files_of_settings(settings: Settings | Run) -> list[Path]:
@@ -102,7 +95,7 @@ def _files_in(value: Any, beside: Path | None = None) -> list[Path]:
     places = [path] if beside is None else [beside / path, path]  # which of them is up to the model
     files = [file for place in places for file in _all_files(place)]
     if python:  # what it imports of ours is part of the code
-        return [each for file in files for each in imported_files(file, DETERMINING)]
+        return [each for file in files for each in imported_files(file, OUR_PACKAGES)]
     for file in list(files):
         if file.suffix == ".toml" and beside is None:
             with suppress(BatschedError):  # the run will say so
@@ -125,9 +118,9 @@ def plugin_files(group: str, name: str) -> list[Path]:
     if ".py:" in name:
         return _files_in(name)
     entry = plugins.names(group).get(name)
-    if entry is None or entry.module.partition(".")[0] in DETERMINING:
+    if entry is None or entry.module.partition(".")[0] in OUR_PACKAGES:
         return []
     spec = find_spec(entry.module)  # which was imported when the settings were checked
     if spec is None or spec.origin is None or is_installed(Path(spec.origin)):
         return []
-    return imported_files(Path(spec.origin), DETERMINING)
+    return imported_files(Path(spec.origin), OUR_PACKAGES)

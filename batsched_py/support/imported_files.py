@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.machinery import all_suffixes
 from pathlib import Path
@@ -29,24 +29,48 @@ Module = tuple[int, tuple[str, ...]]
 def imported_files(file: Path, left_out: Collection[str] = ()) -> list[Path]:
     """Return a Python file and the files that it imports, and those import, sorted.
 
-    Imports count wherever they stand, inside functions too. A module is looked for beside
-    ``file``, beside the packages that it lies in, and where Python looks, but not among what is
-    installed nor in packages called as in ``left_out``. Of a file that imports by names that are
-    made up when it runs, all beside it count. The paths are absolute; a file that is not there has
-    none.
+    Imports count wherever they stand, inside functions too, but not those for type checkers. A
+    module is looked for beside ``file``, beside the packages that it lies in, and where Python
+    looks, but not among what is installed nor in packages called as in ``left_out``. Of a file that
+    imports by names that are made up when it runs, all beside it count. The paths are absolute; a
+    file that is not there has none.
     """
     file = file.absolute()
     folders = _Folders()
     packages = folders.packages(str(file))
     above = os.path.dirname(packages[-1]) if packages else str(file.parent)
     roots = list(dict.fromkeys([str(file.parent), above, *_search_path()]))
-    found: set[str] = set()
-    left = [str(file)] if file.is_file() else []
+    start = [str(file)] if file.is_file() else []
+    return _closure(start, lambda path: _imported(path, roots, left_out, folders))
+
+
+def imported_modules(modules: Iterable[str], packages: Mapping[str, Path]) -> list[Path]:
+    """Return the files of modules and of the modules of ``packages`` that they import, sorted.
+
+    ``packages`` are names of packages and their folders. Imports by names that are made up when
+    the code runs do not count.
+    """
+    folders = _Folders()
+
+    def files_of(names: tuple[str, ...]) -> Iterator[str]:
+        if names[0] in packages:
+            yield from folders.files_of_module(str(packages[names[0]].parent), names)
+
+    def imported(path: str) -> Iterator[str]:
+        for level, names in _imports_of_version(Path(path), os.stat(path).st_mtime_ns)[0]:
+            yield from files_of(names) if not level else ()
+
+    start = [file for name in modules for file in files_of(tuple(name.split(".")))]
+    return _closure(start, imported)
+
+
+def _closure(start: list[str], imported: Callable[[str], Iterable[str]]) -> list[Path]:
+    """Return files, those that they import, and so on."""
+    found, left = set(start), start
     while left:
-        path = left.pop()
-        if path not in found:
-            found.add(path)
-            left += _imported(path, roots, left_out, folders)
+        new = set(imported(left.pop())) - found
+        found |= new
+        left += new
     return sorted(map(Path, found))
 
 
@@ -125,7 +149,7 @@ def _imports_of_version(file: Path, mtime_ns: int) -> tuple[list[Module], bool]:
     if file.suffix != ".py":
         return [], False
     try:
-        nodes = list(ast.walk(ast.parse(read_bytes(file))))
+        nodes = list(_nodes_that_run(ast.parse(read_bytes(file))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # what runs it will say so
         return [], False
     modules: list[Module] = []
@@ -138,3 +162,15 @@ def _imports_of_version(file: Path, mtime_ns: int) -> tuple[list[Module], bool]:
     called = {node.id for node in nodes if isinstance(node, ast.Name)}
     names = called | {names[0] for level, names in modules if not level}
     return modules, not names.isdisjoint(_BY_NAME)
+
+
+def _nodes_that_run(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a module but for those that only type checkers see."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            left += node.orelse
+        else:
+            left += ast.iter_child_nodes(node)

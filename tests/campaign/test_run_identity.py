@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,12 @@ from batsched_py.campaign.campaign_file import Campaign, PlannedRun
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import determining_code
 from batsched_py.run.settings import Settings
+from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.support.option_values import parse_options
 from helpers.logs import swf_text
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"batsched_py": ROOT, "batsched_users": ROOT / "users"}
-AFTERWARDS = ("batsched_py.campaign", "batsched_py.figures")
-"""What keeps runs in order, and what is drawn of them when one asks for it."""
 PLUGINS = ("batsched_py.schedulers.", "batsched_users.models.")
 
 
@@ -37,15 +38,38 @@ def test_all_that_a_simulation_imports_determines_it() -> None:
         include_external_packages=False,
     )
     plugins = [module for module in graph.modules if module.startswith(PLUGINS)]
-    imported = {"batsched_py.campaign.run_task", *plugins}
+    imported = {"batsched_py.run.simulate", *plugins}
     left = list(imported)
     while left:
-        for module in graph.find_modules_directly_imported_by(left.pop()):
-            if module not in imported and not module.startswith(AFTERWARDS):
-                imported.add(module)
-                left.append(module)
+        new = graph.find_modules_directly_imported_by(left.pop()) - imported
+        imported |= new
+        left += new
     assert "batsched_py.simulator.engine" in imported
     assert {file_of(module) for module in imported} - set(determining_code()) == set()
+
+
+RUNS = """
+import sys
+from batsched_py import simulate
+for settings in (
+    {"users": "feedback", "scheduler": "dynp"},
+    {"sites": "2x64", "scheduler": "grid", "scheduler_options": {"scenario": "multi_site"}},
+    {"users": "site", "user_options": {"nb_users": 3, "weeks": 1}, "scheduler": "multifactor"},
+    {"backend": "socket5"},
+):
+    simulate("sample", first=20, progress=False, **settings)
+for name, module in sorted(sys.modules.items()):
+    if name.startswith("batsched_") and module.__file__:
+        print(module.__file__)
+"""
+
+
+@pytest.mark.process
+def test_all_that_runs_load_determines_them() -> None:
+    done = subprocess.run([sys.executable, "-c", RUNS], capture_output=True, text=True, check=True)
+    loaded = {Path(line) for line in done.stdout.split()}
+    assert ROOT / "batsched_py/schedulers/dynp/dynp_policy.py" in loaded
+    assert loaded - set(determining_code()) == set()
 
 
 @pytest.mark.parametrize(
@@ -56,6 +80,24 @@ def test_all_that_a_simulation_imports_determines_it() -> None:
         ("users/batsched_users/models/feedback.py", True),
         ("users/batsched_users/data/weekly.json", True),  # parameters are as good as code
         ("users/batsched_users/data/site/sizes.json", True),
+        *(
+            (f"batsched_py/{name}", True)
+            for name in ("errors.py", "units.py", "decision_process.py")
+        ),
+        ("batsched_py/campaign/run_task.py", True),
+        ("batsched_py/metrics/waiting.py", True),
+        ("batsched_py/model/timeline.py", True),
+        ("batsched_py/protocol/messages.py", True),
+        ("batsched_py/results/job_table.py", True),
+        ("batsched_py/simulator/engine.py", True),
+        ("batsched_py/simulator/tasks/parallel_tasks.py", True),
+        ("batsched_py/support/processor_sets.py", True),
+        ("batsched_py/transport/recording.py", True),
+        ("batsched_py/workload/swf.py", True),
+        ("users/batsched_users/resampling/__init__.py", True),
+        ("users/batsched_users/sessions/session_graph.py", True),
+        ("batsched_py/accounting/slurm.py", False),
+        ("batsched_py/campaign/preparation.py", False),
         ("batsched_py/commands/list.py", False),
         ("batsched_py/explain/wording.py", False),
         ("batsched_py/optimum/solver.py", False),
@@ -242,8 +284,8 @@ def test_a_registered_plug_in_that_can_be_edited_is_known_by_its_files(
 
 def test_names_change_with_the_platform_whose_clusters_are_the_sites() -> None:
     folders = set()
-    for text in ("<platform/>", "<platform></platform>"):
-        Path("grid.xml").write_text(text)
+    for gflops in (1, 2):
+        Path("grid.xml").write_text(homogeneous_xml(4, gflops))
         folders.add(prepared(sites="grid.xml").folder)
     assert len(folders) == 2
 
