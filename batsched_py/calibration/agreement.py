@@ -12,11 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from batsched_py.calibration.rank_correlation import (
-    median_estimate,
-    rank_correlation_estimate,
-    ranks,
-)
+from batsched_py.calibration.rank_correlation import median_estimate, rank_correlation_estimate
 from batsched_py.calibration.week_bootstrap import Estimate, Sums, SumStatistic, Weeks
 from batsched_py.results.job_table import Column, Mask
 from batsched_py.support.statistics import Floats, Interval
@@ -106,11 +102,10 @@ def agreement_estimates(weeks: Weeks, recorded: Column, simulated: Column) -> di
     """
     sums = {name: weeks.sums(column) for name, column in _columns(recorded, simulated).items()}
     made = {name: weeks.of_sums(statistic, sums) for name, statistic in _OF_SUMS.items()}
-    of_recorded, of_simulated = ranks(recorded), ranks(simulated)
     return made | {
-        "median_recorded": median_estimate(weeks, recorded, of_recorded),
-        "median_simulated": median_estimate(weeks, simulated, of_simulated),
-        "rank_correlation": rank_correlation_estimate(weeks, of_recorded, of_simulated),
+        "median_recorded": median_estimate(weeks, recorded),
+        "median_simulated": median_estimate(weeks, simulated),
+        "rank_correlation": rank_correlation_estimate(weeks, recorded, simulated),
     }
 
 

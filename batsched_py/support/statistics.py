@@ -159,11 +159,6 @@ def trimmed_mean(values: ArrayLike, drop: int = 1) -> float:
     return float(kept.mean()) if len(kept) else nan
 
 
-def mean(values: Floats) -> float:
-    """Return the mean, as a :data:`Statistic`."""
-    return float(values.mean())
-
-
 @lru_cache(1024)
 def student(degrees: int) -> float:
     """Return how many standard errors the 95 % interval reaches to either side."""
@@ -174,7 +169,7 @@ def student(degrees: int) -> float:
 
 def mean_interval(values: ArrayLike) -> Interval:
     """Return the mean of the finite values with its interval."""
-    return jackknife(finite(values), mean)
+    return jackknife(finite(values), np.mean)
 
 
 def jackknife(sample: ArrayLike, statistic: Statistic, *, is_ratio: bool = False) -> Interval:
@@ -188,13 +183,7 @@ def jackknife(sample: ArrayLike, statistic: Statistic, *, is_ratio: bool = False
     value = statistic(rows) if number else nan
     if number < FEWEST or not isfinite(value) or (is_ratio and value <= 0):
         return Interval(value, nan, nan, number)
-    others = np.ones(number, dtype=bool)
-    left = []
-    for at in range(number):
-        others[at] = False
-        left.append(statistic(rows[others]))
-        others[at] = True
-    without = np.asarray(left)
+    without = np.array([statistic(np.delete(rows, at, axis=0)) for at in range(number)])
     if is_ratio:
         if not (without > 0).all():
             return Interval(value, nan, nan, number)
@@ -207,8 +196,7 @@ def jackknife(sample: ArrayLike, statistic: Statistic, *, is_ratio: bool = False
 
 def jackknife_error(without: Floats) -> float:
     """Return the standard error of a statistic by its values without each of n rows, shape (n,)."""
-    number = len(without)
-    return sqrt((number - 1) / number) * float(np.sqrt(((without - without.mean()) ** 2).sum()))
+    return sqrt(len(without) - 1) * float(without.std())
 
 
 def paired_ratio(ours: ArrayLike, base: ArrayLike) -> Interval:

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.units import WEEK
-from batsched_py.workload.percentiles import median
 from batsched_py.workload.swf import Column, SwfLog
 
 FEWEST_JOBS = 100
@@ -77,7 +76,7 @@ def ordinary_week(submit: Column) -> float | None:
     if weeks[-1] < FEWEST_WEEKS:
         return None
     _, jobs = np.unique(weeks[weeks < weeks[-1]], return_counts=True)
-    return median(jobs.astype(float))
+    return float(np.median(jobs))
 
 
 def _dominated(places: NDArray[np.intp], least: float) -> Iterator[tuple[int, int]]:

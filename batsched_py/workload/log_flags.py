@@ -24,7 +24,6 @@ from batsched_py.workload.log_gaps import (
     gaps_in_submission,
     thin_beginning,
 )
-from batsched_py.workload.percentiles import median
 from batsched_py.workload.recorded_schedule import RecordedSchedule, recorded_schedule
 from batsched_py.workload.swf import CANCELLED, SHOWN_LINES, UNKNOWN, SwfLog
 
@@ -144,7 +143,7 @@ def _values(log: SwfLog) -> list[Flag]:
         flags.append(_of_jobs(log, "run time of 0", run == 0, f"{cancelled} of them cancelled"))
     if longer.any():
         over = (run - request)[longer]
-        beyond = f"half of them by more than {median(over):g} s, "
+        beyond = f"half of them by more than {np.median(over):g} s, "
         beyond += f"{(over > MINUTE).sum()} by more than a minute, at most by {over.max():g} s"
         flags.append(_of_jobs(log, "longer than requested", longer, beyond))
     return flags

@@ -14,7 +14,6 @@ from batsched_py.workload.clock import clock_of, moment
 from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.log_flags import Flag, log_flags
 from batsched_py.workload.log_months import LogMonth, log_months
-from batsched_py.workload.percentiles import percentile
 from batsched_py.workload.recorded_schedule import RecordedSchedule, recorded_schedule
 from batsched_py.workload.swf import SwfLog, read_swf
 
@@ -118,11 +117,11 @@ def _share(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
 def _quantiles(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
     if not len(values):
         return "-"
-    parts = zip(
-        ("min", "25 %", "median", "75 %", "95 %", "max"), (0, 25, 50, 75, 95, 100), strict=True
+    names = ("min", "25 %", "median", "75 %", "95 %", "max")
+    percentiles = np.percentile(values, (0, 25, 50, 75, 95, 100))
+    quantiles = ", ".join(
+        f"{name} {value:g}" for name, value in zip(names, percentiles, strict=True)
     )
-    ascending = np.sort(values)
-    quantiles = ", ".join(f"{name} {percentile(ascending, at):g}" for name, at in parts)
     return f"{quantiles}; mean {values.mean():.6g}"
 
 
