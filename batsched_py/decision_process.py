@@ -29,7 +29,6 @@ from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.budgets import Budgets
 from batsched_py.support.json_values import plain, shown
-from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import from_text
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.machine_file import PARTITION, MachineDescription
@@ -131,7 +130,7 @@ class DecisionProcess:
         """When the users submit next, as they said last."""
         self._users_told = False
         """Whether they were told of an end since."""
-        self._registered = UsedNames()
+        self._registered: set[str] = set()
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._call_times: set[float] = set()
         """The same times, to find one."""
@@ -296,8 +295,9 @@ class DecisionProcess:
     def _register(self, job: WorkloadJob, users: UserModel) -> None:
         now = self.now
         name = f"{DYNAMIC}!{job.id}"
-        if not self._registered.add(name):
+        if name in self._registered:
             raise InvariantError(f"users submitted job {job.id} twice")
+        self._registered.add(name)
         described = plain_job(job, users)
         profile = job.profile
         if not self._reuses_profiles:  # Batsim forgets a profile with its first job

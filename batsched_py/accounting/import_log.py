@@ -1,7 +1,7 @@
 """Accounting records become a log, the names in it, and a draft of the machine.
 
-Records are read once and kept as rows of numbers in temporary files, so memory does not grow with
-the number of jobs: with that of users, nodes and jobs that run at once.
+Records are read once and kept as packed rows of numbers. Memory grows by some 40 bytes for each
+job, and with the number of users, nodes and jobs that run at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The jobs of an import: rows of numbers in a temporary file, in order of submission."""
+"""The jobs of an import: rows of numbers, in order of submission."""
 
 from __future__ import annotations
 

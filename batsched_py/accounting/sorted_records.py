@@ -1,28 +1,27 @@
-"""Sorting more rows than memory holds: sorted parts in a temporary file, which are merged."""
+"""Sorting very many rows: sorted parts, packed in memory, which are merged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
 
-from batsched_py.support.temporary_rows import Spool
+from batsched_py.support.packed_rows import PackedBatches
 
 Row = tuple[int, ...]
 IN_MEMORY = 65_536
 """Rows that are sorted together, some 40 MB."""
 _TOGETHER = 256
-"""Rows of a part that are in memory when parts are merged."""
+"""Rows of a part that are unpacked together when parts are merged."""
 
 
 class SortedRows:
     """Rows of whole numbers, added in any order; iterated, as often as wanted, they ascend.
 
-    Memory is for :data:`IN_MEMORY` rows, and for a few of each part of so many. Raises
-    :class:`OutputError` if the temporary file cannot be written (``TMPDIR`` says where it is).
+    At most :data:`IN_MEMORY` rows, and a few of each part, are there as objects at once.
     """
 
     def __init__(self) -> None:
-        self._spool: Spool[list[Row]] = Spool()
+        self._packed: PackedBatches[list[Row]] = PackedBatches()
         self._parts: list[range] = []
         """The batches of each sorted part."""
         self._latest: list[Row] = []
@@ -37,10 +36,10 @@ class SortedRows:
 
     def _store(self) -> None:
         self._latest.sort()
-        first = len(self._spool)
+        first = len(self._packed)
         for begin in range(0, len(self._latest), _TOGETHER):
-            self._spool.append(self._latest[begin : begin + _TOGETHER])
-        self._parts.append(range(first, len(self._spool)))
+            self._packed.append(self._latest[begin : begin + _TOGETHER])
+        self._parts.append(range(first, len(self._packed)))
         self._latest = []
 
     def __iter__(self) -> Iterator[Row]:
@@ -50,7 +49,7 @@ class SortedRows:
 
     def _rows_of(self, part: range) -> Iterator[Row]:
         for batch in part:
-            yield from self._spool[batch]
+            yield from self._packed[batch]
 
 
 def distinct(rows: SortedRows) -> Iterator[Row]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.support.name_set import UsedNames
 from batsched_py.support.old_names import renamed
 
 DYNAMIC = "dyn"
@@ -31,7 +30,7 @@ class Registration:
         self._static: dict[str, Profiles] = {}
         """Of the static workloads, also those that were released."""
         self._registered: dict[str, dict[str, dict[str, Any]]] = {}
-        self._released: dict[str, UsedNames] = {}
+        self._released: dict[str, set[str]] = {}
         """Names by workload: of registered profiles there may be any number."""
         self._open = dynamic
         self.reopens = False
@@ -123,7 +122,7 @@ class Registration:
         Batsim does so even while another job with it runs, and its name stays taken.
         """
         self._registered.get(workload, {}).pop(profile, None)
-        self._released.setdefault(workload, UsedNames()).add(profile)
+        self._released.setdefault(workload, set()).add(profile)
 
     def _is_released(self, workload: str, profile: str) -> bool:
         return profile in self._released.get(workload, ())

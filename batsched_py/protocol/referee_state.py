@@ -10,7 +10,6 @@ import msgspec
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dynamic_registration import Registration, split_id
-from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_pool import ProcessorPool
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 
@@ -46,7 +45,7 @@ class RefereeState(msgspec.Struct, eq=False):
     """Whether the other side is our simulator, which reads all digits and any id."""
 
     jobs: dict[str, LiveJob] = msgspec.field(default_factory=dict)
-    past: UsedNames = msgspec.field(default_factory=UsedNames)
+    past: set[str] = msgspec.field(default_factory=set)
     """Ids of the jobs that have ended or were rejected."""
     rejected: list[tuple[str, str]] = msgspec.field(default_factory=list)
     """Ids of jobs and their profiles, which are released with the next message."""

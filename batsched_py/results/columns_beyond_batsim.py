@@ -21,8 +21,7 @@ from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results.job_table import RARE, Column, Mask
 from batsched_py.simulator.ended_jobs import DescribedJobs
 from batsched_py.support.csv_fields import csv_line, csv_lines, fields, six_decimals
-from batsched_py.support.name_set import UsedNames
-from batsched_py.support.temporary_rows import Spool
+from batsched_py.support.packed_rows import PackedBatches
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
 _BATCH = 1 << 14
@@ -93,22 +92,23 @@ class UsersTable:
     """Collects the rows of ``PREFIX_users.csv`` from the messages of a simulation."""
 
     def __init__(self) -> None:
-        self._seen = UsedNames()
-        self._spool: Spool[list[list[str]]] = Spool()
+        self._seen: set[str] = set()
+        self._packed: PackedBatches[list[list[str]]] = PackedBatches()
         self._latest: list[tuple[str, m.JobDescription]] = []
         self._carried: set[str] = set()
 
     def observe(self, message: m.Message, reply: m.Message) -> None:
         """Take note of the jobs that a message or its reply submits."""
         for event in (*message.events, *reply.events):
-            if isinstance(event, m.JobSubmitted | m.RegisterJob) and self._seen.add(event.job_id):
+            if isinstance(event, m.JobSubmitted | m.RegisterJob) and event.job_id not in self._seen:
+                self._seen.add(event.job_id)
                 self._latest.append((event.job_id, event.job))
                 if len(self._latest) == _BATCH:
-                    self._spool.append(self._take_latest())
+                    self._packed.append(self._take_latest())
 
     def csv(self) -> str:
         """Return the text of the file."""
-        batches = [*self._spool, self._take_latest()]
+        batches = [*self._packed, self._take_latest()]
         names = ("job_id", "workload_name", *ADDED_COLUMNS, *FURTHER_COLUMNS)
         shown = [name in self._carried or name not in FURTHER_COLUMNS for name in names]
         lines = [csv_line(compress(names, shown))]

@@ -22,7 +22,7 @@ What a simulation needs only if it is asked for:
 - ``energy``: ``power_states`` that machines are switched to, and their ``consumption``
 - ``machine_states``: how long machines were idle, computing, asleep, ...
 - ``external_events``: machines fail and come back
-- ``finished_jobs``: more of them than fit into memory; ``outcome``: what a simulation leaves
+- ``finished_jobs``: of many, most are packed; ``outcome``: what a simulation leaves
 
 Around it:
 

@@ -12,8 +12,8 @@ import numpy as np
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import Host
 from batsched_py.support.old_names import renamed_to
+from batsched_py.support.packed_rows import PackedList
 from batsched_py.support.processor_sets import ProcessorSet
-from batsched_py.support.temporary_rows import SpooledList
 
 _ALL = slice(None)
 _PSTATE = re.compile(r"\s*[0-9]{1,9}\s*")
@@ -149,7 +149,7 @@ class Energy:
         self._least = np.array([watts.epsilon for watts in first])
         self._joules = np.zeros(len(hosts))
         self._since = np.zeros(len(hosts))
-        self._events: SpooledList[tuple[float, float, str, float, float | None]] = SpooledList()
+        self._events: PackedList[tuple[float, float, str, float, float | None]] = PackedList()
         self._last = (0.0, np.longdouble(0))
         """Time and energy of the last event."""
         self._at_start: dict[str, np.longdouble] = {}

@@ -23,7 +23,6 @@ from batsched_py.simulator.profiles import (
     parse_registered,
 )
 from batsched_py.support.json_values import copier_of
-from batsched_py.support.name_set import UsedNames
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -91,7 +90,7 @@ class JobRegistry:
         self._releases = self.registration.releases
         self.jobs: dict[str, SimulatedJob] = {}
         """Those that the scheduler may speak of, or may have spoken of."""
-        self._names = UsedNames()
+        self._names: set[str] = set()
         """Of all jobs that ever were, if jobs may be registered."""
         self._parsed: dict[tuple[str, str], Profile] = {}
         self._rejected: list[tuple[str, SimulatedJob]] = []
@@ -222,8 +221,9 @@ class JobRegistry:
         """Carry out REGISTER_JOB; raises :class:`ProtocolError`."""
         job_id, description = decision.job_id, decision.job
         workload = self.registration.check_job(decision)
-        if not self._names.add(job_id):
+        if job_id in self._names:
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
+        self._names.add(job_id)
         description.id = job_id
         profile = self._parsed[self.registration.place(workload, description.profile)]
         job = SimulatedJob(description, profile, SUBMITTED)

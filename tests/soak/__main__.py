@@ -1,9 +1,9 @@
 """A long run: a million jobs of users who react, first in one simulation, then in a campaign.
 
 The simulation is that of two processes, ``serve`` and ``simulator``, over a real socket: their
-memory must not grow with the jobs. The campaign has as many jobs in runs over the same socket; it
-is killed every few seconds and called again until it is done: then every table of every run must
-have the bytes of a campaign that nobody disturbed.
+memory may grow by a few hundred bytes for each job. The campaign has as many jobs in runs over the
+same socket; it is killed every few seconds and called again until it is done: then every table of
+every run must have the bytes of a campaign that nobody disturbed.
 
 Run by ``make soak``; needs Linux, which tells the memory of a process.
 """
@@ -34,9 +34,9 @@ WEEKLY = 2.3
 """Jobs of a user in a week, about, where none has to wait."""
 RUNS = 40
 """Runs of the campaign."""
-MOST_GROWTH = 0.1
-"""Share by which memory may be larger at the end than after the first quarter of the time; an
-object kept of each of a million jobs would be half as much again."""
+MOST_GROWTH = 400
+"""Bytes by which memory may grow for each job after the first quarter of the time; an object that
+is kept of each would be 700 more."""
 
 
 def main() -> int:
@@ -93,7 +93,7 @@ def one_simulation(folder: Path, jobs: int) -> list[str]:
         print(
             f"  memory of {name}: {early} MB after a quarter, {late} MB at the end, {most} MB most"
         )
-        if late > early * (1 + MOST_GROWTH):
+        if (late - early) * 1e6 > MOST_GROWTH * 0.75 * nb_jobs:
             faults.append(f"the memory of {name} grew from {early} to {late} MB")
     return faults
 
