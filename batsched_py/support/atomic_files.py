@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
 
 from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.terminal_text import say
 
 _LINES = 4096
 """Written together, since each write takes longer than a line."""
-_READ_ONLY = (
-    f"{os.strerror(errno.EROFS)}: write to another folder; in a container, to one that is mounted"
-)
 
 
 def write_whole(path: str | Path, content: str | bytes, *, sync: bool = True) -> None:
@@ -64,9 +62,8 @@ def whole_file(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
     becomes an :class:`OutputError`.
     """
     path = Path(path)
+    make_folder_of(path)
     is_device = _is_device(path)  # /dev/stdout and the like cannot be replaced
-    if not is_device:
-        make_folder_of(path)
     part = path if is_device else _part_of(path)
     try:
         yield part
@@ -84,82 +81,32 @@ def whole_file(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
 def put_in_place(part: Path, path: Path, *, sync: bool = True) -> None:
     """Give a file that was written its name, once it is on the disk; raises :class:`OSError`."""
     if sync:
-        _sync(os.open(part, os.O_RDWR))
+        _sync(part, os.O_RDWR)
     os.replace(part, path)
 
 
-def _is_device(path: Path) -> bool:
-    try:
-        return path.exists() and not path.is_file() and not path.is_dir()
-    except OSError:  # its name is too long
-        return False
-
-
 def sync_folder(folder: Path) -> None:
-    """Let the system write to the disk which files a folder has; raises :class:`OutputError`.
-
-    A folder that cannot be opened (it is not readable, or the system opens none) is left as it is.
-    """
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        _sync(handle)
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be written: {error.strerror}") from error
+    """Let the system write to the disk which files a folder has, where the system can do that."""
+    with suppress(OSError):
+        _sync(folder, os.O_RDONLY)
 
 
-def _sync(handle: int) -> None:
-    """Write an open file to the disk, and close it."""
+def _sync(path: Path, mode: int) -> None:
+    handle = os.open(path, mode)
     try:
         os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):  # not on this system
-            raise
     finally:
         os.close(handle)
 
 
-def _process_space() -> str:
-    """Return what tells apart where a number is that of another process: machines, containers."""
-    text = platform.node()[:40].replace("/", "-")
-    with suppress(OSError):  # not on this system
-        boot = Path("/proc/sys/kernel/random/boot_id").read_bytes()[:8].decode(errors="ignore")
-        text += f"-{boot}-{os.stat('/proc/self/ns/pid').st_ino}"
-    return text
-
-
-_SPACE = _process_space()
-_NUMBER = count()
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file()
 
 
 def _part_of(path: Path) -> Path:
-    """Return where a file is written first, beside its place; removes what killed writers left.
-
-    Its name is hidden, ends as nothing that anybody looks for, and is not too long where that of
-    the file is not.
-    """
-    begin = f".{os.fsencode(path.name)[:80].decode(errors='ignore')}.{_SPACE}."
-    with suppress(OSError):  # a folder that can be written need not be readable
-        for other in os.listdir(path.parent):
-            pid, _, end = other.removeprefix(begin).partition(".")
-            if other.startswith(begin) and end.endswith(".part") and not _lives(pid):
-                path.with_name(other).unlink(missing_ok=True)
-    return path.with_name(f"{begin}{os.getpid()}.{next(_NUMBER)}.part")
-
-
-def _lives(pid: str) -> bool:
-    """Tell whether a process that is numbered as ours lives, True if that is not known."""
-    if os.name != "posix" or not pid.isdecimal():
-        return True
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (OverflowError, OSError):  # another user's
-        pass
-    return True
+    """Return a new hidden name beside a file, no longer than a name may be."""
+    name = os.fsencode(path.name)[:80].decode(errors="ignore")
+    return path.with_name(f".{name}.{secrets.token_hex(8)}.part")
 
 
 @contextmanager
@@ -168,17 +115,17 @@ def locked(folder: str | Path) -> Iterator[None]:
 
     Raises :class:`OutputError` if one is in it. Where files cannot be locked, nothing is done.
     """
-    make_folder_of(Path(folder) / ".lock")
+    lock = Path(folder) / ".lock"
+    make_folder_of(lock)
     try:
         import fcntl
     except ImportError:  # not on this system
         yield
         return
-    lock = Path(folder) / ".lock"
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-    except OSError as error:
-        raise OutputError(f"{lock} cannot be written: {_reason(error)}") from None
+    except OSError as error:  # such as a link
+        raise OutputError(f"{lock} cannot be written: {error.strerror}") from None
     with open(handle, "r+b", buffering=0) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -187,10 +134,6 @@ def locked(folder: str | Path) -> Iterator[None]:
         except OSError:  # a file system without locks
             pass
         yield
-
-
-def _reason(error: OSError) -> str:
-    return "it is a link" if error.errno == errno.ELOOP else str(error.strerror)
 
 
 def new_file(path: Path) -> FileIO:
@@ -210,46 +153,30 @@ def make_folder_of(path: str | Path) -> None:
 
     To be called before a long computation whose result goes there.
     """
+    path = Path(path)
+    folder = path.parent
     try:
-        is_folder = Path(path).is_dir()
-    except OSError as error:  # its name is too long
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
-    if is_folder:
-        raise OutputError(f"{path} cannot be written: it is a folder")
-    folder = Path(path).parent
-    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
         folder.mkdir(parents=True, exist_ok=True)
+        if not _is_device(path):
+            with TemporaryFile(dir=folder):
+                pass
+    except FileExistsError:
+        raise OutputError(f"{path} cannot be written: {folder}: it is not a folder") from None
     except OSError as error:
-        reason = error.strerror
-        if error.errno == errno.EROFS:
-            reason = _READ_ONLY
-        elif os.path.exists(folder):
-            reason = "it is not a folder"
-        raise OutputError(f"{path} cannot be written: {folder}: {reason}") from None
-    if not os.access(folder, os.W_OK):
-        reason = _READ_ONLY if _is_read_only(folder) else "no permission"
-        raise OutputError(f"{path} cannot be written: {folder}: {reason}")
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def temporary_place() -> str:
     """Return the folder for temporary files; raises :class:`OutputError` if there is none."""
     try:
-        from tempfile import gettempdir
-
         return gettempdir()
     except FileNotFoundError as error:  # none of a list of folders
-        reason = f" ({os.strerror(errno.EROFS)})" if _is_read_only(Path("/tmp")) else ""
         raise OutputError(
-            f"{error.strerror}{reason}: name one that can be written in the variable TMPDIR; in a "
+            f"{error.strerror}: name one that can be written in the variable TMPDIR; in a "
             "container, mount one (`docker run --tmpfs /tmp`)"
         ) from None
-
-
-def _is_read_only(folder: Path) -> bool:
-    try:
-        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
-    except (AttributeError, OSError):  # not on this system, or there is none
-        return False
 
 
 def say_replaced(paths: Iterable[Path]) -> None:

@@ -13,10 +13,12 @@ A reader that has gone (``| head``) is no error: the work goes on, and its files
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -87,29 +89,28 @@ def print_exactly(text: str, end: str = "\n") -> None:
 
     One that the stream does not know is written as JSON writes it, ``\\u2022``.
     """
-    known = _known_to(sys.stdout, text, _in_units)
-    print(known, end=end, file=unaltered(sys.stdout))
+    print(_known_to(sys.stdout, text, "as JSON"), end=end, file=unaltered(sys.stdout))
 
 
-def _known_to(stream: TextIO, text: str, instead: Callable[[str], str]) -> str:
-    """Return a text with other characters ``instead`` of those that a stream does not know."""
+def _known_to(stream: TextIO, text: str, errors: str) -> str:
+    """Return a text whose characters a stream knows, by one of the ways registered below."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return "".join(part if part.encode(encoding, "ignore") else instead(part) for part in text)
-    return text
+    return text.encode(encoding, errors).decode(encoding)
 
 
-def _similar(character: str) -> str:
-    other = character.translate(_SIMILAR)
-    return other if other.isascii() else "?"
+def _similar(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    other = error.object[error.start].translate(_SIMILAR)
+    return other if other.isascii() else "?", error.start + 1
 
 
-def _in_units(character: str) -> str:
-    """Return a character as JSON escapes it: one of UTF-16's units, or two."""
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+def _as_json(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start])[1:-1], error.start + 1
+
+
+codecs.register_error("similar", _similar)
+codecs.register_error("as JSON", _as_json)
 
 
 def unaltered(stream: TextIO) -> TextIO:
@@ -176,7 +177,7 @@ class _Stream:
         printed = text if self._is_exact else with_controls_shown(text)
         if text:  # it also writes nothing, and hears no failure
             with self._written():
-                self._stream.write(_known_to(self._stream, printed, _similar))
+                self._stream.write(_known_to(self._stream, printed, "similar"))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -208,12 +209,8 @@ def _lead_nowhere(stream: TextIO) -> None:
 
 def _open_closed() -> None:
     """Open standard streams that are closed, lest the next file that is opened becomes one."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"
+            # it gets the lowest number that is free
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

@@ -34,6 +34,7 @@ _STYLES = {True: "green", False: "red", None: "yellow"}
 _KINDS: dict[Kind, str] = {"": "", "ours": "bold", "published": "cyan", "difference": "dim"}
 _GAP = 2
 """Blanks that a column takes beside its text."""
+_UNLIMITED = 10_000
 _TEXT = 24
 """Words of a text are broken into lines of this width, if there is not room for more."""
 
@@ -88,21 +89,16 @@ def print_report(report: Report, console: Console) -> None:
 def print_table(table: Table, console: Console) -> None:
     """Print a table with its note.
 
-    On a terminal that is too narrow, headings are broken first, then differences are left out, then
-    the columns stand in several blocks below each other. Elsewhere (a pipe, a file) the table is
-    printed whole, however wide it is.
+    On a terminal that is too narrow, headings are broken first, then the columns stand in several
+    blocks below each other. Elsewhere (a pipe, a file) the table is printed whole.
     """
-    columns = _columns(table)
-    if not console.is_terminal:
-        return _print_blocks(table, [columns], sum(_room(c.wide) for c in columns), console)
-    kept = columns
-    if not _fits(columns, console.width):
-        kept = [column for column in columns if column.kind != "difference"]
-    _print_blocks(table, list(_blocks(kept, console.width)), console.width, console)
-    if len(kept) < len(columns):
-        left_out = f"Without the columns of differences, which {table.name}.csv has too."
-        console.print(RichText(left_out, style="dim"))
-    return None
+    width = console.width if console.is_terminal else _UNLIMITED
+    for number, block in enumerate(_blocks(_columns(table), width)):
+        console.print()
+        title = one_line(table.title) + (" (continued)" if number else "")
+        console.print(RichText(title, style="italic"))
+        _print_block(block, width, console)
+    _markdown(table.note, console)
 
 
 def _columns(table: Table) -> list[_Column]:
@@ -122,44 +118,29 @@ def _columns(table: Table) -> list[_Column]:
     ]
 
 
-def _room(width: int) -> int:
-    return width + _GAP
-
-
-def _fits(columns: Sequence[_Column], width: int) -> bool:
-    return sum(_room(column.narrow) for column in columns) <= width
+def _is_room(columns: Sequence[_Column], width: int) -> bool:
+    return sum(column.narrow + _GAP for column in columns) <= width
 
 
 def _blocks(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
     """Yield columns that fit side by side; the labels at the left stand in every block."""
-    if _fits(columns, width):
+    if _is_room(columns, width):
         yield list(columns)
         return
     first_value = next((at for at, c in enumerate(columns) if c.numeric or c.kind), len(columns))
     labels = list(columns[:first_value])
-    while labels and not _fits(labels, width // 2):
+    while labels and not _is_room(labels, width // 2):
         labels.pop()
     block = list(labels)
     for column in columns[len(labels) :]:
-        if len(block) > len(labels) and not _fits([*block, column], width):
+        if len(block) > len(labels) and not _is_room([*block, column], width):
             yield block
             block = list(labels)
         block.append(column)
     yield block
 
 
-def _print_blocks(
-    table: Table, blocks: Sequence[Sequence[_Column]], width: int, console: Console
-) -> None:
-    for number, block in enumerate(blocks):
-        console.print()
-        title = one_line(table.title) + (" (continued)" if number else "")
-        console.print(RichText(title, style="italic"))
-        _whole(block, width, console)
-    _markdown(table.note, console)
-
-
-def _whole(columns: Sequence[_Column], width: int, console: Console) -> None:
+def _print_block(columns: Sequence[_Column], width: int, console: Console) -> None:
     """Print columns in a width, and in more than that if one alone needs it."""
     rich = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for column, wide in zip(columns, _widths(columns, width), strict=True):
@@ -176,7 +157,7 @@ def _whole(columns: Sequence[_Column], width: int, console: Console) -> None:
                 for text, column in zip(cells, columns, strict=True)
             )
         )
-    needed = console.options.update(width=10_000, max_width=10_000)
+    needed = console.options.update(width=_UNLIMITED, max_width=_UNLIMITED)
     drawn = console.render(rich, needed)
     console.print(Segments(drawn), crop=False, no_wrap=True, overflow="ignore", end="")
 
@@ -186,7 +167,7 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     most = max((column.wide for column in columns), default=0)
     for limit in range(most, 0, -1):
         widths = [max(column.narrow, min(column.wide, limit)) for column in columns]
-        if sum(map(_room, widths)) <= width:
+        if sum(widths) + _GAP * len(widths) <= width:
             return widths
     return [column.narrow for column in columns]
 
