@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from helpers.batsim_program import needs_batsim
-from helpers.calling import command
 from helpers.listening import StartedProgram, others_reach, started
 from helpers.waiting import LIMIT
 
@@ -183,17 +182,6 @@ def test_a_campaign_on_dask_workers_of_this_machine(study: Path, temporary: Path
         assert program.process.wait(LIMIT) == 0
     assert [path.name for path in temporary.iterdir()] == ["dask-scratch-space"]
     assert [path.name for path in (study / "out").glob(".*") if path.name != ".lock"] == []
-
-
-def test_the_served_report(study: Path, temporary: Path) -> None:
-    (study / "go").touch()
-    assert command(study, "campaign", "test.toml", "-e", "out", "--no-report").returncode == 0
-    line = [*US, "report", "out", "--serve", "--port", "0"]
-    with started(study, temporary, *line) as program:
-        program.wait_for("the report is at http://127.0.0.1:")
-        assert [port.protocol for port in program.ports()] == ["tcp"]
-        assert program.unix_sockets() == []
-        assert is_closed_to_others(program, temporary)
 
 
 def others_files(*folders: Path) -> list[Path]:

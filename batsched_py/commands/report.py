@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Annotated
@@ -13,16 +11,10 @@ import typer
 from batsched_py.errors import UsageError
 from batsched_py.support.atomic_files import make_folder_of, say_replaced
 from batsched_py.support.file_readers import is_file
-from batsched_py.support.signals import stop_signals
-from batsched_py.support.terminal_text import flush, say
+from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
-    from threading import Thread
-
     from batsched_py.campaign.campaign_folder import CampaignResults
-
-_AWAKE = 0.5
-"""Seconds after which a server looks whether it was asked to end."""
 
 
 def report(
@@ -33,14 +25,13 @@ def report(
             help="Folder of a campaign, also of one that runs; or the prefix of a run.",
         ),
     ],
-    serve: Annotated[
+    follow: Annotated[
         bool,
-        typer.Option("--serve", help="Serve the page on 127.0.0.1 while the campaign runs."),
+        typer.Option(
+            "--follow",
+            help="While the campaign runs, write the page again as runs end; it reloads itself.",
+        ),
     ] = False,
-    port: Annotated[
-        int | None,
-        typer.Option("--port", help="Port for --serve (default 8765; 0: any).", metavar="N"),
-    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -79,17 +70,12 @@ def report(
         from batsched_py.support.trusted_code import remember
 
         remember(by)
-    if serve:
-        if output is not None:
-            raise UsageError("--output goes without --serve, which writes nothing")
-        _serve(folder, port, by)
-        return
-    if port is not None:
-        raise UsageError(f"--port {port} means nothing without --serve")
-    _write(folder, output, nodes, by)
+    _write(folder, output, nodes, by, follow)
 
 
-def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None) -> None:
+def _write(
+    folder: Path, output: Path | None, nodes: int | None, by: str | None, follow: bool
+) -> None:
     from batsched_py.campaign.campaign_file import STORED
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.report.campaign_report import report_of
@@ -101,6 +87,8 @@ def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None)
     if not is_file(folder / STORED):
         if by is not None:
             raise UsageError(f"--report {by}: {folder} is no campaign, whose report code can make")
+        if follow:
+            raise UsageError(f"--follow: {folder} is not the folder of a campaign (no {STORED})")
         _write_run(folder, output, nodes)
         return
     if nodes is not None:
@@ -110,9 +98,11 @@ def _write(folder: Path, output: Path | None, nodes: int | None, by: str | None)
     files = files_of(place)
     make_folder_of(place)
     make_folder_of(files / "_")
+    if follow:
+        results = _follow(folder, place, by)
     if results.runs.empty:
         raise UsageError(
-            f"{folder}: no run that its {STORED} names has finished yet; watch it with --serve"
+            f"{folder}: no run that its {STORED} names has finished yet; watch it with --follow"
         )
     if left := results.unfinished:
         number = f"{len(left)} of {results.nb_planned}"
@@ -155,26 +145,17 @@ def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     print(f"wrote {place}")
 
 
-def _serve(folder: Path, port: int | None, by: str | None) -> None:
+def _follow(folder: Path, place: Path, by: str | None) -> CampaignResults:
+    """Write the page as runs end, until all of them have; return the results of all."""
     from batsched_py.campaign.campaign_folder import open_results
-    from batsched_py.report.forms.live_server import ADDRESS, PORT, LiveReport, served
+    from batsched_py.report.forms.publish import EVERY, write_page_so_far
 
-    _say_left_out(open_results(folder), by)  # and say at once that it is no campaign
-    with stop_signals():
-        try:
-            live = LiveReport(lambda: open_results(folder), by)
-            with served(live, PORT if port is None else port) as server:
-                atexit.register(_end_at_once, server.watch)
-                address = f"http://{ADDRESS}:{server.server_port}/"
-                print(f"the report is at {address} (Ctrl-C ends)", flush=True)
-                while True:  # a signal just before a wait without end is not seen
-                    sleep(_AWAKE)
-        except KeyboardInterrupt:  # from the moment that it can be known where the report is
-            print("\nthe server has ended", flush=True)
-
-
-def _end_at_once(watch: Thread) -> None:
-    """End the process if a page is still being made: libraries crash if Python ends around them."""
-    if watch.is_alive():
-        flush()
-        os._exit(0)
+    shown = None
+    while left := len((results := open_results(folder)).unfinished):
+        if left != shown:
+            write_page_so_far(results, place, by)
+            if shown is None:
+                say(f"note: {place} follows the campaign (Ctrl-C ends)")
+            shown = left
+        sleep(EVERY)
+    return results

@@ -172,24 +172,3 @@ class MadeUp:
     def kept_jobs(self, row: Any) -> pd.DataFrame | None:
         seed = int(row["seed"]) + int(row["alpha"])
         return some_jobs(self.nb_jobs, seed=seed) if self.keep_jobs else None
-
-
-class RunningCampaign(MadeUp):
-    """A campaign in a folder, some of whose runs have ended."""
-
-    def __init__(self, out: Path) -> None:
-        super().__init__(1, nb_jobs=20)
-        self.failures = []
-        self.out = out
-        self.planned = [
-            (out / str(at), {"policy": row["policy"], "alpha": row["alpha"]})
-            for at, row in self.runs.iterrows()
-        ]
-        self.nb_planned = len(self.planned)
-        self.axes = ["policy", "alpha"]
-        self.runs = self.runs[[(folder / "out_run.json").exists() for folder, _ in self.planned]]
-
-    def end_run(self, at: int) -> None:
-        folder = self.planned[at][0]
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "out_run.json").write_text("{}")

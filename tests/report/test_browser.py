@@ -15,11 +15,9 @@ import pytest
 from batsched_py import simulate
 from batsched_py.report import Figure, Report, Section, Table
 from batsched_py.report.default_report import plain_report
-from batsched_py.report.forms import live_server as live
 from batsched_py.report.forms.html_page import page
-from batsched_py.report.forms.live_server import LiveReport, served
 from batsched_py.report.one_run import OneRun, run_report
-from helpers.made_up_report import MadeUp, RunningCampaign, a_report, published_table
+from helpers.made_up_report import MadeUp, a_report, published_table
 from helpers.waiting import LIMIT
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -407,34 +405,17 @@ def test_a_campaign_that_kept_metrics_only_says_so(load: Load, tmp_path: Path) -
     assert "26 to 50 of 1200" in opened.locator("#runs-table output").inner_text()
 
 
-def test_a_live_page_loads_itself_again_and_stays_where_it_was(
-    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live, "REST", 0.0)
-    monkeypatch.setattr(live, "LOOK_EVERY", 0.1)
-    RunningCampaign(tmp_path).end_run(0)
-    shown = LiveReport(lambda: RunningCampaign(tmp_path))  # type: ignore[arg-type, return-value]
-    shown.look()
-    with served(shown, 0) as server:
-        opened = browser.new_page(viewport={"width": 1000, "height": 600})
-        opened.set_default_timeout(1000 * LIMIT)
-        opened.goto(f"http://127.0.0.1:{server.server_port}/")
-        opened.wait_for_selector(READY)
-        assert opened.locator("#progress").inner_text() == "1 of 4 runs done, 3 to go"
-        opened.locator("#by-axis summary").click()
-        opened.evaluate("scrollTo(0, 700)")
-        opened.locator("#table-runs button", has_text="details").click()
-        opened.evaluate("scrollTo(0, 700)")
-        opened.evaluate("window.before = true")
-        RunningCampaign(tmp_path).end_run(3)
-        opened.wait_for_function("window.before === undefined")
-        opened.wait_for_selector(READY)
-        assert opened.locator("#progress").inner_text() == "2 of 4 runs done, 2 to go"
-        assert opened.evaluate("scrollY") == 700
-        assert opened.locator("dialog[open]").count() == 1
-        assert opened.evaluate("document.getElementById('by-axis').open")
-        assert column(opened, "axes", 2) == ["1 of 2", "1 of 2", "1 of 2", "1 of 2"]
-    opened.wait_for_function(
-        "document.getElementById('progress').textContent.includes('server has ended')"
-    )
+def test_a_page_that_follows_a_campaign_stays_where_it_was(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    shown = page(a_report(), MadeUp(), refresh=1)  # type: ignore[arg-type]
+    path.write_text(shown, encoding="utf-8")
+    opened = browser.new_page(viewport={"width": 1000, "height": 600})
+    opened.set_default_timeout(1000 * LIMIT)
+    opened.goto(path.as_uri())
+    opened.evaluate("window.before = true")
+    opened.wait_for_selector(READY)
+    opened.evaluate("scrollTo(0, 700)")
+    opened.wait_for_function("window.before === undefined")
+    opened.wait_for_selector(READY)
+    assert opened.evaluate("scrollY") == 700
     opened.close()

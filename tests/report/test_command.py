@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
-import urllib.request
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.commands import report as report_command
+from batsched_py.report.forms.publish import write_page_so_far
 from helpers.calling import command
-from helpers.waiting import LIMIT
 
 CAMPAIGN = """
 name = "small"
@@ -159,8 +155,6 @@ def test_a_link_in_the_results_leads_nowhere(tmp_path: Path) -> None:
     ("options", "words"),
     [
         (["--report", "x.py:report"], "is no campaign"),
-        (["--port", "80"], "means nothing without --serve"),
-        (["--serve", "-o", "x.html"], "--output goes without --serve"),
         (["-o", "page.pdf"], "expected a name that ends with .html"),
     ],
 )
@@ -170,57 +164,43 @@ def test_options_that_make_no_sense(tmp_path: Path, options: list[str], words: s
     assert words in done.stderr
 
 
-@pytest.mark.parametrize("options", [[], ["--serve"]])
+@pytest.mark.parametrize("options", [[], ["--follow"]])
 def test_a_folder_of_no_campaign_is_said(tmp_path: Path, options: list[str]) -> None:
     done = command(None, "report", tmp_path, *options)
     assert done.returncode == 2
     assert "folder of a campaign" in done.stderr
 
 
-@pytest.mark.process
-def test_serve_says_where_and_ends_with_a_line(folder: Path) -> None:
-    line = [sys.executable, "-m", "batsched_py", "report", str(folder), "--serve", "--port", "0"]
-    environment = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) as server:
-        assert server.stdout is not None
-        first_line = server.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/", first_line)
-        assert address is not None, first_line
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        state = json.load(opener.open(f"{address.group()}state.json", timeout=LIMIT))
-        assert state["planned"] in (0, 2)  # 0 before the first look
-        server.send_signal(signal.SIGINT)
-        rest = server.stdout.read()
-        assert server.wait(LIMIT) == 0
-    assert rest.split("\n")[-2:] == ["the server has ended", ""]
-
-
-def test_serve_ends_if_its_wait_is_not_interrupted(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_page_follows_its_campaign_until_all_runs_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A signal that another thread is given, or that comes just before the wait, ends it too."""
+    folder = ended(tmp_path, "")
+    runs = sorted(folder.glob("runs/*"))
+    for run in runs:
+        run.rename(tmp_path / run.name)
+    pages = []
 
-    def interrupted_elsewhere() -> None:
-        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+    def next_run_ends(seconds: float) -> None:
+        pages.append((folder / "report.html").read_text())
+        run = runs[len(pages) - 1]
+        (tmp_path / run.name).rename(run)
 
-    def read_by_a_thread(text: str, *, flush: bool) -> None:
-        if "Ctrl-C ends" in text:
-            threading.Timer(0.2, interrupted_elsewhere).start()
+    monkeypatch.setattr(report_command, "sleep", next_run_ends)
+    done = command(None, "report", folder, "--follow")
+    assert done.returncode == 0, done.stderr
+    for nb_ended, page in enumerate(pages):
+        assert '<meta http-equiv="refresh" content="10">' in page
+        assert f"{nb_ended} of 2 runs have ended." in page
+    assert '"n":1' in pages[1]
+    assert "refresh" not in (folder / "report.html").read_text().partition("<style>")[0]
+    assert (folder / "report" / "matrix_rigid.csv").exists()
 
-    monkeypatch.setattr(report_command, "print", read_by_a_thread, raising=False)
-    report_command.report(folder, serve=True, port=0)
 
-
-def test_serve_may_be_ended_from_the_moment_it_says_where(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Who reads the line may ask for the end before the next instruction."""
-
-    def read_by_somebody_quick(text: str, *, flush: bool) -> None:
-        print(text, flush=flush)
-        if "Ctrl-C ends" in text:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(report_command, "print", read_by_somebody_quick, raising=False)
-    report_command.report(folder, serve=True, port=0)
-    assert capsys.readouterr().out.endswith("the server has ended\n")
+def test_a_study_that_fails_on_the_first_runs_is_followed(tmp_path: Path) -> None:
+    folder = ended(tmp_path, 'report = "study.py:report"')
+    (tmp_path / "study.py").write_text("def report(results):\n    raise KeyError('easy')\n")
+    write_page_so_far(open_results(folder), tmp_path / "page.html", f"{tmp_path}/study.py:report")
+    page = (tmp_path / "page.html").read_text()
+    assert "The report cannot be made from these runs: " in page
+    assert "KeyError: 'easy'" in html.unescape(page)
+    assert '"n":2' in page

@@ -1,1 +1,1 @@
-"""The forms of a report: terminal, files, one page, served live."""
+"""The forms of a report: terminal, files, one page."""

@@ -1,8 +1,7 @@
 """A report as one HTML file that needs no network.
 
 The libraries that draw (Vega, Vega-Lite, vega-embed) are in the file, as are the specifications
-of the figures with their data. A content security policy in it forbids every request; a page that
-is served live may ask its own server how far the campaign is.
+of the figures with their data. A content security policy in it forbids every request.
 """
 
 from __future__ import annotations
@@ -42,21 +41,19 @@ from batsched_py.support.spreadsheet_cells import csv_of
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""
-_SCRIPTS = ("base.js", "tables.js", "charts.js", "runs.js", "schedule.js")
+_SCRIPTS = ("base.js", "tables.js", "charts.js", "runs.js", "schedule.js", "start.js")
 _KEYS = {True: "holds", False: "fails", None: "unknown"}
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; base-uri 'none'; form-action 'none'; connect-src {connect}"
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; connect-src 'none'"
 )
 
 
-def page(
-    report: Report, results: ShownRuns | None = None, *, live: dict[str, Any] | None = None
-) -> str:
+def page(report: Report, results: ShownRuns | None = None, *, refresh: int | None = None) -> str:
     """Return the HTML page of a report.
 
-    With ``results`` it has a table of all runs, and the schedules and users of some. ``live`` is
-    the first state of a page that is served while its campaign runs (:mod:`live`).
+    With ``results`` it has a table of all runs, and the schedules and users of some. With
+    ``refresh`` the page loads itself again after as many seconds.
     """
     stored = [] if results is None else stored_of(results)
     made_with = {} if results is None else provenance(results, stored)
@@ -64,9 +61,7 @@ def page(
         "figures": {figure.name: _described(figure) for figure in report.figures},
         "runs": None if results is None else runs_table(results, stored),
         "schedules": None if results is None else schedules_of(results),
-        "live": live,
     }
-    scripts = [*_SCRIPTS, *(["live.js"] if live is not None else []), "start.js"]
     template = _environment().get_template("page.html.jinja")
     return template.render(
         report=report,
@@ -82,12 +77,12 @@ def page(
         made_with=[(name, ", ".join(values)) for name, values in made_with.items()],
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         program=f"batsched_py {version('batsched_py')}",
-        live=live,
-        policy=_POLICY.format(connect="'none'" if live is None else "'self'"),
+        refresh=refresh,
+        policy=_POLICY,
         css=Markup(_asset("page.css")),
         data=Markup(safe_json(data)),
         vega=Markup(vega()),
-        script=Markup("\n".join(map(_asset, scripts))),
+        script=Markup("\n".join(map(_asset, _SCRIPTS))),
     )
 
 

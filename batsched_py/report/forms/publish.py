@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from batsched_py.errors import PluginError
+from batsched_py.report.campaign_report import report_of
 from batsched_py.report.document import Report
 from batsched_py.report.forms.export_files import PAGE, files_of, write_files
 from batsched_py.report.forms.html_page import page
@@ -12,6 +16,10 @@ from batsched_py.support.atomic_files import write_whole
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
+
+
+EVERY = 10
+"""Seconds after which the page of a campaign that runs is looked at, and made, again."""
 
 
 def publish(report: Report, results: CampaignResults, page_file: Path | None = None) -> list[Path]:
@@ -26,3 +34,21 @@ def write_page(report: Report, place: Path, results: CampaignResults | None = No
     """Write a report as a page, with all runs if there are ``results``, and the files beside it."""
     write_whole(place, page(report, results))
     return [place, *write_files(report, files_of(place))]
+
+
+def write_page_so_far(results: CampaignResults, place: Path, named: str | None = None) -> None:
+    """Write the page of a campaign that runs, which loads itself again every ten seconds.
+
+    ``named`` is the code that makes the report, as :func:`report_of` takes it. If that code fails
+    with the runs that are there, the page says so and has the table of runs.
+    """
+    nb_ended = results.nb_planned - len(results.unfinished)
+    summary = f"**{nb_ended} of {results.nb_planned} runs have ended.** The page shows them.\n\n"
+    report = Report(results.title, "", ())
+    if nb_ended:
+        try:
+            report = report_of(results, named)
+        except PluginError as error:
+            summary += f"The report cannot be made from these runs: {error}"
+    report = msgspec.structs.replace(report, summary=summary + report.summary)
+    write_whole(place, page(report, results if nb_ended else None, refresh=EVERY))

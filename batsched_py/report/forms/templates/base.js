@@ -60,7 +60,7 @@ function save(name, text) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-/** What outlives a reload of a live page; nothing where the browser keeps nothing. */
+/** What outlives a reload of the page; nothing where the browser keeps nothing. */
 const memory = {
   get(key) {
     try { return JSON.parse(sessionStorage.getItem(`report:${location.pathname}:${key}`)); } catch { return null; }
@@ -69,3 +69,13 @@ const memory = {
     try { sessionStorage.setItem(`report:${location.pathname}:${key}`, JSON.stringify(value)); } catch { /* private */ }
   },
 };
+
+/** A page that loads itself again stays where it was read. */
+function keepPlace() {
+  history.scrollRestoration = "manual";
+  scrollTo({ top: memory.get("scroll") ?? 0, behavior: "instant" });
+  addEventListener("pagehide", () => {
+    memory.set("scroll", scrollY);
+    memory.set("filter", data.runs?.table?.search.value ?? "");
+  });
+}

@@ -3,10 +3,9 @@ for (const table of document.querySelectorAll("table.sortable")) makeSortable(ta
 pinAll();
 fitToPaper();
 if (data.runs) startRuns();
-if (data.live) startLive();
 if (matchMedia("(max-width: 70rem)").matches) document.querySelector(".contents details").open = false;
 await startCharts();
 if (data.schedules) await startSchedules();
 watchWidth();
-if (data.live) restore();
+if (document.querySelector("meta[http-equiv=refresh]")) keepPlace();
 document.documentElement.dataset.ready = "yes";
