@@ -181,14 +181,10 @@ def main() -> None:
 
 
 def _run() -> None:
-    from batsched_py.support.memory_limit import end_watch, limit_memory
-
     os.environ.setdefault(*ONE_THREAD)
     try:
-        limit_memory()
         app()
     finally:
-        end_watch()
         flush()
 
 

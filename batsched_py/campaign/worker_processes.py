@@ -230,9 +230,6 @@ def _receive(stream: IO[bytes]) -> bytes:
 
 
 def _main() -> None:
-    from batsched_py.support.memory_limit import watch_memory
-
-    watch_memory()
     # What anybody prints must not get between the replies.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

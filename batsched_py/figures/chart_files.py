@@ -14,7 +14,6 @@ from batsched_py.errors import UsageError
 from batsched_py.figures.chart_texts import drawable
 from batsched_py.support import palette
 from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.memory_limit import ADDRESSES_OF_FIGURES, prepare_drawing
 
 WIDTH = 640
 """Width in pixels of a figure that takes that of its container."""
@@ -70,7 +69,6 @@ def drawn_as(form: str, spec: dict[str, Any]) -> bytes:
     """Return a Vega-Lite specification as a file of one of the :data:`FORMATS`."""
     import vl_convert
 
-    prepare_drawing("figures", ADDRESSES_OF_FIGURES)
     spec = drawable(printable(spec))
     options: Any = {"config": LOOKS, "allowed_base_urls": []}
     match form:

@@ -7,8 +7,6 @@ from pathlib import Path
 from sysconfig import get_path
 from types import GeneratorType
 
-from batsched_py.support.memory_limit import is_lack_of_memory, no_memory
-
 _OURS = (Path(__file__).parents[1], Path(get_path("scripts")))
 """Folders of this package and of commands: what they call is the author's code."""
 _STANDARD_LIBRARY = get_path("stdlib")
@@ -17,8 +15,8 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 def described(error: BaseException, *hints: str) -> str:
     """Return what was raised, with the place in the author's code and ``hints`` behind it."""
-    if is_lack_of_memory(error):
-        return no_memory()
+    if isinstance(error, MemoryError):
+        return "there is not enough memory" + (f": {error}" if str(error) else "")
     frames = traceback.extract_tb(error.__traceback__)[::-1]
     in_files = [frame for frame in frames if not frame.filename.startswith("<frozen")]
     authors = [frame for frame in in_files if _is_authors(frame.filename)]

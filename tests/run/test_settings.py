@@ -167,7 +167,7 @@ def test_an_error_tells_its_parameters() -> None:
 
 
 FLAG = re.compile(r"(?<![\w`'\"-])(?:--[a-z][\w-]+|-[a-zA-Z](?!\w)(?!$))")
-QUOTED = re.compile(r"`(?:batsched-py|docker|ulimit) [^`]*`")
+QUOTED = re.compile(r"`(?:batsched-py|docker) [^`]*`")
 OTHERS = {"--always", "--dirty", "--abbrev", "--energy", "--enable-redis", "--enable-dynamic-jobs"}
 OTHERS |= {"-p", "-s", "-w", "-O", "-m", "--parsable2", "--noheader", "--delimiter", "--format"}
 OTHERS |= {"--json", "--allow-time-sharing", "--enable-compute-sharing"}

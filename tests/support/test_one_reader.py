@@ -14,7 +14,6 @@ READERS |= {"read_parquet", "read_json", "read_table"}
 OPENERS = {"open", "fdopen", "FileIO"}
 ALLOWED = {
     "batsched_py/support/file_readers.py": "is the reader",
-    "batsched_py/support/memory_limit.py": "reads what the kernel says",
     "batsched_py/support/atomic_files.py": "opens what is to be on the disk",
     "batsched_py/support/file_digest.py": "takes the digest of a file",
     "batsched_py/support/trusted_code.py": "writes by a descriptor",

@@ -31,7 +31,6 @@ from batsched_py.campaign.cluster.worker_jobs import job_script, with_log_folder
 from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.memory_limit import lift_memory_limit
 from batsched_py.support.terminal_text import say
 
 __all__ = ["ClusterLostError", "describe", "job_script", "open_cluster", "parse_cluster"]
@@ -63,7 +62,6 @@ def open_cluster(text: str, folder: Path, inputs: Iterable[str] = ()) -> Iterato
     """
     request = with_log_folder(parse_cluster(text), folder)
     needed("distributed")
-    lift_memory_limit()  # the jobs of a queueing system would have that of this machine
     with ExitStack() as stack:
         stack.enter_context(_quiet())
         cluster = started(request, folder, stack)

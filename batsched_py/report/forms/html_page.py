@@ -36,7 +36,6 @@ from batsched_py.report.formatting import (
 from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
 from batsched_py.support.file_readers import read_text
-from batsched_py.support.memory_limit import ADDRESSES_OF_PAGES, prepare_drawing
 from batsched_py.support.spreadsheet_cells import csv_of
 
 MOST_ROWS = 1_000
@@ -102,7 +101,6 @@ def vega() -> str:
     """Return the libraries that draw, as one script; takes seconds the first time."""
     import vl_convert
 
-    prepare_drawing("pages", ADDRESSES_OF_PAGES)
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     for text in ("</script", "<!--"):  # neither is in it today
         bundle = bundle.replace(text, f"\\x3c{text[1:]}")

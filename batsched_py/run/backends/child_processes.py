@@ -14,7 +14,6 @@ from typing import Protocol
 from batsched_py.errors import SimulationError
 from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.support.atomic_files import new_file
-from batsched_py.support.memory_limit import lift_memory_limit
 
 _PATIENCE = 3.0
 """Seconds that a process has to end when it is asked to."""
@@ -58,7 +57,6 @@ class LocalProcess:
                 )
             except OSError as error:
                 raise SimulationError(f"{command[0]} cannot be started: {error.strerror}") from None
-        lift_memory_limit(self._process.pid)  # SimGrid reserves a stack for each job
 
     def poll(self) -> int | None:
         """Return the exit code, None while it runs; negative: ended by that signal."""
