@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -20,10 +19,6 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 settings.register_profile("quick", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile("long", max_examples=1000, deadline=None, print_blob=True)
 settings.load_profile(PROFILE)
-
-# What code is named in tests is none that this account trusts afterwards.
-_STATE = TemporaryDirectory()
-os.environ["XDG_STATE_HOME"] = _STATE.name
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -23,7 +23,7 @@ from batsched_py.campaign.finished_runs import (
     finished_run,
 )
 from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
-from batsched_py.campaign.preparation import PreparedRun, axes_of
+from batsched_py.campaign.preparation import PreparedRun, axes_of, beside
 from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import BatschedError, InputError, UsageError, parameter
 from batsched_py.metrics import METRICS
@@ -33,8 +33,10 @@ from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings
 from batsched_py.support.atomic_files import whole_file, write_whole
+from batsched_py.support.entry_points import entry_points_of
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.json_values import shown
+from batsched_py.support.plugin_files import importable_name
 from batsched_py.support.spreadsheet_cells import csv_of
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
@@ -42,6 +44,8 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import SAMPLE
 from batsched_py.workload.site_rules import depends_on_sites
 
+REPORTS = "batsched_py.reports"
+"""The entry points of reports: all that results may name to be run."""
 _LONGEST_NAME = 255
 """Bytes of a folder's name."""
 _ONLY_IF_GIVEN = ("each_event", "sites", *OF_MACHINE_FILE, *LATER)
@@ -65,6 +69,7 @@ class Stored(msgspec.Struct, kw_only=True):
     title: str
     file: str
     report: str | None
+    """The name of a registered report; or ``file.py:function``, which is not run for that."""
     metric: str | None = None
     is_part: bool = False
     keep: Keep
@@ -78,7 +83,7 @@ def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
         name=campaign.name,
         title=campaign.title,
         file=str(campaign.path.absolute()),
-        report=campaign.report,
+        report=_report_name(campaign),
         metric=campaign.metric,
         is_part=campaign.is_part,
         keep=campaign.keep,
@@ -94,6 +99,17 @@ def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
         ],
     )
     write_sealed(out / STORED, msgspec.json.encode(stored))
+
+
+def _report_name(campaign: Campaign) -> str | None:
+    """Return the name by which the report of a campaign is registered, else its place."""
+    place = beside(campaign, "report")
+    if place is None:
+        return None
+    file, _, function = place.rpartition(":")
+    value = f"{importable_name(Path(file))}:{function}"
+    names = [name for name, entry in entry_points_of(REPORTS).items() if entry.value == value]
+    return names[0] if names else place
 
 
 def check_folder(campaign: Campaign, out: Path) -> None:
@@ -266,9 +282,9 @@ class CampaignResults:
         return shlex.join(self._runs[str(run["folder"])].command)
 
     @property
-    def report_function(self) -> str | None:
-        """``path/to/file.py:function`` of the study's report, None if its file names none."""
-        return None if self._stored.report is None else str(self.study / self._stored.report)
+    def report_name(self) -> str | None:
+        """The name of the study's registered report, or where its code is; None if it has none."""
+        return self._stored.report
 
     @property
     def is_quick(self) -> bool:

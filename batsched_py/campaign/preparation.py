@@ -37,7 +37,6 @@ from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.plugin_files import load_file
 from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import kept_handlers
-from batsched_py.support.trusted_code import remember
 from batsched_py.workload.load import size_of_machine
 from batsched_py.workload.log_archive import find_log
 
@@ -67,7 +66,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     _check_encoding(campaign.path.absolute(), out.absolute())
     folders = list(log_dirs)
     measure = beside(campaign, "measure")
-    named = {beside(campaign, "report")}
+    beside(campaign, "report")
     if measure is not None:
         with isolated(0), kept_handlers():
             if not callable(load_file(measure)):
@@ -80,7 +79,6 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         settings = located(planned.settings, campaign)
         with _placed(campaign):
             _check(settings)
-            named.add(settings.scheduler)
             if settings.log not in paths:
                 paths[settings.log] = find_log(settings.log, folders).resolve()
             log = paths[settings.log]
@@ -112,8 +110,6 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         command = [*PROGRAM, "simulate", str(log), *_arguments(resolved)]
         command += ["-e", str((folder / PREFIX).absolute())]
         prepared.append(PreparedRun(planned, log, folder, command, task))
-    for place in filter(None, named):
-        remember(place)  # who names the campaign file names its code, be it run later
     return prepared
 
 

@@ -66,7 +66,6 @@ def calibrate(
     The log is replayed under the policy of the site, and under others for comparison. The numbers
     are in PREFIX_calibration.json, a page with tables and figures is PREFIX_calibration.html.
     """
-    from batsched_py.support.trusted_code import remember
     from batsched_py.workload.load import is_batsim_json, size_of_machine
 
     if prefix.endswith("/"):
@@ -79,8 +78,6 @@ def calibrate(
     run = settings.on_machine(lambda: size_of_machine(path)).run()
     check_outside([run.backend], batsim_log=settings.batsim_log, timeouts=settings.timeouts)
     runs = _runs(run, BASELINES if baselines is None else baselines)
-    for each in runs.values():
-        remember(each.scheduler)
     places = [Path(f"{prefix}_{name}") for name in FILES]
     for place in places:  # before the work, not after it
         make_folder_of(place)

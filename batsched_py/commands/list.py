@@ -63,9 +63,6 @@ def show_plugin(group: str, name: str) -> None:
     if name == plugins.RIGID and group == plugins.USERS:
         print(REPLAY)
         return
-    from batsched_py.support.trusted_code import remember
-
-    remember(name)
     plugin = plugins.load(group, name)
     use, flag = _FLAGS[group]
     print(f"{use} {name} ({plugin.__module__}.{plugin.__qualname__})\n")

@@ -23,7 +23,6 @@ from batsched_py.support import plugins
 from batsched_py.support.budgets import Budgets, parse_budgets
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.setting_fields import arguments
-from batsched_py.support.trusted_code import POLICIES, reason_not_to_run, remember
 
 
 def paths(run: str) -> tuple[Path, Path]:
@@ -86,10 +85,7 @@ def chosen_policy(
 ) -> tuple[ProcessSettings, PluginObjects]:
     """Return the policy that is given, with its ``options``, or else that of the run."""
     if scheduler is None:
-        recorded = _recorded_settings(about, described)
-        policy = plugins.load(plugins.SCHEDULERS, recorded.scheduler, by_results=True)
-        return recorded, PluginObjects(scheduler=policy)
-    remember(scheduler)
+        return _recorded_settings(about, described), BY_NAME
     given = ProcessSettings(
         scheduler=scheduler,
         scheduler_options=options,
@@ -107,20 +103,20 @@ def _recorded_settings(about: Described, described: Path) -> ProcessSettings:
         )
     fields = msgspec.structs.asdict(about.run) | {"budgets": parse_budgets(about.run.budgets)}
     settings = ProcessSettings(**fields)
-    _check_trusted(settings, described)
+    _check_registered(settings, described)
     return settings
 
 
-def _check_trusted(settings: ProcessSettings, path: Path) -> None:
-    """Raise :class:`UsageError` for a policy that may not be run only because a run names it."""
+def _check_registered(settings: ProcessSettings, path: Path) -> None:
+    """Raise :class:`UsageError` for a policy in a file, which is run only if somebody names it."""
     policy = settings.scheduler
-    if plugins.names_file(policy) and (reason := reason_not_to_run(policy, POLICIES)):
+    if plugins.names_file(policy):
         names = [name for name in _Settings.__struct_fields__ if name not in ("budgets", "seed")]
         given = {name: getattr(settings, name) for name in names}
         given = {name: value for name, value in given.items() if value != SETTINGS[name].default}
         raise UsageError(
-            f"{path} names the policy {policy}, which was not run: {reason}. If you trust that "
-            f"code, name it: {shlex.join(arguments(SETTINGS, given))}"
+            f"{path} names the policy {policy}: code in a file is run only if you name it: "
+            f"{shlex.join(arguments(SETTINGS, given))}"
         )
 
 

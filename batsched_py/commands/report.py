@@ -53,7 +53,7 @@ def report(
         str | None,
         typer.Option(
             "--report",
-            help="Code that makes the report of a campaign, instead of what its file names.",
+            help="Code that makes the report of a campaign: a file of yours, or a study.",
             metavar="FILE.py:FUNCTION",
         ),
     ] = None,
@@ -63,13 +63,9 @@ def report(
     For example: batsched-py report out/easy
 
     The page needs no network. That of a campaign is made from the runs that are there, and has a
-    folder of CSV, Markdown, PNG and SVG files beside it. A study's own code is only run if it comes
-    with this program, you ran it before, or you name it here.
+    folder of CSV, Markdown, PNG and SVG files beside it. The report of an installed study is found
+    by its name; code in a file is run only if you name it by --report.
     """
-    if by is not None:
-        from batsched_py.support.trusted_code import remember
-
-        remember(by)
     _write(folder, output, nodes, by, follow)
 
 

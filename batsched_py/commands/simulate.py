@@ -73,7 +73,6 @@ def simulate(
     end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
     """
     from batsched_py.run.resolved_run import check, resolve_run
-    from batsched_py.support.trusted_code import remember
     from batsched_py.workload.load import size_of_machine
 
     if prefix.endswith("/"):
@@ -81,7 +80,6 @@ def simulate(
     for name in FILES:  # before the work, not after it
         make_folder_of(f"{prefix}_{name}")
     run = settings.on_machine(lambda: size_of_machine(find_log(source, log_dir or []))).run()
-    remember(run.scheduler)
     batsim = run.batsim
     if check_against == "batsim":
         run = msgspec.structs.replace(run, batsim=None)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from batsched_py.campaign.campaign_folder import REPORTS
 from batsched_py.errors import PluginError
 from batsched_py.report.campaign_axes import axis_title, short_names
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.document import Report
 from batsched_py.report.formatting import in_italics
+from batsched_py.support.entry_points import entry_points_of
 from batsched_py.support.plugin_files import load_file
-from batsched_py.support.trusted_code import reason_not_to_run
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -28,21 +30,18 @@ def report_of(results: CampaignResults, named: str | None = None) -> Report:
 
     Its title is that of the campaign file, if the file has one.
 
-    ``named`` is the ``path/to/file.py:function`` that somebody asks for. Code that only the results
-    name is run if it may be (:mod:`batsched_py.support.trusted_code`); else the report is a plain
-    one and says so. Raises :class:`PluginError` for a study whose code does not work.
+    ``named`` is the ``path/to/file.py:function`` that somebody asks for. Results name a report only
+    by its entry point; if they name a file, the report is a plain one and says so. Raises
+    :class:`PluginError` for a study whose code does not work.
     """
-    place = named or results.report_function
     left_out = None if named else code_left_out(results)
-    is_plain = place is None or left_out is not None
-    report = (
-        plain_report(results) if is_plain else _report_of_study(results, str(place), named is None)
-    )
-    if not is_plain and named is None and results.is_part:
+    place = None if left_out else named or results.report_name
+    report = plain_report(results) if place is None else _report_of_study(results, place)
+    if place is not None and results.is_part:
         report = _of_part(report)
-    caution = "" if place is None else _caution(results)
-    told = f"**{left_out}**\n\n" if left_out else ""
-    summary = f"{_failed_runs(results)}{told}{caution}{report.summary}"
+    caution = _caution(results) if named or results.report_name else ""
+    note = f"**{left_out}**\n\n" if left_out else ""
+    summary = f"{_failed_runs(results)}{note}{caution}{report.summary}"
     return msgspec.structs.replace(report, title=results.title or report.title, summary=summary)
 
 
@@ -61,29 +60,27 @@ def _of_part(report: Report) -> Report:
 
 
 def code_left_out(results: CampaignResults) -> str | None:
-    """Say that the code of the study's report is not run, and why, as Markdown.
-
-    None if it is run, or there is none.
-    """
-    place = results.report_function
-    reason = None if place is None else reason_not_to_run(place)
-    if place is None or reason is None:
+    """Return why the report that the results name is not made, as Markdown; None if it is."""
+    name = results.report_name
+    if name is None or name in entry_points_of(REPORTS):
         return None
-    reason, command = (text.replace("`", "'") for text in (reason, _command(place, results.out)))
+    place, command = (text.replace("`", "'") for text in (name, _command(name, results.out)))
     return (
-        f"The report of the study was not run, this is a plain one: `{reason}`. If you trust that "
-        f"code: `{command}`."
+        f"This is a plain report: the one of the study is code in a file, `{place}`, which is run "
+        f"only if you name it. If you trust that code: `{command}`."
     )
 
 
-def _report_of_study(results: CampaignResults, place: str, by_results: bool) -> Report:
-    function = load_file(place, by_results=by_results)
+def _report_of_study(results: CampaignResults, place: str) -> Report:
+    registered = entry_points_of(REPORTS).get(place)
+    function = load_file(place) if registered is None else registered.load()
     if not callable(function):
         raise PluginError(f"{place} is not a function: expected report(results) -> Report")
     try:
         report = function(results)
     except (Exception, SystemExit) as error:  # of the study's code
-        raise PluginError(_report_failed(place, results.out, error)) from error
+        file = str(sys.modules[registered.module].__file__) if registered else place
+        raise PluginError(_report_failed(file, _command(place, results.out), error)) from error
     if not isinstance(report, Report):
         raise PluginError(f"{place} gave {type(report).__name__}: expected a Report")
     return report
@@ -127,18 +124,15 @@ def _caution(results: CampaignResults) -> str:
     return f"**This is {', and '.join(cautions)}.**\n\n" if cautions else ""
 
 
-def _report_failed(place: str, out: Path, error: BaseException) -> str:
+def _report_failed(file: str, command: str, error: BaseException) -> str:
     """Say where a report went wrong, and what to do."""
     lines = traceback.extract_tb(error.__traceback__)
-    folder = Path(place.rpartition(":")[0]).resolve().parent
+    folder = Path(file).resolve().parent
     of_study = [
         line for line in lines if Path(line.filename).resolve().is_relative_to(folder)
     ] or lines
     where = f"{of_study[-1].filename}:{of_study[-1].lineno}"
-    return (
-        f"{where}: {type(error).__name__}: {error}; the runs are kept: mend it, then "
-        f"`{_command(place, out)}`"
-    )
+    return f"{where}: {type(error).__name__}: {error}; the runs are kept: mend it, then `{command}`"
 
 
 def _command(place: str, out: Path) -> str:

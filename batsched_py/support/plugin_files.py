@@ -12,34 +12,36 @@ import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from batsched_py.errors import PluginError
 from batsched_py.support.code_places import described, is_installed
 from batsched_py.support.file_readers import is_file
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.known_imports import import_anything, source_loader
-from batsched_py.support.trusted_code import PACKAGES, STUDIES, run_only_known
+
+PACKAGES = ("batsched_py", "batsched_users", "batsched_studies")
+"""The packages that come with this program."""
 
 
-def load_file(place: str, *, by_results: bool = False, of_ours: str = STUDIES) -> Any:
-    """Return what ``path/to/file.py:Name`` names; raises :class:`PluginError`.
+class _SourceOnly(SourceFileLoader):
+    """Compiles a file anew, whatever lies in ``__pycache__``."""
 
-    What results name, not who runs the program, is loaded if it may be run and is of ``of_ours`` or
-    known (:mod:`batsched_py.support.trusted_code`), and later imports only what is known beside it.
-    """
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the code of the module."""
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def load_file(place: str) -> Any:
+    """Return what ``path/to/file.py:Name`` names; raises :class:`PluginError`."""
     path_text, _, attribute = place.rpartition(":")
     path = Path(path_text)
     if not path_text:
         raise PluginError(f"{place}: expected path/to/file.py:Name")
     if not is_file(path):
         raise PluginError(f"{place.removesuffix(':')}: there is no file {path_text!r}")
-    if by_results:
-        run_only_known(place, of_ours)
-    else:
-        import_anything(path)
     try:
         _forget_beside(path, anew=True)
         name = importable_name(path)
@@ -86,7 +88,7 @@ def _executed(path: Path, name: str) -> ModuleType | None:
     """Return the module in a file, executed anew; None if it is not a Python file."""
     if path.suffix != ".py":
         return None
-    loader = source_loader(name, path)
+    loader = _SourceOnly(name, str(path.absolute()))
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None:
         return None

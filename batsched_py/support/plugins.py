@@ -51,22 +51,17 @@ def names_file(name: str) -> bool:
     return ".py:" in name or name.endswith(".py")
 
 
-def load(group: str, name: str, *, by_results: bool = False) -> type[Any]:
-    """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit.
-
-    ``by_results``: it is results that name it, not who runs the program; see
-    :func:`~batsched_py.support.plugin_files.load_file`.
-    """
+def load(group: str, name: str) -> type[Any]:
+    """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit."""
     if in_memory := _IN_MEMORY.fullmatch(name):
         raise PluginError(
             f"{_KINDS[group]} {name!r} was in no file, only in the program that made the run: "
             f"write it into one and give path/to/file.py:{in_memory[1]}"
         )
-    if ".py:" in name or (by_results and names_file(name)):
+    if ".py:" in name:
         from batsched_py.support.plugin_files import load_file
-        from batsched_py.support.trusted_code import POLICIES
 
-        plugin = load_file(name, by_results=by_results, of_ours=POLICIES)
+        plugin = load_file(name)
     else:
         plugin = _load_registered(group, name)
     if not inspect.isclass(plugin):

@@ -103,7 +103,7 @@ def test_from_a_file_to_a_report(study: CampaignFolder) -> None:
     assert "--first 60" in results.command(row)
 
     study.write(FILE, report="report = 3\n")  # a campaign's folder can be read all the same
-    assert "report.py has changed since you ran it" in report_of(study.results()).summary
+    assert "run only if you name it" in report_of(study.results()).summary
     with pytest.raises(PluginError, match="not a function"):
         report_of(study.results(), str(study.path / "report.py:report"))
 

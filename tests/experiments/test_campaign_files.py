@@ -192,6 +192,6 @@ def test_no_claim_holds_on_a_part_of_the_runs_of_a_study(tmp_path: Path) -> None
         path.write_text(f'extends = "{study}"\nname = "ours"\n[run]\n{text}')
         called = command(tmp_path, "campaign", path, "-e", "out", "--jobs", "1")
         assert called.returncode == 0, called.stderr
-        made = report_of(open_results(tmp_path / "out"))
+        made = report_of(open_results(tmp_path / "out"), f"{study / 'report.py'}:report")
         assert [verdict.holds for verdict in made.verdicts] == answers
         assert ("Not all runs of the study" in made.summary) is (None in answers)

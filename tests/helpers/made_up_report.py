@@ -110,7 +110,7 @@ class MadeUp:
     """Results of a campaign of two policies and some replications."""
 
     what = "campaign"
-    report_function: str | None = None
+    report_name: str | None = None
 
     def __init__(
         self, nb_replications: int = 3, *, keep_jobs: bool = True, nb_jobs: int = 200

@@ -107,35 +107,39 @@ def test_a_damaged_table_of_jobs_is_said_with_its_name(tmp_path: Path) -> None:
     assert "run the campaign again" in done.stderr
 
 
-def test_the_study_has_the_word_and_the_page_may_go_elsewhere(tmp_path: Path) -> None:
+def test_the_named_code_has_the_word_and_the_page_may_go_elsewhere(tmp_path: Path) -> None:
     folder = ended(tmp_path, 'report = "study.py:report"')
     page = tmp_path / "elsewhere" / "page.html"
-    assert command(None, "report", folder, "-o", page).returncode == 0
+    named = ("--report", f"{tmp_path / 'study.py'}:report")
+    assert command(None, "report", folder, "-o", page, *named).returncode == 0
     assert "Of a study" in page.read_text()
     assert not (folder / "report.html").exists()
     assert (page.parent / "page_files" / "waits.csv").is_file()
     assert not (folder / "report").exists()
 
 
-def test_code_that_only_the_results_name_is_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_that_only_the_results_name_is_not_run(tmp_path: Path) -> None:
     folder = ended(tmp_path, 'report = "study.py:report"')
     place = f"{tmp_path / 'study.py'}:report"
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another_account"))
     done = command(None, "report", folder)
     assert done.returncode == 0
-    assert "study.py is not code that you have run from there" in done.stderr
     assert f"--report {place}" in done.stderr
     page = (folder / "report.html").read_text()
     assert "Of a study" not in page
-    assert "The report of the study was not run" in page
-    assert "study.py is not code that you have run from there" in page
-    for options in (["--report", place], []):  # who has named it once needs not do it again
-        done = command(None, "report", folder, *options)
-        assert done.returncode == 0
-        assert "was not run" not in done.stderr
-        assert "Of a study" in (folder / "report.html").read_text()
+    assert "run only if you name it" in page
+    done = command(None, "report", folder, "--report", place)
+    assert done.returncode == 0
+    assert "only if you name it" not in done.stderr
+    assert "Of a study" in (folder / "report.html").read_text()
+
+
+def test_the_report_of_an_installed_study_is_found_by_its_name(tmp_path: Path) -> None:
+    quick = ("campaign", "creasy", "--quick", "-e", tmp_path / "out", "--jobs", 1, "--no-report")
+    assert command(tmp_path, *quick).returncode == 0
+    done = command(tmp_path, "report", "out")
+    assert done.returncode == 0, done.stderr
+    assert "only if you name it" not in done.stderr
+    assert "verdict" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_link_in_the_results_leads_nowhere(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ ALLOWED = {
     "batsched_py/support/file_readers.py": "is the reader",
     "batsched_py/support/atomic_files.py": "opens what is to be on the disk",
     "batsched_py/support/file_digest.py": "takes the digest of a file",
-    "batsched_py/support/trusted_code.py": "writes by a descriptor",
     "batsched_py/workload/swf.py": "numpy reads bytes that were read here",
     "batsched_py/run/backends/child_processes.py": "follows a log that may be longer than memory",
     "batsched_py/support/terminal_text.py": "gives closed streams a place",

@@ -109,12 +109,10 @@ def serve(
     An argument @FILE stands for the arguments in FILE.
     """
     from batsched_py.run.isolated_run import isolated
-    from batsched_py.support.trusted_code import remember
 
     options = p.json_options(variant_options, variant_options_filepath)
     if queue_order is not None:
         options |= _order_option(variant, queue_order, options)
-    remember(variant)
     settings = msgspec.structs.replace(settings, scheduler=variant, scheduler_options=options)
     run = p.run_of(settings)
     workload = p.users_workload(run, log, log_dir)
