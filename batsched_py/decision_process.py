@@ -24,6 +24,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, plain_job
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.decision_rules import Refusal, refused_by_batsim4, refused_by_batsim5
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
 from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.protocol.message_json import six_decimals_up
@@ -60,6 +61,7 @@ class DecisionProcess:
         "_ended",
         "_handlers",
         "_jobs",
+        "_killed",
         "_more_static_jobs",
         "_most_decisions",
         "_must_schedule",
@@ -69,6 +71,7 @@ class DecisionProcess:
         "_profiles",
         "_progress",
         "_random",
+        "_refused",
         "_registered",
         "_registering",
         "_reply",
@@ -109,14 +112,17 @@ class DecisionProcess:
         self.now = 0.0
         self.observer: Observer | None = None
         """Looks at the state after each scheduling pass; None costs nothing."""
-        self._ended = False
+        self._ended = self._more_static_jobs = False
         self._random = None if shake is None else random.Random(f"users of {shake}")
         self._six_decimals = six_decimals
         self.sites, self._speed_factor = sites, speed_factor
         self._description = description
         self._dilated: DilatedJobs | None = None
         """None unless the policy may let jobs run longer."""
-        self._more_static_jobs = False
+        self._refused: Refusal | None = None
+        """What the other side cannot register; None: it says so itself, it is our simulator."""
+        self._killed: set[str] | None = None
+        """Running jobs that were killed, where Batsim aborts on a second time."""
         self._jobs: dict[str, Job] = {}
         self._nb_jobs = self._nb_jobs_before = 0
         self.nb_running = 0
@@ -126,10 +132,8 @@ class DecisionProcess:
         self._submissions = SubmissionWatch(budgets, nb_recorded)
         self._most_decisions = budgets.decisions
         self._of_users: dict[str, WorkloadJob] = {}
-        self._users_due = inf
-        """When the users submit next, as they said last."""
-        self._users_told = False
-        """Whether they were told of an end since."""
+        self._users_due, self._users_told = inf, False
+        """When the users submit next, as they said last; whether they were told of an end since."""
         self._registered: set[str] = set()
         self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
         self._call_times: set[float] = set()
@@ -137,8 +141,7 @@ class DecisionProcess:
         self._reuses_profiles = False
         self._profiles: set[str] = set()
         """Those registered to be used again: as many as users have different ones."""
-        self._registering = False
-        self._must_schedule = False
+        self._registering = self._must_schedule = False
         self._reply: list[m.Event] = []
         self._handlers: dict[type, Callable[[Any], None]] = {
             m.SimulationBegins: self._begins,
@@ -151,10 +154,9 @@ class DecisionProcess:
     def answer(self, message: m.Message) -> m.Message:
         """Return the reply to one message.
 
-        What cannot have happened is for :class:`~batsched_py.protocol.referee.Referee` to refuse,
-        before it comes here. Raises :class:`ProtocolError` where Batsim was started otherwise than
-        it must be, :class:`InvariantError` when policy or users err, and :class:`BudgetError` when
-        there seems to be no end of what they do.
+        Raises :class:`ProtocolError` where Batsim was started otherwise than it must be or names a
+        job that is not there, :class:`InvariantError` when policy or users err, and
+        :class:`BudgetError` when there seems to be no end of what they do.
         """
         self.now = message.now
         self._reply = []
@@ -186,6 +188,8 @@ class DecisionProcess:
             self._ask_users(self.users)
         for event in events:  # submissions after all ends and users, wherever they stand
             if type(event) is m.JobSubmitted and not self._is_echo(event):
+                if event.job_id in self._jobs:
+                    raise ProtocolError(f"JOB_SUBMITTED: job {event.job_id!r} came twice")
                 self._enqueue(event.job, event.profile)
 
     def _may_have_changed_nothing(self, message: m.Message) -> None:
@@ -213,11 +217,17 @@ class DecisionProcess:
                 )
 
     def _begins(self, event: m.SimulationBegins) -> None:
+        if self.machine.nb_processors:
+            raise ProtocolError("SIMULATION_BEGINS came twice")
         self._check_size(event.nb_compute_resources)
         self.machine = Machine(event.nb_compute_resources, self.sites, self._description)
         config = event.config
         if config.get(m.EXACT_TIMES):
             self._six_decimals = False
+        else:
+            self._refused = refused_by_batsim4
+        if event.is_batsim5:
+            self._refused, self._killed = refused_by_batsim5, set()
         if config.get("redis-enabled"):
             raise ProtocolError(
                 "Batsim keeps its jobs in redis, which is not read here: start it without "
@@ -243,6 +253,7 @@ class DecisionProcess:
                 speed_factor=self._speed_factor,
                 six_decimals=self._six_decimals,
                 has_metadata=not event.is_batsim5,
+                refused=self._refused,
             )
 
     def _notified(self, event: m.Notify) -> None:
@@ -254,9 +265,16 @@ class DecisionProcess:
             self._more_static_jobs = False
 
     def _ends(self, event: m.SimulationEnds) -> None:
+        if self._jobs:
+            raise ProtocolError(
+                f"SIMULATION_ENDS came with {len(self.queue)} jobs waiting and {self.nb_running} "
+                "running"
+            )
         self._ended = True
 
     def _called(self, event: m.RequestedCall) -> None:
+        if not self._calls:
+            raise ProtocolError("REQUESTED_CALL: no CALL_ME_LATER is outstanding")
         # Calls come in the order of their times.
         due = heappop(self._calls)
         self._call_times.discard(due)
@@ -271,8 +289,12 @@ class DecisionProcess:
         return self.users is not None and event.job_id in self._registered
 
     def _completed(self, event: m.JobCompleted) -> None:
-        job = self._jobs.pop(event.job_id)
+        job = self._jobs.pop(event.job_id, None)
+        if job is None or job.state is not RUNNING:
+            raise ProtocolError(f"JOB_COMPLETED: job {event.job_id!r} does not run")
         self.machine.end(job)
+        if self._killed:
+            self._killed.discard(event.job_id)
         self.nb_running -= 1
         self._must_schedule = True
         if self._of_users:
@@ -316,6 +338,11 @@ class DecisionProcess:
         description = m.JobDescription(
             name, now, size, profile, described.walltime, described.estimate, described.user, extra
         )
+        refused = self._refused
+        if refused and (
+            reason := refused(description, plain(users.profiles.get(job.profile)) or {})
+        ):
+            raise InvariantError(f"{type(users).__name__} submitted job {job.id}: {reason}")
         self._reply.append(m.RegisterJob(timestamp=now, job_id=name, job=description))
         self._of_users[name] = job
         self._enqueue(
@@ -499,6 +526,10 @@ class DecisionProcess:
         if job.state is not RUNNING:
             raise InvariantError(f"job {job.id} was killed while {job.state.value}")
         running = job.id if job.id in self._jobs else placed_id(job.id)
+        if self._killed is not None:
+            if running in self._killed:
+                raise InvariantError(f"job {job.id} was killed twice, and Batsim 5 aborts on that")
+            self._killed.add(running)
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[running]))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.job import Job
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.decision_rules import Refusal
 from batsched_py.protocol.message_json import six_decimals_up
 from batsched_py.support.json_values import shown
 from batsched_py.workload.workload import REFERENCE_SPEED
@@ -66,7 +67,8 @@ class DilatedJobs:
     """Registers the forms in which jobs run; ``speed_factor`` multiplies the machine's speed.
 
     ``six_decimals`` says that Batsim rounds what it is told: no run time may then become 0, and
-    no job may be killed that would not have been; ``has_metadata`` that jobs have a text of ours.
+    no job may be killed that would not have been; ``has_metadata`` that jobs have a text of ours,
+    ``refused`` what cannot be registered.
     """
 
     def __init__(
@@ -77,7 +79,9 @@ class DilatedJobs:
         speed_factor: float,
         six_decimals: bool = False,
         has_metadata: bool = True,
+        refused: Refusal | None = None,
     ) -> None:
+        self._refused = refused
         self._has_metadata = has_metadata
         self._six_decimals = six_decimals
         self._profiles = profiles
@@ -143,6 +147,10 @@ class DilatedJobs:
             description.user,
             extra,
         )
+        if self._refused and (reason := self._refused(form, longer)):
+            raise InvariantError(
+                f"job {job.id} was started with a dilation, so {name} is registered: {reason}"
+            )
         yield m.RegisterJob(timestamp=now, job_id=name, job=form)
         yield m.ExecuteJob(timestamp=now, job_id=name, alloc=job.processors)
 

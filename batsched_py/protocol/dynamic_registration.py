@@ -1,6 +1,6 @@
 """Dynamic registration: which jobs and profiles a scheduler may add, and when.
 
-The embedded simulator obeys these rules, and :mod:`batsched_py.protocol.decision_checks` judges by
+The embedded simulator obeys these rules, and :mod:`batsched_py.protocol.referee` judges by
 them. Source: the protocol as observed from Batsim 4.2.0, and from Batsim 5.0.0-rc2.
 """
 

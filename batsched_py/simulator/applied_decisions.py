@@ -8,7 +8,7 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.decision_checks import check_metadata
+from batsched_py.protocol.decision_rules import check_metadata
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.jobs import SUBMITTED, JobRegistry, SimulatedJob

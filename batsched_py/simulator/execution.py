@@ -10,7 +10,7 @@ from typing import Any
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED, SUCCESS
-from batsched_py.protocol.decision_checks import check_mapping
+from batsched_py.protocol.decision_rules import check_mapping
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.finished_jobs import FinishedJobs

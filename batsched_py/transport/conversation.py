@@ -11,13 +11,13 @@ import msgspec
 
 from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.referee import Referee
 from batsched_py.protocol.scheduler_side import Asked, SchedulerSide, side_of
 from batsched_py.support.signals import killed_if_deaf
 from batsched_py.support.terminal_text import say
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
 from batsched_py.transport.scheduler_socket import SchedulerSocket, SocketRequest
+from batsched_py.units import LATEST_TIME
 
 LAST_CALL = 0.3
 """Seconds in which a Batsim that waited for somebody to listen finds us (it tries every 0.1 s)."""
@@ -36,9 +36,9 @@ class Conversation:
 
     The first message tells whether Batsim 4.2 or 5 speaks. ``make_scheduler`` is called with
     SIMULATION_BEGINS, which says what the machine is and how Batsim was started; what it returns
-    answers the messages. Every reply is checked before it leaves. ``stuck`` says which jobs wait
-    while nothing runs, None if there are none: this explains why a simulator goes away. ``asked``
-    says what is asked of a Batsim 5.
+    answers the messages. What Batsim says is trusted but for the time. ``stuck`` says which jobs
+    wait while nothing runs, None if there are none: this explains why a simulator goes away.
+    ``asked`` says what is asked of a Batsim 5.
     """
 
     def __init__(
@@ -58,7 +58,6 @@ class Conversation:
         self._asked = asked
         self._side: SchedulerSide | None = None
         self._scheduler: Partner | None = None
-        self._referee = Referee()
 
     @property
     def begun(self) -> bool:
@@ -84,11 +83,15 @@ class Conversation:
         """Return the reply to a message; raises the same."""
         if self._scheduler is None:
             self._scheduler = self._begin(message)
-        self._referee.heard(message)
+        if not self.now <= message.now <= LATEST_TIME:
+            raise ProtocolError(f"time went back from {self.now} to {message.now}")
         self.now = message.now
         reply = self._scheduler(message)
-        self.ended = self._referee.ended
-        self._referee.check(reply)
+        self.ended = any(isinstance(event, m.SimulationEnds) for event in message.events)
+        if self.ended and reply.events:
+            raise ProtocolError(
+                f"{reply.events[0].tag}: the simulation has ended, this is too late"
+            )
         if self._observe is not None:
             self._observe(message, reply)
         return reply
@@ -96,7 +99,6 @@ class Conversation:
     def _begin(self, message: m.Message) -> Partner:
         for event in message.events:
             if isinstance(event, m.SimulationBegins):
-                self._referee = Referee(strict=True, batsim5=event.is_batsim5)
                 return self._make_scheduler(event)
         raise Unexpected(
             "the first message is not SIMULATION_BEGINS: was the simulation under way before "

@@ -16,8 +16,10 @@ import msgspec
 from batsched_py.errors import BatschedError, InputError, ProtocolError
 from batsched_py.protocol import message_json
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.referee.referee import Referee
 from batsched_py.protocol.scheduler_side import SchedulerSide, side_of
 from batsched_py.support.file_readers import parse_json
+from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.recording import Record, read_exchange
 
@@ -94,24 +96,47 @@ def _turns(exchange: Sequence[tuple[Record, Record]]) -> Iterator[Turn]:
             yield Turn(record.n, message, record.raw, said, error_text)
 
 
-def first_difference(turns: Sequence[Turn], conversation: Conversation) -> ReplyDifference | None:
+def first_difference(
+    turns: Sequence[Turn], conversation: Conversation, *, strict: bool = False
+) -> ReplyDifference | None:
     """Feed the messages of Batsim to ``conversation`` until a reply differs.
 
     Replies are equal if they hold the same decisions; their order and their times do not count.
     After a difference the recorded messages are no longer answers to ours, so it is the end.
+    ``strict`` also judges the messages and our replies: see
+    :class:`~batsched_py.protocol.referee.referee.Referee`.
     """
+    answer = _judged(conversation.reply) if strict else conversation.reply
     for turn in turns:
         if turn.reply is None:
             theirs = Counter([f"no reply of the protocol: {turn.error}"])
         else:
             theirs = decisions_of(turn.reply)
         try:
-            ours = decisions_of(conversation.reply(turn.message))
+            ours = decisions_of(answer(turn.message))
         except BatschedError as error:
             return ReplyDifference(turn.n, turn.raw, _listed(theirs), [], str(error))
         if ours != theirs:
             return ReplyDifference(turn.n, turn.raw, _listed(theirs - ours), _listed(ours - theirs))
     return None
+
+
+def _judged(answer: Partner) -> Partner:
+    """Return a partner that refuses what cannot be said after what both sides have said."""
+    referee: Referee | None = None
+
+    def judged(message: m.Message) -> m.Message:
+        nonlocal referee
+        if referee is None:
+            begins = next(iter(message.events), None)
+            is_batsim5 = isinstance(begins, m.SimulationBegins) and begins.is_batsim5
+            referee = Referee(batsim5=is_batsim5)
+        referee.heard(message)
+        reply = answer(message)
+        referee.check(reply)
+        return reply
+
+    return judged
 
 
 def decisions_of(reply: m.Message) -> Counter[str]:

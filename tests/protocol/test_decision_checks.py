@@ -9,7 +9,7 @@ import pytest
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.referee import Referee
+from batsched_py.protocol.referee.referee import Referee
 from helpers.processors import processors
 
 

@@ -13,7 +13,7 @@ import pytest
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.referee import Referee
+from batsched_py.protocol.referee.referee import Referee
 from helpers.wire import message
 
 CASES = tomllib.loads(Path(__file__).with_name("impossible_events.toml").read_text())

@@ -10,7 +10,7 @@ import pytest
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import batprotocol_json as codec
-from batsched_py.protocol.referee import Referee
+from batsched_py.protocol.referee.referee import Referee
 from batsched_py.protocol.scheduler_side import Batsim5Side, side_of
 from batsched_py.support.processor_sets import from_text
 from helpers.recorded_batsim5 import BATSIM, FOLDERS, Frame, frames, return_code

@@ -23,7 +23,7 @@ from batsched_py.errors import DeadlockError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.referee import Referee
+from batsched_py.protocol.referee.referee import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.output_files import write_outputs
 from batsched_py.simulator.jobs import SimulatedJob

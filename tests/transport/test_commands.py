@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import shlex
 import signal
@@ -154,6 +155,25 @@ def test_replay_shows_the_first_difference(folder: Path) -> None:
     assert 'only recorded: ["EXECUTE_JOB",{"alloc":"0","job_id":"w0!1"}]' in done.stdout
     assert "only idle.py:Idle: (nothing more)" in done.stdout
     assert "differs at message 2" in one_line(done.stderr)
+
+
+def test_replay_judges_a_recording_if_it_is_asked_to(folder: Path) -> None:
+    """A switch that nobody asked for changes no decision, and cannot have been sent."""
+    command(folder, "convert", "log.swf", "w.json")
+    with serving(folder, "--record", "ex.jsonl"):
+        batsim(folder, "-w", "w.json")
+    assert command(folder, "replay", "ex.jsonl", "--strict").returncode == 0
+    records = [json.loads(line) for line in (folder / "ex.jsonl").read_text().splitlines()]
+    said = json.loads(records[2]["raw"])
+    data = {"resources": "0", "state": "1"}
+    switched = {"timestamp": said["now"], "type": "RESOURCE_STATE_CHANGED", "data": data}
+    said["events"].append(switched)
+    records[2]["raw"] = json.dumps(said)
+    (folder / "ex.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    assert command(folder, "replay", "ex.jsonl").returncode == 0
+    done = command(folder, "replay", "ex.jsonl", "--strict")
+    assert done.returncode == 1
+    assert "no SET_RESOURCE_STATE" in one_line(done.stderr)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,14 @@ def replay(
         str,
         typer.Option("-v", "--scheduler", help="Policy: a name, or file.py:Class.", metavar="NAME"),
     ] = "easy",
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Also refuse messages that Batsim cannot have sent, and replies that it would "
+            "not accept.",
+        ),
+    ] = False,
     log: p.Log = None,
     log_dir: o.LogDirs = None,
 ) -> None:
@@ -43,7 +51,7 @@ def replay(
     from batsched_py.transport.conversation import Conversation
 
     conversation = Conversation(p.SchedulerMaker(run, workload, "ENDPOINT"))
-    difference = first_difference(exchange, conversation)
+    difference = first_difference(exchange, conversation, strict=strict)
     if difference is None:
         print(f"{scheduler}: the same decisions in reply to all {len(exchange)} messages")
         return

@@ -7,9 +7,7 @@ Source: the protocol as observed from Batsim 4.2.0.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from heapq import heappush
 from math import inf
 from typing import Any
@@ -17,22 +15,24 @@ from typing import Any
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.referee_state import LiveJob, RefereeState
+from batsched_py.protocol.decision_rules import (
+    BREAKING_4,
+    LEAST_DELAY,
+    check_mapping,
+    check_metadata,
+)
+from batsched_py.protocol.referee.referee_state import LiveJob, RefereeState
 from batsched_py.support.old_names import renamed
 from batsched_py.support.processor_sets import to_text
 from batsched_py.workload.profile_types import profile_type
 
 TERMINAL = ("COMPLETED_", REJECTED)
-_BREAKING = re.compile(r"[()|},\"\\\n]")
-"""Characters in the id of a registered job on which Batsim 4.2.0 aborts."""
-_LEAST_DELAY = 5e-7
-"""Seconds; less than that is 0 once Batsim has rounded it to six decimals."""
 
 
 class DecisionChecks:
     """Checks each reply of the scheduler, and notes in ``state`` what it asks for.
 
-    For ``strict`` and ``energy`` see :class:`~batsched_py.protocol.referee.Referee`.
+    For ``strict`` and ``energy`` see :class:`~batsched_py.protocol.referee.referee.Referee`.
     """
 
     def __init__(self, state: RefereeState, *, strict: bool, energy: bool | None) -> None:
@@ -238,7 +238,7 @@ class DecisionChecks:
         kind = decision.profile.get("type")
         known_type = profile_type(kind)
         delay = decision.profile.get("delay")
-        least = 0 if self._state.exact else _LEAST_DELAY
+        least = 0 if self._state.exact else LEAST_DELAY
         if self._strict and (
             known_type is None
             or (kind == "delay" and not (isinstance(delay, float | int) and delay > least))
@@ -260,7 +260,7 @@ class DecisionChecks:
     def _register_job(self, decision: m.RegisterJob) -> None:
         state, job_id, job = self._state, decision.job_id, decision.job
         state.registration.check_job(decision)
-        if self._strict and not state.exact and _BREAKING.search(job_id):
+        if self._strict and not state.exact and BREAKING_4.search(job_id):
             raise ProtocolError(
                 f"REGISTER_JOB: job {job_id!r}: Batsim 4.2.0 aborts on an id with one of "
                 '( ) | } , " \\ or a line break in it'
@@ -311,28 +311,3 @@ def _parts(profile: dict[str, Any]) -> list[str]:
     """Return the names of the profiles that a profile is composed of."""
     parts = profile.get("seq")
     return [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
-
-
-def check_mapping(decision: m.ExecuteJob, size: int) -> list[int]:
-    """Return the place inside the allocation of each executor, 0 to ``size`` - 1, in their order.
-
-    Raises :class:`ProtocolError` for a mapping that does not place each exactly once.
-    """
-    mapping = decision.mapping or {}
-    places: dict[int, int] = {}
-    if len(mapping) == size and {int, str}.issuperset(map(type, mapping.values())):
-        with suppress(ValueError):
-            places = {int(executor): int(place) for executor, place in mapping.items()}
-    width = len(decision.alloc)
-    if sorted(places) != list(range(size)) or not all(0 <= p < width for p in places.values()):
-        raise ProtocolError(
-            f"EXECUTE_JOB: the mapping of job {decision.job_id} must name the executors 0 to "
-            f"{size - 1} and their places, 0 to {width - 1}, found {mapping}"
-        )
-    return [places[executor] for executor in range(size)]
-
-
-def check_metadata(decision: m.SetJobMetadata) -> None:
-    """Raise :class:`ProtocolError` for a text that Batsim cannot write to its table."""
-    if '"' in decision.metadata or "\0" in decision.metadata:
-        raise ProtocolError('SET_JOB_METADATA: the text must not contain " or a zero byte')

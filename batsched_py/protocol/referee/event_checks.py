@@ -22,7 +22,7 @@ from batsched_py.protocol.dynamic_registration import (
     split_id,
 )
 from batsched_py.protocol.message_json import job_to_json
-from batsched_py.protocol.referee_state import RefereeState
+from batsched_py.protocol.referee.referee_state import RefereeState
 from batsched_py.support.json_values import is_number, shown
 from batsched_py.support.processor_pool import ProcessorPool
 from batsched_py.support.processor_sets import ProcessorSet, from_text, to_text

@@ -8,7 +8,6 @@ Source: the protocol as observed from Batsim 5.0.0-rc2.
 
 from __future__ import annotations
 
-import re
 from math import inf, isfinite
 from typing import Any
 
@@ -16,11 +15,9 @@ import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.decision_checks import DecisionChecks
-from batsched_py.protocol.referee_state import RefereeState
-
-_BREAKING = re.compile(r"[,\r\n]|!\"")
-"""What breaks the row of a job in Batsim's table, where it is in its id."""
+from batsched_py.protocol.decision_rules import BREAKING_5
+from batsched_py.protocol.referee.decision_checks import DecisionChecks
+from batsched_py.protocol.referee.referee_state import RefereeState
 
 
 class Batsim5DecisionChecks(DecisionChecks):
@@ -75,7 +72,7 @@ class Batsim5DecisionChecks(DecisionChecks):
         state.registration.check_job(decision)
         if job_id in state.jobs or job_id in state.past:
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
-        if self._strict and _BREAKING.search(job_id):
+        if self._strict and BREAKING_5.search(job_id):
             raise ProtocolError(
                 f"REGISTER_JOB: job {job_id!r}: Batsim 5 writes ids as they are, and a row of its "
                 "table is broken by a comma or a line break, and by a name that begins with a quote"

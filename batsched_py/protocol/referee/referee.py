@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from batsched_py.protocol.batsim5_decision_checks import Batsim5DecisionChecks
-from batsched_py.protocol.decision_checks import DecisionChecks
-from batsched_py.protocol.event_checks import EventChecks
-from batsched_py.protocol.referee_state import RefereeState
+from batsched_py.protocol.referee.batsim5_decision_checks import Batsim5DecisionChecks
+from batsched_py.protocol.referee.decision_checks import DecisionChecks
+from batsched_py.protocol.referee.event_checks import EventChecks
+from batsched_py.protocol.referee.referee_state import RefereeState
 
 
 class Referee:

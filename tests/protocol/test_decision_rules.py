@@ -1,0 +1,139 @@
+"""What real Batsim does not survive is refused before it is sent, naming who asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import inf
+from typing import Any
+
+import pytest
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.model.decisions import Decision, Kill, Start
+from batsched_py.model.user_model import EndedJob
+from batsched_py.protocol import messages as m
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.workload import WorkloadJob
+
+DELAY = {"type": "delay", "delay": 1}
+
+
+class One:
+    """One user with one job."""
+
+    def __init__(self, name: str = "a", profile: Any = None, **fields: Any) -> None:
+        self.profiles = {"p": DELAY if profile is None else profile}
+        self.due = 0.0
+        job = {"submit_time": 0.0, "size": 1, "profile": "p", "walltime": 9.0, **fields}
+        self.job = WorkloadJob(id=name, **job)
+
+    def next_submission(self) -> float:
+        return self.due
+
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        self.due = inf
+        return [self.job]
+
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        pass
+
+
+def begin(**config: Any) -> m.Message:
+    config = {"dynamic-jobs-enabled": True, **config}
+    event = m.SimulationBegins(
+        timestamp=0.0,
+        nb_resources=4,
+        nb_compute_resources=4,
+        config=config,
+        compute_resources=[],
+        storage_resources=[],
+    )
+    return m.Message(0.0, [event])
+
+
+VERSIONS: dict[str, dict[str, Any]] = {
+    "4": {},
+    "5": {m.PROTOCOL_VERSION: 5, m.EXACT_TIMES: True},
+    "ours": {m.EXACT_TIMES: True},
+}
+
+
+@pytest.mark.parametrize(
+    ("users", "refusing", "reason"),
+    [
+        *((One(f"a{char}b"), "4", "aborts on an id") for char in '()|}"\\'),
+        (One("a,b"), "4 5", "an id|a comma"),
+        (One('"a'), "4 5", "an id|a quote"),
+        (One("a!b"), "4 5", "exclamation mark"),
+        (One("a:b #1'%{é"), "", ""),
+        (One(profile={"type": "delay", "delay": 4e-7}), "4", "above 5e-07"),
+        (One(profile={"type": "delay", "delay": 0}), "4 5", "has the delay 0"),
+        (One(profile={"type": "composed", "seq": []}), "4", "cannot register"),
+        (One(profile={"type": "parallel", "cpu": [1, 2], "com": []}), "5", "for 2 processors"),
+        (One(size=0), "4 5", "size 0"),
+        (One(walltime=0.0), "4 5", "walltime 0"),
+    ],
+)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_jobs_that_a_batsim_cannot_register(
+    users: One, refusing: str, reason: str, version: str
+) -> None:
+    """Our own simulator says so itself; the message names the user model."""
+    users.due = 0.0
+    process = DecisionProcess(Fcfs(), users, six_decimals=True)
+    if version in refusing.split():
+        with pytest.raises(InvariantError, match=f"One submitted job (?s:.)*({reason})"):
+            process.answer(begin(**VERSIONS[version]))
+    else:
+        process.answer(begin(**VERSIONS[version]))
+
+
+class KillsTwice:
+    """Starts the job, then kills it twice at the next instant."""
+
+    def schedule(self, now: float, queue: Any, machine: Any) -> Iterator[Decision]:
+        for job in list(machine.releases()):
+            yield Kill(job)
+            yield Kill(job)
+        for job in list(queue):
+            yield Start(job)
+
+
+def test_batsim5_aborts_on_a_second_kill() -> None:
+    for version in VERSIONS:
+        process = DecisionProcess(KillsTwice())
+        process.answer(begin(**VERSIONS[version]))
+        job = m.JobDescription("w0!a", 0.0, 1, "p")
+        submitted = m.JobSubmitted(timestamp=0.0, job_id=job.id, job=job)
+        process.answer(m.Message(0.0, [submitted]))
+        another = m.JobSubmitted(
+            timestamp=1.0, job_id="w0!b", job=m.JobDescription("w0!b", 1.0, 1, "p")
+        )
+        if version == "5":
+            with pytest.raises(InvariantError, match=r"test_decision_rules.py:\d+.*killed twice"):
+                process.answer(m.Message(1.0, [another]))
+        else:
+            process.answer(m.Message(1.0, [another]))
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([m.RequestedCall(timestamp=0.0)], "no CALL_ME_LATER"),
+        (begin().events, "came twice"),
+        (
+            [
+                m.JobCompleted(
+                    timestamp=0.0, job_id="w0!x", job_state="", return_code=0, alloc=None
+                )  # type: ignore[arg-type]
+            ],
+            "'w0!x' does not run",
+        ),
+    ],
+)
+def test_what_batsim_cannot_send_is_one_line(events: list[m.Event], reason: str) -> None:
+    process = DecisionProcess(Fcfs())
+    process.answer(begin())
+    with pytest.raises(ProtocolError, match=reason):
+        process.answer(m.Message(0.0, events))
