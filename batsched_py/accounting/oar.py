@@ -32,7 +32,7 @@ from batsched_py.accounting.records import (
 )
 from batsched_py.accounting.site_time import Instants, SiteClock
 from batsched_py.errors import InputError
-from batsched_py.support.file_readers import LONGEST_LINE, csv_rows
+from batsched_py.support.file_readers import csv_rows
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload.swf import UNKNOWN
 
@@ -54,6 +54,8 @@ COLUMNS: Columns = {
     "queue": ("queue_name", "queue"),
     "job_name": ("job_name", "name"),
 }
+_LONGEST_ROW = 1 << 20
+"""Characters of a row that goes on in further lines."""
 _NEEDED = ("job_id", "state", "submit", "start", "stop")
 _ENDED = ("Terminated", "Error")
 _STATES = (
@@ -95,7 +97,7 @@ class OarRecords:
     def _rows(self) -> Iterator[str]:
         """Yield the text of each row, a line; a quoted name may go on in further lines.
 
-        It ends where a row begins, or where it is longer than any line may be: without that a lost
+        It ends where a row begins, or where it is longer than any row may be: without that a lost
         quote would take all jobs up to the next.
         """
         row: list[str] = []
@@ -104,7 +106,7 @@ class OarRecords:
             if self._lines.is_first:
                 self._is_tabbed = "\t" in line
             begins = self._lines.is_first or line.count(",") + 1 >= len(self._header)
-            if row and (begins or length > LONGEST_LINE):
+            if row and (begins or length > _LONGEST_ROW):
                 yield "\n".join(row)
                 row, nb_quotes, length = [], 0, 0
             row.append(line)

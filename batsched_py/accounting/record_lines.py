@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from batsched_py.accounting.records import MalformedRecordError
 from batsched_py.accounting.tally import Tally
-from batsched_py.support.file_readers import lines_of
+from batsched_py.support.file_readers import read_lines
 
 
 class RecordLines:
@@ -26,7 +26,7 @@ class RecordLines:
     def __iter__(self) -> Iterator[str]:
         for file, path in enumerate(self.paths, start=1):
             self._file, self.path, self.number, self.is_first = file, path, 0, True
-            for line in lines_of(path):
+            for line in read_lines(path):
                 self.number += 1
                 if text := self._text(line):
                     self.tally.lines += 1

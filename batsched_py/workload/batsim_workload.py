@@ -15,7 +15,7 @@ import msgspec
 
 from batsched_py.errors import InputError, WorkloadError
 from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.file_readers import parse_json, read_bytes, unpacked
+from batsched_py.support.file_readers import parse_json, read_bytes, unpack
 from batsched_py.support.json_values import is_integer, is_number, shown, whole
 from batsched_py.support.old_names import renamed, renamed_to
 from batsched_py.support.processor_sets import MOST_PROCESSORS
@@ -162,7 +162,7 @@ def _written(where: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decode(path: Path) -> dict[str, Any]:
-    text = unpacked(read_bytes(path, WorkloadError), path, WorkloadError)
+    text = unpack(read_bytes(path, WorkloadError), path, WorkloadError)
     if not text.strip():
         raise WorkloadError(f"{path}: the file is empty; expected a Batsim workload (JSON)")
     content = parse_json(text, Any, path, WorkloadError, unique_names=True)

@@ -21,7 +21,7 @@ import msgspec
 from batsched_py.errors import InputError, LogError, UsageError, parameter
 from batsched_py.support.atomic_files import temporary_place, write_whole
 from batsched_py.support.extras import extra
-from batsched_py.support.file_readers import is_file, is_folder, read_bytes, read_toml, unpacked
+from batsched_py.support.file_readers import is_file, is_folder, read_bytes, read_toml, unpack
 from batsched_py.support.json_values import did_you_mean
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
@@ -107,7 +107,7 @@ def _copy_of_pipe(path: Path, inode: int) -> Path:
     from tempfile import mkdtemp
 
     packed = read_bytes(path)
-    is_json = unpacked(packed, path).lstrip().startswith(b"{")
+    is_json = unpack(packed, path).lstrip().startswith(b"{")
     folder = mkdtemp(prefix="batsched_py-", dir=temporary_place())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     copy = Path(folder) / f"{path.name}{'.json' if is_json else '.swf'}"
@@ -174,7 +174,7 @@ _BY_HAND = (
 def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
     content = packed = read_bytes(path)
     with suppress(InputError):
-        content = unpacked(packed, path)
+        content = unpack(packed, path)
     if content is packed:
         raise LogError(f"{url} is not a whole gzip file: try again; {_BY_HAND}")
     from hashlib import sha256 as digest_of

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from batsched_py.support.atomic_files import temporary_place, write_whole
-from batsched_py.support.file_readers import read_bytes, unpacked
+from batsched_py.support.file_readers import read_bytes, unpack
 
 _SHIPPED = Path(__file__).with_name("sample.swf.gz")
 _NAME = "sample-v1.swf"  # with the version of the generator
@@ -24,7 +24,7 @@ def sample_log(seed: int = SEED, days: int = DAYS) -> bytes:
     than one day.
     """
     if (seed, days) == (SEED, DAYS):
-        return unpacked(read_bytes(_SHIPPED), _SHIPPED)
+        return unpack(read_bytes(_SHIPPED), _SHIPPED)
     from batsched_py.support.plugin_files import load_file
     from batsched_py.support.shipped_files import platforms_folder
 

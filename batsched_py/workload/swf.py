@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import LogError, parameter
 from batsched_py.support.atomic_files import parts_of, whole_file
-from batsched_py.support.file_readers import read_bytes, unpacked
+from batsched_py.support.file_readers import read_bytes, unpack
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
@@ -295,7 +295,7 @@ def _field(value: float) -> str:
 
 
 def _content(path: Path) -> bytes:
-    content = unpacked(read_bytes(path, LogError), path, LogError)
+    content = unpack(read_bytes(path, LogError), path, LogError)
     if b"\0" in content:
         raise LogError(f"{path}: a binary file: expected an SWF log, plain or gzipped")
     return content.replace(b"\r\n", b"\n") if b"\r" in content else content

@@ -645,7 +645,6 @@ HEADERLESS = sacct({}).split("\n", 1)[1]
         (sacct({"User": "a|b"}), r"records0:2: State is '4'|records0:2: Submit is"),
         (sacct({"User": "a\0b"}), r"records0:2: a zero byte: expected text"),
         (b"\x1f\x8bgarbage", r"records0: the gzip file is damaged or cut off"),
-        (b"\x00" * 2_000_000, r"records0:1: a line of more than 1048576 bytes"),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(

@@ -172,7 +172,7 @@ def test_what_no_job_has(field: str, value: object) -> None:
 )
 def test_times_that_a_float_cannot_tell_apart(time: str) -> None:
     for decode in codec.decode_events, codec.decode_decisions:
-        with pytest.raises(ProtocolError, match=r"now is|out of range"):
+        with pytest.raises(ProtocolError, match=r"now is|out of range|308 digits"):
             decode(f'{{"now": {time}, "events": []}}')
         assert decode('{"now": 10000000000, "events": []}').now == LATEST_TIME
     with pytest.raises(ProtocolError, match=r"timestamp|out of range|not one of the protocol"):
@@ -217,7 +217,7 @@ def test_the_events_of_a_message_are_limited(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("machines", ["4", "0-4", "9999999", "1" * 5000, f"0-{'9' * 5000}"])
 def test_machines_that_were_not_announced(machines: str) -> None:
     data = {"job_id": "w0!a", "job_state": "X", "return_code": 0, "alloc": machines}
-    with pytest.raises(ProtocolError, match="expected numbers below 4"):
+    with pytest.raises(ProtocolError, match=r"expected numbers below 4|308 digits"):
         codec.decode_events(wire("JOB_COMPLETED", data), 4)
-    with pytest.raises(ProtocolError, match="expected numbers below 4"):
+    with pytest.raises(ProtocolError, match=r"expected numbers below 4|308 digits"):
         codec.decode_decisions(wire("EXECUTE_JOB", {"job_id": "a", "alloc": machines}), 4)

@@ -360,7 +360,7 @@ def test_a_scheduler_does_not_reply(replies: list[bytes | None], message: str, c
     [
         (b"", "not one of the protocol: no JSON: Input data was truncated"),
         (b"\xff\xfe\x00 no text", "not one of the protocol: no JSON: JSON is malformed"),
-        (b"[" * 100_000, "more than 150 objects and arrays in each other"),
+        (b"[" * 100_000, "no JSON: maximum recursion depth"),
         (b"[]", "[], expected an object with now and events"),
         (b'{"now":NaN,"events":[]}', "JSON is malformed"),
         (b'{"now":1e400,"events":[]}', "Number out of range"),
@@ -372,7 +372,7 @@ def test_a_scheduler_does_not_reply(replies: list[bytes | None], message: str, c
         (START.replace(b"w0!1", b"w0!7"), "w0!7"),
         (START.replace(b'"alloc"', b'"alloc":"3","alloc"'), "the name 'alloc' comes twice"),
         (START.replace(b'"now":{now}', b'"now":1e17'), "now is 1e+17, expected a number"),
-        (START.replace(b"{now}", b"9" * 5000), "out of range"),
+        (START.replace(b"{now}", b"9" * 5000), "more than 308 digits"),
     ],
     ids=lambda value: value[:40].decode(errors="replace") if isinstance(value, bytes) else None,
 )

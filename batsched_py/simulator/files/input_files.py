@@ -15,7 +15,7 @@ from batsched_py.simulator.external_events import read_events, read_generic_even
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.hosts import MASTER_HOST, Platform, limited
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.support.file_readers import parse_json, read_bytes, unpacked
+from batsched_py.support.file_readers import parse_json, read_bytes, unpack
 from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.workload import Workload
 
@@ -119,7 +119,7 @@ def as_asked(simulator: Simulator, hello: m.Hello) -> Simulator:
 
 def _check_all_used(workload: Workload) -> None:
     """Raise :class:`ProtocolError` if the file of a workload has profiles that no job uses."""
-    text = unpacked(read_bytes(workload.name), workload.name)
+    text = unpack(read_bytes(workload.name), workload.name)
     content: Any = parse_json(text, dict[str, Any], workload.name)
     names = (name.rpartition("!")[2] for name in content["profiles"])
     if unused := [name for name in names if name not in workload.profiles]:

@@ -47,9 +47,8 @@ _FILES_OF_HOSTS = ("availability_file", "speed_file", "state_file")
 _SMALL_NUMBER = re.compile("[0-9]{1,9}")
 _PARTS = re.compile("[0-9]+|[^0-9]+")
 _BLANK = b" \t\r\n"
-_MOST_BYTES = 128 << 20
 _MOST_MARKS = 4_000_000
-"""Of a file, and ``<`` in it: enough for :data:`MAX_HOSTS` hosts, one by one, with their links."""
+"""``<`` in a file: enough for :data:`MAX_HOSTS` hosts, one by one, with their links."""
 _LONGEST = 300
 """Characters of an error: attributes may be of any length."""
 
@@ -80,7 +79,7 @@ class NotXmlError(PlatformError):
 
 def read_content(path: str | Path) -> bytes:
     """Return the content of a platform file; raises :class:`PlatformError`."""
-    content = read_bytes(path, PlatformError, most=_MOST_BYTES)
+    content = read_bytes(path, PlatformError)
     if content.count(b"<") > _MOST_MARKS:
         raise PlatformError(f"{path}: more than {_MOST_MARKS} elements and ends of them")
     return content
