@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+import altair as alt
 import msgspec
-import numpy as np
+import pandas as pd
 
 from batsched_py.errors import InputError
 from batsched_py.explain.job_history import Life
@@ -14,6 +15,7 @@ from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
 from batsched_py.explain.wording import lasting
 from batsched_py.figures.chart_files import write_chart
+from batsched_py.figures.run_figures import over_processors, rectangles
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support import palette
 from batsched_py.units import UNITS, unit_of
@@ -26,10 +28,15 @@ NAMES: dict[Role, str] = {
     "explained": "the job",
 }
 _LOOKS: dict[Role, dict[str, Any]] = {
-    "other": {"fill": "#D9D9D9", "edge": "#808080", "width": 0.5, "dash": [1, 0]},
-    "overtook": {"fill": "#F6CE7B", "edge": "#9C6B00", "width": 1.5, "dash": [3, 2]},
-    "reserved": {"fill": palette.SKY, "edge": "#003A5C", "width": 2, "dash": [1, 0]},
-    "explained": {"fill": palette.VERMILION, "edge": palette.BLACK, "width": 1.5, "dash": [1, 0]},
+    "other": {"fill": "#D9D9D9", "stroke": "#808080", "strokeWidth": 0.5, "strokeDash": [1, 0]},
+    "overtook": {"fill": "#F6CE7B", "stroke": "#9C6B00", "strokeWidth": 1.5, "strokeDash": [3, 2]},
+    "reserved": {"fill": palette.SKY, "stroke": "#003A5C", "strokeWidth": 2, "strokeDash": [1, 0]},
+    "explained": {
+        "fill": palette.VERMILION,
+        "stroke": palette.BLACK,
+        "strokeWidth": 1.5,
+        "strokeDash": [1, 0],
+    },
 }
 WAITING = palette.BLUE
 WIDTH, HEIGHT = 820, 460
@@ -38,23 +45,6 @@ LABELS = 40
 """Jobs that are labelled at most."""
 _WIDE, _HIGH = 0.009, 0.028
 """What a letter of a label needs, as shares of the axes."""
-
-
-class Bar(msgspec.Struct, frozen=True):
-    """A rectangle: a job on neighbouring processors, within the picture."""
-
-    job: str
-    role: Role
-    begin: float
-    end: float
-    first: int
-    last: int
-    """Processors, both included."""
-
-    @property
-    def area(self) -> float:
-        """Processor-seconds."""
-        return (self.end - self.begin) * (self.last - self.first + 1)
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -67,7 +57,9 @@ class Picture(msgspec.Struct, frozen=True):
     begin: float
     end: float
     nb_processors: int
-    bars: list[Bar]
+    bars: pd.DataFrame
+    """A row for each rectangle, as :func:`over_processors` returns it: ``job``, ``role``, ``time``
+    and ``until``."""
 
 
 def picture(watch: Watch, margin: float) -> Picture:
@@ -81,12 +73,15 @@ def picture(watch: Watch, margin: float) -> Picture:
     room = margin * (end - life.submit_time) or 1.0
     begin, end = life.submit_time - room, end + room
     roles = _roles(watch, life, left)
-    bars = []
-    for job in watch.history.jobs.values():  # later ones are over others
+    rows, processors = [], []
+    for job in watch.history.jobs.values():
         stop = end if job.end is None else job.end
         if job.start is not None and job.start < end and stop > begin:
-            shown = (roles.get(job.id, "other"), max(job.start, begin), min(stop, end))
-            bars += [Bar(job.id, *shown, *ends) for ends in job.processors.intervals()]
+            role = roles.get(job.id, "other")
+            rows.append((job.id, role, max(job.start, begin), min(stop, end)))
+            processors.append(job.processors)
+    jobs = pd.DataFrame(rows, columns=["job", "role", "time", "until"])
+    bars = over_processors(jobs, processors)
     return Picture(life.id, life.submit_time, left, begin, end, watch.history.nb_processors, bars)
 
 
@@ -106,76 +101,50 @@ def draw(watch: Watch, path: Path, margin: float) -> None:
 
 def figure_of(shown: Picture) -> Any:
     """Draw: processors upwards, hours or days since the submission to the right."""
-    import altair as alt
-
     unit = unit_of(shown.end - shown.begin)
     ends = [(time - shown.submit_time) / UNITS[unit] for time in (shown.begin, shown.end)]
+    bars = shown.bars.copy()
+    bars[["time", "until"]] = (bars[["time", "until"]] - shown.submit_time) / UNITS[unit]
     x = alt.X(
-        "begin:Q",
+        "time:Q",
         title=f"{unit} since the submission of {shown.job}",
         scale=alt.Scale(domain=ends, nice=False),
     )
-    processors = alt.Scale(domain=[-0.5, shown.nb_processors - 0.5], nice=False)
-    y = alt.Y("low:Q", title="processor", scale=processors)
-    drawn = [bars.encode(x=x, x2="end", y=y, y2="high") for bars in _rectangles(shown, UNITS[unit])]
-    drawn += _waiting(shown, UNITS[unit])
-    drawn += _labels(shown, UNITS[unit])
+    layers = _rectangles(bars, x, shown.nb_processors)
+    layers += [*_waiting(shown, bars, UNITS[unit]), *_labels(shown, bars, ends)]
     title = f"{shown.job} waited {lasting(shown.left - shown.submit_time)}"
     heading = alt.TitleParams(title, anchor="start")
-    return alt.layer(*drawn).properties(width=WIDTH, height=HEIGHT, title=heading)
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=heading)
 
 
-def _rectangles(shown: Picture, unit: float) -> list[Any]:
-    """Return a chart without axes for each role, what matters last: it is over the others."""
-    import altair as alt
-    import pandas as pd
-
-    bars: dict[Role, list[Bar]] = {role: [] for role in NAMES}
-    for bar in shown.bars:
-        bars[bar.role].append(bar)
-    there = [role for role in reversed(NAMES) if bars[role]]
-
-    def scale(look: str) -> alt.Scale:
-        return alt.Scale(
-            domain=[NAMES[role] for role in there], range=[_LOOKS[role][look] for role in there]
-        )
-
-    fill, edge = (
-        channel("role:N", title=None, scale=scale(look))
-        for channel, look in ((alt.Fill, "fill"), (alt.Stroke, "edge"))
-    )
+def _rectangles(bars: pd.DataFrame, x: alt.X, nb_processors: int) -> list[Any]:
+    """Return a chart for each role, what matters most last: it is over the others."""
+    there = [role for role in reversed(NAMES) if role in set(bars["role"])]
+    colours = {}
+    for name, channel in (("fill", alt.Fill), ("stroke", alt.Stroke)):
+        looks = [_LOOKS[role][name] for role in there]
+        scale = alt.Scale(domain=[NAMES[role] for role in there], range=looks)
+        colours[name] = channel("role:N", title=None, scale=scale)
     drawn = []
     for role in reversed(there):
-        times = np.array([(bar.begin, bar.end) for bar in bars[role]]) - shown.submit_time
-        rows = pd.DataFrame(times / unit, columns=["begin", "end"]).assign(
-            job=[bar.job for bar in bars[role]],
-            role=NAMES[role],
-            low=[bar.first - 0.5 for bar in bars[role]],
-            high=[bar.last + 0.5 for bar in bars[role]],
-        )
-        looks: dict[str, Any] = {
-            "strokeWidth": _LOOKS[role]["width"],
-            "strokeDash": _LOOKS[role]["dash"],
-        }
-        marked = alt.Chart(rows).mark_rect(clip=True, **looks)
-        drawn.append(marked.encode(fill=fill, stroke=edge, tooltip=["job:N", "role:N"]))
+        rows = bars[bars["role"] == role].assign(role=NAMES[role])
+        edge = {name: _LOOKS[role][name] for name in ("strokeWidth", "strokeDash")}
+        tooltip = ["job:N", "role:N"]
+        drawn.append(rectangles(rows, x, nb_processors, edge, tooltip=tooltip, **colours))
     return drawn
 
 
-def _waiting(shown: Picture, unit: float) -> list[Any]:
+def _waiting(shown: Picture, bars: pd.DataFrame, unit: float) -> list[Any]:
     """Return an arrow from submission to start, at the height of the job's largest rectangle."""
-    import altair as alt
-    import pandas as pd
-
-    rows = [(bar.first, bar.last) for bar in shown.bars if bar.role == "explained"]
-    whole = (0, shown.nb_processors - 1)
-    first, last = max(rows, key=lambda row: row[1] - row[0], default=whole)
+    own = bars[bars["role"] == "explained"]
+    whole = own if len(own) else pd.DataFrame({"low": [0], "high": [shown.nb_processors - 1]})
+    height = whole.loc[(whole["high"] - whole["low"]).idxmax(), ["low", "high"]].mean()
     start = (shown.left - shown.submit_time) / unit
     ends = alt.Chart(pd.DataFrame({"time": sorted({0.0, start})}))
     upright = ends.mark_rule(color=WAITING, strokeDash=[5, 3]).encode(x="time:Q")
     if not start:
         return [upright]
-    row = pd.DataFrame({"from": [0.0], "until": [start], "height": [(first + last) / 2]})
+    row = pd.DataFrame({"from": [0.0], "until": [start], "height": [height]})
     arrow = alt.Chart(row.assign(sign="it waits"))
     colour = alt.Color("sign:N", title=None, scale=alt.Scale(range=[WAITING]))
     return [
@@ -188,30 +157,18 @@ def _waiting(shown: Picture, unit: float) -> list[Any]:
     ]
 
 
-def _labels(shown: Picture, unit: float) -> list[Any]:
+def _labels(shown: Picture, bars: pd.DataFrame, ends: list[float]) -> list[Any]:
     """Return the names of the largest jobs in their largest rectangles, where they fit."""
-    import altair as alt
-    import pandas as pd
-
-    span = shown.end - shown.begin
-    largest: dict[str, Bar] = {}
-    for bar in sorted(shown.bars, key=lambda bar: bar.area, reverse=True):
-        largest.setdefault(bar.job, bar)
-    fitting = [
-        bar
-        for bar in largest.values()
-        if (bar.end - bar.begin) / span > _WIDE * len(bar.job)
-        and (bar.last - bar.first + 1) / shown.nb_processors > _HIGH
-    ]
-    rows = [
-        {
-            "job": bar.job,
-            "middle": ((bar.begin + bar.end) / 2 - shown.submit_time) / unit,
-            "height": (bar.first + bar.last) / 2,
-        }
-        for bar in fitting[:LABELS]
-    ]
-    places = pd.DataFrame(rows, columns=["job", "middle", "height"])
+    long, high = bars["until"] - bars["time"], bars["high"] - bars["low"]
+    sized = bars.assign(
+        area=long * high,
+        middle=(bars["time"] + bars["until"]) / 2,
+        height=(bars["low"] + bars["high"]) / 2,
+        has_room=(long / (ends[1] - ends[0]) > _WIDE * bars["job"].str.len())
+        & (high / shown.nb_processors > _HIGH),
+    )
+    largest = sized.sort_values("area", ascending=False, kind="stable").drop_duplicates("job")
+    places = largest.loc[largest["has_room"], ["job", "middle", "height"]].head(LABELS)
     texts = alt.Chart(places).encode(x="middle:Q", y="height:Q", text="job:N")
     halo: dict[str, Any] = {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round"}
     return [texts.mark_text(**halo), texts.mark_text()]

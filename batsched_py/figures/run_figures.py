@@ -10,6 +10,7 @@ asked. A chart is as wide as ``chart.properties(width=...)`` says, ``"container"
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any, Unpack
 
 import altair as alt
@@ -24,7 +25,7 @@ from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
 from batsched_py.support import palette
-from batsched_py.support.processor_sets import from_text
+from batsched_py.support.processor_sets import ProcessorSet, from_text
 from batsched_py.support.step_functions import Array, Intervals
 from batsched_py.units import DAY, HOUR, WEEK
 
@@ -55,35 +56,54 @@ def gantt(
     ``colour`` is a column of ``jobs``: numbers have a scale; of texts, those with most
     processor-seconds have colours of their own and the others share one; ``job_id`` takes turns;
     None is one colour for all. Without ``begin`` and ``end`` a schedule of too many jobs is shown
-    around the time at which most jobs waited. ``time`` is as in :class:`TimeOptions`. ``data`` has
-    a row for each rectangle. Raises :class:`UsageError` for a column that is not there.
+    around the time at which most jobs waited. A click on the legend picks a colour. ``time`` is as
+    in :class:`TimeOptions`. ``data`` has a row for each rectangle, from ``time`` to
+    ``until``. Raises :class:`UsageError` for a column that is not there.
     """
     if colour not in (None, "user", *jobs):
         raise UsageError(
             f"{parameter('colour')} {colour!r}: expected one of {', '.join(map(str, jobs))}"
         )
     ran = _that_ran(jobs).sort_values("starting_time", kind="stable", ignore_index=True)
-    (begin, end), notes = _gantt_window(ran, time)
+    begin, end = shown_window(jobs, **time)
     shown = jobs_inside(ran, begin, end, MOST_RECTANGLES, MOST_RECTANGLES)
     colours = Colours.of(shown, colour)
     axis = TimeAxis.of(jobs, end - begin, time)
-    data = _rectangles(shown.assign(colour=colours.values), axis)
+    data = _rows(shown.assign(colour=colours.values), axis)
     highest = int(data["last_processor"].max()) if len(data) else 0
     top = max(nb_processors or 0, highest + 1)
-    processors = alt.Scale(domain=[-0.5, top - 0.5], nice=False)
-    chart = (
-        alt.Chart(data)
-        .mark_rect(clip=True, fillOpacity=0.7, strokeWidth=0.5)
-        .encode(
-            x=axis.x("start", *axis.written(np.array([begin, end]))),
-            x2="finish",
-            y=alt.Y("low:Q", title="processor", scale=processors),
-            y2="high",
-            tooltip=_job_tooltips(axis, colours.title),
-            **colours.encodings(),
-        )
+    drawn = rectangles(
+        data,
+        axis.x("time", *axis.written(np.array([begin, end]))),
+        top,
+        {"fillOpacity": 0.7, "strokeWidth": 0.5},
+        tooltip=_job_tooltips(axis, colours.title),
+        **colours.encodings(),
     )
-    return _finished(chart, "Schedule", notes)
+    if colours.groups and colours.title:
+        picked = alt.selection_point(name="picked", fields=["colour"], bind="legend")
+        opacity = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.15))
+        drawn = drawn.encode(opacity=opacity).add_params(picked)
+    return _finished(drawn, "Schedule", _window_notes(ran, begin, end, time))
+
+
+def rectangles(
+    data: pd.DataFrame, x: alt.X, nb_processors: int, mark: dict[str, Any], **encodings: Any
+) -> Chart:
+    """Draw rows of :func:`over_processors` as rectangles, which end along ``x`` at ``until``."""
+    processors = alt.Scale(domain=[-0.5, nb_processors - 0.5], nice=False)
+    y = alt.Y("low:Q", title="processor", scale=processors)
+    marked = alt.Chart(data).mark_rect(clip=True, **mark)
+    return marked.encode(x=x, x2="until", y=y, y2="high", **encodings)
+
+
+def over_processors(frame: pd.DataFrame, processors: Iterable[ProcessorSet]) -> pd.DataFrame:
+    """Return each row as often as its processors have intervals, with the ends of one of these."""
+    intervals = [list(of.intervals()) for of in processors]
+    frame = frame.loc[frame.index.repeat([len(of) for of in intervals])].reset_index(drop=True)
+    ends = np.array([ends for of in intervals for ends in of], dtype=int).reshape(-1, 2)
+    frame["first_processor"], frame["last_processor"] = ends.T
+    return frame.assign(low=ends[:, 0] - 0.5, high=ends[:, 1] + 0.5)
 
 
 def utilisation(
@@ -222,41 +242,46 @@ def _chosen(times: Array, time: TimeOptions) -> tuple[float, float]:
     return begin, end if end > begin else begin + 1.0  # an axis of one instant has no length
 
 
-def _gantt_window(ran: pd.DataFrame, time: TimeOptions) -> tuple[tuple[float, float], list[str]]:
-    """Return begin and end of what is shown of a schedule, and what is said of it."""
+def shown_window(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> tuple[float, float]:
+    """Return begin and end of what :func:`gantt` shows of a schedule."""
+    ran = _that_ran(jobs)
+    if len(ran) and _shows_a_part(time):
+        window = widest_window(ran, READABLE_RECTANGLES, READABLE_RECTANGLES)
+        return _chosen(np.array(window), {})
+    return _window(ran, time)
+
+
+def _shows_a_part(time: TimeOptions) -> bool:
+    return time.get("begin") is None and time.get("end") is None
+
+
+def _window_notes(ran: pd.DataFrame, begin: float, end: float, time: TimeOptions) -> list[str]:
+    """Return what is said of the part of a schedule that is shown."""
     if not len(ran):
-        return _window(ran, time), ["no job ran"]
-    begin, end = _window(ran, time)
+        return ["no job ran"]
     notes = []
-    if time.get("begin") is None and time.get("end") is None:
-        begin, end = widest_window(ran, READABLE_RECTANGLES, READABLE_RECTANGLES)
-        begin, end = _chosen(np.array([begin, end]), {})
     inside = len(jobs_inside(ran, begin, end, len(ran), sys.maxsize))
     shown = len(jobs_inside(ran, begin, end, MOST_RECTANGLES, MOST_RECTANGLES))
     if inside < len(ran):
         notes.append(f"{inside:,} of {len(ran):,} jobs: those that run in this window")
-        if time.get("begin") is None and time.get("end") is None:
+        if _shows_a_part(time):
             notes.append("around the time at which most jobs waited")
     if shown < inside:
         notes.append(f"of these the {shown:,} widest")
-    return (begin, end), notes
+    return notes
 
 
-def _rectangles(shown: pd.DataFrame, axis: TimeAxis) -> pd.DataFrame:
+def _rows(shown: pd.DataFrame, axis: TimeAxis) -> pd.DataFrame:
     """Return a row for each job on neighbouring processors."""
     submit, start, finish = _times(shown)
     frame = shown[[name for name in _CARRIED if name in shown]].assign(
         submission=axis.written(submit),
-        start=axis.written(start),
-        finish=axis.written(finish),
+        time=axis.written(start),
+        until=axis.written(finish),
         waited=(start - submit) / HOUR,
         ran=(finish - start) / HOUR,
     )
-    runs = [list(from_text(text).intervals()) for text in shown["allocated_resources"]]
-    frame = frame.loc[frame.index.repeat([len(of) for of in runs])].reset_index(drop=True)
-    ends = np.array([ends for of in runs for ends in of], dtype=int).reshape(-1, 2)
-    frame["first_processor"], frame["last_processor"] = ends.T
-    return frame.assign(low=ends[:, 0] - 0.5, high=ends[:, 1] + 0.5)
+    return over_processors(frame, map(from_text, shown["allocated_resources"]))
 
 
 def _job_tooltips(axis: TimeAxis, colour: str | None) -> list[alt.Tooltip]:
@@ -267,8 +292,8 @@ def _job_tooltips(axis: TimeAxis, colour: str | None) -> list[alt.Tooltip]:
         alt.Tooltip("requested_number_of_resources:Q", title="processors"),
         alt.Tooltip("allocated_resources:N", title="on processors"),
         axis.tooltip("submission", "submitted"),
-        axis.tooltip("start", "started"),
-        axis.tooltip("finish", "ended"),
+        axis.tooltip("time", "started"),
+        axis.tooltip("until", "ended"),
         alt.Tooltip("waited:Q", title="waited [h]", format=",.4~f"),
         alt.Tooltip("ran:Q", title="ran [h]", format=",.4~f"),
         *further,

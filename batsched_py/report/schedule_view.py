@@ -1,4 +1,4 @@
-"""What the page shows of single runs: a window of the schedule, and a row for each user.
+"""What the page shows of single runs: schedule, queue, busy processors, and a row for each user.
 
 Only a bounded part is put into the page: some runs, and of each a window around the time at which
 most jobs waited. What is left out is said.
@@ -6,33 +6,29 @@ most jobs waited. What is left out is said.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
+import altair as alt
 import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py.figures.schedule_window import jobs_inside, widest_window
+from batsched_py.figures import run_figures
+from batsched_py.figures.chart_texts import drawable
+from batsched_py.figures.time_axis import TimeOptions
 from batsched_py.metrics import BOUND
 from batsched_py.report.packed_columns import rounded
 from batsched_py.report.runs_table import ShownRuns
-from batsched_py.support.processor_sets import from_text
-from batsched_py.support.step_functions import Intervals
-from batsched_py.workload.clock import local_seconds
 
 MOST_RUNS = 12
-MOST_JOBS = 1_500
-"""Jobs of a run in its chart."""
-MOST_RECTANGLES = 6_000
-"""Rectangles of a run in its chart: a job on processors that are no neighbours has several."""
 MOST_USERS = 1_000
 """Users of a run in its table, those with most jobs."""
+_DECIMALS = 6
 _TIMES = ["submission_time", "starting_time", "finish_time"]
-_STEPS = 300
 
 
 class Schedules(msgspec.Struct):
-    """Windows and users of some runs, ready for the page's script."""
+    """Charts and users of some runs, ready for the page's script."""
 
     runs: list[dict[str, Any]]
     note: str
@@ -40,31 +36,26 @@ class Schedules(msgspec.Struct):
 
 
 def schedules_of(results: ShownRuns) -> Schedules:
-    """Return windows and users of at most a dozen runs, spread over the axes."""
+    """Return charts and users of at most a dozen runs, spread over the axes."""
     rows = chosen_rows(results)
     shown = []
     for at in rows:
         row = results.runs.iloc[at]
         jobs = results.kept_jobs(row)
         if jobs is not None:
-            made = one_schedule(jobs, int(row["nb_res"]))
-            shown.append({"run": at, **made, "clock": _clock(results, row, made["from"])})
+            chart = schedule(jobs, int(row["nb_res"]), **_clock(results, row))
+            shown.append({"run": at, "chart": chart, "users": users_of(jobs)})
     return Schedules(shown, _note(results, len(rows), len(shown)))
 
 
-def _clock(results: ShownRuns, row: Any, at: float) -> float | None:
-    """Return what turns seconds of a run into those since clocks showed 1970-01-01 0:00.
-
-    As it is at a time of the run, for the window around it; None if the log tells no dates.
-    """
+def _clock(results: ShownRuns, row: Any) -> TimeOptions:
+    """Return what tells the dates of a run, if its log has them."""
     try:
         settings = results.settings(row)
     except (OSError, msgspec.DecodeError):  # removed since the campaign ran
-        return None
-    start = settings.get("unix_start_time")
-    if start is None:
-        return None
-    return float(local_seconds([at], start, settings.get("time_zone") or "UTC")[0]) - at
+        return {}
+    start, zone = settings.get("unix_start_time"), settings.get("time_zone") or "UTC"
+    return {"unix_start_time": start, "time_zone": zone}
 
 
 def chosen_rows(results: ShownRuns) -> list[int]:
@@ -83,25 +74,34 @@ def chosen_rows(results: ShownRuns) -> list[int]:
     return [int(rows[at]) for at in np.unique(picked.round().astype(int))]
 
 
-def one_schedule(jobs: pd.DataFrame, nb_res: int) -> dict[str, Any]:
-    """Return the window around the longest queue, and the users of all jobs that are measured."""
-    ran = jobs[jobs["finish_time"].notna() & jobs["starting_time"].notna()]
-    ran = ran[ran["finish_time"] > ran["starting_time"]].sort_values(
-        "starting_time", kind="stable", ignore_index=True
+def schedule(jobs: pd.DataFrame, nb_processors: int, **time: Unpack[TimeOptions]) -> dict[str, Any]:
+    """Return the chart of a run around its longest queue, each of its data sets by column.
+
+    Schedule, queue and busy processors stand below each other and are zoomed together.
+    """
+    begin, end = run_figures.shown_window(jobs)
+    same: TimeOptions = {**time, "begin": begin, "end": end}
+    below = run_figures.queue(jobs, **same), run_figures.utilisation(jobs, nb_processors, **same)
+    chart = alt.vconcat(
+        run_figures.gantt(jobs, nb_processors, **time),
+        *(part.properties(height=100) for part in below),
     )
-    begin, end = widest_window(ran, MOST_JOBS, MOST_RECTANGLES) if len(ran) else (0.0, 0.0)
-    window = jobs_inside(ran, begin, end, MOST_JOBS, MOST_RECTANGLES)
-    return {
-        "from": begin,
-        "to": end,
-        "nb_res": nb_res,
-        "nb_jobs": len(jobs),
-        "nb_ran": len(ran),
-        "jobs": _job_columns(window),
-        "rectangles": _rectangles(window),
-        "busy": _busy(ran, begin, end),
-        "users": users_of(jobs),
-    }
+    spec: dict[str, Any] = drawable(chart.to_dict())
+    zooms = [param for param in spec["params"] if param.get("bind") == "scales"]
+    others = [param for param in spec["params"] if param not in zooms]
+    together = {**zooms[0], "views": [view for zoom in zooms for view in zoom["views"]]}
+    columns = {name: _columns(rows) for name, rows in spec["datasets"].items()}
+    return {**spec, "params": [together, *others], "datasets": columns}
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    frame = pd.DataFrame(rows).astype(object)
+    columns = {str(name): frame[name].tolist() for name in frame}
+    return {name: list(map(_short, values)) for name, values in columns.items()}
+
+
+def _short(value: Any) -> Any:
+    return round(value, _DECIMALS) if isinstance(value, float) else value
 
 
 def users_of(jobs: pd.DataFrame) -> dict[str, list[Any]]:
@@ -154,46 +154,6 @@ def _note(results: ShownRuns, nb_chosen: int, nb_shown: int) -> str:
     lost = nb_chosen - nb_shown
     kept = f"; of {lost} more the jobs were not kept" if lost else ""
     return f"{why}{kept}. The jobs of the others are in their folders, or come by their commands."
-
-
-def _busy(ran: pd.DataFrame, begin: float, end: float) -> dict[str, Any]:
-    """Return busy processors and waiting jobs in a window, means over equal steps."""
-    if end <= begin:
-        return {"processors": [], "waiting": []}
-    edges = np.linspace(begin, end, _STEPS + 1)
-    submit, start, finish = (ran[name].to_numpy(float) for name in _TIMES)
-    size = ran["requested_number_of_resources"].to_numpy(float)
-    busy, waiting = Intervals(start, finish, size), Intervals(submit, start)
-    return {
-        "processors": list(map(rounded, busy.over(edges).mean)),
-        "waiting": list(map(rounded, waiting.over(edges).mean)),
-    }
-
-
-def _job_columns(window: pd.DataFrame) -> dict[str, list[Any]]:
-    users = window["user"] if "user" in window else pd.Series("", index=window.index)
-    return {
-        "id": window["job_id"].astype(str).to_list(),
-        "user": users.fillna("").astype(str).to_list(),
-        "size": window["requested_number_of_resources"].astype(int).to_list(),
-        "submit": _seconds(window["submission_time"]),
-        "start": _seconds(window["starting_time"]),
-        "end": _seconds(window["finish_time"]),
-    }
-
-
-def _rectangles(window: pd.DataFrame) -> list[list[int]]:
-    """Return number of the job, first and last processor of each rectangle."""
-    return [
-        [number, first, last]
-        for number, text in enumerate(window["allocated_resources"])
-        for first, last in from_text(str(text).strip()).intervals()
-    ]
-
-
-def _seconds(column: pd.Series[Any]) -> list[float | int]:
-    """Return times to a tenth of a second."""
-    return [int(value) if value.is_integer() else round(value, 1) for value in map(float, column)]
 
 
 def _numbers(column: pd.Series[Any]) -> list[float | int | None]:

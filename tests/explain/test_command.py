@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from batsched_py.commands import recorded_run
-from batsched_py.explain.gantt import NAMES, Bar, figure_of, picture
+from batsched_py.explain.gantt import NAMES, figure_of, picture
 from batsched_py.explain.replayed_exchange import read_turns
 from batsched_py.figures.chart_files import drawn_as
 from batsched_py.run.plugin_objects import BY_NAME
@@ -169,23 +169,23 @@ def test_the_rectangles(tmp_path: Path) -> None:
     # submitted at 14, started at 150 and ended at 450: 43.6 s more on both sides
     assert (shown.submit_time, shown.left) == (14, 150)
     assert (shown.begin, shown.end) == pytest.approx((14 - 43.6, 450 + 43.6))
-    assert shown.bars == [
-        Bar("w0!0000", "other", 0, 100, 0, 5),
-        Bar("w0!0001", "reserved", 100, 150, 0, 7),
-        Bar("w0!0002", "explained", 150, 450, 0, 1),
-        Bar("w0!0003", "other", 150, 210, 2, 5),
-        Bar("w0!0004", "overtook", 16, 36, 6, 6),
+    assert shown.bars.drop(columns=["low", "high"]).values.tolist() == [
+        ["w0!0000", "other", 0, 100, 0, 5],
+        ["w0!0001", "reserved", 100, 150, 0, 7],
+        ["w0!0002", "explained", 150, 450, 0, 1],
+        ["w0!0003", "other", 150, 210, 2, 5],
+        ["w0!0004", "overtook", 16, 36, 6, 6],
     ]
     chart = figure_of(shown)
-    frames = [layer.data for layer in chart.layer]
+    *frames, labels = [layer.data for layer in chart.layer]
     bars = pd.concat([frame for frame in frames if "role" in frame])
     assert bars["role"].value_counts().to_dict() == {
         name: 2 if role == "other" else 1 for role, name in NAMES.items()
     }
     explained = bars.set_index("role").loc["the job"]
-    assert explained["begin"] == pytest.approx(136 / 60)
+    assert explained["time"] == pytest.approx(136 / 60)
     assert explained[["low", "high"]].tolist() == [-0.5, 1.5]
-    assert set(frames[-1]["job"]) >= {"w0!0000", "w0!0001", "w0!0002"}
+    assert set(labels["job"]) >= {"w0!0000", "w0!0001", "w0!0002"}
     svg = drawn_as("svg", chart.to_dict()).decode()
     assert "minutes since the submission of w0!0002" in svg
     assert all(name in svg for name in (*NAMES.values(), "it waits"))
@@ -198,9 +198,9 @@ def test_bars_stay_within_the_picture(tmp_path: Path) -> None:
     record(path, workload([JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8), Easy())
     watch = watched(path, "w0!0004", Easy(), 0.1)
     shown = picture(watch, 0.1)
-    bar = next(bar for bar in shown.bars if bar.job == "w0!0000")
+    bar = shown.bars.set_index("job").loc["w0!0000"]
     assert watch.history.jobs["w0!0000"].end == 100
-    assert (bar.begin, bar.end) == (shown.begin, shown.end)
+    assert (bar.time, bar.until) == (shown.begin, shown.end)
 
 
 def test_a_job_that_has_not_ended_goes_to_the_edge(tmp_path: Path) -> None:
@@ -210,5 +210,5 @@ def test_a_job_that_has_not_ended_goes_to_the_edge(tmp_path: Path) -> None:
     watch = watched(path, "w0!0001", Easy(), 0.5)
     shown = picture(watch, 0.5)
     assert shown.left == watch.now
-    assert all(bar.end == shown.end for bar in shown.bars)
+    assert (shown.bars["until"] == shown.end).all()
     assert drawn_as("svg", figure_of(shown).to_dict())

@@ -155,10 +155,9 @@ def test_the_picture_has_it_once(folder: Path) -> None:
     watch = Watch("w0!2", process.scheduler, 0.1)
     replay(read_turns(folder / "rigid_exchange.jsonl"), process, watch)
     bars = picture(watch, 0.1).bars
-    assert [(bar.job, bar.role, bar.begin, bar.end) for bar in bars if bar.job == "w0!2"] == [
-        ("w0!2", "explained", 5, 70)
-    ]
-    assert {bar.job for bar in bars} == {"w0!1", "w0!2", "w0!3"}
+    shown = bars.loc[bars["job"] == "w0!2", ["job", "role", "time", "until"]]
+    assert list(shown.itertuples(index=False, name=None)) == [("w0!2", "explained", 5, 70)]
+    assert set(bars["job"]) == {"w0!1", "w0!2", "w0!3"}
 
 
 def test_a_job_of_another_size(folder: Path) -> None:

@@ -76,7 +76,7 @@ def test_waiting_jobs_are_those_drawn() -> None:
 
 def test_rectangles_are_neighbouring_processors() -> None:
     data = gantt(DRAWN, 4).data
-    rows = data[["job_id", "start", "finish", "first_processor", "last_processor"]]
+    rows = data[["job_id", "time", "until", "first_processor", "last_processor"]]
     assert sorted(rows.itertuples(index=False, name=None)) == [
         ("a", 0, 4, 0, 0),
         ("b", 2, 4, 1, 2),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,9 +96,9 @@ def test_the_page_of_a_run_and_that_of_a_campaign_are_quiet(load: Load, tmp_path
             assert drawn.count() >= 4
             of_one = name == "run.html"  # which is not named, and has no rows to filter
             assert opened.locator("#table-runs-filter").is_visible() is not of_one
-            caption = opened.locator("#gantt-caption").inner_text()
-            assert ("Run: " in caption) is not of_one
-            assert ("from 2026-" in caption) is of_one  # made-up runs tell no dates
+            assert ("Run: " in opened.locator("#gantt-run").inner_text()) is not of_one
+            chart = opened.locator("#gantt svg.marks").text_content()
+            assert ("first submission 2026-" in chart) is of_one  # made-up runs tell no dates
 
 
 def domain(opened: Any, chart: str, scale: str = "x") -> list[float]:
@@ -176,32 +175,24 @@ def test_the_data_of_a_figure_can_be_saved(load: Load) -> None:
     assert Path(download.value.path()).read_text() == published_table().frame.to_csv(index=False)
 
 
-def test_the_schedule_follows_run_and_window(load: Load) -> None:
+def test_the_schedule_follows_its_run_and_zooms(load: Load) -> None:
     opened = load()
-    drawn = "document.querySelector('#gantt').view.data('source_0')"
-    assert opened.evaluate(f"{drawn}.length") == 200
-    first = opened.evaluate(f"{drawn}.map(row => row.x)")
+    view = "document.querySelector('#gantt').view"
+    first = opened.locator("#gantt-run").inner_text()
+    assert "replication 0" in first
     opened.locator("#schedule-run").select_option(index=5)
-    opened.wait_for_function(f"{drawn}[0].x !== {json.dumps(first[0])}")
     opened.wait_for_selector("#table-users caption:has-text('replication 2')")
-    whole = domain(opened, "gantt", "concat_0_x")
-    left_end = "document.querySelector('#gantt').view.scale('concat_0_x').domain()[0]"
-    opened.locator("#gantt-length").fill("250")
-    opened.locator("#gantt-from").fill("1000")
-    opened.wait_for_function(f"{left_end} > {whole[0]}")
-    part = domain(opened, "gantt", "concat_0_x")
-    assert part[1] - part[0] == pytest.approx((whole[1] - whole[0]) / 4)
-    assert part[1] == pytest.approx(whole[1])
-    overview = opened.locator("#gantt svg .mark-area.role-mark").last
-    overview.scroll_into_view_if_needed()
-    area = overview.bounding_box()
-    left, middle = area["x"] + 20, area["y"] + area["height"] / 2
-    opened.mouse.move(left, middle)
-    opened.mouse.down()
-    opened.mouse.move(left + 200, middle, steps=4)
-    opened.mouse.up()
-    opened.wait_for_function(f"{left_end} < {part[0]}")
-    assert int(opened.locator("#gantt-from").input_value()) < 500
+    assert opened.locator("#gantt-run").inner_text() != first
+    opened.evaluate("document.querySelector('#gantt').scrollIntoView({behavior: 'instant'})")
+    scales = opened.evaluate(f"Object.keys({view}._runtime.scales)")
+    panels = [f"{view}.scale('{name}').domain()" for name in scales if name.endswith("_x")]
+    assert len(panels) == 3
+    before = opened.evaluate(panels[0])
+    box = opened.locator("#gantt").bounding_box()
+    opened.mouse.click(box["x"] + 300, box["y"] + 200)
+    opened.mouse.wheel(0, -200)
+    opened.wait_for_function(f"{panels[0]}[1] - {panels[0]}[0] < {before[1] - before[0]} * 0.99")
+    assert opened.evaluate(panels[0]) == opened.evaluate(panels[1]) == opened.evaluate(panels[2])
 
 
 def test_users_are_drawn_and_listed(load: Load) -> None:

@@ -10,73 +10,56 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
-from batsched_py.report import schedule_view as schedules
+from batsched_py.figures import run_figures
 from batsched_py.report.packed_columns import packed, words
 from batsched_py.report.runs_table import provenance, runs_table, stored_of
-from batsched_py.report.schedule_view import chosen_rows, one_schedule, schedules_of, users_of
+from batsched_py.report.schedule_view import chosen_rows, schedule, schedules_of, users_of
 from helpers.made_up_report import MadeUp, some_jobs
 
 
+def shown_jobs(chart: dict) -> list[str]:
+    """Return the jobs of the schedule, the first panel, row by row."""
+    return chart["datasets"][chart["vconcat"][0]["data"]["name"]]["job_id"]
+
+
 def test_a_short_run_is_shown_whole() -> None:
-    shown = one_schedule(some_jobs(50), 64)
-    assert len(shown["jobs"]["id"]) == shown["nb_ran"] == 50
-    assert shown["from"] == pytest.approx(min(shown["jobs"]["start"]), abs=0.1)
+    assert len(shown_jobs(schedule(some_jobs(50), 64))) == 50
 
 
 @given(st.integers(2, 120), st.integers(1, 60), st.integers(0, 3))
 def test_a_window_is_bounded_and_has_all_that_runs_in_it(nb: int, most: int, seed: int) -> None:
     jobs = some_jobs(nb, seed=seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schedules, "MOST_JOBS", most)
-        shown = one_schedule(jobs, 64)
-    inside = (jobs["starting_time"] < shown["to"]) & (jobs["finish_time"] > shown["from"])
-    assert 1 <= len(shown["jobs"]["id"]) <= most
+        patch.setattr(run_figures, "READABLE_RECTANGLES", most)
+        patch.setattr(run_figures, "MOST_RECTANGLES", most)
+        begin, end = run_figures.shown_window(jobs)
+        shown = shown_jobs(schedule(jobs, 64))
+    inside = (jobs["starting_time"] < end) & (jobs["finish_time"] > begin)
+    assert 1 <= len(shown) <= most
     if inside.sum() <= most:  # else more than that run at one instant
-        assert set(shown["jobs"]["id"]) == set(jobs["job_id"][inside])
+        assert set(shown) == set(jobs["job_id"][inside])
 
 
-def test_the_window_is_around_the_longest_queue() -> None:
+def test_the_window_is_around_the_longest_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = some_jobs(300)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schedules, "MOST_JOBS", 40)
-        shown = one_schedule(jobs, 64)
+    monkeypatch.setattr(run_figures, "READABLE_RECTANGLES", 40)
+    begin, end = run_figures.shown_window(jobs)
     events = sorted(set(jobs["submission_time"]) | set(jobs["starting_time"]))
     waiting = [
         int(((jobs["submission_time"] <= at) & (jobs["starting_time"] > at)).sum()) for at in events
     ]
-    assert shown["from"] <= events[int(np.argmax(waiting))] <= shown["to"]
+    assert begin <= events[int(np.argmax(waiting))] <= end
 
 
-def test_rectangles_are_the_allocated_processors() -> None:
-    jobs = some_jobs(3).assign(allocated_resources=["0-3 7", "5", "2-9"])
-    shown = one_schedule(jobs, 64)
-    order = [int(name) for name in shown["jobs"]["id"]]
-    of = {0: [(0, 3), (7, 7)], 1: [(5, 5)], 2: [(2, 9)]}
-    expected = [[at, *ends] for at, job in enumerate(order) for ends in of[job]]
-    assert shown["rectangles"] == expected
-
-
-def test_scattered_allocations_count_by_their_rectangles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedules, "MOST_RECTANGLES", 100)
-    jobs = some_jobs(200).assign(allocated_resources="0 2 4 6 8")
-    assert 5 <= len(one_schedule(jobs, 64)["rectangles"]) <= 100
-
-
-def test_busy_processors_are_means_over_the_steps() -> None:
-    jobs = some_jobs(60)
-    shown = one_schedule(jobs, 64)
-    edges = np.linspace(shown["from"], shown["to"], 301)
-    for step in (0, 10, 150, 299):
-        left, right = edges[step], edges[step + 1]
-        inside = np.minimum(jobs["finish_time"], right) - np.maximum(jobs["starting_time"], left)
-        area = (inside.clip(lower=0) * jobs["requested_number_of_resources"]).sum()
-        assert shown["busy"]["processors"][step] == pytest.approx(area / (right - left), rel=1e-4)
-
-
-def test_a_run_whose_jobs_were_all_rejected_has_nothing_to_show() -> None:
+def test_a_run_whose_jobs_were_all_rejected_says_so() -> None:
     jobs = some_jobs(5).assign(starting_time=np.nan, finish_time=np.nan)
-    shown = one_schedule(jobs, 64)
-    assert shown["jobs"]["id"] == shown["rectangles"] == shown["busy"]["processors"] == []
+    assert schedule(jobs, 64)["vconcat"][0]["title"]["subtitle"] == ["no job ran"]
+
+
+def test_all_parts_are_zoomed_together() -> None:
+    zoom, picked = schedule(some_jobs(50), 64)["params"]
+    assert (zoom["bind"], picked["bind"]) == ("scales", "legend")
+    assert len(zoom["views"]) >= 3
 
 
 def test_users_are_means_over_their_own_jobs() -> None:
@@ -213,7 +196,15 @@ def test_no_run_at_all_is_no_error() -> None:
 
 def test_a_schedule_is_by_the_clocks_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     results = MadeUp(1, nb_jobs=20)
-    assert {shown["clock"] for shown in schedules_of(results).runs} == {None}
-    dates = {"unix_start_time": 1e9, "time_zone": "Europe/Paris"}  # in summer: 2 h before UTC
+
+    def title(shown: dict) -> str:
+        return shown["chart"]["vconcat"][0]["encoding"]["x"]["title"]
+
+    assert {title(shown) for shown in schedules_of(results).runs} == {
+        "hours from the first submission"
+    }
+    dates = {"unix_start_time": 1e9, "time_zone": "Europe/Paris"}
     monkeypatch.setattr(MadeUp, "settings", lambda self, row: dates)
-    assert {shown["clock"] for shown in schedules_of(results).runs} == {1e9 + 7200}
+    assert {title(shown) for shown in schedules_of(results).runs} == {
+        "Europe/Paris; first submission 2001-09-09"
+    }
