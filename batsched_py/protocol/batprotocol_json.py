@@ -91,7 +91,7 @@ def init_text(raw: bytes) -> str | None:
 
 def encode_hello(hello: m.Hello) -> bytes:
     """Write the first reply: that JSON is wanted, and what is asked of the simulation."""
-    message = m.Message(0.0, [hello])
+    message = m.Message(hello.timestamp, [hello])
     return JSON.to_bytes(_HEAD, sys.byteorder) + encode_decisions(message)
 
 

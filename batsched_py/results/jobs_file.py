@@ -172,6 +172,8 @@ def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
     """Return the columns with each job once, by its own name, whatever form of it ran."""
     if PLACED not in texts.get("workload_name", ()) or "metadata" not in texts:
         return numbers, texts
+    if "job_id" not in texts:
+        raise ValueError("no column job_id, expected one where jobs ran in another form")
     replaced = list(map(is_replaced, texts["metadata"]))
     rows = [row for row, other_ran in enumerate(replaced) if not other_ran]
     texts = {name: [values[row] for row in rows] for name, values in texts.items()}

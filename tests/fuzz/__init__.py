@@ -1,8 +1,7 @@
 """Inputs that nobody would write, for everything that reads what somebody else wrote.
 
 ``targets`` has for each format a few small files that are right, what tells that a reader kept its
-promises (``contract``), and the words of the format. ``mutations`` makes other files of them, in
-the ``forms`` of the formats or byte by byte, and ``fuzzer`` keeps those that reach lines of ours
-that none reached before. ``python -m fuzz`` looks for faults in many processes; an input that
-showed one is kept in ``found``, and is a test from then on.
+promises (``contract``), and the words of the format. ``damaging`` has hypothesis damage these
+files. ``python -m fuzz`` looks for faults in many processes; an input that showed one is kept in
+``found``, and is a test from then on.
 """

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from batsched_py.errors import BatschedError
 from batsched_py.support.terminal_text import message_line
-from fuzz.forms import Form
 
 SECONDS = 5.0
 """How long one input may keep the processor."""
@@ -28,9 +27,13 @@ class Target(NamedTuple):
     check: Callable[[bytes], str]
     """Feeds an input to the reader, in the working directory, which is a folder for it. Returns
     why it was refused, empty if it was not; raises anything else for a broken promise."""
-    form: Form
     tokens: Sequence[str]
     """Words of the format."""
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, for a list that is long."""
+    return text.split()
 
 
 class TooSlow(BaseException):

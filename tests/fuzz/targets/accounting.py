@@ -14,7 +14,6 @@ from batsched_py.errors import InputError
 from batsched_py.workload.machine_file import read_machine
 from batsched_py.workload.swf import read_swf
 from fuzz.contract import Target, refusal
-from fuzz.forms import WORDS
 
 RECORDS = "records"
 _SALT = "a salt of the fuzzer"
@@ -91,6 +90,6 @@ def check(system: AccountingSystem, data: bytes) -> str:
 
 
 TARGETS = tuple(
-    Target(system.name, partial(_seeds, content), partial(check, system), WORDS, _TOKENS)
+    Target(system.name, partial(_seeds, content), partial(check, system), _TOKENS)
     for system, content in ((slurm.SYSTEM, _SLURM), (pbs.SYSTEM, _PBS), (oar.SYSTEM, _OAR))
 )

@@ -11,8 +11,7 @@ from batsched_py.errors import BatschedError, CampaignFileError, InputError, Usa
 from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import simulate
 from batsched_users.models.population_members import read_members
-from fuzz.contract import Target, refusal, same
-from fuzz.forms import TOML, words
+from fuzz.contract import Target, refusal, same, words
 from fuzz.targets.small_inputs import BUDGETS, jobs
 
 CAMPAIGN = Path("study.toml")
@@ -131,6 +130,6 @@ def check_population(data: bytes) -> str:
 
 
 TARGETS = (
-    Target("campaign_file", lambda: _CAMPAIGNS, check_campaign, TOML, _OF_CAMPAIGNS),
-    Target("population", lambda: _POPULATIONS, check_population, TOML, _OF_POPULATIONS),
+    Target("campaign_file", lambda: _CAMPAIGNS, check_campaign, _OF_CAMPAIGNS),
+    Target("population", lambda: _POPULATIONS, check_population, _OF_POPULATIONS),
 )

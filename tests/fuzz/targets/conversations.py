@@ -15,7 +15,6 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.transport.conversation import Conversation
 from fuzz.contract import Target, refusal
-from fuzz.forms import JSON_LINES
 from fuzz.targets.messages import WORDS
 from fuzz.targets.small_inputs import BUDGETS, exchange, jobs, lines, process
 
@@ -107,6 +106,6 @@ def check_simulator(data: bytes) -> str:
 
 
 TARGETS = (
-    Target("serve", _of_batsim, check_serve, JSON_LINES, WORDS),
-    Target("simulator", _of_schedulers, check_simulator, JSON_LINES, WORDS),
+    Target("serve", _of_batsim, check_serve, WORDS),
+    Target("simulator", _of_schedulers, check_simulator, WORDS),
 )

@@ -7,8 +7,7 @@ from pathlib import Path
 from batsched_py.errors import BatschedError, InputError
 from batsched_py.run.simulate import simulate
 from batsched_py.workload.machine_file import read_machine
-from fuzz.contract import Target, refusal
-from fuzz.forms import TOML, words
+from fuzz.contract import Target, refusal, words
 from fuzz.targets.small_inputs import BUDGETS, jobs
 
 MACHINE = Path("machine.toml")
@@ -66,4 +65,4 @@ def check_machine(data: bytes) -> str:
     return ""
 
 
-TARGETS = (Target("machine", lambda: _MACHINES, check_machine, TOML, _WORDS),)
+TARGETS = (Target("machine", lambda: _MACHINES, check_machine, _WORDS),)

@@ -10,8 +10,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import batprotocol_json
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from fuzz.contract import Target, refusal, same
-from fuzz.forms import JSON, words
+from fuzz.contract import Target, refusal, same, words
 from fuzz.targets.small_inputs import exchange
 
 WORDS = (
@@ -182,15 +181,14 @@ _RARE_DECISIONS_OF_5 = b"""{"now":5.5,"events":[
 
 
 TARGETS = (
-    Target("events", _event_seeds, check_events, JSON, WORDS),
-    Target("decisions", _decision_seeds, check_decisions, JSON, WORDS),
-    Target("events_5", _events_of_5, check_events_of_5, JSON, _WORDS_OF_5),
+    Target("events", _event_seeds, check_events, WORDS),
+    Target("decisions", _decision_seeds, check_decisions, WORDS),
+    Target("events_5", _events_of_5, check_events_of_5, _WORDS_OF_5),
     Target(
         "decisions_5",
         _decisions_of_5,
         partial(check_decisions, of=batprotocol_json),
-        JSON,
         _WORDS_OF_5,
     ),
-    Target("hello_5", _hellos, check_hello, JSON, _WORDS_OF_5),
+    Target("hello_5", _hellos, check_hello, _WORDS_OF_5),
 )

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from batsched_py.errors import WorkloadError
 from batsched_users.sessions.sabjson import read_sabjson, write_sabjson
-from fuzz.contract import Target, refusal, same
-from fuzz.forms import JSON, words
+from fuzz.contract import Target, refusal, same, words
 
 SESSIONS = Path("user7.SABjson")
 _SEEDS = (
@@ -47,4 +46,4 @@ def check(data: bytes) -> str:
     return ""
 
 
-TARGETS = (Target("sabjson", lambda: _SEEDS, check, JSON, _TOKENS),)
+TARGETS = (Target("sabjson", lambda: _SEEDS, check, _TOKENS),)

@@ -19,8 +19,7 @@ from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.transport import exchange_replay
 from batsched_py.transport.conversation import Conversation
-from fuzz.contract import Target, refusal, same
-from fuzz.forms import CSV, JSON, JSON_LINES, words
+from fuzz.contract import Target, refusal, same, words
 from fuzz.targets.messages import WORDS
 from fuzz.targets.small_inputs import exchange, jobs, process, recording
 
@@ -197,14 +196,11 @@ TARGETS = (
         "jobs_csv",
         lambda: [_run()["jobs.csv"], _BATSIM5_JOBS.encode()],
         check_jobs,
-        CSV,
         _COLUMNS,
     ),
-    Target("schedule_json", lambda: [_BATSIM5_SUMMARY], check_summary, JSON, _COLUMNS),
-    Target("schedule_csv", lambda: [_run()["schedule.csv"]], check_schedule, CSV, _COLUMNS),
-    Target("run_json", lambda: [_run()["run.json"]], check_description, JSON, _KEYS),
-    Target(
-        "campaign_json", lambda: [_campaign(), sealed(_campaign())], check_campaign, JSON, _KEYS
-    ),
-    Target("exchange", _exchanges, check_exchange, JSON_LINES, WORDS),
+    Target("schedule_json", lambda: [_BATSIM5_SUMMARY], check_summary, _COLUMNS),
+    Target("schedule_csv", lambda: [_run()["schedule.csv"]], check_schedule, _COLUMNS),
+    Target("run_json", lambda: [_run()["run.json"]], check_description, _KEYS),
+    Target("campaign_json", lambda: [_campaign(), sealed(_campaign())], check_campaign, _KEYS),
+    Target("exchange", _exchanges, check_exchange, WORDS),
 )

@@ -9,8 +9,7 @@ from batsched_py.run.simulate import simulate
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import read_distribution, write_distribution
 from batsched_users.behaviour.energy_signal import STATES, read_signal
-from fuzz.contract import Target, refusal, same
-from fuzz.forms import CSV, JSON, words
+from fuzz.contract import Target, refusal, same, words
 from fuzz.targets.small_inputs import BUDGETS, jobs
 
 PARAMETERS = Path("weekly.json")
@@ -104,7 +103,7 @@ def check_signal(data: bytes) -> str:
 
 
 TARGETS = (
-    Target("signal", lambda: _SIGNALS, check_signal, CSV, _SIGNAL_WORDS),
-    Target("weekly", lambda: [_PARAMETERS], check_parameters, JSON, _WORDS),
-    Target("distribution", lambda: _DISTRIBUTIONS, check_distribution, JSON, _WORDS),
+    Target("signal", lambda: _SIGNALS, check_signal, _SIGNAL_WORDS),
+    Target("weekly", lambda: [_PARAMETERS], check_parameters, _WORDS),
+    Target("distribution", lambda: _DISTRIBUTIONS, check_distribution, _WORDS),
 )
