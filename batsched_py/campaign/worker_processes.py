@@ -3,9 +3,9 @@
 Starting Python and loading what a simulation needs takes longer than many a simulation. A worker
 is a process of its own, so that one that is lost (killed, out of memory) costs only its task.
 
-The two sides exchange pickles. Workers do not outlive the process that started them, however that
-ended: they are in the group of a :class:`Watchdog`. A request to end reaches them by the system's
-default action, whatever code they run; what ignores it is killed.
+The two sides exchange pickles. Workers end with the process that started them, whose pipe closes
+then. A request to end reaches them by the system's default action, whatever code they run; what
+ignores it is killed.
 
 ``concurrent.futures`` and pebble have pools of processes too; both are of no more use after a
 worker was killed while it had no task, and pebble's also after an error that cannot be unpickled.
@@ -26,7 +26,6 @@ from queue import Empty, SimpleQueue
 from typing import IO, Any
 
 from batsched_py.run.backends.child_processes import ending
-from batsched_py.run.backends.watchdog import Watchdog
 
 _COMMAND = (sys.executable, "-P", "-m", "batsched_py.campaign.worker_processes")
 _PATIENCE = 3.0
@@ -47,14 +46,10 @@ class Worker:
     After a loss the next task starts another process. For one thread, but for :meth:`stop`.
     """
 
-    def __init__(
-        self, folder: str | None = None, idle: float = _IDLE, group: int | None = None
-    ) -> None:
-        """``folder`` is its working directory and ``group`` its process group; None: those of this
-        process."""
+    def __init__(self, folder: str | None = None, idle: float = _IDLE) -> None:
+        """``folder`` is its working directory, None: that of this process."""
         self._folder = folder
         self._idle = idle
-        self._group = group
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
 
@@ -85,6 +80,12 @@ class Worker:
         if self._process is not None:
             self._process.terminate()
 
+    def kill(self) -> None:
+        """Kill the process and what it has started; may be called by any thread."""
+        if self._process is not None:
+            with suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """End the process, which has no task."""
         process, self._process = self._process, None
@@ -102,7 +103,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 cwd=self._folder,
-                process_group=self._group,  # Ctrl-C is for the process that started it
+                process_group=0,  # Ctrl-C is for the process that started it
             )
             if self._stopped:
                 self._process.terminate()
@@ -128,7 +129,6 @@ class LocalWorkers(Executor):
     def __init__(self, jobs: int, folder: str | None = None) -> None:
         """``jobs`` is how many tasks are performed at a time, ``folder`` as for a worker."""
         self._folder = folder
-        self._watchdog = Watchdog()
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="worker")
         self._own = threading.local()
         self._workers: list[Worker] = []
@@ -143,7 +143,7 @@ class LocalWorkers(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers: after all submitted tasks, or within some seconds if these are
         cancelled."""
-        killer = threading.Timer(_PATIENCE, self._watchdog.close)
+        killer = threading.Timer(_PATIENCE, self._kill)
         killer.daemon = True
         if cancel_futures:
             self._stopped = True
@@ -155,12 +155,15 @@ class LocalWorkers(Executor):
             for worker in self._workers:
                 worker.close()
             killer.cancel()
-            self._watchdog.close()
+
+    def _kill(self) -> None:
+        for worker in self._workers:
+            worker.kill()
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         worker = getattr(self._own, "worker", None)
         if worker is None:
-            worker = self._own.worker = Worker(self._folder, group=self._watchdog.group)
+            worker = self._own.worker = Worker(self._folder)
             self._workers.append(worker)
             if self._stopped:  # the one that stops may have looked before
                 worker.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from math import inf
 from time import monotonic
 
 import msgspec
@@ -12,7 +11,6 @@ import msgspec
 from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.scheduler_side import Asked, SchedulerSide, side_of
-from batsched_py.support.signals import killed_if_deaf
 from batsched_py.support.terminal_text import say
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
@@ -130,27 +128,25 @@ def serve(
 
     What comes before a simulation begins, or from others while it goes on, is refused and noted.
     Raises :class:`SimulationError` when a limit passes or the simulator goes away, and what
-    answering raises. The simulator gets a refusal then, or when it asks next: after Ctrl-C this
-    waits until it asks or until the next Ctrl-C. A policy that does not react to a request to end
-    within 5 s is killed with the process.
+    answering raises. The simulator gets a refusal then, or when it asks next: this waits some
+    seconds for that, or until the next Ctrl-C.
     """
     simulator: SocketRequest | None = None
     deadline = monotonic() + limits.first
     try:
-        with killed_if_deaf():
-            while not conversation.ended:
-                request = _next(socket, conversation, limits, simulator, deadline)
-                try:
-                    reply = _answer(conversation, request, recorder)
-                except Unexpected as error:
-                    _refuse(socket, request, str(error))
-                    continue
-                simulator = request
-                socket.reply(request, reply)
-                deadline = monotonic() + limits.silence
+        while not conversation.ended:
+            request = _next(socket, conversation, limits, simulator, deadline)
+            try:
+                reply = _answer(conversation, request, recorder)
+            except Unexpected as error:
+                _refuse(socket, request, str(error))
+                continue
+            simulator = request
+            socket.reply(request, reply)
+            deadline = monotonic() + limits.silence
     except BaseException as error:
         with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
-            _take_leave(socket, simulator, error)
+            _take_leave(socket, simulator, refusal(str(error) or type(error).__name__))
         raise
 
 
@@ -217,23 +213,19 @@ def _refuse(socket: SchedulerSocket, request: SocketRequest, reason: str) -> Non
     socket.reply(request, refusal(reason))
 
 
-def _take_leave(
-    socket: SchedulerSocket, simulator: SocketRequest | None, error: BaseException
-) -> None:
+def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, refused: bytes) -> None:
     """Tell the simulator that there will be no more answers: now, or when it asks next.
 
     It may have begun just now, and not be known yet.
     """
-    reason = refusal(str(error) or type(error).__name__)
     if socket.unanswered is not None:
-        socket.reply(socket.unanswered, reason)
+        socket.reply(socket.unanswered, refused)
         return
     with suppress(SimulationError):  # it is gone
-        if _tell(socket, simulator, reason, LAST_CALL) or simulator is None:
+        if _tell(socket, simulator, refused, LAST_CALL) or simulator is None:
             return
-        note = "note: Batsim computes; it is told when it asks next; Ctrl-C again leaves it waiting"
-        say(note)
-        _tell(socket, simulator, reason, inf if type(error) is KeyboardInterrupt else _PATIENCE)
+        say(f"note: Batsim computes; for {_PATIENCE:g} s it is told when it asks next")
+        _tell(socket, simulator, refused, _PATIENCE)
 
 
 def _tell(

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from batsched_py.errors import SimulationError
-from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.simulate import simulate
 from batsched_py.run.stored_values import Timeouts
 from batsched_py.support.own_command import PROGRAM
@@ -134,12 +134,13 @@ def test_it_does_not_wait_for_a_serve_that_was_ended(
     subprocess.run([*PROGRAM, "convert", "sample", "workload.json"], check=True)
     serve_line = [*PROGRAM, "serve", "-s", address, "-e", "o/a"]
     line = ["batsim", "-p", str(ROOT / "platforms/ideal_64.xml"), "-w", "workload.json"]
-    with Path("serve.log").open("wb") as output, Watchdog() as watchdog:  # ends who is stopped too
-        out = {"stdout": output, "stderr": output}
-        serve = subprocess.Popen(serve_line, **out, process_group=watchdog.group)
+    with Path("serve.log").open("wb") as output, ExitStack() as stack:
+        serve = subprocess.Popen(serve_line, stdout=output, stderr=output)
+        stack.callback(serve.kill)
         said = wait_until(lambda: re.search(f"{LISTENING}(.*)\n", Path("serve.log").read_text()))
         line += ["-s", said[1], "-e", "o/b", "-q"]
-        batsim = subprocess.Popen(line, process_group=watchdog.group)
+        batsim = subprocess.Popen(line)
+        stack.callback(batsim.kill)
         when(serve, batsim, tmp_path)
         serve.send_signal(number)
         if when is asleep:
@@ -165,10 +166,11 @@ def test_the_page_works_from_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "platforms").symlink_to(ROOT / "platforms")
     path = f"{Path(PROGRAM[0]).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
-    with Watchdog() as watchdog:
-        sh = subprocess.Popen(
-            script, shell=True, cwd=tmp_path, env=environment, process_group=watchdog.group
-        )
+    sh = subprocess.Popen(script, shell=True, cwd=tmp_path, env=environment, process_group=0)
+    try:
         assert sh.wait(LIMIT) == 0
+    finally:
+        with suppress(OSError):
+            os.killpg(sh.pid, signal.SIGKILL)
     tables = [(tmp_path / f"out/{name}_jobs.csv").read_text().splitlines() for name in "ab"]
     assert [len(rows) for rows in tables] == [3431, 3431]

@@ -8,6 +8,8 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,10 +21,8 @@ from docker.models.containers import Container
 
 from batsched_py.errors import SimulationError
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
-from batsched_py.run.backends.batsim_version import is_batsim5
 from batsched_py.run.backends.docker import DockerLauncher
-from batsched_py.run.backends.launchers import EmbeddedLauncher, RunFolder
-from batsched_py.run.backends.watchdog import Watchdog
+from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
 from batsched_py.run.simulate import simulate
 from batsched_py.run.stored_values import Timeouts
 from batsched_py.support.own_command import PROGRAM
@@ -40,11 +40,22 @@ def program(*said: str, code: int = 0) -> str:
     return shlex.join(["sh", "-c", f"printf '%s\\n' {shlex.join(said)}; exit {code}", "batsim"])
 
 
-def asked(folder: Path, said: str, code: int = 0) -> bool:
-    """Tell what is thought of a Batsim that said so."""
-    (folder / "log").write_text(said)
-    process = SimpleNamespace(poll=lambda: code, stop=lambda: None)
-    return is_batsim5(process, folder / "log", 1)
+class Answering(Launcher):
+    """A Batsim that prints something when it is asked for its version."""
+
+    def __init__(self, said: str, code: int | None) -> None:
+        self._said, self._code = said, code
+
+    @contextmanager
+    def started(self, arguments: Any, folder: RunFolder, log: Path, group: Any) -> Iterator[Any]:
+        log.write_text(self._said)
+        yield SimpleNamespace(poll=lambda: self._code)
+
+
+def asked(root: Path, said: str, code: int | None = 0) -> bool:
+    """Return whether it is taken for Batsim 5."""
+    folder = RunFolder(root, root, dynamic=False, registers=False)
+    return Answering(said, code).is_batsim5(folder, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +75,7 @@ def asked(folder: Path, said: str, code: int = 0) -> bool:
 )
 def test_the_version_is_what_it_says(tmp_path: Path, said: str, expected: bool) -> None:
     assert asked(tmp_path, said) is expected
-    assert not (tmp_path / "log").exists()
+    assert not (tmp_path / "version.log").exists()
     assert asked(tmp_path, said, code=1) is expected  # whatever else it complains of
 
 
@@ -84,16 +95,13 @@ def test_any_other_version_is_refused(tmp_path: Path, said: str, code: int, mess
     with pytest.raises(SimulationError) as error:
         asked(tmp_path, said, code)
     assert message in str(error.value)
-    assert str(error.value).endswith(f"all is in {tmp_path / 'log'}")
-    assert (tmp_path / "log").read_text() == said
+    assert str(error.value).endswith(f"all is in {tmp_path / 'version.log'}")
+    assert (tmp_path / "version.log").read_text() == said
 
 
-def test_who_does_not_tell_is_ended(tmp_path: Path) -> None:
-    process = MagicMock()
-    process.poll.return_value = None
+def test_a_limit_ends_the_question(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match=r"did not tell its version within 0.05 s \(ready\)"):
-        is_batsim5(process, tmp_path / "log", 0.05)
-    process.stop.assert_called_once_with()
+        asked(tmp_path, "", None)
 
 
 ARGUMENTS: dict[str, Any] = {
@@ -117,8 +125,8 @@ def test_our_simulator_takes_its_place(tmp_path: Path) -> None:
     for batsim5 in (False, True):
         launcher = EmbeddedLauncher(3, batsim5=batsim5)
         folder = RunFolder(tmp_path, tmp_path, dynamic=False, registers=True, batsim5=batsim5)
-        assert launcher.is_batsim5(folder, MagicMock(spec=Watchdog), 1) is batsim5
-        command = shlex.join(launcher.command(folder, "ipc:///x"))
+        assert launcher.is_batsim5(folder, 1) is batsim5
+        command = shlex.join(launcher.command(launcher.arguments(folder, "ipc:///x"), folder))
         assert (f" -s ipc:///x '' -e {tmp_path}/output/out_ -q " in command) is batsim5
         assert ("--enable-dynamic-jobs" in command) is not batsim5
         assert command.endswith(f"--exact-times --shake 3{' --protocol 5' * batsim5}")
@@ -293,25 +301,23 @@ def test_an_image_is_asked_too(
         id="sha256:1", attrs={"Config": {"Entrypoint": entry_point}}
     )
     engine.containers = MagicMock()
-    container = engine.containers.create.return_value = MagicMock(spec=Container, client=engine)
+    container = engine.containers.create.return_value = MagicMock(spec=Container)
+    engine.containers.get.return_value = container
     container.attrs = {"State": {"Status": "exited", "ExitCode": 0}}
     container.logs.return_value = [f"{version}\n".encode()]
     monkeypatch.setattr(docker, "from_env", MagicMock(return_value=engine))
     folder = RunFolder(tmp_path, tmp_path, dynamic=False, registers=False)
     launcher = DockerLauncher()
     launcher.check()
-    batsim5 = launcher.is_batsim5(folder, MagicMock(spec=Watchdog), 1)
+    batsim5 = launcher.is_batsim5(folder, 1)
     assert batsim5 is (version > "v5")
     program = [] if entry_point else ["batsim"]
     assert engine.containers.create.call_args.kwargs["command"] == [*program, "--version"]
     container.remove.assert_called_once_with(v=True, force=True)
     assert engine.close.call_count == 2
     folder = RunFolder(tmp_path, tmp_path, dynamic=False, registers=False, batsim5=batsim5)
-    command = launcher.command(folder, "ipc:///x")
-    arguments = command[command.index("sha256:1") + 1 :]
-    assert arguments[: len(program) + 1] == [*program, "-p"]
-    launcher.start(folder, "ipc:///x", MagicMock(spec=Watchdog))
-    assert engine.containers.create.call_args.kwargs["command"] == arguments
+    arguments = launcher.arguments(folder, "ipc:///x")
+    assert launcher.command(arguments, folder)[-len(program + arguments) :] == program + arguments
     assert ("/data/output/out_" in arguments) is batsim5
 
 

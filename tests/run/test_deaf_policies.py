@@ -13,7 +13,6 @@ import pytest
 from batsched_py.support.own_command import PROGRAM
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, is_alive, wait_until
-from helpers.wire import begins, peer, submitted
 
 pytestmark = [
     pytest.mark.process,
@@ -75,12 +74,11 @@ COMMANDS = {
     ],
     "campaign": ["campaign", "test.toml", "-e", "out", "--jobs", "1", "--no-report"],
     "cluster": ["campaign", "test.toml", "-e", "out", "--cluster", "local:workers=1"],
-    "serve": ["serve", "-v", "policies.py:{}", "-s", "ipc://s"],
 }
 ASKED = [signal.SIGINT, signal.SIGTERM]
 CASES = [
     # In the process of the command, only SIGKILL ends the two other policies.
-    *product(["simulate", "serve"], ["Native", "Catching"], ASKED),
+    *product(["simulate"], ["Native", "Catching"], ASKED),
     *product(["cluster"], ["Native", "Ignoring"], ASKED),
     *product(
         ["socket", "campaign"],
@@ -105,28 +103,14 @@ def test_a_request_to_end_is_enough(
         start_new_session=True,
     )
     try:
-        if command == "serve":
-            with peer(f"ipc://{tmp_path}/s") as simulator:
-                simulator.send(begins())
-                simulator.recv()
-                simulator.send(submitted("a"))
-                _end(process, tmp_path, number)
-            expected = -signal.SIGKILL
-        else:
-            _end(process, tmp_path, number)
-            by_system = command == "simulate" or number == signal.SIGKILL
-            expected = -number if by_system else 130
-        assert process.returncode == expected
+        wait_until((tmp_path / "hangs").exists)
+        os.kill(process.pid, number)
+        by_system = command == "simulate" or number == signal.SIGKILL
+        assert process.wait(LIMIT) == (-number if by_system else 130)
         wait_until(lambda: not _of_session(process.pid))
     finally:
         for left in _of_session(process.pid):
             os.kill(left, signal.SIGKILL)
-
-
-def _end(process: subprocess.Popen[bytes], folder: Path, number: signal.Signals) -> None:
-    wait_until((folder / "hangs").exists)
-    os.kill(process.pid, number)
-    process.wait(LIMIT)
 
 
 def _of_session(leader: int) -> list[int]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.errors import SimulationError, UsageError
+from batsched_py.errors import SimulationError
 from batsched_py.run.backends.child_processes import cause
-from batsched_py.run.backends.launchers import ProgramLauncher, RunFolder
+from batsched_py.run.backends.launchers import Launcher, RunFolder
 from batsched_py.run.simulate import simulate
 from batsched_py.run.stored_values import Timeouts
 from helpers.logs import small_log
@@ -162,23 +162,4 @@ def test_batsim_is_quiet_unless_a_log_is_asked_for(
 ) -> None:
     """It takes one option for that only."""
     folder = RunFolder(tmp_path, tmp_path, dynamic=False, registers=False, quiet=quiet)
-    command = ProgramLauncher(program).command(folder, "ipc:///x")
-    assert ("-q" in command[len(program.split()) :]) is given
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        "-s tcp://127.0.0.1:1",
-        "-Eeout",
-        "--platform=p.xml",
-        "-w w",
-        "-S e f",
-        "-l e.so",
-        "--edc-socket-str e",
-    ],
-)
-def test_options_that_are_always_given_are_refused(option: str) -> None:
-    with pytest.raises(UsageError, match=f"{option.split()[0]} is given"):
-        ProgramLauncher(f"batsim -m master {option}")
-    ProgramLauncher(f"wrapper {option} batsim")
+    assert ("-q" in Launcher(program).arguments(folder, "ipc:///x")) is given

@@ -1,22 +1,25 @@
-"""Processes that run side by side, whatever they run in."""
+"""The programs of a run, and what they say when they fail."""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from textwrap import shorten
-from typing import Protocol
+from time import monotonic
+from typing import Protocol, Self
 
 from batsched_py.errors import SimulationError
-from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.support.atomic_files import new_file
 
 _PATIENCE = 3.0
-"""Seconds that a process has to end when it is asked to."""
+"""Seconds that programs have to end when they are asked to."""
 
 _WIDTH = 400
 """Characters of a line of a log that are shown."""
@@ -26,59 +29,76 @@ _LOGGED = re.compile(r"\[.*?\] (?:\S+ )?\[\w+/([A-Z]+)\] (.*)")
 
 
 class Process(Protocol):
-    """Something that runs, ends with a code, and can be stopped."""
+    """A program that runs somewhere and ends with an exit code."""
 
     def poll(self) -> int | None:
         """Return the exit code, None while it runs; negative: ended by that signal."""
         ...
 
-    def stop(self) -> None:
-        """End it, whatever it takes, and leave nothing of it but its log."""
-        ...
 
+class ProcessGroup:
+    """The programs of one run, in one process group, which the first of them leads.
 
-class LocalProcess:
-    """A process of this machine whose output goes to ``log``, in the group of ``watchdog``.
-
-    Ctrl-C in the terminal reaches only who started it.
+    A context manager: leaving it ends the programs, and all that they have started in the group.
+    If this process is killed, Linux kills the group: a pipe closes then, of which this process
+    alone has the writing end. Ctrl-C in the terminal reaches this process, and not the group.
     """
 
-    def __init__(self, command: Sequence[str], log: Path, watchdog: Watchdog) -> None:
-        """Start it; raises :class:`SimulationError` if it cannot be."""
-        self._watchdog = watchdog
+    def __init__(self) -> None:
+        self._pipe = os.pipe()
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, command: Sequence[str], log: Path) -> Process:
+        """Start a program whose output goes to ``log``; raises :class:`SimulationError` if it
+        cannot be started."""
+        group = self._processes[0].pid if self._processes else 0
         with new_file(log) as output:
             try:
-                self._process = subprocess.Popen(
+                process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    process_group=watchdog.group,
+                    process_group=group,
+                    pass_fds=self._pipe[:1],  # it works as long as one of them has it open
                 )
             except OSError as error:
                 raise SimulationError(f"{command[0]} cannot be started: {error.strerror}") from None
+        self._processes.append(process)
+        if not group:
+            _kill_when_closed(self._pipe[0], process.pid)
+        return process
 
-    def poll(self) -> int | None:
-        """Return the exit code, None while it runs; negative: ended by that signal."""
-        return self._process.poll()
+    def __enter__(self) -> Self:
+        return self
 
-    def stop(self) -> None:
-        """End it, even if the wait for that is interrupted.
-
-        Asked to end is all that the run has started, the other side too: this one may be a shell
-        that does not pass it on. Whatever of that stays is ended by the watchdog.
-        """
-        if self._watchdog.group is None:
-            self._process.terminate()
-        else:
-            self._watchdog.terminate()
+    def __exit__(self, *error: object) -> None:
+        deadline = monotonic() + _PATIENCE
         try:
-            self._process.wait(_PATIENCE)
+            self._signal(signal.SIGTERM)
+            for process in self._processes:
+                process.wait(max(0.0, deadline - monotonic()))
         except subprocess.TimeoutExpired:
             pass
-        finally:
-            self._process.kill()
-            self._process.wait()
+        finally:  # also if the wait is interrupted
+            self._signal(signal.SIGKILL)
+            for process in self._processes:
+                process.wait()
+            for end in self._pipe:
+                os.close(end)
+
+    def _signal(self, number: int) -> None:
+        if self._processes:
+            with suppress(OSError):  # nobody is left
+                os.killpg(self._processes[0].pid, number)
+
+
+def _kill_when_closed(pipe: int, group: int) -> None:
+    """Let Linux send SIGKILL to a process group when nobody can write to a pipe any more."""
+    if sys.platform == "linux":
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, -group)
+        fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def ending(code: int) -> str:

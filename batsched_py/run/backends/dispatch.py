@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import mkdtemp
@@ -13,17 +12,11 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.run.backends.batsim_results import BatsimOutput
-from batsched_py.run.backends.launchers import (
-    EmbeddedLauncher,
-    Launcher,
-    ProgramLauncher,
-    RunFolder,
-)
+from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
 from batsched_py.run.backends.side_by_side import (
     prepare_folder,
     run_side_by_side,
     socket_folder,
-    start_watchdog,
 )
 from batsched_py.run.settings import SETTINGS
 from batsched_py.run.stored_values import EMBEDDED, SOCKETS, Run
@@ -85,25 +78,19 @@ def run_outside(
     batsim = launcher(run.backend, run.batsim, run.shake, str(run.budgets))
     identity = batsim.check()
     with stop_signals(), ExitStack() as stack:
-        watchdog = stack.enter_context(start_watchdog())
-        sockets = Path(stack.enter_context(socket_folder(watchdog)))
+        sockets = Path(stack.enter_context(socket_folder()))
         place = (root or Path(mkdtemp(prefix="batsched-run-", dir=temporary_place()))).resolve()
-        if root is None:
-            watchdog.register(place)
         stack.enter_context(locked(place))
         folder = RunFolder(place, sockets, run.dynamic, registers, quiet=not run.batsim_log)
         prepare_folder(folder.root)
-        batsim5 = batsim.is_batsim5(folder, watchdog, run.timeouts.ready)
+        batsim5 = batsim.is_batsim5(folder, run.timeouts.ready)
         folder = msgspec.structs.replace(folder, batsim5=batsim5)
-        # Where users submit the jobs, it is our process that reads it.
+        # Where users submit the jobs, our process reads the workload.
         theirs = batsim5 and not run.dynamic
         write_workload(workload, folder.inputs / "workload.json", batsim5=theirs)
-        write_whole(
-            folder.inputs / "platform.xml",
-            _platform_xml(run, machine, workload),
-        )
-        scheduler = _scheduler(run, folder, record)
-        run_side_by_side(scheduler, batsim, folder, run.timeouts, watchdog, progress)
+        write_whole(folder.inputs / "platform.xml", _platform_xml(run, machine, workload))
+        scheduler = _scheduler(run, folder, record, batsim.listen_on(folder))
+        run_side_by_side(scheduler, batsim, folder, run.timeouts, progress)
         output = BatsimOutput(folder.outputs, machine.sites, batsim5=batsim5)
         commands = read_text(folder.root / "commands.sh")
         if root is None:
@@ -131,41 +118,35 @@ def launcher(
     if backend in SOCKETS:
         return EmbeddedLauncher(shake, budgets, batsim5=backend == SOCKETS[1])
     if backend == "batsim":
-        return ProgramLauncher(batsim)
+        return Launcher(batsim)
     raise UsageError(
         f"there is no back end {backend!r}{did_you_mean(backend, BACKENDS)}: expected one of "
         f"{', '.join(BACKENDS)}"
     )
 
 
-def _scheduler(
-    run: Run, folder: RunFolder, record: str | Path | None
-) -> Callable[[str], list[str]]:
-    """Return what gives the command of our process for an endpoint."""
-
-    def command(endpoint: str) -> list[str]:
-        parts = [*PROGRAM, "serve", "-v", run.scheduler, "-s", endpoint]
-        parts += ["-e", str(folder.outputs / "out")]
-        parts += ["--first-timeout", str(run.timeouts.ready)]
-        parts += ["--silence-timeout", str(run.timeouts.run)]
-        if given := str(run.budgets):
-            parts += arguments(SETTINGS, {"budgets": given})
-        if run.scheduler_options:
-            parts += ["--variant_options", json_text(run.scheduler_options)]
-        if record is not None:
-            parts += ["--record", str(Path(record).resolve())]
-        if run.sites is not None:
-            parts += arguments(SETTINGS, {"sites": run.sites})
-        if run.machine is not None:
-            machine = {name: getattr(run, name) for name in ("node_factor", "max_walltime")}
-            machine["machine"] = str(Path(run.machine).resolve())
-            parts += arguments(SETTINGS, machine)
-        if folder.registers and run.speed_factor != 1:
-            parts += arguments(SETTINGS, {"speed_factor": run.speed_factor})
-        if folder.dynamic:
-            parts += ["--users", run.users, "--log", str(folder.inputs / "workload.json")]
-            chance = {name: getattr(run, name) for name in ("user_options", "seed", "shake")}
-            parts += arguments(SETTINGS, chance, as_json=True)
-        return parts
-
+def _scheduler(run: Run, folder: RunFolder, record: str | Path | None, endpoint: str) -> list[str]:
+    """Return the command of our process, which listens on ``endpoint``."""
+    command = [*PROGRAM, "serve", "-v", run.scheduler, "-s", endpoint]
+    command += ["-e", str(folder.outputs / "out")]
+    command += ["--first-timeout", str(run.timeouts.ready)]
+    command += ["--silence-timeout", str(run.timeouts.run)]
+    if given := str(run.budgets):
+        command += arguments(SETTINGS, {"budgets": given})
+    if run.scheduler_options:
+        command += ["--variant_options", json_text(run.scheduler_options)]
+    if record is not None:
+        command += ["--record", str(Path(record).resolve())]
+    if run.sites is not None:
+        command += arguments(SETTINGS, {"sites": run.sites})
+    if run.machine is not None:
+        machine = {name: getattr(run, name) for name in ("node_factor", "max_walltime")}
+        machine["machine"] = str(Path(run.machine).resolve())
+        command += arguments(SETTINGS, machine)
+    if folder.registers and run.speed_factor != 1:
+        command += arguments(SETTINGS, {"speed_factor": run.speed_factor})
+    if folder.dynamic:
+        command += ["--users", run.users, "--log", str(folder.inputs / "workload.json")]
+        chance = {name: getattr(run, name) for name in ("user_options", "seed", "shake")}
+        command += arguments(SETTINGS, chance, as_json=True)
     return command

@@ -5,28 +5,35 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from time import monotonic, sleep
 
 import msgspec
 
-from batsched_py.errors import UsageError, parameter
+from batsched_py.errors import SimulationError, UsageError, parameter
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
-from batsched_py.run.backends.batsim_version import ASK, is_batsim5
-from batsched_py.run.backends.child_processes import LocalProcess, Process
-from batsched_py.run.backends.watchdog import Watchdog
+from batsched_py.run.backends.child_processes import Process, ProcessGroup, cause, ending
 from batsched_py.simulator.options import Options
+from batsched_py.support.file_readers import read_log
+from batsched_py.support.json_values import shown
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.setting_fields import arguments, setting_fields
 
 _VERBOSITY = re.compile(r"-E*[qv]|--q|--verb")
 """Begin of Batsim's options for how much it logs, of which it takes one only."""
-_OURS = re.compile(r"-E*[sSlLepw]|--(socket|edc|export|platform|workload)")
-"""Begin of those of its options, in version 4 or 5, that are always given here."""
+_ASK = "--version"
+"""The option by which every Batsim prints its version and ends."""
+_VERSION = re.compile(
+    r"(?:^|\bbatsim(?: version)?:? )v?(\d+)\.\d+\S*\s*$", re.IGNORECASE | re.MULTILINE
+)
+"""Such as ``v4.2.0``, or that at the end of a line that names Batsim."""
+_TICK = 0.02
 
 
 class RunFolder(msgspec.Struct, frozen=True):
-    """The files of one run. Both sides are given them by absolute paths."""
+    """The files of one run. Both sides get their absolute paths."""
 
     root: Path
     sockets: Path
@@ -36,7 +43,7 @@ class RunFolder(msgspec.Struct, frozen=True):
     registers: bool
     """Whether jobs may be registered during the simulation."""
     quiet: bool = True
-    """Whether Batsim is to log its start and errors only."""
+    """Whether Batsim logs its start and errors only."""
     batsim5: bool = False
     """Whether it is Batsim 5; else 4."""
 
@@ -52,53 +59,16 @@ class RunFolder(msgspec.Struct, frozen=True):
 
     @property
     def scheduler_log(self) -> Path:
-        """What our process said."""
+        """What our process printed."""
         return self.root / "scheduler.log"
 
     @property
-    def version_log(self) -> Path:
-        """What Batsim says when it is asked for its version; kept if that is not clear."""
-        return self.root / "version.log"
-
-    @property
     def batsim_log(self) -> Path:
-        """What Batsim said."""
+        """What Batsim printed."""
         return self.root / "batsim.log"
 
 
-class Launcher(Protocol):
-    """A way to run Batsim."""
-
-    def check(self) -> dict[str, str]:
-        """Return what identifies this Batsim, by the names that are kept with the results.
-
-        ``batsim`` is the path of a program. Raises :class:`~batsched_py.errors.BatschedError` if it
-        cannot be run like this.
-        """
-        ...
-
-    def is_batsim5(self, folder: RunFolder, watchdog: Watchdog, limit: float) -> bool:
-        """Ask it for its version, and tell whether that is 5; else it is 4.
-
-        Raises :class:`SimulationError` for any other, and if it does not tell within ``limit``
-        seconds.
-        """
-        ...
-
-    def listen_on(self, folder: RunFolder) -> str:
-        """Return the endpoint that our process is to bind."""
-        ...
-
-    def command(self, folder: RunFolder, endpoint: str) -> list[str]:
-        """Return the command that runs Batsim; ``endpoint`` is the one that was bound."""
-        ...
-
-    def start(self, folder: RunFolder, endpoint: str, watchdog: Watchdog) -> Process:
-        """Run it; the watchdog ends it if this process is gone."""
-        ...
-
-
-class ProgramLauncher:
+class Launcher:
     """Batsim as a program: ``batsim`` on PATH, or the command line ``program``."""
 
     def __init__(self, program: str | None = None) -> None:
@@ -108,15 +78,13 @@ class ProgramLauncher:
             raise UsageError(
                 f"{parameter('batsim')} {program}: {error}; expected a program or a command line"
             ) from None
-        self._further: list[str] = []
-        if self._program and Path(self._program[0]).name.startswith("batsim"):
-            for option in filter(_OURS.match, self._program[1:]):
-                raise UsageError(
-                    f"{parameter('batsim')} {program}: {option} is given to Batsim by this program"
-                )
 
     def check(self) -> dict[str, str]:
-        """Return the path of the program; raises :class:`UsageError` if there is none."""
+        """Return what identifies this Batsim, by the names that are kept with the results.
+
+        ``batsim`` is the path of a program. Raises :class:`~batsched_py.errors.BatschedError` if
+        this Batsim cannot be run.
+        """
         name = self._program[0] if self._program else ""
         path = shutil.which(name)
         if path is None:
@@ -126,37 +94,69 @@ class ProgramLauncher:
             )
         return {"batsim": path}
 
-    def is_batsim5(self, folder: RunFolder, watchdog: Watchdog, limit: float) -> bool:
-        """Run it once, only for that."""
-        asked = LocalProcess([*self._program, ASK], folder.version_log, watchdog)
-        return is_batsim5(asked, folder.version_log, limit)
+    def is_batsim5(self, folder: RunFolder, limit: float) -> bool:
+        """Run Batsim once to ask for its version, and return whether that is 5; else it is 4.
+
+        ``limit`` is in seconds. Raises :class:`SimulationError` if the answer names neither; then
+        ``version.log`` in the folder keeps it.
+        """
+        log = folder.root / "version.log"
+        deadline = monotonic() + limit
+        with ProcessGroup() as group, self.started([_ASK], folder, log, group) as asked:
+            while (code := asked.poll()) is None:
+                if monotonic() > deadline:
+                    raise SimulationError(
+                        f"Batsim did not tell its version within {limit:g} s (ready): its answer "
+                        f"to {_ASK} is in {log}"
+                    )
+                sleep(_TICK)
+        versions = set(_VERSION.findall(answer := read_log(log)))
+        if versions not in ({"4"}, {"5"}):
+            why = f"it {ending(code)}: {cause(log)}" if code else f"it said {shown(answer.strip())}"
+            raise SimulationError(
+                f"Batsim was asked for its version ({_ASK}), but {why}; expected such as v4.2.0 or "
+                f"v5.0.0, all is in {log}"
+            )
+        log.unlink()
+        return versions == {"5"}
 
     def listen_on(self, folder: RunFolder) -> str:
-        """Return a Unix socket of this run."""
+        """Return the endpoint that our process binds: a Unix socket of this run."""
         return f"ipc://{folder.sockets / 'batsim'}"
 
-    def command(self, folder: RunFolder, endpoint: str) -> list[str]:
-        """Return the command line with absolute paths."""
-        return [
-            *self._program,
-            *batsim_arguments(
-                platform=str(folder.inputs / "platform.xml"),
-                workloads=[] if folder.dynamic else [str(folder.inputs / "workload.json")],
-                endpoint=endpoint,
-                prefix=str(folder.outputs / "out"),
-                registers=folder.registers,
-                quiet=folder.quiet and not any(map(_VERBOSITY.match, self._program)),
-                batsim5=folder.batsim5,
-            ),
-            *self._further,
-        ]
+    def arguments(self, folder: RunFolder, endpoint: str) -> list[str]:
+        """Return Batsim's arguments for a simulation; ``endpoint`` is the one that was bound."""
+        return self._arguments(folder, endpoint, folder.inputs, folder.outputs)
 
-    def start(self, folder: RunFolder, endpoint: str, watchdog: Watchdog) -> Process:
-        """Run it."""
-        return LocalProcess(self.command(folder, endpoint), folder.batsim_log, watchdog)
+    def _arguments(
+        self, folder: RunFolder, endpoint: str, inputs: str | Path, outputs: str | Path
+    ) -> list[str]:
+        return batsim_arguments(
+            platform=f"{inputs}/platform.xml",
+            workloads=[] if folder.dynamic else [f"{inputs}/workload.json"],
+            endpoint=endpoint,
+            prefix=f"{outputs}/out",
+            registers=folder.registers,
+            quiet=folder.quiet and not any(map(_VERBOSITY.match, self._program)),
+            batsim5=folder.batsim5,
+        )
+
+    def command(self, arguments: Sequence[str], folder: RunFolder) -> list[str]:
+        """Return the command line that runs Batsim with ``arguments``."""
+        return [*self._program, *arguments]
+
+    @contextmanager
+    def started(
+        self, arguments: Sequence[str], folder: RunFolder, log: Path, group: ProcessGroup
+    ) -> Iterator[Process]:
+        """Run Batsim in a block, with its output in ``log``; it ends with the block or ``group``.
+
+        Raises :class:`SimulationError` if it cannot be started.
+        """
+        yield group.start(self.command(arguments, folder), log)
 
 
-class EmbeddedLauncher(ProgramLauncher):
+class EmbeddedLauncher(Launcher):
     """The embedded simulator behind a socket, in the place of Batsim 4 or 5."""
 
     def __init__(
@@ -173,6 +173,10 @@ class EmbeddedLauncher(ProgramLauncher):
         }
         self._further = arguments(setting_fields(Options), options)
 
-    def is_batsim5(self, folder: RunFolder, watchdog: Watchdog, limit: float) -> bool:
-        """Tell in whose place it is; nobody has to be asked."""
+    def is_batsim5(self, folder: RunFolder, limit: float) -> bool:
+        """Return whether it is in the place of Batsim 5; nothing has to be run."""
         return self._batsim5
+
+    def arguments(self, folder: RunFolder, endpoint: str) -> list[str]:
+        """Return the arguments for a simulation, with its own options."""
+        return [*super().arguments(folder, endpoint), *self._further]

@@ -10,22 +10,19 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
 from batsched_py.errors import SimulationError
 from batsched_py.run.backends.child_processes import (
-    LocalProcess,
     Process,
+    ProcessGroup,
     cause,
     ending,
     error_line,
 )
 from batsched_py.run.backends.launchers import Launcher, RunFolder
-from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.progress import SIMULATED, progress_shown
 from batsched_py.run.stored_values import Timeouts
 from batsched_py.support.atomic_files import temporary_place, write_whole
@@ -49,49 +46,39 @@ _WRITTEN = (
 
 
 def run_side_by_side(
-    scheduler: Callable[[str], list[str]],
+    scheduler: list[str],
     launcher: Launcher,
     folder: RunFolder,
     limits: Timeouts,
-    watchdog: Watchdog,
     progress: bool | None = None,
 ) -> None:
     """Run our process and Batsim to their ends, and show the ``progress`` meanwhile.
 
-    ``scheduler`` gives the command of our process for an endpoint. The folder keeps the exact
-    commands and both logs. Raises :class:`SimulationError` unless both sides ended well; neither
-    goes on running, and what they have started ends with ``watchdog``.
+    ``scheduler`` is the command of our process. The folder keeps the exact commands and both logs.
+    Raises :class:`SimulationError` unless both sides ended well; neither goes on running.
     """
-    command = scheduler(launcher.listen_on(folder))
-    with ExitStack() as stack:
-        ours = LocalProcess(command, folder.scheduler_log, watchdog)
-        stack.callback(ours.stop)
-        endpoint = _wait_until_it_listens(ours, folder, limits.ready)
-        _keep_commands(folder, command, launcher.command(folder, endpoint))
-        batsim = launcher.start(folder, endpoint, watchdog)
-        stack.callback(batsim.stop)
-        with progress_shown(partial(_progress, folder), progress):
-            codes = _wait_for_both(ours, batsim, folder, limits)
-    problem = _problem(*codes, folder, limits)
-    if problem is not None:
-        raise SimulationError(f"{problem}; both logs are in {folder.root}")
-
-
-def start_watchdog() -> Watchdog:
-    """Return the guard of one run; raises :class:`SimulationError` if it cannot be started."""
     try:
-        return Watchdog()
-    except OSError as error:
-        raise SimulationError(f"no process can be started: {error.strerror}") from None
+        with ProcessGroup() as group:
+            ours = group.start(scheduler, folder.scheduler_log)
+            endpoint = _wait_until_it_listens(ours, folder, limits.ready)
+            arguments = launcher.arguments(folder, endpoint)
+            _keep_commands(folder, scheduler, launcher.command(arguments, folder))
+            with (
+                launcher.started(arguments, folder, folder.batsim_log, group) as batsim,
+                progress_shown(partial(_progress, folder), progress),
+            ):
+                codes = _wait_for_both(ours, batsim, folder, limits)
+        if (problem := _problem(*codes, folder, limits)) is not None:
+            raise SimulationError(problem)
+    except SimulationError as error:
+        raise SimulationError(f"{error}; both logs are in {folder.root}") from None
 
 
-def socket_folder(watchdog: Watchdog) -> tempfile.TemporaryDirectory[str]:
-    """Return a new folder for the socket of the run of ``watchdog``, with a short name."""
+def socket_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a new folder for the socket of a run, with a short name."""
     usual = temporary_place()
     short = "/tmp" if len(usual) > 60 and Path("/tmp").is_dir() else None
-    folder = tempfile.TemporaryDirectory(prefix="batsched-", dir=short)
-    watchdog.register(folder.name)
-    return folder
+    return tempfile.TemporaryDirectory(prefix="batsched-", dir=short)
 
 
 def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> str:
@@ -127,25 +114,13 @@ def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -
     write_whole(
         folder.root / "commands.sh",
         "#!/bin/sh\n"
-        "# What was run, side by side; if one fails, the other is ended.\n"
+        "# What was run, side by side; if our process ends without success, Batsim is ended.\n"
         f"cd {shlex.quote(os.getcwd())} || exit\n"
-        "# The socket's folder is gone by now. It is made again, unless another user was faster.\n"
         f"[ -O {sockets} ] || mkdir -m 700 {sockets} || exit\n"
-        f"{shlex.join(scheduler)} &\n"
-        "ours=$!\n"
-        "trap 'kill $ours' INT TERM\n"
-        "(\n"
-        "trap 'kill $batsim' TERM\n"
         f"{shlex.join(batsim)} &\n"
-        "batsim=$!\n"
-        "wait $batsim || { sleep 2; kill $ours 2>/dev/null; }  # it may be telling why\n"
-        ") &\n"
-        "wait $ours\n"
-        "code=$?\n"
-        "[ $code = 0 ] || kill $! 2>/dev/null\n"
-        "wait $!\n"
-        f"rmdir {sockets}\n"
-        "exit $code\n",
+        f"trap 'kill $! 2>/dev/null; rmdir {sockets}' EXIT\n"
+        "trap exit INT TERM\n"
+        f"{shlex.join(scheduler)} && wait $!\n",
     )
 
 
@@ -179,26 +154,24 @@ def _problem(
         return f"the simulation did not end within {limits.run:g} s (run)"
     if ours is None and batsim is not None and BEGUN not in _said(folder):
         return f"Batsim {ending(batsim)} before it sent a message: {cause(folder.batsim_log)}"
-    parts = []
-    for name, code, log, limit in (
-        ("Batsim", batsim, folder.batsim_log, limits.success if ours == 0 else limits.failure),
-        (
-            "our process",
-            ours,
-            folder.scheduler_log,
-            limits.success if batsim == 0 else limits.failure,
-        ),
-    ):
-        if code is None:
-            parts.append(f"{name} did not end within {limit:g} s after the other side")
-        elif code:
-            parts.append(f"{name} {ending(code)}: {cause(log)}")
-        else:
-            error = error_line(log)
-            parts.append(f"{name} exited with 0{f': {error}' if error else ''}")
+    parts = [
+        _end("Batsim", batsim, ours, folder.batsim_log, limits),
+        _end("our process", ours, batsim, folder.scheduler_log, limits),
+    ]
     if ours and _CLOSED not in parts[1]:
-        parts.reverse()  # the cause is ours, and Batsim complains of what it was told of it
+        parts.reverse()  # the cause is ours, and Batsim complains of the reply that it got
     return "; ".join(parts)
+
+
+def _end(name: str, code: int | None, other: int | None, log: Path, limits: Timeouts) -> str:
+    """Say how one side ended, after the other one or before."""
+    if code is None:
+        limit = limits.success if other == 0 else limits.failure
+        return f"{name} did not end within {limit:g} s after the other side"
+    if code:
+        return f"{name} {ending(code)}: {cause(log)}"
+    error = error_line(log)
+    return f"{name} exited with 0{f': {error}' if error else ''}"
 
 
 def prepare_folder(root: Path) -> None:

@@ -9,9 +9,8 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from batsched_py.errors import SimulationError
-from batsched_py.run.backends.child_processes import LocalProcess, cause, ending
+from batsched_py.run.backends.child_processes import Process, ProcessGroup, cause, ending
 from batsched_py.run.backends.side_by_side import socket_folder
-from batsched_py.run.backends.watchdog import Watchdog
 from batsched_py.run.simulate import simulate
 from batsched_py.support.own_command import PROGRAM
 from batsched_py.transport import Partner
@@ -92,11 +91,10 @@ def _serve(scheduler: Partner, command: list[str], folder: Path, exchange: Path)
     log = folder / "simulator.log"
     with ExitStack() as stack:
         recorder = stack.enter_context(Recorder(exchange))
-        watchdog = stack.enter_context(Watchdog())
-        sockets = stack.enter_context(socket_folder(watchdog))
+        sockets = stack.enter_context(socket_folder())
+        group = stack.enter_context(ProcessGroup())
         socket = stack.enter_context(SchedulerSocket(f"ipc://{sockets}/batsim"))
-        program = LocalProcess([*command, "-s", socket.address], log, watchdog)
-        stack.callback(program.stop)
+        program = group.start([*command, "-s", socket.address], log)
         try:
             conversation = Conversation(lambda begins: scheduler)
             serve(socket, conversation, WaitLimits(first=_LIMIT, silence=_LIMIT), recorder)
@@ -107,7 +105,7 @@ def _serve(scheduler: Partner, command: list[str], folder: Path, exchange: Path)
         raise SimulationError(f"{command[0]} {ending(code)}: {cause(log)}")
 
 
-def _end_of(program: LocalProcess) -> int:
+def _end_of(program: Process) -> int:
     deadline = monotonic() + _LIMIT
     while (code := program.poll()) is None:
         if monotonic() > deadline:
