@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.option_values import one_of, parse_time
+from batsched_py.support.durations import parse_time
+from batsched_py.support.option_values import one_of
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 
 UNITS = ("cores", "nodes")

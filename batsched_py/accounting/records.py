@@ -10,8 +10,8 @@ from typing import NoReturn
 
 import msgspec
 
+from batsched_py.support.durations import parse_slurm_time
 from batsched_py.support.json_values import shown
-from batsched_py.support.option_values import slurm_time
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.workload.swf import UNKNOWN
 
@@ -108,7 +108,7 @@ def parse_count(column: str, text: str) -> int:
 
 @lru_cache(65536)
 def parse_length(column: str, text: str) -> int:
-    """Return a length of time in whole seconds, from what :func:`slurm_time` reads or a number.
+    """Return a length of time in whole seconds, as :func:`parse_slurm_time` reads or a number.
 
     A number alone is seconds; fractions are left out; -1 if nothing is known.
     """
@@ -116,7 +116,7 @@ def parse_length(column: str, text: str) -> int:
         return UNKNOWN
     if text.isascii() and text.isdigit() and len(text) < 12:
         return int(text)
-    length = slurm_time(text)
+    length = parse_slurm_time(text)
     if isnan(length):
         refuse(column, text, "a time such as 1-02:03:04, 02:03:04 or 03:04")
     return int(length)

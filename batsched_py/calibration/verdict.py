@@ -9,8 +9,9 @@ from batsched_py.calibration.agreement import FACTOR, MARGIN
 from batsched_py.calibration.groups import FEWEST_JOBS, USER, Group
 from batsched_py.calibration.policy_calibrations import USUAL, Difference, PolicyCalibrations
 from batsched_py.calibration.run_calibration import Calibration
+from batsched_py.support.durations import format_duration
 from batsched_py.support.statistics import FEWEST, Interval
-from batsched_py.units import MINUTE, SYMBOLS, UNITS, unit_of
+from batsched_py.units import MINUTE
 
 ORDER_REPRODUCED = 0.7
 """Rank correlation from which on the order of waits is reproduced ..."""
@@ -66,9 +67,8 @@ def _order(found: Calibration) -> str:
 
 def _level(found: Calibration) -> str:
     said, relative = found.agreement, found.agreement.relative_bias
-    means = (
-        f"mean {duration(said.mean_simulated.value)}, recorded {duration(said.mean_recorded.value)}"
-    )
+    simulated = format_duration(said.mean_simulated.value)
+    means = f"mean {simulated}, recorded {format_duration(said.mean_recorded.value)}"
     if isnan(relative.value):
         return f"their level has no measure, as nobody waited in the log ({means})"
     shown = f"({means}: {percent(relative)})"
@@ -121,8 +121,8 @@ def _by_kind(groups: list[Group]) -> Iterator[str]:
         of_kind = [group for group in groups if group.kind == kind]
         of_kind.sort(key=lambda group: -abs(group.bias.value))
         named = [
-            f"{group.name} ({duration(group.mean_simulated)} instead of "
-            f"{duration(group.mean_recorded)})"
+            f"{group.name} ({format_duration(group.mean_simulated)} instead of "
+            f"{format_duration(group.mean_recorded)})"
             for group in of_kind[:_NAMED]
         ]
         more = f" and {len(of_kind) - _NAMED} more" if len(of_kind) > _NAMED else ""
@@ -146,7 +146,8 @@ def believable(bias: Interval) -> str:
         return "How small a predicted change of the mean wait can be believed is not known"
     if least < _NOTHING:
         return "The mean wait is off by nothing: no change of it is too small to be believed"
-    return f"A predicted change of the mean wait by less than {duration(least)} cannot be believed"
+    time = format_duration(least)
+    return f"A predicted change of the mean wait by less than {time} cannot be believed"
 
 
 def _believable(found: Calibration) -> str:
@@ -155,14 +156,6 @@ def _believable(found: Calibration) -> str:
     more = f", nor can {of_single}" if least >= _NOTHING else f"; {of_single} cannot be believed"
     poor = isnan(rank.value) or rank.value < ORDER_IN_PART
     return believable(found.agreement.bias) + more * poor
-
-
-def duration(seconds: float) -> str:
-    """Return a time in a unit in which one reads it: ``2.31 h``; ``-`` for nan."""
-    if isnan(seconds):
-        return "-"
-    unit = unit_of(abs(seconds))
-    return f"{seconds / UNITS[unit]:.3g} {SYMBOLS[unit]}"
 
 
 def number(value: Interval, form: str = "z.2f") -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.campaign.planned_runs import KEYS, REPLICATION, Label, PlannedRun, expand
 from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import CampaignError, CampaignFileError, UsageError
 from batsched_py.metrics import METRICS
+from batsched_py.support.checked_values import find_fault
 from batsched_py.support.file_readers import is_file, is_folder, parse_toml, read_text
-from batsched_py.support.json_values import did_you_mean, is_integer
+from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.shipped_files import studies_folder
 
 Keep = Literal["jobs", "metrics"]
@@ -27,11 +29,29 @@ STORED = "campaign.json"
 QUICK = "_quick"
 """End of the name of a campaign in its small size."""
 
-_HEAD: dict[str, Any] = dict.fromkeys(
-    ("name", "title", "report", "report_for", "metric", "measure", "keep", "hint", "replications")
-)
 _ANY_RUNS = "any runs"
 """``report_for`` of a study whose report is also true for runs that are not its own."""
+_HEAD: dict[str, Any] = {
+    "name": Annotated[
+        str,
+        Meta(
+            pattern=r"^(?!\.{1,2}$)[^/]*$",
+            description="the name of a folder, without any other folder in it",
+        ),
+    ],
+    "title": str,
+    "report": Annotated[
+        str,
+        Meta(pattern=r"^$|\.py:", description='file.py:function, or "" for the default report'),
+    ],
+    "report_for": Literal["any runs"],
+    "metric": str,
+    "measure": Annotated[str, Meta(pattern=r"\.py:", description="file.py:function")],
+    "keep": Keep,
+    "hint": str,
+    "replications": Annotated[int, Meta(ge=1)],
+}
+"""The keys at the head of a file, and what they may be."""
 _OF_ITS_RUNS = ("title", "report", "report_for", "hint")
 """Keys of a study that are about its own runs."""
 _FREE = {"log": None, "seed": 0}
@@ -280,7 +300,7 @@ def _over(base: dict[str, Any], extension: dict[str, Any]) -> dict[str, Any]:
 
 def _head(content: dict[str, Any]) -> dict[str, Any]:
     """Take the keys that are not about the runs out of ``content``."""
-    head = {key: content.pop(key, default) for key, default in _HEAD.items()}
+    head = {key: content.pop(key, None) for key in _HEAD}
     for key, value in head.items():
         if value is not None:
             check_head(key, value)
@@ -294,7 +314,7 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
             if not isinstance(table, dict):
                 raise CampaignError((), key, f"{key} has {table!r}, expected tables [[{key}]]")
     if "replications" in content.get("quick", {}):
-        _check_replications(content["quick"]["replications"], ("quick",))
+        check_head("replications", content["quick"]["replications"], ("quick",))
     allowed = [*_HEAD, "extends", *_TABLES]
     for key, value in content.items():
         if not isinstance(value, dict) and key not in _TABLES:
@@ -308,23 +328,10 @@ def _hint(key: str, allowed: Sequence[str]) -> str:
     return f"{did_you_mean(key, allowed)}; there are: {', '.join(allowed)}"
 
 
-def check_head(key: str, value: Any) -> None:
+def check_head(key: str, value: Any, table: tuple[str, ...] = ()) -> None:
     """Raise :class:`CampaignError` for a key at the head of a file that is not as it should be."""
-    if key == "replications":
-        _check_replications(value, ())
-    elif not isinstance(value, str):
-        raise CampaignError((), key, f"{key} is {value!r}, expected a text")
-    elif key == "name" and value != Path(value).name:
-        message = f"name = {value!r}: expected the name of a folder, without any other folder in it"
-        raise CampaignError((), key, message)
-    elif key == "keep" and value not in get_args(Keep):
-        expected = " or ".join(get_args(Keep))
-        raise CampaignError((), key, f"keep = {value!r}: expected {expected}")
-    elif key == "report_for" and value != _ANY_RUNS:
-        raise CampaignError((), key, f"{key} = {value!r}: expected {_ANY_RUNS!r}")
-    elif key in ("report", "measure") and ".py:" not in value and (key, value) != ("report", ""):
-        default = ', or "" for the default report' if key == "report" else ""
-        raise CampaignError((), key, f"{key} = {value!r}: expected file.py:function{default}")
+    if fault := find_fault(value, _HEAD[key], key, sign=" = "):
+        raise CampaignError(table, key, fault)
 
 
 def _check_metric(metric: str | None, measure: str | None) -> None:
@@ -345,12 +352,6 @@ def _check_variants(content: dict[str, Any]) -> None:
             message = f"there is no table or key {name!r}{hint}"
             first = next(iter(table), None) if isinstance(table, dict) else None
             raise CampaignError((name,) if first is None else (name, first), None, message)
-
-
-def _check_replications(value: Any, table: tuple[str, ...]) -> None:
-    if not is_integer(value) or value < 1:
-        message = f"replications = {value!r}: expected how many, at least 1"
-        raise CampaignError(table, "replications", message)
 
 
 def placed(path: Path, texts: dict[str, str], mistake: CampaignError) -> str:

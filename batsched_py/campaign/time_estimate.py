@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.campaign.preparation import PreparedRun
-from batsched_py.units import SYMBOLS, UNITS, unit_of
+from batsched_py.support.durations import format_duration
 
 # From the most alike to the least: what two runs have in common for the time of one to tell that
 # of the other.
@@ -35,9 +35,7 @@ class Estimate(msgspec.Struct, frozen=True):
         parts = []
         if self.known:
             span = self.seconds / jobs
-            unit = unit_of(span)
-            time = f"{span / UNITS[unit]:.3g} {SYMBOLS[unit]}"
-            parts.append(f"about {time} for {self.known} runs, {jobs} at a time")
+            parts.append(f"about {format_duration(span)} for {self.known} runs, {jobs} at a time")
         if self.unknown:
             parts.append(
                 f"{self.unknown} runs are like none that was timed in this folder: an "

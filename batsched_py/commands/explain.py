@@ -15,7 +15,7 @@ from batsched_py.commands.protocol.decision_process_options import OF_SITES
 from batsched_py.errors import InputError, UsageError
 from batsched_py.run.settings import Settings
 from batsched_py.support.atomic_files import make_folder_of
-from batsched_py.support.option_values import parse_options
+from batsched_py.support.setting_fields import parse_options
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import one_line, print_exactly
 

@@ -13,11 +13,11 @@ from batsched_py.errors import InputError
 from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
-from batsched_py.explain.wording import lasting
 from batsched_py.figures.chart_files import write_chart
 from batsched_py.figures.run_figures import over_processors, rectangles
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support import palette
+from batsched_py.support.durations import format_exact_duration
 from batsched_py.units import UNITS, unit_of
 
 Role = Literal["other", "overtook", "reserved", "explained"]
@@ -112,7 +112,7 @@ def figure_of(shown: Picture) -> Any:
     )
     layers = _rectangles(bars, x, shown.nb_processors)
     layers += [*_waiting(shown, bars, UNITS[unit]), *_labels(shown, bars, ends)]
-    title = f"{shown.job} waited {lasting(shown.left - shown.submit_time)}"
+    title = f"{shown.job} waited {format_exact_duration(shown.left - shown.submit_time)}"
     heading = alt.TitleParams(title, anchor="start")
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=heading)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from math import inf
 
 from batsched_py.explain.job_watch import Ended, Happened, Started
 from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.units import DAY, HOUR, MINUTE, SYMBOLS, UNITS
+from batsched_py.support.durations import format_exact_duration
+from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.clock import moment
 from batsched_py.workload.unused_input import RESERVATION
 
@@ -56,17 +56,18 @@ def on_the_clock(told: Explanation, unix_start_time: float, time_zone: str) -> s
 
 
 def _summary(told: Explanation) -> str:
-    job = f"{told.job} ({_processors(told.size)}, expected to run {lasting(told.estimate)}): "
+    estimate = format_exact_duration(told.estimate)
+    job = f"{told.job} ({_processors(told.size)}, expected to run {estimate}): "
     job += f"submitted at {at(told.submit_time)}"
     if told.start is None and told.state == REJECTED:
-        waited = f", after {lasting(told.waited)}" if told.waited else ""
+        waited = f", after {format_exact_duration(told.waited)}" if told.waited else ""
         return f"{job}, rejected at {at(told.submit_time + told.waited)}{waited}"
     if told.start is None:
         return (
             f"{job}, never started: the log ends at {at(told.log_end)}, when it had waited "
-            f"{lasting(told.waited)}"
+            f"{format_exact_duration(told.waited)}"
         )
-    waited = f"waited {lasting(told.waited)}" if told.waited else "did not wait"
+    waited = f"waited {format_exact_duration(told.waited)}" if told.waited else "did not wait"
     ended = "" if told.end is None else f"; it ended at {at(told.end)} ({told.state})"
     return f"{job}, started at {at(told.start)}, {waited}{ended}"
 
@@ -218,7 +219,7 @@ def _placed(told: Explanation, started: Started) -> str:
     if told.dilation is not None:
         parts.append(f"to run {told.dilation:.6g} times as long")
     if told.transfer is not None:
-        parts.append(f"with a transfer of {lasting(told.transfer)}")
+        parts.append(f"with a transfer of {format_exact_duration(told.transfer)}")
     return ", ".join(parts)
 
 
@@ -249,19 +250,6 @@ def at(time: float) -> str:
     clock = f"{rest // HOUR:02.0f}:{rest % HOUR // MINUTE:02.0f}:{rest % MINUTE:02.0f}"
     day = f"{days} d " if days else ""
     return f"t={time:.15g} ({day}{clock})"
-
-
-def lasting(seconds: float) -> str:
-    """Write a duration for people, its two largest units; with the seconds beyond a minute."""
-    if seconds == inf:
-        return "an unknown time"
-    if seconds < MINUTE:
-        return f"{seconds:.6g} s"
-    unit, smaller = next(pair for pair in pairwise(UNITS) if seconds >= UNITS[pair[0]])
-    whole, rest = divmod(seconds, UNITS[unit])
-    part = int(rest // UNITS[smaller])
-    more = f" {part} {SYMBOLS[smaller]}" if part else ""
-    return f"{int(whole)} {SYMBOLS[unit]}{more} ({seconds:.15g} s)"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -15,8 +15,8 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
-from batsched_py.support.budgets import Budgets, parse_budgets
-from batsched_py.support.option_values import named_limits, parse_time
+from batsched_py.support.budgets import Budgets, parse_budgets, parse_limits
+from batsched_py.support.durations import parse_time
 from batsched_py.support.plugins import RIGID
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.support.setting_fields import Setting, setting_fields
@@ -316,7 +316,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                 if self.max_walltime is None
                 else parse_time(parameter("max_walltime"), self.max_walltime),
                 "budgets": parse_budgets(self.budgets),
-                "timeouts": named_limits(
+                "timeouts": parse_limits(
                     "timeouts", self.timeouts, Timeouts, times=Timeouts.__struct_fields__
                 ),
                 "warm_up": parse_time(parameter("warm_up"), self.warm_up),

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.budgets import Budgets
+from batsched_py.support.budgets import AboveZero, Budgets
 from batsched_py.support.plugins import RIGID
 from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.units import MINUTE, WEEK
@@ -28,13 +28,13 @@ _MOST_SEEDS = 2**128
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits of a run in seconds, with the names of Batsim's own runner, robin."""
 
-    ready: float = 300.0
+    ready: AboveZero = 300.0
     """For Batsim to tell its version, our process to listen, and Batsim's first message."""
-    run: float = WEEK
+    run: AboveZero = WEEK
     """For the simulation (a week)."""
-    success: float = MINUTE
+    success: AboveZero = MINUTE
     """For the other side, once one has ended well."""
-    failure: float = 5.0
+    failure: AboveZero = 5.0
     """For the other side, once one has failed."""
 
 

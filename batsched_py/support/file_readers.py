@@ -141,7 +141,7 @@ def parse_json(
     content = raw.encode(errors="surrogatepass") if isinstance(raw, str) else raw
     try:
         _check_numbers(content)
-        value = cast(T, _decoder(type).decode(content))
+        value = cast(T, _decoder(cast(Any, type)).decode(content))
         if unique_names and not (type is Any and _has_each_name(content, value)):
             json.loads(content, object_pairs_hook=_check_names)
         return value
@@ -159,7 +159,7 @@ def parse_exactly(raw: bytes | str, type: TypeForm[T]) -> T | None:
     content = raw.encode(errors="surrogatepass") if isinstance(raw, str) else raw
     try:
         _check_numbers(content)
-        value = cast(T, _decoder(type).decode(content))
+        value = cast(T, _decoder(cast(Any, type)).decode(content))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     return value if _has_each_name(content, value) else None

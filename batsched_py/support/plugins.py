@@ -14,9 +14,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from batsched_py.errors import BatschedError, PluginError
+from batsched_py.support.checked_values import find_fault
 from batsched_py.support.entry_points import entry_points_of
 from batsched_py.support.json_values import did_you_mean, unshared
-from batsched_py.support.option_values import fits, in_words
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -131,15 +131,13 @@ def _check_names(plugin: Callable[..., Any], name: str, options: Mapping[str, An
 
 def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> str | None:
     """Say which option is not of its type, None if all are."""
-    given = [parameter for parameter in option_parameters(plugin) if parameter.name in options]
-    for parameter in given:
-        value, kind = options[parameter.name], _resolved(plugin, parameter)
-        if not fits(value, kind):
-            hint = f" (as in {parameter.name}='\"{value}\"')" if kind is str else ""
-            return (
-                f"the option {parameter.name}={value!r} of {name!r}: expected {in_words(kind)}"
-                f"{hint}"
-            )
+    for option in option_parameters(plugin):
+        if option.name in options:
+            value, kind = options[option.name], _resolved(plugin, option)
+            fault = find_fault(value, kind, f"{name!r}: {option.name}", sign="=")
+            if fault is not None:
+                hint = f" (as in {option.name}='\"{value}\"')" if kind is str else ""
+                return f"{fault}{hint}"
     return None
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Integral, Real
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from batsched_py.errors import InputError, UsageError, parameter
+from batsched_py.support.checked_values import convert
 from batsched_py.support.file_readers import parse_json
-from batsched_py.support.json_values import plain
-from batsched_py.support.option_values import fits, in_words
+
+_POINT_AT_AN_END = re.compile(r"[+-]?([0-9]+\.|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""Numbers that JSON does not have."""
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -63,18 +65,10 @@ def of_their_types(fields: Mapping[str, SettingField], values: Mapping[str, Any]
 
     Raises :class:`UsageError` for a value of another type than its field has.
     """
-    return {name: _of_its_type(fields[name], value) for name, value in values.items()}
-
-
-def _of_its_type(field: SettingField, value: Any) -> Any:
-    if not fits(value, field.kind):
-        expected = in_words(field.kind).removesuffix(" or null")
-        raise UsageError(f"{parameter(field.name)} {value!r}: expected {expected}")
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return plain(value) if isinstance(value, dict) else value
-    if isinstance(value, Integral):
-        return int(value)
-    return float(value) if fits(0.5, field.kind) else int(float(value))
+    return {
+        name: convert(value, fields[name].kind, parameter(name), UsageError)
+        for name, value in values.items()
+    }
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:
@@ -120,3 +114,22 @@ def json_text(value: Any) -> str:
         raise UsageError(
             f"an option of {value!r} cannot be given to another process: {error}"
         ) from None
+
+
+def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
+    """Read ``key=value`` options: numbers, true/false, null and JSON as such, all else as text.
+
+    Raises :class:`UsageError` for what has no ``=`` and for a key given twice.
+    """
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (equals and key):
+            raise UsageError(f"{flag} {text!r}: expected {flag} key=value")
+        if key in options:
+            raise UsageError(f"{flag} {key} was given twice")
+        try:
+            options[key] = parse_json(value, Any, text)
+        except InputError:
+            options[key] = float(value) if _POINT_AT_AN_END.fullmatch(value) else value
+    return options

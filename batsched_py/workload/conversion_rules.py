@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from math import inf
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.support.checked_values import convert
+from batsched_py.support.durations import parse_time
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.option_values import parse_time
+from batsched_py.units import LATEST_TIME
 from batsched_py.workload.sites import Sites
 
 Drop = Literal[
@@ -29,7 +30,7 @@ Keep = Literal["group", "queue", "partition"]
 """Fields of a log that its jobs may keep."""
 Homes = Literal["user", "round-robin", "group", "partition"]
 """How a job gets a home."""
-Split = Literal["local", "largest"] | int
+Split = Literal["local", "largest"] | Annotated[int, Meta(ge=1, lt=10**9)]
 """How wide a job may be: as its home, as the largest site, or a number of processors."""
 _JOB_NUMBERS = re.compile(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*")
 LATER = ("keep", "job_numbers", "homes", "split", "least_walltime")
@@ -48,7 +49,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     walltime: Literal["requested", "double", "exact"] = "double"
     """``double`` is max(requested, 2 x recorded run time); ``exact`` sets no limit and tells
     policies the run time."""
-    least_walltime: float = 0.0
+    least_walltime: Annotated[float, Meta(ge=0, le=LATEST_TIME)] = 0.0
     """Seconds; under ``double`` no job has a shorter limit. With 0 a job of run time 0 without
     request has no limit."""
     runtime: Literal["recorded", "cut-at-request"] = "recorded"
@@ -61,7 +62,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Fields that policies see of the jobs, as their numbers in the log."""
     job_numbers: str | None = None
     """Only the jobs with these numbers in the log, ``10000-19999``, of those kept."""
-    first: int | None = None
+    first: Annotated[int, Meta(ge=1)] | None = None
     """Only the first N jobs of those kept."""
     homes: Homes = "user"
     """The site where a job is at home: by its user, which the log need not say (the decision
@@ -72,11 +73,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     processors become several."""
 
 
+_TYPES = get_type_hints(Rules, include_extras=True)
 _LISTS: dict[str, Any] = {"drop": Drop, "keep": Keep}
 """Rules that are lists: what may be in them."""
 CHOICES: dict[str, tuple[str, ...]] = {
     name: get_args(_LISTS.get(name, hint))
-    for name, hint in get_type_hints(Rules).items()
+    for name, hint in _TYPES.items()
     if name not in ("first", "job_numbers", "least_walltime", "split")  # more than a few texts
 }
 """The values that each rule may have (one that is a list: that its parts may have)."""
@@ -106,25 +108,29 @@ def make_rules(preset: Rules | str = DEFAULT, **changes: Any) -> Rules:
     ``drop`` and ``keep`` may be comma-separated texts. Raises :class:`UsageError`, with what is
     allowed.
     """
-    if isinstance(preset, str) and preset not in PRESETS:
-        raise UsageError(_unknown(parameter("rules"), preset, list(PRESETS)))
-    for name in _LISTS:
-        if isinstance(given := changes.get(name), str):
-            changes[name] = [part.strip() for part in given.split(",") if part.strip()]
-        if changes.get(name) is not None:
-            changes[name] = tuple(changes[name])
-    kept = {name: value for name, value in changes.items() if value is not None}
-    for name, value in kept.items():
-        if name not in Rules.__struct_fields__:
-            raise UsageError(_unknown("rule", name, list(Rules.__struct_fields__)))
-        if name in _READERS:
-            kept[name] = _READERS[name](value)
-            continue
-        for text in value if name in _LISTS else (value,):
-            if text not in CHOICES[name]:
-                raise UsageError(_unknown(parameter(name), text, list(CHOICES[name])))
-    rules = PRESETS[preset] if isinstance(preset, str) else preset
-    return msgspec.structs.replace(rules, **kept)
+    if isinstance(preset, str):
+        if preset not in PRESETS:
+            raise UsageError(_unknown(parameter("rules"), preset, list(PRESETS)))
+        preset = PRESETS[preset]
+    given = {name: value for name, value in changes.items() if value is not None}
+    for name, value in given.items():
+        if name not in _TYPES:
+            raise UsageError(_unknown("rule", name, list(_TYPES)))
+        given[name] = convert(_from_text(name, value), _TYPES[name], parameter(name), UsageError)
+    return msgspec.structs.replace(preset, **given)
+
+
+def _from_text(name: str, value: Any) -> Any:
+    """Return the value of a rule that may be written as a text."""
+    if name == "job_numbers":
+        return "{}-{}".format(*job_number_range(str(value)))
+    if not isinstance(value, str):
+        return value
+    if name in _LISTS:
+        return [part.strip() for part in value.split(",") if part.strip()]
+    if name == "least_walltime":
+        return parse_time(parameter(name), value)
+    return int(value) if name == "split" and value.strip().isdecimal() else value
 
 
 def job_number_range(text: str) -> tuple[int, int]:
@@ -139,44 +145,6 @@ def job_number_range(text: str) -> tuple[int, int]:
             "10000-19999, of at most 15 digits"
         )
     return int(match[1]), int(match[2])
-
-
-def _job_numbers(value: Any) -> str:
-    first, last = job_number_range(str(value))
-    return f"{first}-{last}"
-
-
-def _first(value: Any) -> int:
-    if not isinstance(value, int) or value < 1:
-        raise UsageError(f"{parameter('first')} {value}: expected a number of jobs, at least 1")
-    return value
-
-
-def _least_walltime(value: Any) -> float:
-    seconds = parse_time(parameter("least_walltime"), value)
-    if not 0 <= seconds < inf:
-        raise UsageError(f"{parameter('least_walltime')} {value}: expected a time of at least 0 s")
-    return float(seconds)
-
-
-def _split(value: Any) -> Split:
-    if value == "local" or value == "largest":
-        return value  # type: ignore[no-any-return]
-    text = str(value).strip()
-    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
-        raise UsageError(
-            f"{parameter('split')} {value}: expected local, largest or a number of processors, at "
-            "least 1"
-        )
-    return int(text)
-
-
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "job_numbers": _job_numbers,
-    "least_walltime": _least_walltime,
-    "first": _first,
-    "split": _split,
-}
 
 
 def check_sites(rules: Rules, sites: Sites) -> None:

@@ -10,14 +10,14 @@ from functools import cached_property
 from itertools import pairwise
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
+from batsched_py.support.checked_values import Seconds, convert
 from batsched_py.support.file_readers import is_file, read_toml
-from batsched_py.support.json_values import shown
 from batsched_py.support.processor_sets import (
     MOST_PROCESSORS,
     NO_PROCESSORS,
@@ -26,43 +26,47 @@ from batsched_py.support.processor_sets import (
     of_intervals,
     to_text,
 )
-from batsched_py.support.toml_tables import TomlTable
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.sites import MOST_TIMES
 
 PARTITION = "partition"
 """The field of a job that names its partition, or says its number in the log."""
-FIELDS = (PARTITION, "queue")
-"""Fields of a log that may number partitions."""
-UNITS = ("cores", "nodes")
-"""What a processor of the simulation may be."""
-OVER = ("reject", "cut")
-"""What may become of jobs that request more time than their partition gives."""
+
+_Count = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+_Time = Annotated[float, msgspec.Meta(ge=0, le=LATEST_TIME)]
+_NodeSet = Annotated[str, msgspec.Meta(description="numbers of nodes such as '0-3 7'")]
+_Text = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text")]
 
 
-class Partition(msgspec.Struct, frozen=True, kw_only=True):
+class _PartitionLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine file says of a partition that a simulation takes as it is."""
+
+    name: _Text = ""
+    number: Annotated[int, msgspec.Meta(ge=-1)] | None = None
+    """In the log, None if no job of the log is of it."""
+    tier: Annotated[int, msgspec.Meta(ge=0)] = 1
+    """Partitions of a higher tier are served first."""
+    priority: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    """Factor of a job's priority."""
+    over_walltime: Literal["reject", "cut"] = "reject"
+    """What becomes of jobs that request more time than the partition gives."""
+    max_running_jobs_per_user: _Count | None = None
+    max_processors_per_user: _Count | None = None
+
+
+class Partition(_PartitionLimits, frozen=True, kw_only=True):
     """A partition, its processors and its limits, in processors of the simulation and seconds."""
 
-    name: str = ""
-    number: int | None = None
-    """In the log, None if no job of the log is of it."""
     processors: ProcessorSet = NO_PROCESSORS
     unit: int = 1
     """Processors of a node where jobs take whole nodes, 1 where they take processors."""
     cores: int = 1
     """Cores of a log's job that become ``unit`` processors."""
-    tier: int = 1
-    """Partitions of a higher tier are served first."""
-    priority: float = 0.0
-    """Factor of a job's priority, 0 to 1."""
     max_walltime: float = inf
     default_walltime: float | None = None
     """Of jobs that request none; None: ``max_walltime`` if there is one."""
-    over_walltime: str = "reject"
     max_size: int = MOST_PROCESSORS
     """Processors of a job."""
-    max_running_jobs_per_user: int | None = None
-    max_processors_per_user: int | None = None
 
     def whole_nodes(self, size: int) -> int:
         """Return so many processors, rounded up to whole nodes where jobs take these."""
@@ -129,6 +133,55 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return not others and first.unit == 1 and first.processors.size == self.nb_processors
 
 
+class _NodeTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A table ``[[nodes]]``: a group of equal nodes."""
+
+    name: _Text = "node"
+    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_PROCESSORS)]
+    cores: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
+
+
+class _PartitionTable(_PartitionLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table ``[[partitions]]``."""
+
+    name: _Text
+    nodes: _NodeSet | None = None
+    whole_nodes: bool = False
+    max_walltime: Seconds | None = None
+    default_walltime: Seconds | None = None
+    max_nodes: _Count | None = None
+    max_processors: _Count | None = None
+
+
+class _OutageTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A table ``[[outages]]``; times are seconds of the log."""
+
+    begin: _Time
+    end: _Time
+    nodes: _NodeSet | None = None
+    planned: bool = True
+    reason: _Text = "outage"
+
+    def __post_init__(self) -> None:
+        if self.end <= self.begin:
+            raise ValueError(
+                f"from begin = {self.begin:g} to end = {self.end:g}: expected seconds of the log, "
+                "the end after the beginning"
+            )
+
+
+class _MachineFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    field: Literal["partition", "queue"] = "partition"
+    """The field of a log that numbers partitions."""
+    processors: Literal["cores", "nodes"] = "cores"
+    """What a processor of the simulation is."""
+    nodes: Annotated[
+        list[_NodeTable], msgspec.Meta(min_length=1, description="at least one table [[nodes]]")
+    ]
+    partitions: list[_PartitionTable] = []
+    outages: list[_OutageTable] = []
+
+
 def read_machine(
     path: str | Path, node_factor: float = 1.0, max_walltime: float = inf
 ) -> MachineDescription:
@@ -147,53 +200,52 @@ def read_machine(
             f"{parameter('node_factor')} {node_factor}: expected a positive number up to "
             f"{MOST_TIMES:g}"
         )
-    content = read_toml(path)
-    top = TomlTable(str(path), content, ("field", "processors", "nodes", "partitions", "outages"))
-    nodes = _Nodes(top.tables("nodes", ("name", "count", "cores"), least=1), node_factor)
-    unit = top.choice("processors", UNITS, UNITS[0])
+    file = convert(read_toml(path), _MachineFile, str(path))
+    in_nodes = file.processors == "nodes"
+    nodes = _Nodes(str(path), file.nodes, node_factor)
     partitions = [
         replace(part, max_walltime=min(part.max_walltime, max_walltime))
-        for part in _partitions(top, nodes, in_nodes=unit == "nodes")
+        for part in _partitions(str(path), file.partitions, nodes, in_nodes=in_nodes)
     ]
+    outages = []
+    for number, table in enumerate(file.outages, 1):
+        chosen = nodes.processors(nodes.choose(table.nodes, f"{path}: outages {number}"), in_nodes)
+        outages.append(
+            Outage(
+                begin=table.begin,
+                end=table.end,
+                processors=chosen,
+                planned=table.planned,
+                reason=table.reason,
+            )
+        )
     return MachineDescription(
-        nb_processors=nodes.nb if unit == "nodes" else nodes.nb_cores,
+        nb_processors=nodes.nb if in_nodes else nodes.nb_cores,
         partitions=tuple(partitions),
-        outages=tuple(
-            _outage(table, nodes, in_nodes=unit == "nodes")
-            for table in top.tables("outages", ("begin", "end", "nodes", "planned", "reason"))
-        ),
-        field=top.choice("field", FIELDS, FIELDS[0]),
+        outages=tuple(outages),
+        field=file.field,
     )
 
 
 class _Nodes:
     """The groups of equal nodes, scaled: which of the nodes of the file each node is."""
 
-    def __init__(self, groups: Sequence[TomlTable], factor: float) -> None:
-        self.cores: list[int] = []
+    def __init__(self, path: str, groups: Sequence[_NodeTable], factor: float) -> None:
+        self.cores = [group.cores for group in groups]
         """Of a node of each group."""
         ends, originals, first_cores = [0], [0], [0]
-        for group in groups:
-            group.text("name", "node")
-            count, cores = (
-                group.whole("count", None, 1, MOST_PROCESSORS),
-                group.whole("cores", 1, 1, 100_000),
-            )
-            if count is None:
-                raise group.wrong("count", "expected the number of nodes")
-            scaled = round(count * factor)
+        for number, group in enumerate(groups, 1):
+            scaled = round(group.count * factor)
             if scaled < 1:
                 raise UsageError(
-                    f"{parameter('node_factor')} {factor} leaves no node of {group.where}, which "
-                    f"has {count}"
+                    f"{parameter('node_factor')} {factor} leaves no node of {path}: nodes "
+                    f"{number}, which has {group.count}"
                 )
-            assert cores is not None
-            self.cores.append(cores)
-            originals.append(originals[-1] + count)
+            originals.append(originals[-1] + group.count)
             ends.append(ends[-1] + scaled)
-            first_cores.append(first_cores[-1] + scaled * cores)
-            if first_cores[-1] > MOST_PROCESSORS:
-                raise InputError(f"{group.where}: more than {MOST_PROCESSORS} cores in all")
+            first_cores.append(first_cores[-1] + scaled * group.cores)
+        if first_cores[-1] > MOST_PROCESSORS:
+            raise InputError(f"{path}: more than {MOST_PROCESSORS} cores in all")
         self._ends, self._originals, self._first_cores = ends, originals, first_cores
 
     @property
@@ -206,15 +258,14 @@ class _Nodes:
         """Number of cores of all nodes."""
         return self._first_cores[-1]
 
-    def chosen(self, table: TomlTable, default_all: bool = False) -> ProcessorSet:
-        """Return the nodes that a table names by ``nodes``, those of the file, as they are here."""
-        text = table.get("nodes")
-        if text is None and default_all:
+    def choose(self, text: str | None, where: str) -> ProcessorSet:
+        """Return the nodes that ``text`` names, those of the file, as they are here; None: all."""
+        if text is None:
             return ProcessorSet.interval(0, self.nb)
         try:
             named = from_text(text, self._originals[-1])
         except ProtocolError as error:
-            raise InputError(f"{table.where}: nodes: {error}") from None
+            raise InputError(f"{where}: nodes: {error}") from None
         intervals: list[tuple[int, int]] = []
         groups = zip(pairwise(self._originals), pairwise(self._ends), strict=True)
         for (first, end), (begin, stop) in groups:
@@ -225,7 +276,7 @@ class _Nodes:
                     intervals.append((new[0], new[1] - 1))
         chosen = of_intervals(intervals)
         if not chosen:
-            raise UsageError(f"{parameter('node_factor')} leaves no node of {table.where}")
+            raise UsageError(f"{parameter('node_factor')} leaves no node of {where}")
         return chosen
 
     def processors(self, nodes: ProcessorSet, in_nodes: bool) -> ProcessorSet:
@@ -250,77 +301,50 @@ class _Nodes:
         }
 
 
-_OF_PARTITIONS = (
-    *("name", "number", "nodes", "whole_nodes", "tier", "priority", "max_walltime"),
-    *("default_walltime", "over_walltime", "max_nodes", "max_processors"),
-    *("max_running_jobs_per_user", "max_processors_per_user"),
-)
+def _partitions(
+    path: str, tables: Sequence[_PartitionTable], nodes: _Nodes, *, in_nodes: bool
+) -> list[Partition]:
+    for key in ("name", "number"):
+        values = [getattr(table, key) for table in tables]
+        for number, value in enumerate(values, 1):
+            if value is not None and value in values[: number - 1]:
+                raise InputError(
+                    f"{path}: partitions {number}: two partitions have the {key} {value!r}"
+                )
+    return [
+        _partition(f"{path}: partitions {number}", table, nodes, in_nodes)
+        for number, table in enumerate(tables or [_PartitionTable(name="all")], 1)
+    ]
 
 
-def _partitions(top: TomlTable, nodes: _Nodes, *, in_nodes: bool) -> list[Partition]:
-    tables = top.tables("partitions", _OF_PARTITIONS)
-    if not tables:
-        tables = [TomlTable(f"{top.where}: the machine", {"name": "all"}, _OF_PARTITIONS)]
-    partitions = [_partition(table, nodes, in_nodes) for table in tables]
-    for name in ("name", "number"):
-        seen: set[Any] = set()
-        for table, part in zip(tables, partitions, strict=True):
-            value = getattr(part, name)
-            if value in seen and value is not None:
-                raise InputError(f"{table.where}: two partitions have the {name} {value!r}")
-            seen.add(value)
-    return partitions
-
-
-def _partition(table: TomlTable, nodes: _Nodes, in_nodes: bool) -> Partition:
-    chosen = nodes.chosen(table, default_all=True)
+def _partition(where: str, table: _PartitionTable, nodes: _Nodes, in_nodes: bool) -> Partition:
+    chosen = nodes.choose(table.nodes, where)
     cores = nodes.cores_of(chosen)
-    whole = in_nodes or table.boolean("whole_nodes", False)
+    whole = in_nodes or table.whole_nodes
     if whole and len(cores) > 1:
         raise InputError(
-            f"{table.where}: its jobs take whole nodes, which have {_to_words(cores)} cores: "
+            f"{where}: its jobs take whole nodes, which have {_to_words(cores)} cores: "
             "expected nodes of one size; make a partition for each"
         )
     per_node = next(iter(cores)) if whole else 1
-    unit = 1 if in_nodes else per_node
-    max_walltime = table.time("max_walltime", inf)
-    most = (table.whole("max_processors", None), table.whole("max_nodes", None))
-    limits = [most[0], most[1] and most[1] * (1 if in_nodes else max(cores))]
-    assert max_walltime is not None
+    of_nodes = table.max_nodes and table.max_nodes * (1 if in_nodes else max(cores))
+    limits = [limit for limit in (table.max_processors, of_nodes) if limit is not None]
+    shared = {name: getattr(table, name) for name in _PartitionLimits.__struct_fields__}
+    most, usual = table.max_walltime, table.default_walltime
     return Partition(
-        name=table.text("name", ""),
-        number=table.whole("number", None, least=-1),
+        **shared,
         processors=nodes.processors(chosen, in_nodes),
-        unit=unit,
+        unit=1 if in_nodes else per_node,
         cores=per_node,
-        tier=table.whole("tier", 1, least=0) or 0,
-        priority=table.number("priority", 0.0, 0, 1) or 0.0,
-        max_walltime=max_walltime,
-        default_walltime=table.time("default_walltime", None),
-        over_walltime=table.choice("over_walltime", OVER, OVER[0]),
-        max_size=min([limit for limit in limits if limit is not None], default=MOST_PROCESSORS),
-        max_running_jobs_per_user=table.whole("max_running_jobs_per_user", None),
-        max_processors_per_user=table.whole("max_processors_per_user", None),
+        max_walltime=inf if most is None else float(most),
+        default_walltime=None if usual is None else float(usual),
+        max_size=min(limits, default=MOST_PROCESSORS),
     )
 
 
 def _to_words(numbers: set[int]) -> str:
     """Return numbers for a message."""
     return " and ".join(map(str, sorted(numbers)))
-
-
-def _outage(table: TomlTable, nodes: _Nodes, *, in_nodes: bool) -> Outage:
-    begin, end = (table.number(key, None, 0, LATEST_TIME) for key in ("begin", "end"))
-    if begin is None or end is None or end <= begin:
-        raise InputError(
-            f"{table.where}: from begin = {shown(table.get('begin'))} to end = "
-            f"{shown(table.get('end'))}: expected seconds of the log, the end after the beginning"
-        )
-    chosen = nodes.chosen(table, default_all=True)
-    reason = table.text("reason", "outage")
-    planned = table.boolean("planned", True)
-    processors = nodes.processors(chosen, in_nodes)
-    return Outage(begin=begin, end=end, processors=processors, planned=planned, reason=reason)
 
 
 def partition_texts(machine: MachineDescription | None) -> dict[str, str]:

@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from batsched_py.calibration import PolicyCalibrations, calibrations
-from batsched_py.calibration.verdict import duration, least_change, verdict
+from batsched_py.calibration.verdict import least_change, verdict
+from batsched_py.support.durations import format_duration
 from batsched_py.units import DAY, HOUR
 from helpers.calibrated import log_of, table_of
 
@@ -111,5 +112,5 @@ def test_the_least_change_is_the_far_end_of_the_bias() -> None:
     [(0, "0 s"), (90, "90 s"), (600, "10 min"), (2.5 * HOUR, "2.5 h"), (4 * DAY, "4 d")],
 )
 def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-    assert duration(float("nan")) == "-"
+    assert format_duration(seconds) == text
+    assert format_duration(float("nan")) == "-"

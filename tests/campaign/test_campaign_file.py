@@ -182,7 +182,7 @@ def test_an_option_may_have_a_list_of_tables(tmp_path: Path) -> None:
     ("old", "new", "line", "message"),
     [
         ("replications = 2", "replications = 0", 2, "at least 1"),
-        ("replications = 2", 'keep = "all"', 2, "expected jobs or metrics"),
+        ("replications = 2", 'keep = "all"', 2, "expected one of jobs, metrics"),
         ("replications = 2", 'metric = "mean_wating_time"', 2, "mean 'mean_waiting_time'?"),
         ("replications = 2", "warm_up = 60", 2, "is a setting, put it under .run."),
         ("replications = 2", 'measure = "m.txt"', 2, "expected file.py:function"),
@@ -211,7 +211,7 @@ def test_an_option_may_have_a_list_of_tables(tmp_path: Path) -> None:
         ("[policy.easy]", "[users.rigid]\nfirst = 1\n[policy.easy]", 8, "no table or key 'users'"),
         ('"feedback"]', '"feedback"]\nshake = []', 7, "axis 'shake' is empty"),
         ("scheduler =", 'users = "rigid"\nscheduler =', 10, "'users' is set by .*elsewhere"),
-        ('name = "base"', "name = 3", 1, "expected a text"),
+        ('name = "base"', "name = 3", 1, "expected the name of a folder"),
     ],
 )
 def test_mistakes_point_at_their_line(

@@ -146,7 +146,7 @@ READ: dict[str, tuple[Callable[[Path, float], object], str]] = {
     ),
     "outage in a machine file": (
         lambda at, t: read_machine(text_file(at, "m.toml", MACHINE.format(end=t))),
-        r"m\.toml: \[\[outages\]\] 1: end",
+        r"m\.toml: outages 1: end",
     ),
 }
 MACHINE = """

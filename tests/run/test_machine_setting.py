@@ -206,7 +206,7 @@ def test_a_typo_is_one_line(machine: Path, tmp_path: Path) -> None:
     machine.write_text(MACHINE.replace("max_walltime", "max_wall_time"))
     done = command(tmp_path, "simulate", "sample", "--machine", machine.name)
     assert done.returncode == 1
-    assert done.stderr.startswith("batsched-py: error: machine.toml: [[partitions]] 1: there is no")
+    assert done.stderr.startswith("batsched-py: error: machine.toml: partitions 1: there is no")
     assert done.stderr.count("\n") == 1
     machine.write_text("")
     done = command(tmp_path, "simulate", "sample", "--machine", machine.name)

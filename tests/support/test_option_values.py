@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isnan, nan
 from pathlib import Path
-from typing import Annotated, Any, Literal, Optional
+from typing import Any
 
-import numpy as np
 import pytest
 
 from batsched_py.errors import UsageError
@@ -44,33 +42,3 @@ def test_finite_numbers(text: str, number: float) -> None:
 @pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1e999", "1,5"])
 def test_no_finite_numbers(text: str) -> None:
     assert isnan(options.finite(text))
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [(".5", 0.5), ("5.", 5.0), ("-.5e1", -5.0), ("0.5", 0.5), ("5", 5), (".", "."), ("a.5", "a.5")],
-)
-def test_numbers_with_a_point_at_an_end(text: str, value: Any) -> None:
-    assert options.parse_options([f"n={text}"], "-O") == {"n": value}
-
-
-FIT: list[tuple[Any, list[Any], list[Any], str]] = [
-    (int, [1, 5.0, np.int64(3)], [1.5, True, "1", None], "a whole number"),
-    (float, [1, 0.5, np.float64(2)], [True, "1", None], "a number"),
-    (bool, [True, False], [1, 0, "true", None], "true or false"),
-    (str, ["", "a", Path("a")], [1, None], "a text"),
-    (float | None, [1, None], ["x", True], "a number or null"),
-    (Optional[str], ["x", None], [1], "a text or null"),  # noqa: UP045 - as authors write it
-    (Literal["a", 2], ["a", 2], ["b", 3], "'a' or 2"),
-    (list[int], [[1], (1, 2)], [1, "1"], "a list"),
-    (Annotated[int, "n"], [1], ["x"], "a whole number"),
-    (Any, [1, "x", None], [], ""),
-    (int | Sequence[int], [1, "not checked"], [], ""),
-]
-
-
-@pytest.mark.parametrize(("kind", "good", "bad", "words"), FIT)
-def test_values_of_annotated_kinds(kind: Any, good: list[Any], bad: list[Any], words: str) -> None:
-    assert [value for value in good if not options.fits(value, kind)] == []
-    assert [value for value in bad if options.fits(value, kind)] == []
-    assert not bad or options.in_words(kind) == words

@@ -198,7 +198,7 @@ def test_overrides_replace_the_fields_of_a_preset() -> None:
         ("dynp", {"drop": "zero-run"}, "zero-runtime"),  # a condition with a typo
         ("dynp", {"drop": ["x"]}, "too-wide"),  # an unknown condition in a list
         ("dynp", {"first": 0}, "1"),  # no jobs at all
-        ("dynp", {"least_walltime": -1}, "at least 0 s"),  # a limit that has passed
+        ("dynp", {"least_walltime": -1}, "at least 0"),  # a limit that has passed
         ("dynp", {"sizes": "requested"}, "size"),  # a field with a typo
     ],
 )

@@ -20,41 +20,45 @@ A TOML file with tables of accounts below the root or each other, and of users i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from batsched_py.errors import InputError
+from batsched_py.support.checked_values import Name, convert
 from batsched_py.support.file_readers import read_toml
-from batsched_py.support.json_values import did_you_mean, is_integer
-from batsched_py.support.toml_tables import TomlTable
+from batsched_py.support.json_values import did_you_mean
 
-ROOT = ""
-_MOST = 1e12
+ROOT = Name("")
 
 
-class Account(msgspec.Struct, frozen=True):
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+
+
+class Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An account: ``shares`` are its part of what its parent has, beside its siblings."""
 
-    name: str
-    parent: str = ROOT
-    shares: float = 1.0
-    priority: float = 0.0
+    name: Name
+    parent: Name = ROOT
+    shares: Amount = 1.0
+    priority: Amount = 0.0
     """For the association factor."""
-    number: int | None = None
+    number: Annotated[int, msgspec.Meta(ge=-1)] | None = None
 
 
-class User(msgspec.Struct, frozen=True):
+class User(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A user in an account (an association, in Slurm's words)."""
 
-    name: str
-    account: str
-    shares: float = 1.0
-    priority: float | None = None
+    name: Name
+    account: Name
+    shares: Amount = 1.0
+    priority: Amount | None = None
     """None: that of the account."""
 
 
-class Accounts(msgspec.Struct, frozen=True):
+class Accounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What such a file says; parents come before their children."""
 
     accounts: tuple[Account, ...] = ()
@@ -67,42 +71,12 @@ def read_accounts(path: str | Path) -> Accounts:
     Raises :class:`InputError` for unknown keys, values of the wrong kind, names given twice,
     parents and accounts that are not there, and accounts below themselves.
     """
-    top = TomlTable(str(path), read_toml(path), ("accounts", "users"))
-    accounts = [_account(table) for table in top.tables("accounts", Account.__struct_fields__)]
-    users = [_user(table) for table in top.tables("users", User.__struct_fields__)]
-    _check_names(path, accounts, users)
-    return Accounts(_parents_first(path, accounts), tuple(users))
+    given = convert(read_toml(path), Accounts, str(path))
+    _check_names(path, given.accounts, given.users)
+    return Accounts(_parents_first(path, given.accounts), given.users)
 
 
-def _account(table: TomlTable) -> Account:
-    return Account(
-        name=_name(table, "name"),
-        parent=ROOT if table.get("parent") is None else _name(table, "parent"),
-        shares=table.number("shares", 1.0, 0, _MOST) or 0.0,
-        priority=table.number("priority", 0.0, 0, _MOST) or 0.0,
-        number=table.whole("number", None, least=-1),
-    )
-
-
-def _user(table: TomlTable) -> User:
-    return User(
-        name=_name(table, "name"),
-        account=_name(table, "account"),
-        shares=table.number("shares", 1.0, 0, _MOST) or 0.0,
-        priority=table.number("priority", None, 0, _MOST),
-    )
-
-
-def _name(table: TomlTable, key: str) -> str:
-    value = table.get(key)
-    if is_integer(value):  # as users of logs are
-        return str(value)
-    if not isinstance(value, str) or not value.strip():
-        raise table.wrong(key, "expected a name or a number")
-    return value
-
-
-def _check_names(path: str | Path, accounts: list[Account], users: list[User]) -> None:
+def _check_names(path: str | Path, accounts: Sequence[Account], users: Sequence[User]) -> None:
     names: dict[str, str] = {}
     for account in accounts:
         for name in {account.name, *([] if account.number is None else [str(account.number)])}:
@@ -128,7 +102,7 @@ def _check_names(path: str | Path, accounts: list[Account], users: list[User]) -
         seen.add((user.name, user.account))
 
 
-def _parents_first(path: str | Path, accounts: list[Account]) -> tuple[Account, ...]:
+def _parents_first(path: str | Path, accounts: Sequence[Account]) -> tuple[Account, ...]:
     """Return the accounts from the root downwards; those of a level as they were given."""
     ordered: list[Account] = []
     placed, rest = {ROOT}, accounts

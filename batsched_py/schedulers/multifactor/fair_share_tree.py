@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from batsched_py.model.queue.job_arrays import Floats
 from batsched_py.schedulers.multifactor.accounts_file import ROOT, Account, Accounts, User
+from batsched_py.support.checked_values import Name
 from batsched_py.support.option_values import one_of
 
 ALGORITHMS = ("fair_tree", "classic")
@@ -39,7 +40,7 @@ class FairShareTree:
         self._dampening = dampening
         self._listed = accounts is not None
         self._nodes = _Nodes()
-        self._accounts = {ROOT: 0}
+        self._accounts: dict[str, int] = {ROOT: 0}
         self._users: dict[tuple[int, str], int] = {}
         self._first_account: dict[str, str] = {}
         self.nb_users = 0
@@ -57,9 +58,9 @@ class FairShareTree:
         """
         known = self._account(name, account)
         if known not in self._accounts:
-            self._add_account(Account(known))
+            self._add_account(Account(Name(known)))
         number = self._users.get((self._accounts[known], name))
-        return self._add_user(User(name, known)) if number is None else number
+        return self._add_user(User(Name(name), Name(known))) if number is None else number
 
     def _account(self, user: str, account: str | None) -> str:
         if account is None:

@@ -13,6 +13,7 @@ from batsched_py.schedulers.multifactor.backfill_plan import Grid
 from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
 from batsched_py.schedulers.multifactor.priority import Priority, SizeFactor, Weights
 from batsched_py.support import option_values as options
+from batsched_py.support.durations import parse_time
 
 _MOST_WEIGHT = 1e12
 _MOST_JOBS = 1 << 40
@@ -20,7 +21,7 @@ _MOST_JOBS = 1 << 40
 
 def seconds(option: str, value: Any, least: float = 0.0) -> float:
     """Return a length of time, as ``7 days`` or in seconds; raises :class:`UsageError`."""
-    return options.number(option, options.parse_time(option, value), least)
+    return options.number(option, parse_time(option, value), least)
 
 
 def half_life_of(value: Any) -> float:

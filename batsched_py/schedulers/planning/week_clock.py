@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batsched_py.errors import UsageError
-from batsched_py.support.option_values import daily_window, time_of_day
+from batsched_py.support.durations import parse_daily_window, parse_time_of_day
 from batsched_py.units import DAY, WEEK
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -21,7 +21,7 @@ class WeekClock:
         day, _, clock = str(begins).strip().lower().partition(" ")
         if day not in DAYS:
             raise UsageError(f"begins={begins}: expected such as 'tue 08:15'")
-        time = time_of_day("begins", clock.strip() or "00:00")
+        time = parse_time_of_day("begins", clock.strip() or "00:00")
         self._begins = DAYS.index(day) * DAY + time
 
     def second(self, time: float) -> float:
@@ -36,7 +36,7 @@ class Windows:
     """
 
     def __init__(self, days: Any, begin: Any, end: Any, option: str) -> None:
-        opens, closes = daily_window(option, begin, end)
+        opens, closes = parse_daily_window(option, begin, end)
         self._length = closes - opens
         self._begins = [day * DAY + opens for day in _days(days, option)]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite, isnan
 
-from batsched_py.calibration.verdict import duration, number
+from batsched_py.calibration.verdict import number
 from batsched_py.report.kit import Interval, Runs, listed
+from batsched_py.support.durations import format_duration
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import HOUR
 from batsched_studies.site import TEXTS, fidelity
@@ -133,7 +134,7 @@ def _least_to_most(cases: list[c.Case], name: str) -> str:
 
 
 def _in_time(hours: float) -> str:
-    return f"{duration(abs(hours) * HOUR)} {'more' if hours > 0 else 'less'}"
+    return f"{format_duration(abs(hours) * HOUR)} {'more' if hours > 0 else 'less'}"
 
 
 def _each(found: dict[str, str]) -> Iterator[str]:
@@ -207,8 +208,12 @@ def waits_as_it_is(runs: Runs) -> str:
         kind: runs.where(people=kind, change=c.AS_IT_IS).mean(c.WAIT).value
         for kind in c.people(runs)
     }
-    told = [f"{duration(wait * HOUR)} ({kind})" for kind, wait in waits.items() if not isnan(wait)]
+    told = [
+        f"{format_duration(wait * HOUR)} ({kind})"
+        for kind, wait in waits.items()
+        if not isnan(wait)
+    ]
     recorded = fidelity.of(runs, "mean_recorded").value
     if not told or isnan(recorded):
         return ""
-    return TEXTS["waits_as_it_is"].format(waits=listed(told), recorded=duration(recorded))
+    return TEXTS["waits_as_it_is"].format(waits=listed(told), recorded=format_duration(recorded))

@@ -14,12 +14,12 @@ from batsched_py.calibration.verdict import (
     ORDER_IN_PART,
     ORDER_REPRODUCED,
     SAME_LEVEL,
-    duration,
     number,
     percent,
 )
 from batsched_py.report import Table
 from batsched_py.report.kit import Interval, Runs, cells, slug
+from batsched_py.support.durations import format_duration
 from batsched_py.units import HOUR
 from batsched_studies.site import TEXTS
 from batsched_studies.site import cases as c
@@ -92,8 +92,8 @@ def told(runs: Runs) -> str:
     if kind == UNKNOWN:
         return TEXTS["fidelity_unknown"]
     text = TEXTS[f"fidelity_{kind}"].format(
-        simulated=duration(of(runs, "mean_simulated").value),
-        recorded=duration(of(runs, "mean_recorded").value),
+        simulated=format_duration(of(runs, "mean_simulated").value),
+        recorded=format_duration(of(runs, "mean_recorded").value),
         level=percent(of(runs, "relative_bias")),
         order=number(of(runs, "rank_correlation")),
         explained=number(of(runs, "share_explained")),

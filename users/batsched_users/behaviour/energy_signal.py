@@ -18,9 +18,10 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.support.durations import parse_daily_window
 from batsched_py.support.file_readers import is_file, numbered_csv_rows, read_text
 from batsched_py.support.json_values import did_you_mean, is_number
-from batsched_py.support.option_values import daily_window, finite
+from batsched_py.support.option_values import finite
 from batsched_py.units import DAY, HOUR, LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.clock import local_seconds
 from batsched_users.behaviour.calendar import Calendar
@@ -180,7 +181,7 @@ def _hours(window: str) -> Span:
     first, dash, last = window.partition("-")
     if not dash:
         raise UsageError(f"signal={window}: expected hours such as 16:00-20:00, or a CSV file")
-    return daily_window("signal", first.strip(), last.strip())
+    return parse_daily_window("signal", first.strip(), last.strip())
 
 
 def _daily(hours: list[Span], calendar: Calendar) -> EnergySignal:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any
 
-from batsched_py.units import SYMBOLS, UNITS, unit_of
+from batsched_py.support.durations import format_duration
 from batsched_users.behaviour.energy_signal import RED, YELLOW, EnergySignal
 from batsched_users.behaviour.levers import LEVERS
 
@@ -41,16 +41,11 @@ class LeverCounts:
             if signal.has(state)
         }
         done = ", ".join(f"{lever} {nb}" for lever, nb in self._jobs_by_lever.items())
-        bad = ", ".join(f"{state} for {_in_words(time)}" for state, time in seconds.items())
+        bad = ", ".join(f"{state} for {format_duration(time)}" for state, time in seconds.items())
         return {
             "jobs": self.jobs,
             "levers": dict(self._jobs_by_lever),
             "seconds": {**seconds, "all": end - begin},
             "summary": f"levers: {done or 'none'} of {self.jobs} jobs; {bad or 'always green'}"
-            + (f" of {_in_words(end - begin)}" if bad else ""),
+            + (f" of {format_duration(end - begin)}" if bad else ""),
         }
-
-
-def _in_words(seconds: float) -> str:
-    unit = unit_of(seconds)
-    return f"{seconds / UNITS[unit]:.3g} {SYMBOLS[unit]}"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.support.checked_values import convert
 from batsched_py.support.file_readers import is_file, read_toml
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.option_values import number
-from batsched_py.support.toml_tables import TomlTable
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Chance
 
@@ -22,21 +20,29 @@ _ROUNDING = 1e-9
 """By so much shares such as ten times 0.1 may miss 1."""
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of a population: users of one model.
 
     At most one of ``share``, ``users`` and ``rest`` says which users of the log it has.
     """
 
-    name: str
     model: str
+    """A name or file.py:Class."""
+    name: Annotated[
+        str, msgspec.Meta(pattern="^[A-Za-z0-9_.-]+$", description="letters, digits and . _ -")
+    ] = ""
+    """Without one, that of the model."""
     options: dict[str, Any] = {}
-    share: float | None = None
-    """Share, 0 to 1, of the users whom no member names."""
+    share: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    """Share of the users whom no member names."""
     users: list[str | int] | None = None
     """Users of the log by name."""
     rest: bool = False
     """All users of the log that no other member has, and the jobs of no user."""
+
+    def __post_init__(self) -> None:
+        if ", " in self.who:
+            raise ValueError(f"{self.who} say which users it has: give one of them")
 
     @property
     def who(self) -> str:
@@ -45,6 +51,10 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(
             name for name, is_given in (parts | {"rest": self.rest}).items() if is_given
         )
+
+
+class _PopulationFile(msgspec.Struct, forbid_unknown_fields=True):
+    member: Annotated[list[Member], msgspec.Meta(min_length=1, description="tables [[member]]")]
 
 
 def where(path: Path, member: Member) -> str:
@@ -60,12 +70,10 @@ def read_members(path: Path) -> list[Member]:
     """
     if not is_file(path):
         raise UsageError(f"file={path}: there is no such file; {_FORM}")
-    tables = TomlTable(str(path), read_toml(path), ["member"]).get("member")
-    if not (tables and isinstance(tables, list) and all(isinstance(t, dict) for t in tables)):
-        raise InputError(f"{path}: there are no members; {_FORM}")
     members: list[Member] = []
-    for place, table in enumerate(tables, start=1):
-        member = _member(path, place, table)
+    for given in convert(read_toml(path), _PopulationFile, str(path)).member:
+        name = given.name or given.model.rpartition(":")[2]
+        member = msgspec.structs.replace(given, name=name)
         if member.name in {other.name for other in members}:
             raise InputError(f"{where(path, member)} is there twice: give one another name")
         members.append(member)
@@ -73,26 +81,6 @@ def read_members(path: Path) -> list[Member]:
         shares = ", ".join(f"{m.name} {m.share:g}" for m in members if m.share is not None)
         raise InputError(f"{path}: the shares sum to more than 1: {shares}")
     return members
-
-
-def _member(path: Path, place: int, table: dict[str, Any]) -> Member:
-    model = table.get("model")
-    name = table.get("name", model.rpartition(":")[2] if isinstance(model, str) else place)
-    where_said = f"{path}: member {name!r}"
-    TomlTable(where_said, table, Member.__struct_fields__)  # which raises for unknown keys
-    if model is None:
-        raise InputError(f"{where_said}: model is missing; expected a name or file.py:Class")
-    try:
-        member = msgspec.convert({**table, "name": name}, Member)
-        if member.share is not None:
-            number("share", member.share, 0, 1)
-    except (msgspec.ValidationError, UsageError) as error:
-        raise InputError(f"{where_said}: {error}") from None
-    if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
-        raise InputError(f"{where_said}: expected a name of letters, digits and . _ -")
-    if ", " in member.who:
-        raise InputError(f"{where_said}: {member.who} say which users it has: give one of them")
-    return member
 
 
 def deal(

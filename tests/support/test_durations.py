@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan
 
 import pytest
 
@@ -13,8 +14,8 @@ from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import Run
 from batsched_py.schedulers.multifactor.settings import seconds
 from batsched_py.support.budgets import parse_budgets
-from batsched_py.support.option_values import parse_time, slurm_time
-from batsched_py.support.toml_tables import TomlTable
+from batsched_py.support.checked_values import Seconds
+from batsched_py.support.durations import parse_slurm_time, parse_time
 
 IN_SLURMS_NOTATION = {
     "30:00": 1_800,
@@ -37,7 +38,7 @@ ENTRANCES: dict[str, Callable[[str], float | None]] = {
     "max_walltime": lambda text: _run(max_walltime=text).max_walltime,
     "timeouts": lambda text: _run(timeouts=f"run={text}").timeouts.run,
     "budgets": lambda text: parse_budgets(f"idle_time={text}").idle_time,
-    "machine file": lambda text: TomlTable("x", {"key": text}, ["key"]).time("key", None),
+    "machine file": lambda text: Seconds.parse(text),
     "import": lambda text: parse_partition_limits([f"batch={text}"])["batch"],
     "records": lambda text: parse_length("Timelimit", text),
     "multifactor": lambda text: seconds("half_life", text),
@@ -63,6 +64,6 @@ def test_a_number_alone_is_seconds_and_units_stay() -> None:
     ["1-", "-12", "1-2-3", "1:2:3:4", "30:", ":30", "1-12:", "1:234", "-1:00", "1.5-12", "1 -12"],
 )
 def test_what_is_no_time(text: str) -> None:
-    assert slurm_time(text) != slurm_time(text)
+    assert isnan(parse_slurm_time(text))
     with pytest.raises(UsageError, match="expected a time"):
         parse_time("warm_up", text)
