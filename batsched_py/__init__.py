@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from batsched_py.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from batsched_py.campaign.run_campaign import run_campaign
     from batsched_py.errors import BatschedError
     from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
     from batsched_py.model.job import Job, JobState
@@ -83,6 +84,7 @@ __all__ = [
     "find_log",
     "load_workload",
     "make_rules",
+    "run_campaign",
     "shadow_time_and_extra_nodes",
     "simulate",
 ]
@@ -92,6 +94,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "batsched_py.campaign.run_campaign": "run_campaign",
             "batsched_py.errors": "BatschedError",
             "batsched_py.model.decisions": "CallMeLater Decision Kill Reject Start",
             "batsched_py.model.job": "Job JobState",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +39,13 @@ class Member(msgspec.Struct, frozen=True):
         logs = (Path(log).name for log in self.logs)
         repeated = [] if self.replications is None else [str(self.replications)]
         return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *logs, *repeated))
+
+    def command(self, *, quick: bool = False) -> str:
+        """Return the command that runs it alone."""
+        options = [word for log in self.logs for word in ("--log", log)]
+        if self.replications is not None:
+            options += ["--replications", str(self.replications)]
+        return shlex.join(["batsched-py", "campaign", self.name, *options, *["--quick"] * quick])
 
 
 class Collection(msgspec.Struct):

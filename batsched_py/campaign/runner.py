@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable
-from concurrent.futures import CancelledError, Executor, Future, as_completed
+from concurrent.futures import CancelledError, Executor, as_completed
 
 import msgspec
 
 from batsched_py.campaign.finished_runs import LOG, write_run
 from batsched_py.campaign.preparation import PreparedRun
 from batsched_py.campaign.run_task import Files, RunFailed, perform
-from batsched_py.campaign.worker_processes import WorkerLost
 from batsched_py.errors import BatschedError
 from batsched_py.support.signals import stop_signals
+
+_NO_MORE = (BatschedError, CancelledError)
+"""Errors of an executor after which nothing more can be run."""
 
 
 class Failure(msgspec.Struct):
@@ -44,22 +46,31 @@ def execute(
 ) -> list[Failure]:
     """Run all of ``runs`` anew by an executor; return the failures.
 
-    ``ended`` is called as each ends. On Ctrl-C the running ones are stopped, the executor is shut
-    down and KeyboardInterrupt goes on; what was done stays done.
+    A run whose worker was lost is tried once more, alone. ``ended`` is called as each ends. On
+    Ctrl-C the running ones are stopped, the executor is shut down and KeyboardInterrupt goes on;
+    what was done stays done.
     """
     failures = []
+
+    def end(run: PreparedRun, message: str | None) -> None:
+        if message is not None:
+            failures.append(Failure(run, message))
+        ended(run)
+
     with stop_signals():
         try:
-            futures: dict[Future[str | None], PreparedRun] = {}
-            for run in runs:
-                futures[executor.submit(run_in_folder, run)] = run
+            lost = []
+            futures = {executor.submit(run_in_folder, run): run for run in runs}
             for future in as_completed(futures):
-                run = futures[future]
-                message = _outcome(run, future)
-                if message is not None:
-                    failures.append(Failure(run, message))
-                ended(run)
-        except (KeyboardInterrupt, CancelledError, BatschedError):
+                if isinstance(future.exception(), _NO_MORE):
+                    future.result()
+                elif future.exception() is not None:
+                    lost.append(futures[future])
+                else:
+                    end(futures[future], future.result())
+            for run in lost:
+                end(run, _again(run, executor))
+        except (KeyboardInterrupt, *_NO_MORE):
             executor.shutdown(wait=True, cancel_futures=True)
             raise
     return failures
@@ -78,17 +89,14 @@ def run_in_folder(run: PreparedRun) -> str | None:
     return _written(run, files, message)
 
 
-def _outcome(run: PreparedRun, future: Future[str | None]) -> str | None:
-    """Return why a run failed, None if it did not; write what its worker could not."""
+def _again(run: PreparedRun, executor: Executor) -> str | None:
+    """Run one alone whose worker was lost: another run may have been at fault; return as above."""
     try:
-        return future.result()
-    except WorkerLost as lost:
-        message = str(lost)
-    except (BatschedError, CancelledError):  # nothing more can be run
+        return executor.submit(run_in_folder, run).result()
+    except _NO_MORE:
         raise
-    except Exception as error:  # of one task: the others go on
-        message = f"{type(error).__name__}: {error}"
-    return _written(run, {}, message)
+    except Exception as error:
+        return _written(run, {}, f"its worker was lost twice: {type(error).__name__}: {error}")
 
 
 def _written(run: PreparedRun, files: Files, error: str | None) -> str | None:

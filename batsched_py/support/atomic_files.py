@@ -110,10 +110,11 @@ def _part_of(path: Path) -> Path:
 
 
 @contextmanager
-def locked(folder: str | Path) -> Iterator[None]:
+def locked(folder: str | Path, *, shared: bool = False) -> Iterator[None]:
     """Keep other processes that ask the same out of a folder, which is made if need be.
 
-    Raises :class:`OutputError` if one is in it. Where files cannot be locked, nothing is done.
+    Those that ask for a ``shared`` lock may be in it together. Raises :class:`OutputError` if one
+    is in it. Where files cannot be locked, nothing is done.
     """
     lock = Path(folder) / ".lock"
     make_folder_of(lock)
@@ -128,7 +129,7 @@ def locked(folder: str | Path) -> Iterator[None]:
         raise OutputError(f"{lock} cannot be written: {error.strerror}") from None
     with open(handle, "r+b", buffering=0) as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OutputError(f"{folder} is in use by another run: wait for its end") from None
         except OSError:  # a file system without locks

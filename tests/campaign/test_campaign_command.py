@@ -6,17 +6,22 @@ import errno
 import re
 import shlex
 import shutil
+import subprocess
 from concurrent.futures import Executor, Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from batsched_py.campaign import worker_processes
+from batsched_py.campaign import run_campaign as run_campaign_module
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.preparation import prepare
+from batsched_py.campaign.run_campaign import run_campaign, share_of
 from batsched_py.campaign.runner import execute, whole_logs_first
 from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.report.campaign_report import report_of
@@ -75,7 +80,7 @@ def study(
 ) -> CampaignFolder:
     monkeypatch.chdir(tmp_path)
     if not request.node.get_closest_marker("process"):
-        monkeypatch.setattr(worker_processes, "LocalWorkers", Here)
+        monkeypatch.setattr(run_campaign_module, "LocalWorkers", Here)
     folder = CampaignFolder(tmp_path)
     folder.write(FILE, report=REPORT, measures=MEASURES)
     return folder
@@ -161,7 +166,7 @@ def test_a_second_call_continues(study: CampaignFolder) -> None:
     study.write(TWO)
     done = study.run()
     assert "2 runs, 2 of them done before" in done.stderr
-    assert "2 folders in out/runs are of other settings" in done.stderr
+    assert "2 folders in out/runs of other settings" in done.stderr
     assert {path: path.stat().st_mtime_ns for path in files} == files
     for name, content in (("*easy*/out_jobs.csv", ""), ("*fcfs*/out_run.json", "[]")):
         next(path for path in study.out.glob(f"runs/{name}") if path in files).write_text(content)
@@ -298,7 +303,10 @@ def test_labels_of_several_types(study: CampaignFolder) -> None:
     ("arguments", "message"),
     [
         ("--retry-failed --only-missing", "give one of them"),
-        ("--cluster dask://x:1 --jobs 2", "--jobs is for this machine"),
+        ("--cluster slrm", "expected the address of a dask scheduler"),
+        ("--shard 3/2", "--shard 3/2: expected I/N"),
+        ("--shard 0/2", "expected I/N"),
+        ("--shard 1", "expected I/N"),
         ("--jobs 0", "at least 1"),
         ("-e ''", "expected a folder"),
         ("--backend batzim", "did you mean 'batsim'"),
@@ -330,7 +338,6 @@ def test_the_folder_of_another_campaign_is_left_alone(study: CampaignFolder) -> 
     assert done.returncode == 2
     assert "folder of the campaign 'test_quick'" in done.stderr
     study.write(FILE.replace("first = 20", "first = 30"))
-    assert study.run("--quick", "--cluster", "foo").returncode == 2
     assert (study.out / "campaign.json").read_bytes() == stored
 
 
@@ -366,6 +373,73 @@ def test_a_folder_holds_what_it_takes_to_repeat_the_run(study: CampaignFolder) -
 
 
 @pytest.mark.process
+def test_a_run_that_loses_its_worker_twice_fails_and_the_others_do_not(
+    study: CampaignFolder,
+) -> None:
+    study.write(
+        '[run]\nfirst = 5\nscheduler = ["easy", "fatal.py:Fatal", "fcfs"]\n',
+        fatal="import os\nfrom pathlib import Path\n"
+        "class Fatal:\n def schedule(self, now, queue, machine):\n"
+        f"  open({str(study.path / 'tries')!r}, 'a').write('x')\n  os._exit(7)\n",
+    )
+    done = study.run("--jobs", "2")
+    assert done.returncode == 1
+    assert "lost twice: WorkerLost: the process of the run exited with 7" in done.stderr
+    assert (study.path / "tries").read_text() == "xx"
+    assert len(study.results().runs) == 2
+    assert len(study.results().failures) == 1
+
+
+@pytest.mark.process
+def test_shards_together_give_what_one_call_gives(study: CampaignFolder) -> None:
+    """At the same time and in one folder; the call without a shard then finds all done."""
+    shards = [
+        subprocess.Popen(
+            [*PROGRAM, *("campaign", "test.toml", "-e", "out", "--jobs", "1", "--shard", f"{i}/3")],
+            cwd=study.path,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+        for i in (1, 2, 3)
+    ]
+    assert [shard.communicate()[1] for shard in shards if shard.wait()] == []
+    assert not (study.out / "results.csv").exists()
+    done = study.run()
+    assert "6 runs, 6 of them done before" in done.stderr
+    one = CampaignFolder(study.path)
+    assert one.run("-e", "one").returncode == 0
+    tables = [pd.read_csv(study.path / out / "results.csv") for out in ("out", "one")]
+    of_the_moment = ["folder", "started", "seconds", "wall_time"]
+    pd.testing.assert_frame_equal(*(table.drop(columns=of_the_moment) for table in tables))
+
+
+@given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 9))
+def test_shards_are_disjoint_and_complete(hashes: list[int], number: int) -> None:
+    runs = [SimpleNamespace(folder=Path(f"runs/{of % 3}_{of:012}")) for of in hashes]
+    shards = [share_of(runs, shard, number) for shard in range(1, number + 1)]  # type: ignore[arg-type]
+    assert sorted(run.folder for shard in shards for run in shard) == sorted(
+        run.folder for run in runs
+    )
+    folders = [{run.folder for run in shard} for shard in shards]
+    assert sum(map(len, folders)) == len(set().union(*folders))
+    sizes = [len(of_shard) for of_shard in folders]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_run_campaign_gives_the_results_of_the_folder(study: CampaignFolder) -> None:
+    results = run_campaign("test.toml", "out", quick=True, progress=False)
+    assert results.runs["nb"].tolist() == [20] * 4
+    assert (study.out / "results.csv").is_file()
+    assert study.run("--quick").stderr.splitlines()[0].endswith("4 of them done before")
+    shard = run_campaign("test.toml", "shards", quick=True, shard="1/4", progress=False)
+    assert (len(shard.runs), shard.nb_planned) == (1, 4)
+    with pytest.raises(UsageError, match="shard 5/4: expected I/N"):
+        run_campaign("test.toml", shard="5/4")
+    with pytest.raises(UsageError, match="retry_failed and only_missing: give one"):
+        run_campaign("test.toml", retry_failed=True, only_missing=True)
+
+
+@pytest.mark.process
 def test_the_same_campaign_over_a_socket_gives_the_same_schedules(study: CampaignFolder) -> None:
     study.write("[run]\nfirst = 20\n")
     tables = []
@@ -381,7 +455,7 @@ def test_rules_on_sites_know_the_clusters_of_the_platform(
 ) -> None:
     """When a run reads its log, and when a report asks for it. Columns are there if asked for."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(worker_processes, "LocalWorkers", Here)
+    monkeypatch.setattr(run_campaign_module, "LocalWorkers", Here)
     platform = platforms_folder() / "m64.xml"
     folder = CampaignFolder(tmp_path)
     folder.write(

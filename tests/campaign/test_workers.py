@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ import pytest
 from batsched_py.campaign.finished_runs import RUN_JSON
 from batsched_py.campaign.run_identity import code_digest
 from batsched_py.campaign.run_task import RunFailed, Task, perform
-from batsched_py.campaign.worker_processes import LocalWorkers, Worker, WorkerLost
+from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.run.settings import Settings
 from batsched_py.support.file_digest import digest
 from batsched_py.workload.log_archive import find_log
-from helpers.waiting import LIMIT, wait_until
+from helpers.waiting import LIMIT, is_alive, wait_until
 
 SAMPLE = str(find_log("sample"))
 
@@ -27,23 +28,22 @@ def task(**options: Any) -> Task:
     return Task(settings=Settings(first=50), log=SAMPLE, **options)
 
 
-def test_a_function_is_called_in_another_process_which_stays() -> None:
-    worker = Worker()
-    first = worker.call(os.getpid)
-    assert first != os.getpid()
-    assert worker.call(os.getpid) == first
-    worker.close()
-    assert not Path(f"/proc/{first}").exists()
+class _Local(Exception):  # noqa: N818
+    """Of a module that a worker does not have."""
 
 
-def test_an_idle_process_ends_and_the_next_task_starts_another() -> None:
-    worker = Worker(idle=0.1)
-    first = worker.call(os.getpid)
-    process = worker._process
-    assert process is not None
-    process.wait(LIMIT)
-    assert worker.call(os.getpid) != first
-    worker.close()
+def test_what_a_function_raises_or_prints_does_not_end_its_worker() -> None:
+    with LocalWorkers(1) as workers:
+        first = workers.submit(os.getpid).result()
+        assert first != os.getpid()
+        with pytest.raises(ValueError, match="invalid literal"):
+            workers.submit(int, "x").result()
+        with pytest.raises(ModuleNotFoundError):
+            workers.submit(_Local).result(LIMIT)
+        assert workers.submit(print, "hello").result() is None
+        assert workers.submit(os.write, 1, b"hello").result() == 5
+        assert workers.submit(os.getpid).result() == first
+    assert not is_alive(first)
 
 
 def test_a_process_that_is_killed_while_idle_costs_one_task_at_most() -> None:
@@ -54,44 +54,55 @@ def test_a_process_that_is_killed_while_idle_costs_one_task_at_most() -> None:
         assert workers.submit(int, "3").result(LIMIT) == 3
 
 
-class _Local(Exception):  # noqa: N818
-    """Of a module that a worker does not have."""
+def test_a_worker_that_dies_costs_only_its_task() -> None:
+    """What waits, what runs beside it and what comes later is done."""
+    with LocalWorkers(2) as workers:
+        lost = workers.submit(os._exit, 7)
+        others = [workers.submit(os.getpid) for _ in range(6)]
+        assert os.getpid() not in {future.result(LIMIT) for future in others}
+        with pytest.raises(WorkerLost, match="exited with 7"):
+            lost.result(LIMIT)
+        assert workers.submit(int, "3").result(LIMIT) == 3
 
 
-def test_what_a_function_raises_or_prints_does_not_end_its_worker() -> None:
-    with LocalWorkers(1) as workers:
-        first = workers.submit(os.getpid).result()
-        with pytest.raises(ValueError, match="invalid literal"):
-            workers.submit(int, "x").result()
-        with pytest.raises(ModuleNotFoundError):
-            workers.submit(_Local).result(LIMIT)
-        assert workers.submit(print, "hello").result() is None
-        assert workers.submit(os.write, 1, b"hello").result() == 5
-        assert workers.submit(os.getpid).result() == first
-
-
-def test_a_lost_worker_costs_only_its_task(tmp_path: Path) -> None:
-    """One of two is killed in the middle; what waits and what comes later is done."""
-    (tmp_path / "slow.py").write_text(
-        "import os, pathlib, time\n"
+def test_a_worker_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "deaf.py").write_text(
+        "import os, pathlib, signal, time\n"
         "def measure(result):\n"
+        " signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         f" part = pathlib.Path({str(tmp_path)!r}, 'part')\n"
         " part.write_text(str(os.getpid()))\n"
         " part.rename(part.with_name('pid'))\n"
         " time.sleep(600)\n"
     )
-    with LocalWorkers(2) as workers:
-        slow = workers.submit(perform, task(measure=f"{tmp_path}/slow.py:measure"))
-        wait_until((tmp_path / "pid").exists)
-        others = [workers.submit(os.getpid) for _ in range(6)]
-        kept = {future.result(LIMIT) for future in others}
-        lost = int((tmp_path / "pid").read_text())
-        os.kill(lost, signal.SIGKILL)
-        with pytest.raises(WorkerLost, match="killed by SIGKILL"):
-            slow.result(LIMIT)
-        later = {workers.submit(os.getpid).result(LIMIT) for _ in range(4)}
-    assert len(kept) == 1
-    assert lost not in kept | later
+    workers = LocalWorkers(1)
+    workers.submit(perform, task(measure=f"{tmp_path}/deaf.py:measure"))
+    later = workers.submit(int, "3")
+    wait_until((tmp_path / "pid").exists)
+    workers.shutdown(cancel_futures=True)
+    assert later.cancelled()
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
+SCRIPT = """
+import os
+from batsched_py.campaign.worker_processes import LocalWorkers
+print("once", flush=True)
+with LocalWorkers(1) as workers:
+    print(workers.submit(os.getcwd).result())
+"""
+
+
+def test_neither_the_script_nor_what_lies_beside_it_runs_in_a_worker(tmp_path: Path) -> None:
+    """A script needs no guard, and a folder with other people's files is no place of modules."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "script.py").write_text(SCRIPT)
+    (tmp_path / "random.py").write_text("open('ran', 'w')\n")
+    (tmp_path / "pickle.py").write_text("open('ran', 'w')\n")
+    command = [sys.executable, tmp_path / "elsewhere" / "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
+    assert done.stdout.splitlines() == ["once", str(tmp_path)], done.stderr
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_run_in_a_worker_is_the_run_here() -> None:
@@ -161,12 +172,3 @@ def test_an_input_that_changes_meanwhile_fails_the_run(measures: Callable[[str],
     measures(f"{DEF}return {{}}\n\n")
     with pytest.raises(RunFailed, match=r"measures.py has changed since the campaign began"):
         perform(task(**given))
-
-
-def test_a_worker_that_comes_after_the_stop_is_stopped() -> None:
-    """Ctrl-C in the first moment: a thread may begin when all workers were told to stop."""
-    workers = LocalWorkers(1)
-    workers._stopped = True  # and there was none yet to be told
-    with pytest.raises(WorkerLost, match="stopped"):
-        workers._threads.submit(workers._call, time.sleep, 600).result(LIMIT)
-    workers.shutdown()

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import Collection, read_collection
-from batsched_py.commands.campaign import command_of
 from batsched_py.errors import UsageError
 from batsched_studies.claims.page import (
     AT_SIZE,
@@ -112,9 +111,7 @@ def test_what_is_kept_is_read_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "judged.json").write_bytes(as_json(kept))
     assert read_kept(tmp_path / "judged.json") == kept
     assert set(kept) <= {member.label for member in at_size().campaigns}
-    assert all(
-        kept[m.label].command == command_of(m) for m in at_size().campaigns if m.label in kept
-    )
+    assert all(kept[m.label].command == m.command() for m in at_size().campaigns if m.label in kept)
 
 
 def test_results_of_a_folder_replace_what_is_kept_of_them(tmp_path: Path) -> None:

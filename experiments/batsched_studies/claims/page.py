@@ -17,7 +17,6 @@ from batsched_py.campaign.campaign_file import STORED, Campaign, find_campaign, 
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import Member, read_collection
 from batsched_py.campaign.run_identity import provenance
-from batsched_py.commands.campaign import command_of
 from batsched_py.errors import UsageError
 from batsched_py.report.campaign_report import report_of
 from batsched_py.report.collected_claims import Judged, collected, has_claims, judged
@@ -101,7 +100,7 @@ def _judged(member: Member, path: Path, folder: Path) -> Judged:
     code = campaign.report
     return judged(
         member.label,
-        command_of(member),
+        member.command(),
         len(results.runs),
         len(campaign.runs),  # results may be of a smaller size
         report_of(results, None if code is None else f"{path.parent / code}"),

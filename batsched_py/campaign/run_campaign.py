@@ -1,0 +1,301 @@
+"""Running a campaign file: what the command ``campaign`` and the function of the same name do."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_campaign
+from batsched_py.campaign.campaign_folder import CampaignResults, check_folder, open_results, store
+from batsched_py.campaign.collection import read_collection
+from batsched_py.campaign.finished_runs import RunState, hash_in
+from batsched_py.campaign.preparation import PreparedRun, prepare
+from batsched_py.campaign.runner import Failure, execute, whole_logs_first
+from batsched_py.campaign.worker_processes import LocalWorkers
+from batsched_py.errors import UsageError, parameter
+from batsched_py.run.stored_values import check_outside
+from batsched_py.support.atomic_files import locked, make_folder_of
+from batsched_py.support.terminal_text import console
+
+
+class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How campaigns are run: what is the same for all that a file names.
+
+    Raises :class:`UsageError` for what makes no sense.
+    """
+
+    jobs: int | None = None
+    log_dirs: Sequence[Path] = ()
+    settings: dict[str, Any] = {}
+    """Settings that all runs have instead of those of the file, where not None."""
+    quick: bool = False
+    retry_failed: bool = False
+    only_missing: bool = False
+    cluster: str | None = None
+    shard: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.retry_failed and self.only_missing:
+            both = f"{parameter('retry_failed')} and {parameter('only_missing')}"
+            raise UsageError(f"{both}: give one of them")
+        if self.jobs is not None and self.jobs < 1:
+            raise UsageError(f"{parameter('jobs')} {self.jobs}: expected at least 1")
+        if self.cluster is not None:
+            from batsched_py.campaign.cluster import check_cluster
+
+            check_cluster(self.cluster)
+        _ = self.share
+
+    @property
+    def at_a_time(self) -> int:
+        """How many runs are simulated at a time on this machine."""
+        return self.jobs or os.cpu_count() or 1
+
+    @property
+    def share(self) -> tuple[int, int] | None:
+        """Number of the shard, from 1, and how many there are; None without shards."""
+        if self.shard is None:
+            return None
+        match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", self.shard)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            expected = "expected I/N, such as 3/20, with I from 1 to N"
+            raise UsageError(f"{parameter('shard')} {self.shard}: {expected}")
+        return int(match[1]), int(match[2])
+
+
+class PlannedCampaign:
+    """A campaign whose runs are known, in its folder; nothing has run yet.
+
+    Raises :class:`UsageError` and :class:`CampaignFileError` for mistakes, with file and line.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        options: CampaignOptions,
+        out: Path | None = None,
+        logs: Sequence[str] = (),
+        replications: int | None = None,
+    ) -> None:
+        """``out`` is its folder; None: ``campaigns/NAME``. ``logs`` take the place of the file's,
+        and ``replications`` too."""
+        settings = options.settings
+        if logs and settings.get("machine") is None:
+            _check_machine(path, logs)
+        if replications is not None and replications < 1:
+            raise UsageError(f"{parameter('replications')} {replications}: expected at least 1")
+        self.spec: Campaign = read_campaign(
+            path, list(logs) or None, settings, quick=options.quick, replications=replications
+        )
+        check_outside(
+            {run.settings.backend for run in self.spec.runs},
+            batsim_log=bool(settings.get("batsim_log")),
+            timeouts=settings.get("timeouts"),
+        )
+        self.options = options
+        self.folder = out if out is not None else Path("campaigns") / self.spec.name
+        self.all_runs = prepare(self.spec, self.folder, options.log_dirs)
+        self.runs = self.all_runs
+        """Those of the shard; all without one."""
+        if options.share is not None:
+            self.runs = share_of(self.all_runs, *options.share)
+
+    def look(self) -> dict[Path, RunState]:
+        """Return how far the runs are, by their folders; all their files are read for that."""
+        with ThreadPoolExecutor() as readers:  # most of the time goes into digests
+            return {
+                run.folder: state
+                for run, state in zip(
+                    self.runs, readers.map(PreparedRun.state, self.runs), strict=True
+                )
+            }
+
+    def chosen(self, states: dict[Path, RunState]) -> list[PreparedRun]:
+        """Return the runs that are to be simulated, given how far they are."""
+        undone = [run for run in self.runs if not states[run.folder].done]
+        if self.options.retry_failed:
+            return [run for run in undone if states[run.folder].failure is not None]
+        if self.options.only_missing:
+            return [run for run in undone if states[run.folder].failure is None]
+        return undone
+
+    def run(
+        self, chosen: Iterable[PreparedRun], progress: bool = True
+    ) -> tuple[list[Failure], list[Path]]:
+        """Simulate the ``chosen`` runs and write the tables of results.
+
+        Returns the runs that failed, and the paths of the tables: none if no run has finished, or
+        for a shard, which writes no tables.
+        """
+        check_folder(self.spec, self.folder)
+        make_folder_of(self.folder / "results.csv")
+        with locked(self.folder, shared=self.options.share is not None):
+            # Another command was in it until now. Runs with several labels are one.
+            missing = {run.folder: run for run in chosen if not run.state().done}
+            with self._executor(missing.values()) as executor:
+                store(self.spec, self.all_runs, self.folder)  # when it is sure that it can be run
+                with _progress(len(missing), progress and bool(missing)) as ended:
+                    failures = execute(whole_logs_first(missing.values()), executor, ended)
+            if self.options.share is not None:
+                return failures, []
+            results = open_results(self.folder)
+            if results.runs.empty:
+                results.remove_table()
+                return failures, []
+            return failures, results.write_table()
+
+    @contextmanager
+    def _executor(self, runs: Collection[PreparedRun]) -> Iterator[Executor]:
+        if self.options.cluster is None or not runs:
+            with LocalWorkers(self.options.at_a_time) as executor:
+                yield executor
+        else:
+            from batsched_py.campaign.cluster import open_cluster
+
+            inputs = {path for run in runs for path in run.task.files}
+            where, jobs = self.options.cluster, self.options.jobs or 1
+            with open_cluster(where, self.folder, inputs, jobs) as executor:
+                yield executor
+
+
+def share_of(runs: Iterable[PreparedRun], shard: int, number: int) -> list[PreparedRun]:
+    """Return the runs of shard 1 to ``number``: every so many-th, in the order of their hashes.
+
+    In the order of the file a shard might get all runs of the slowest policy.
+    """
+    runs = list(runs)
+    folders = sorted({run.folder for run in runs}, key=hash_in)
+    chosen = set(folders[shard - 1 :: number])
+    return [run for run in runs if run.folder in chosen]
+
+
+def run_campaign(
+    file: str | Path,
+    out: str | Path | None = None,
+    *,
+    jobs: int | None = None,
+    logs: Sequence[str] = (),
+    log_dirs: Sequence[str | Path] = (),
+    replications: int | None = None,
+    quick: bool = False,
+    retry_failed: bool = False,
+    only_missing: bool = False,
+    cluster: str | None = None,
+    shard: str | None = None,
+    machine: str | Path | None = None,
+    backend: str | None = None,
+    batsim: str | None = None,
+    batsim_log: bool = False,
+    timeouts: str | None = None,
+    budgets: str | None = None,
+    progress: bool = True,
+) -> CampaignResults:
+    """Run the simulations of a campaign that are missing, and return its results.
+
+    ``file`` is a campaign file, or the name of a study. Results go to the folder ``out`` (None:
+    ``campaigns/NAME``), as ``batsched-py campaign`` writes them, but for the report. A second call
+    continues where the first stopped. At most ``jobs`` simulations run at a time (None: as many as
+    there are cores), each in a process of its own: a script needs no ``if __name__ ==
+    "__main__"``. ``logs`` take the place of the file's, and are looked for in ``log_dirs``, too;
+    ``replications`` is how often each combination is repeated, instead of as the file says;
+    ``quick`` takes the small size that the file names. ``retry_failed`` runs only what failed
+    before, ``only_missing`` only what was not tried. ``cluster`` is the address of a dask
+    scheduler, or a queueing system (``slurm``), which is asked for ``jobs`` jobs. ``shard`` such as
+    ``"3/20"`` runs only that share. ``machine``, ``backend``, ``batsim``, ``batsim_log``,
+    ``timeouts`` and ``budgets`` are as in :func:`~batsched_py.simulate`, for all runs and instead
+    of what the file says. ``progress`` shows a bar on standard error.
+
+    Returns the :class:`CampaignResults` of the folder: ``runs`` is a data frame with a row per run
+    that has finished (times in seconds), ``failures`` lists the runs that failed and why.
+
+    Raises :class:`CampaignFileError` for mistakes in the file, with its line, :class:`UsageError`
+    for arguments that make no sense, and :class:`OutputError` if another call is in the folder.
+
+    >>> text = '[run]\\nlog = "sample"\\nfirst = 50\\nscheduler = ["easy", "fcfs"]\\n'
+    >>> _ = Path("two.toml").write_text(text)
+    >>> results = run_campaign("two.toml", "out", jobs=1, progress=False)
+    >>> results.runs.set_index("scheduler")["mean_waiting_time"].round().to_dict()
+    {'easy': 10.0, 'fcfs': 20.0}
+    >>> results.failures
+    []
+    """
+    options = CampaignOptions(
+        jobs=jobs,
+        log_dirs=[Path(folder) for folder in log_dirs],
+        settings=given_settings(machine, backend, batsim, batsim_log, timeouts, budgets),
+        quick=quick,
+        retry_failed=retry_failed,
+        only_missing=only_missing,
+        cluster=cluster,
+        shard=shard,
+    )
+    path = find_campaign(str(file))
+    if read_collection(path) is not None:
+        raise UsageError(f"{path} names several campaigns: call this with each")
+    planned = PlannedCampaign(path, options, None if out is None else Path(out), logs, replications)
+    planned.run(planned.chosen(planned.look()), progress)
+    return open_results(planned.folder)
+
+
+def given_settings(
+    machine: str | Path | None,
+    backend: str | None,
+    batsim: str | None,
+    batsim_log: bool,
+    timeouts: str | None,
+    budgets: str | None,
+) -> dict[str, Any]:
+    """Return the settings that take the place of a file's; None where the file has the word."""
+    return {
+        "machine": None if machine is None else os.path.abspath(machine),
+        "backend": backend,
+        "batsim": batsim,
+        "batsim_log": batsim_log or None,
+        "timeouts": timeouts,
+        "budgets": budgets,
+    }
+
+
+def _check_machine(path: Path, logs: Sequence[str]) -> None:
+    """Raise :class:`UsageError` for other logs than a file's on the machine of that one."""
+    runs = read_campaign(path).runs
+    machines = {str(run.settings.machine) for run in runs if run.settings.machine is not None}
+    if machines and not {run.settings.log for run in runs} <= set(logs):
+        raise UsageError(
+            f"{parameter('log')} {logs[0]}: {path} has the machine file {min(machines)}, which is "
+            f"that of another log: give {parameter('machine')} too"
+        )
+
+
+@contextmanager
+def _progress(total: int, shown: bool) -> Iterator[Callable[[PreparedRun], None]]:
+    if not shown:
+        yield lambda run: None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("simulations"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console(stderr=True)) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda run: progress.advance(task)
