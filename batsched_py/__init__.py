@@ -91,29 +91,4 @@ __all__ = [
 
 # Imported when asked for: a policy file needs neither the simulator nor numpy, a help nothing.
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "batsched_py.campaign.run_campaign": "run_campaign",
-            "batsched_py.errors": "BatschedError",
-            "batsched_py.model.decisions": "CallMeLater Decision Kill Reject Start",
-            "batsched_py.model.job": "Job JobState",
-            "batsched_py.model.machine": "Machine",
-            "batsched_py.model.policy": "CountingScheduler DilatingScheduler ExplainingScheduler "
-            "ObservedScheduler Scheduler",
-            "batsched_py.model.queue": "WaitingQueue",
-            "batsched_py.model.site": "Site",
-            "batsched_py.model.timeline": "Timeline",
-            "batsched_py.model.user_model": "CountingUserModel EndedJob UserModel",
-            "batsched_py.model.waiting_reason": "WaitingReason",
-            "batsched_py.report.comparing.campaigns": "compare_campaigns",
-            "batsched_py.report.comparing.runs": "RunComparison compare_runs",
-            "batsched_py.run.result": "Result",
-            "batsched_py.run.simulate": "simulate",
-            "batsched_py.schedulers.easy": "shadow_time_and_extra_nodes",
-            "batsched_py.workload.conversion_rules": "Rules make_rules",
-            "batsched_py.workload.load": "load_workload",
-            "batsched_py.workload.log_archive": "find_log",
-            "batsched_py.workload.workload": "Workload WorkloadJob",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__, __file__)

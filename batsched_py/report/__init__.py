@@ -29,6 +29,4 @@ __all__ = [
 
 # Imported when asked for: it comes with pandas.
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__, {"batsched_py.campaign.campaign_folder": "CampaignResults"}
-    )
+    __getattr__, __dir__ = lazy_names(__name__, __file__)

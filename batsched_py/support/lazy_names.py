@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def lazy_names(
-    package: str, modules: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package that has names of other modules.
 
-    ``modules`` maps each of these modules to its names, with spaces between. mypy, ruff and the
-    site see the same names by imports under ``TYPE_CHECKING`` and by ``__all__``; the two functions
-    are for what runs only, or mypy would take any name.
+    ``file`` is the package's ``__init__.py``: what it imports under ``TYPE_CHECKING``, for mypy and
+    editors, is imported from there when it is asked for. The two functions are for what runs only,
+    or mypy would take any name.
     """
-    module_of = {name: module for module, names in modules.items() for name in names.split()}
+    module_of = {
+        alias.name: node.module
+        for block in ast.parse(Path(file).read_text(encoding="utf-8")).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
 
     def find(name: str) -> Any:
         if name not in module_of:

@@ -43,16 +43,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "batsched_users.behaviour.calendar": "Calendar",
-            "batsched_users.behaviour.energy_signal": "EnergySignal read_signal",
-            "batsched_users.behaviour.random_streams": "Chance",
-            "batsched_users.resampling.user_pools": "Pools make_pools",
-            "batsched_users.sessions.batches": "Batch Trace traces",
-            "batsched_users.sessions.delimitation": "Delimitation Session partition",
-            "batsched_users.sessions.feedback_engine": "BatchFeedback Reaction Reason Visit",
-            "batsched_users.sessions.session_graph": "SessionGraph build_graph to_networkx",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -99,20 +99,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "batsched_py.report.formatting": "listed",
-            "batsched_py.report.kit.beside_published": "compared in_column printed read_published",
-            "batsched_py.report.kit.charts": "Chart inline_data intervals numbers scale_of",
-            "batsched_py.report.kit.estimates": "UNKNOWN all_hold cells deciding drawn from_cells",
-            "batsched_py.report.kit.pairing": "paired",
-            "batsched_py.report.kit.selection": "SEED Quantity Runs log_name options_of rows slug",
-            "batsched_py.report.kit.tables": "columns sections table where_known",
-            "batsched_py.report.kit.texts": "Texts",
-            "batsched_py.support.plugin_files": "study_module",
-            "batsched_py.support.statistics": "Beside Interval beside jackknife "
-            "mean_interval median_interval median_ratio paired_difference paired_ratio "
-            "quantiles share_interval spread_test trimmed_mean",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__, __file__)
