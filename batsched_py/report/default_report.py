@@ -18,13 +18,13 @@ from batsched_py.report.campaign_axes import (
     short_names,
     with_all_labels,
 )
-from batsched_py.report.comparison_figures import comparison_figure
-from batsched_py.report.comparison_matrix import comparison_matrix, has_intervals
 from batsched_py.report.document import Figure, Part, Report, Table, Text
 from batsched_py.report.formatting import in_italics, spoken
 from batsched_py.report.kit.selection import Runs, slug
 from batsched_py.report.kit.tables import sections
 from batsched_py.report.less_work import NO_GAIN
+from batsched_py.report.metric_figures import metric_figure
+from batsched_py.report.metric_matrix import has_intervals, metric_matrix
 from batsched_py.report.metric_words import (
     FURTHER,
     OF_REACTING_USERS,
@@ -101,7 +101,7 @@ def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figu
     """Return the figure of a metric; of lateness without users who do not react, as it is 0."""
     if metric.name == "mean_lateness" and react(runs) is not False:
         runs = runs[reactions(runs).map(lambda of_run: of_run is not False)]
-    return comparison_figure(runs, axes, metric)
+    return metric_figure(runs, axes, metric)
 
 
 def _question(axes: CampaignAxes) -> str:
@@ -167,7 +167,7 @@ def _matrices(
             names = ", ".join(_users_who(reacting, runs, axes))
             yield Text(f"{in_italics(names)}: {REACTING[reacting]}")
             told.add(reacting)
-        matrix = comparison_matrix(
+        matrix = metric_matrix(
             group,
             axes,
             [metric for metric in metrics if metric.name in of_group],  # in units of the page
@@ -205,4 +205,4 @@ def _further(
     alone = CampaignAxes(None, axes.users, axes.others, axes.repeats)
     if axes.compared is not None:
         alone = CampaignAxes(None, axes.users, (*axes.others, axes.compared), axes.repeats)
-    return comparison_matrix(runs, alone, metrics, name="further", title="Means over the runs")
+    return metric_matrix(runs, alone, metrics, name="further", title="Means over the runs")

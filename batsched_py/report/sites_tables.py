@@ -8,8 +8,8 @@ import msgspec
 import pandas as pd
 
 from batsched_py.report.campaign_axes import CampaignAxes, with_all_labels
-from batsched_py.report.comparison_matrix import comparison_matrix
 from batsched_py.report.document import Table
+from batsched_py.report.metric_matrix import metric_matrix
 from batsched_py.report.metric_words import ShownMetric, shown_metrics
 from batsched_py.report.runs_table import ShownRuns, stored_of
 from batsched_py.units import HOUR
@@ -46,7 +46,7 @@ def site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None
         for metric in shown_metrics(frame, _TIMES)
     ]
     title = "Waits of the users of each site"
-    yield comparison_matrix(frame, by_site, waits, name="site_waits", title=title, base=base)
+    yield metric_matrix(frame, by_site, waits, name="site_waits", title=title, base=base)
     work = [
         ShownMetric("processors", "processors", decimals=0),
         ShownMetric("nb_jobs", "jobs", decimals=0),
@@ -55,7 +55,7 @@ def site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None
     ]
     there = [metric for metric in work if metric.name in frame]
     alone = msgspec.structs.replace(by_site, compared=None, others=(*by_site.labels,), users=None)
-    table = comparison_matrix(frame, alone, there, name="sites", title="Work of each site")
+    table = metric_matrix(frame, alone, there, name="sites", title="Work of each site")
     yield None if table is None else msgspec.structs.replace(table, note=_NOTE)
 
 

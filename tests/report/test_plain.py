@@ -10,9 +10,9 @@ import pytest
 
 from batsched_py.report import Report, Text
 from batsched_py.report.campaign_report import report_of
-from batsched_py.report.comparison_matrix import WITHIN
 from batsched_py.report.default_report import EQUAL_RUNS, FEW_RUNS, UNKNOWN_CHANCE, plain_report
 from batsched_py.report.forms.export_files import drawn
+from batsched_py.report.metric_matrix import WITHIN
 from batsched_py.report.metric_words import REACTING
 from batsched_py.support.statistics import mean_interval
 from batsched_py.workload.workload import Workload, WorkloadJob

@@ -31,7 +31,7 @@ _MOST_TICKS = 12
 Row = dict[str, Any]
 
 
-def comparison_figure(
+def metric_figure(
     runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric, name: str = ""
 ) -> Figure | None:
     """Return the means of a metric over the axes of a campaign; None if no axis varies.

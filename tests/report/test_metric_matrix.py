@@ -10,13 +10,13 @@ import pytest
 
 from batsched_py.report import Table
 from batsched_py.report.campaign_axes import axes_of
-from batsched_py.report.comparison_matrix import (
+from batsched_py.report.formatting import headings, rows_of
+from batsched_py.report.metric_matrix import (
     SAME,
     WITHIN,
     change_words,
-    comparison_matrix,
+    metric_matrix,
 )
-from batsched_py.report.formatting import headings, rows_of
 from batsched_py.report.metric_words import shown_metrics
 from batsched_py.support.statistics import Interval, paired_difference, paired_ratio
 
@@ -43,7 +43,7 @@ def matrix_of(
     runs = runs_of(waits, metric).drop(index=list(drop))
     axes = axes_of(runs, ["scheduler", "log", "replication"])
     shown = shown_metrics(runs, [metric])
-    matrix = comparison_matrix(runs, axes, shown, name="m", title="M", base="easy")
+    matrix = metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
     assert matrix is not None
     return matrix
 
@@ -87,7 +87,7 @@ def test_shaken_runs_say_over_what_chance_the_interval_is() -> None:
     runs = runs_of(waits, "makespan").rename(columns={"replication": "shake"})
     axes = axes_of(runs, ["scheduler", "shake"])
     shown = shown_metrics(runs, ["makespan"])
-    matrix: Any = comparison_matrix(runs, axes, shown, name="m", title="M", base="easy")
+    matrix: Any = metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
     assert "order of simultaneous events only" in matrix.note
     assert "order of simultaneous events only" not in matrix_of(waits).note
 
@@ -149,7 +149,7 @@ def test_rows_stay_together_however_the_runs_come() -> None:
     runs = runs_of({(p, log): [1.0] for p in ("easy", "mine") for log in ("a", "b")}, "makespan")
     axes = axes_of(runs, ["scheduler", "log"])
     shown = shown_metrics(runs, ["makespan"])
-    matrix: Any = comparison_matrix(runs, axes, shown, name="m", title="M", base="easy")
+    matrix: Any = metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
     assert matrix.frame["log"].tolist() == ["a", "a", "b", "b"]
     assert matrix.frame["scheduler"].tolist() == ["easy", "mine"] * 2
 
@@ -157,7 +157,7 @@ def test_rows_stay_together_however_the_runs_come() -> None:
 def test_no_runs_and_no_metrics_give_no_matrix() -> None:
     runs = runs_of({("easy", "KTH"): [1.0]}, "makespan")
     axes = axes_of(runs, [])
-    assert comparison_matrix(runs, axes, [], name="m", title="M") is None
+    assert metric_matrix(runs, axes, [], name="m", title="M") is None
 
 
 def test_a_change_over_fewer_runs_than_its_number_says_so() -> None:

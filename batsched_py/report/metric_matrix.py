@@ -29,7 +29,7 @@ WITHIN = "within the spread"
 SAME = "no difference"
 
 
-def comparison_matrix(
+def metric_matrix(
     runs: pd.DataFrame,
     axes: CampaignAxes,
     metrics: Sequence[ShownMetric],
