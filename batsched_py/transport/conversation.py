@@ -224,7 +224,10 @@ def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, refuse
     with suppress(SimulationError):  # it is gone
         if _tell(socket, simulator, refused, LAST_CALL) or simulator is None:
             return
-        say(f"note: Batsim computes; for {_PATIENCE:g} s it is told when it asks next")
+        within = f"within {_PATIENCE:g} s"
+        say(
+            f"note: Batsim computes; it is told if it asks {within}; Ctrl-C again leaves it waiting"
+        )
         _tell(socket, simulator, refused, _PATIENCE)
 
 

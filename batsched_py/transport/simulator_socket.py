@@ -32,15 +32,14 @@ class SimulatorSocket(Closing):
 
     A :data:`~batsched_py.transport.Partner` for the simulator. ``timeout`` is in seconds, for
     each reply (Batsim itself waits for ever). Times are said with six decimals as Batsim does, or
-    ``exact``. ``note`` is told, once, that nobody listens yet. A context manager: leaving it
-    closes the socket.
+    ``exact``. ``note`` is told, once, that nobody listens yet. ``recorder`` notes all frames.
+    A context manager: leaving it closes the socket.
 
     Raises :class:`~batsched_py.errors.UsageError` for what is no address.
     """
 
     _codec: ModuleType = message_json
     _decimals = 6
-    _recorder: Recorder | None = None
 
     def __init__(
         self,
@@ -49,9 +48,11 @@ class SimulatorSocket(Closing):
         *,
         exact: bool = False,
         note: Callable[[str], None] = lambda text: None,
+        recorder: Recorder | None = None,
     ) -> None:
         check_address(address)
         self._address, self._timeout, self._exact = address, timeout, exact
+        self._recorder = recorder
         self._note, self._note_at = note, monotonic() + _PATIENCE
         self._nb_resources = MOST_PROCESSORS
         self._met = False
@@ -150,23 +151,11 @@ class SimulatorSocket(Closing):
 class Batsim5Socket(SimulatorSocket):
     """The same with Batsim 5's protocol, in JSON; :meth:`greet` comes first.
 
-    Times are said with twelve decimals. All frames are noted by ``recorder`` as they were.
+    Times are said with twelve decimals.
     """
 
     _codec = batprotocol_json
     _decimals = 12
-
-    def __init__(
-        self,
-        address: str,
-        timeout: float,
-        *,
-        exact: bool = False,
-        note: Callable[[str], None] = lambda text: None,
-        recorder: Recorder | None = None,
-    ) -> None:
-        super().__init__(address, timeout, exact=exact, note=note)
-        self._recorder = recorder
 
     def greet(self, init: str) -> m.Hello:
         """Send the first frame, whose text ``init`` is for the scheduler; return its hello."""

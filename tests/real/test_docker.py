@@ -228,9 +228,13 @@ def test_ctrl_c_leaves_nothing(waiting: Waiting) -> None:
     assert waiting.end()[0] == 130
 
 
-def test_a_killed_run_leaves_nothing(waiting: Waiting) -> None:
+def test_a_killed_run_leaves_its_container_alone(client: DockerClient, waiting: Waiting) -> None:
+    """Which is found by its label."""
     waiting.process.kill()
     assert waiting.end()[0] == -signal.SIGKILL
+    names = [one.name for one in client.containers.list(all=True, filters={"label": "batsched_py"})]
+    assert waiting.container.name in names
+    waiting.container.remove(v=True, force=True)
 
 
 def test_a_killed_container_is_told(waiting: Waiting) -> None:

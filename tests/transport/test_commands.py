@@ -322,10 +322,11 @@ def test_a_second_request_to_end_waits_for_nobody(folder: Path, number: int) -> 
     assert not (folder / "s").exists()
 
 
-def test_sigterm_has_an_end_while_batsim_computes(folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_has_an_end_while_batsim_computes(folder: Path, number: int) -> None:
     with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
         ask(simulator, begins())
-        os.kill(process.pid, signal.SIGTERM)
+        os.kill(process.pid, number)
         assert process.wait(LIMIT) == 130
 
 

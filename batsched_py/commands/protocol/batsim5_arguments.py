@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
@@ -103,34 +103,16 @@ _REFUSED = {
 }
 
 
-class _TwoValues(NamedTuple):
-    """What an option with two values is here."""
-
-    wanted: str
-    """The values, in words."""
-    ours: Callable[[str, str], Sequence[str]]
-    """Returns our arguments for them."""
-
-
-_TEXT = _TwoValues(
-    "ENDPOINT INIT ('' for none)", lambda at, init: (f"--socket-endpoint={at}", f"--init={init}")
-)
-_FILE = _TwoValues(
-    "ENDPOINT FILE", lambda at, path: (f"--socket-endpoint={at}", f"--init-file={path}")
-)
+_TEXT = ("ENDPOINT INIT ('' for none)", "--socket-endpoint={0}", "--init={1}")
+_FILE = ("ENDPOINT FILE", "--socket-endpoint={0}", "--init-file={1}")
 _TWO = {
     "-s": _TEXT,
     "--edc-socket-str": _TEXT,
     "-S": _FILE,
     "--edc-socket-file": _FILE,
-    "-r": _TwoValues("HOST ROLE", lambda host, role: (f"--add-role-to-hosts={host}:{role}",)),
+    "-r": ("HOST ROLE", "--add-role-to-hosts={0}:{1}"),
 }
-_ONE = {
-    *("-p", "--platform", "-w", "--workload", "--ee", "-e", "--export", "-m", "--master-host"),
-    *("--mmax", "-v", "--verbosity", "--sg-log", "--timeout", "--record", "--shake", "--budgets"),
-    *("--protocol", "--socket-endpoint", "--init", "--init-file"),
-}
-"""Options whose value may look like an option."""
+"""Options with two values: these in words, and our arguments for them."""
 
 
 def version_of(arguments: Sequence[str]) -> int:
@@ -167,26 +149,20 @@ def as_ours(arguments: Sequence[str]) -> list[str]:
 
     Raises :class:`UsageError` for those that Batsim 5 does not have or we do not do.
     """
-    return ["--protocol=5", *_translated(arguments)]
-
-
-def _translated(arguments: Sequence[str]) -> Iterator[str]:
-    at = 0
-    while at < len(arguments):
-        argument = arguments[at]
+    ours = ["--protocol=5"]
+    left = list(reversed(arguments))
+    while left:
+        argument = left.pop()
         name = argument.partition("=")[0] if argument.startswith("--") else argument[:2]
         if name in _REFUSED:
             raise UsageError(f"{name}: {_REFUSED[name]}")
-        values = arguments[at + 1 : at + 3]
-        if argument in _TWO:
-            if len(values) < 2:
-                given = " ".join((argument, *values))
-                raise UsageError(f"{given}: expected two values, {_TWO[argument].wanted}")
-            yield from _TWO[argument].ours(*values)
-            at += 3
+        if argument not in _TWO:
+            ours.append(argument)
             continue
-        yield argument
-        at += 1
-        if argument in _ONE and at < len(arguments):
-            yield arguments[at]
-            at += 1
+        wanted, *forms = _TWO[argument]
+        values = [left.pop() for _ in range(min(2, len(left)))]
+        if len(values) < 2:
+            given = " ".join((argument, *values))
+            raise UsageError(f"{given}: expected two values, {wanted}")
+        ours += [form.format(*values) for form in forms]
+    return ours

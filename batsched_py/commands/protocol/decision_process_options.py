@@ -45,10 +45,10 @@ class ArgumentsFromFiles(CommandHelp):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the content of the files in place; comments begin with ``#``."""
-        return super().parse_args(ctx, self.with_files(args))
+        return super().parse_args(ctx, self.prepare(ctx, args))
 
-    def with_files(self, arguments: Sequence[str]) -> list[str]:
-        """Return the arguments with the content of the files in place."""
+    def prepare(self, ctx: Any, arguments: Sequence[str]) -> list[str]:
+        """Return the arguments as they are parsed."""
         # behind --variant_options, @FILE is a value: see json_options
         values = {at for at, name in enumerate(arguments, 1) if name == "--variant_options"}
         return contents_in_place(arguments, values)
@@ -58,18 +58,17 @@ def contents_in_place(arguments: Sequence[str], values: Container[int] = ()) -> 
     """Return arguments with the content of files instead of ``@FILE``, but at ``values``."""
     expanded: list[str] = []
     for at, argument in enumerate(arguments):
-        if argument.startswith("@") and at not in values:
-            expanded += _arguments(argument)
-        else:
+        if not argument.startswith("@") or at in values:
             expanded.append(argument)
+            continue
+        text = text_of_file(argument[1:], argument)
+        try:
+            expanded += shlex.split(text, comments=True)
+        except ValueError as error:
+            raise UsageError(
+                f"{argument}: {error}; expected arguments as a shell takes them"
+            ) from None
     return expanded
-
-
-def _arguments(argument: str) -> list[str]:
-    try:
-        return shlex.split(text_of_file(argument[1:], argument), comments=True)
-    except ValueError as error:
-        raise UsageError(f"{argument}: {error}; expected arguments as a shell takes them") from None
 
 
 def json_options(text: str | None, path: str | None) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from typer.core import TyperCommand
 
 from batsched_py.commands.protocol.batsim5_arguments import (
     ONLY_5,
@@ -56,11 +55,18 @@ REFUSED = {
 """Batsim's options that mean something which the embedded simulator does not do."""
 
 
-class RefusedByName(TyperCommand):
-    """A command that tells Batsim's options which it does not have from mistakes."""
+class BatsimArguments(ArgumentsFromFiles):
+    """A command with Batsim's options, which may come from files."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse them by name; a command line of Batsim 5 is put into our options."""
+    def prepare(self, ctx: Any, arguments: Sequence[str]) -> list[str]:
+        """Refuse options by name that the simulator does not have; translate those of Batsim 5.
+
+        A text for a scheduler of Batsim 5 that begins with ``@`` is no file.
+        """
+        texts = places_of_texts(arguments)
+        args = contents_in_place(arguments, texts)
+        if texts and version_of(args) == 4:
+            args = contents_in_place(arguments)
         ctx.meta[_VERSION] = version_of(args)
         if ctx.meta[_VERSION] == 5:
             args = as_ours(args)
@@ -75,19 +81,7 @@ class RefusedByName(TyperCommand):
                 raise UsageError(
                     f"{name}: the embedded simulator does not do {REFUSED[name]}; use real Batsim"
                 )
-        return super().parse_args(ctx, args)
-
-
-class BatsimArguments(ArgumentsFromFiles, RefusedByName):
-    """A command with Batsim's options, which may come from files."""
-
-    def with_files(self, arguments: Sequence[str]) -> list[str]:
-        """Put the content of files in place; a text for a scheduler of Batsim 5 is none."""
-        texts = places_of_texts(arguments)
-        expanded = contents_in_place(arguments, texts)
-        if texts and version_of(expanded) == 4:
-            return contents_in_place(arguments)
-        return expanded
+        return args
 
 
 _VERSION = f"{__name__}.version"
