@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import socket
@@ -167,29 +166,3 @@ def test_workers_of_a_campaign_listen_nowhere(study: Path, temporary: Path) -> N
         assert program.ports() == []
         assert program.unix_sockets() == []
         assert is_closed_to_others(program, temporary)
-
-
-def test_a_campaign_on_dask_workers_of_this_machine(study: Path, temporary: Path) -> None:
-    pytest.importorskip("distributed", reason="the extra cluster is not installed")
-    line = [*US, "campaign", "test.toml", "-e", "out", "--no-report", "--cluster", "local"]
-    with started(study, temporary, *line) as program:
-        program.wait_for_file(study / "began")
-        assert len(program.ports()) >= 4  # scheduler, nanny, worker and its page
-        assert is_closed_to_others(program, temporary)
-        assert b"PRIVATE KEY" not in program.texts_others_may_see()
-        assert others_files(temporary, study / "out") == []
-        (study / "go").touch()
-        assert program.process.wait(LIMIT) == 0
-    assert [path.name for path in temporary.iterdir()] == ["dask-scratch-space"]
-    assert [path.name for path in (study / "out").glob(".*") if path.name != ".lock"] == []
-
-
-def others_files(*folders: Path) -> list[Path]:
-    """Return the files with a key that others may read."""
-    keys = []
-    for folder in folders:
-        for place, _, names in os.walk(folder):
-            for path in (Path(place, name) for name in names):
-                if path.is_file() and b"PRIVATE KEY" in path.read_bytes():
-                    keys.append(path)
-    return [key for key in keys if key.stat().st_mode & 0o077 or key.parent.stat().st_mode & 0o077]

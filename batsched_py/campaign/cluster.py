@@ -13,7 +13,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
-from contextlib import ExitStack, chdir, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -23,6 +23,7 @@ from uuid import uuid4
 import msgspec
 
 from batsched_py.campaign.run_identity import code_digest
+from batsched_py.campaign.worker_processes import LocalWorkers
 from batsched_py.errors import SimulationError, UsageError, parameter
 from batsched_py.run.result import versions
 from batsched_py.support.atomic_files import write_whole
@@ -37,8 +38,8 @@ _LOOPBACK = "127.0.0.1:0"
 """Where dask's pages are: they ask nobody for a certificate."""
 _CONNECT, _END, _LOOK = 10.0, 30.0, 30.0
 """Seconds for a scheduler to answer, for a cluster to end, and between looks for workers."""
-_ONE_RUN = Lock()
-"""Held by the run of a dask worker: the working directory is that of its process."""
+_MOST_CHILDREN = 1_000
+"""Processes of a dask worker: as many as dask gives it runs at a time, so no limit."""
 
 
 class Requirements(msgspec.Struct, frozen=True):
@@ -83,7 +84,8 @@ def open_cluster(where: str, folder: Path, inputs: Iterable[str], jobs: int) -> 
         Thread(target=_say_if_alone, args=(client, where, ended), daemon=True).start()
         stack.callback(ended.set)
         try:
-            yield _Workers(client, needs)
+            with _Workers(client, needs) as executor:
+                yield executor
         except CancelledError:
             raise SimulationError(
                 f"{CLUSTER} {where}: the dask scheduler is gone; what was done stays done, the "
@@ -121,27 +123,42 @@ class _Workers(Executor):
         self._executor = client.get_executor(pure=False)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call a function on a worker."""
+        """Call a function in a process on a node."""
         future: Future[Any] = self._executor.submit(call, self._needs, fn, *args, **kwargs)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for all calls; or cancel them, and start the workers that perform one anew."""
-        if not cancel_futures:
-            self._executor.shutdown(wait)
-            return
+        """Wait for all calls, or cancel them and end those that are being performed."""
         with suppress(Exception):  # what is gone needs no end
-            ours, processing = set(self._client.futures), self._client.processing()
-            self._executor.shutdown(wait=False)
-            busy = [worker for worker, keys in processing.items() if not ours.isdisjoint(keys)]
-            self._client.restart_workers(busy, timeout=_CONNECT)
+            self._executor.shutdown(wait and not cancel_futures)
+            Path(self._needs.mark).unlink()  # what is on its way does not begin
+            self._client.run(end_calls, self._needs.mark, on_error="ignore")
+
+
+_children: dict[str, LocalWorkers] = {}
+"""Processes of this dask worker, by campaign: a run that dies leaves the dask worker whole."""
+_lock = Lock()
 
 
 def call(needs: Requirements, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in this process, a dask worker; raises as :func:`check_worker` does."""
+    """Call a function in a child of this process, a dask worker.
+
+    Raises :class:`WorkerLost` if the child dies, and as :func:`check_worker` does.
+    """
     check_worker(needs)
-    with _ONE_RUN, chdir(needs.cwd):
-        return function(*arguments)
+    with _lock:
+        if needs.mark not in _children:
+            _children[needs.mark] = LocalWorkers(_MOST_CHILDREN, needs.cwd)
+        children = _children[needs.mark]
+    return children.submit(function, *arguments).result()
+
+
+def end_calls(mark: str) -> None:
+    """End what runs for a campaign in this dask worker."""
+    with _lock:
+        children = _children.pop(mark, None)
+    if children is not None:
+        children.shutdown(cancel_futures=True)
 
 
 def check_worker(needs: Requirements) -> None:
@@ -191,16 +208,18 @@ def _systems() -> dict[str, Any]:
 def _cluster_of_jobs(system: str, folder: Path) -> Any:
     """Return a cluster without jobs, as dask's configuration says; raises :class:`UsageError`."""
     import dask.config
-    from distributed import Security
+    import distributed
+
+    security: Any = distributed.Security
 
     def configured(name: str, default: Any = None) -> Any:
         return dask.config.get(f"jobqueue.{system}.{name}", None) or default
 
     try:
         return _systems()[system](
-            security=Security.temporary(),
+            security=security.temporary(),
             shared_temp_directory=configured("shared-temp-directory", str(folder.absolute())),
-            processes=configured("processes", configured("cores")),  # each performs one run
+            processes=configured("processes", 1),  # each thread performs a run
             worker_extra_args=[
                 "--dashboard-address",
                 _LOOPBACK,
@@ -237,8 +256,9 @@ def _connected(place: Any, where: str) -> Any:
     with extra("cluster"):
         import distributed
 
+    client: Any = distributed.Client
     try:
-        return distributed.Client(place, timeout=_CONNECT, set_as_default=False)
+        return client(place, timeout=_CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(
             f"{CLUSTER} {where}: no dask scheduler answers within {_CONNECT:g} s ({error}); is it "

@@ -96,7 +96,7 @@ def _again(run: PreparedRun, executor: Executor) -> str | None:
     except _NO_MORE:
         raise
     except Exception as error:
-        return _written(run, {}, f"its worker was lost twice: {type(error).__name__}: {error}")
+        return _written(run, {}, f"lost twice: {type(error).__name__}: {error}")
 
 
 def _written(run: PreparedRun, files: Files, error: str | None) -> str | None:

@@ -36,8 +36,9 @@ class WorkerLost(Exception):  # noqa: N818 - the run may be well
 class LocalWorkers(Executor):
     """Some workers of this machine; functions are called in their processes, by pickling."""
 
-    def __init__(self, jobs: int) -> None:
-        """``jobs`` is how many functions are called at a time."""
+    def __init__(self, jobs: int, folder: str | None = None) -> None:
+        """``jobs`` is how many functions are called at a time, ``folder`` the working directory."""
+        self._folder = folder
         self._threads = ThreadPoolExecutor(jobs, "worker")
         self._own = threading.local()
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -88,6 +89,7 @@ class LocalWorkers(Executor):
             _COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            cwd=self._folder,
             process_group=0,  # Ctrl-C is for the campaign, which ends its workers
         )
         self._processes.append(process)

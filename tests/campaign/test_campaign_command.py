@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import errno
 import re
 import shlex
@@ -424,6 +425,14 @@ def test_shards_are_disjoint_and_complete(hashes: list[int], number: int) -> Non
     assert sum(map(len, folders)) == len(set().union(*folders))
     sizes = [len(of_shard) for of_shard in folders]
     assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_example_of_run_campaign(study: CampaignFolder) -> None:
+    examples = doctest.DocTestFinder(recurse=False).find(
+        run_campaign, globs={"run_campaign": run_campaign, "Path": Path}
+    )
+    runner = doctest.DocTestRunner()
+    assert [runner.run(example).failed for example in examples] == [0]
 
 
 def test_run_campaign_gives_the_results_of_the_folder(study: CampaignFolder) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import distributed
 from dask_jobqueue.local import LocalCluster as LocalJobs
 
 from batsched_py.campaign import cluster
-from batsched_py.campaign.cluster import Requirements, check_worker, open_cluster
+from batsched_py.campaign.cluster import Requirements, check_worker
 from batsched_py.campaign.run_campaign import run_campaign
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.support.own_command import PROGRAM
@@ -87,7 +87,7 @@ def test_a_run_that_kills_its_worker_fails_and_the_others_do_not(
     campaign.write('[run]\nfirst = 9\nscheduler = ["fatal.py:Fatal", "easy", "fcfs"]\n')
     done = campaign.run("--cluster", address)
     assert done.returncode == 1
-    assert "lost twice: KilledWorker" in done.stderr
+    assert "lost twice: WorkerLost: the process of the run exited with 7" in done.stderr
     assert "1 of 3 runs failed" in done.stderr
     assert len(campaign.results().runs) == 2
 
@@ -109,19 +109,21 @@ def test_a_request_to_end_ends_what_runs_on_workers(
 
 
 def test_a_scheduler_that_is_lost_is_said(campaign: CampaignFolder) -> None:
+    campaign.write('[run]\nfirst = 9\nscheduler = "slow.py:Slow"\n')
+
+    def lose() -> None:
+        wait_until((campaign.path / "worker").exists)
+        local.close()
+
     with (
+        dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=None
         ) as local,
-        pytest.raises(SimulationError, match="scheduler is gone; what was done"),
-        dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
     ):
-        with open_cluster(local.scheduler_address, campaign.path, [], 1) as executor:
-            future = executor.submit(os.getpid)
-            assert future.result(LIMIT) != os.getpid()
-            lost = executor.submit(signal.pause)
-            local.close()
-            lost.result(LIMIT)
+        threading.Thread(target=lose).start()
+        with pytest.raises(SimulationError, match="scheduler is gone; what was done"):
+            run_campaign("test.toml", cluster=local.scheduler_address, progress=False)
 
 
 def test_an_address_where_nobody_answers_is_said(campaign: CampaignFolder) -> None:
@@ -171,7 +173,7 @@ def test_jobs_are_asked_for_and_cancelled(
 def test_a_dry_run_shows_the_script_of_a_job(campaign: CampaignFolder) -> None:
     done = campaign.run("--cluster", "local", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "--nthreads 1 --nworkers 2" in done.stdout
+    assert "--nthreads 2 " in done.stdout
     assert "--dashboard-address 127.0.0.1:0" in done.stdout
 
 

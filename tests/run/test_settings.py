@@ -174,8 +174,7 @@ OTHERS |= {"--json", "--allow-time-sharing", "--enable-compute-sharing"}
 """Options that Batsim has to be started with, git's, the shell's in a script, and sacct's."""
 SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
 SCHEMAS |= {
-    "batsched_py/campaign/cluster/queue_commands.py",
-    "batsched_py/campaign/cluster/worker_jobs.py",
+    "batsched_py/campaign/cluster.py",  # an option of dask
     "batsched_py/report/campaign_report.py",  # a whole command
 }
 

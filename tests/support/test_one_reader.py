@@ -20,7 +20,6 @@ ALLOWED = {
     "batsched_py/workload/swf.py": "numpy reads bytes that were read here",
     "batsched_py/run/backends/child_processes.py": "follows a log that may be longer than memory",
     "batsched_py/support/terminal_text.py": "gives closed streams a place",
-    "batsched_py/campaign/cluster/dask_schedulers.py": "reads an answer of HTTP, not a file",
 }
 """Files that may open others, and why."""
 
