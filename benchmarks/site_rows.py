@@ -10,7 +10,7 @@ from measuring import Bench, Measured, cpu, row
 
 from batsched_py import Workload, simulate
 from batsched_py.schedulers.multifactor.multifactor import Multifactor
-from batsched_py.workload.machine_file import PARTITION
+from batsched_py.workload.machine_description import PARTITION
 
 
 @row("multifactor", "multifactor against EASY, per job")

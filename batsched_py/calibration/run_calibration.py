@@ -16,7 +16,7 @@ from batsched_py.calibration.week_bootstrap import Estimate, Weeks
 from batsched_py.errors import UsageError
 from batsched_py.results.job_table import JobTable
 from batsched_py.support.statistics import Interval
-from batsched_py.workload.machine_file import MachineDescription
+from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.swf import SwfLog
 
 

@@ -20,8 +20,9 @@ from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.support import plugins
-from batsched_py.support.budgets import Budgets, parse_budgets
+from batsched_py.support.budgets import Budgets
 from batsched_py.support.file_readers import is_file
+from batsched_py.support.named_limits import parse_budgets
 from batsched_py.support.setting_fields import arguments
 
 

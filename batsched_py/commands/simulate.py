@@ -23,7 +23,7 @@ from batsched_py.workload.log_archive import find_log
 if TYPE_CHECKING:
     from batsched_py.run.resolved_run import ResolvedRun
     from batsched_py.run.result import Result
-    from batsched_py.workload.machine_file import MachineDescription
+    from batsched_py.workload.machine_description import MachineDescription
 
 FILES = ("jobs.csv", "schedule.csv", "run.json")
 FURTHER_FILES = "Further files"

@@ -18,10 +18,9 @@ from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import PLACED, is_placed, original_id
-from batsched_py.protocol.dynamic_registration import DYNAMIC
 from batsched_py.transport import exchange_replay
 from batsched_py.transport.exchange_replay import decisions_of
-from batsched_py.workload.workload import WorkloadJob
+from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 
 SHOWN = 200
 """Characters of a decision that an error shows."""

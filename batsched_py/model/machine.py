@@ -11,7 +11,7 @@ from batsched_py.model.partitions import views_of
 from batsched_py.model.site import Site
 from batsched_py.support.json_values import is_number, plain
 from batsched_py.support.processor_sets import ProcessorSet, from_procset, to_text
-from batsched_py.workload.machine_file import NO_LIMITS, MachineDescription
+from batsched_py.workload.machine_description import NO_LIMITS, MachineDescription
 from batsched_py.workload.sites import SiteDescription
 
 if TYPE_CHECKING:

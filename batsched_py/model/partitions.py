@@ -13,7 +13,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.site import Release, Site
 from batsched_py.support.processor_bits import bits_of, pool_of
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, with_bounds
-from batsched_py.workload.machine_file import Partition
+from batsched_py.workload.machine_description import Partition
 
 
 class PartitionView(Site):

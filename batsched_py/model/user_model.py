@@ -9,9 +9,12 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from batsched_py.errors import InvariantError, WorkloadError
-from batsched_py.support.json_values import plain
+from batsched_py.support.json_values import plain, shown
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
-from batsched_py.workload.workload import WorkloadJob, with_plain_values
+from batsched_py.workload.workload import WorkloadJob, takes_too_long, with_plain_values
+
+REJECTED = "REJECTED"
+"""The state in which users learn that a job was refused, as Batsim calls it."""
 
 
 class EndedJob(msgspec.Struct, frozen=True, gc=False):
@@ -152,6 +155,26 @@ def plain_job(job: WorkloadJob, users: UserModel) -> WorkloadJob:
         return with_plain_values(job)
     except WorkloadError as error:
         raise InvariantError(f"{type(users).__name__} submitted {error}") from None
+
+
+def profile_of(job: WorkloadJob, users: UserModel) -> dict[str, Any]:
+    """Return the profile of a job that a model submits, in plain values.
+
+    Raises :class:`InvariantError` naming the model for one that is missing, or lasts too long.
+    """
+    content = users.profiles.get(job.profile)
+    if content is None:
+        raise InvariantError(
+            f"{type(users).__name__} submitted job {job.id} with the profile {job.profile!r}, "
+            "which is not in its profiles"
+        )
+    profile: dict[str, Any] = plain(content)
+    if takes_too_long(profile):
+        raise InvariantError(
+            f"{type(users).__name__} submitted job {job.id}: its profile: delay is "
+            f"{shown(profile['delay'])}, expected a number: {UP_TO_LATEST_TIME}"
+        )
+    return profile
 
 
 def no_job(users: UserModel, submitted: object, now: float) -> InvariantError:

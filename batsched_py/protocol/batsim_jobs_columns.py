@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-REJECTED = "REJECTED"
+from batsched_py.model.user_model import REJECTED as REJECTED
+
 SUCCESS = "COMPLETED_SUCCESSFULLY"
 FAILED = "COMPLETED_FAILED"
 WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"

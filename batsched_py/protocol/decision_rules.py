@@ -23,6 +23,12 @@ LEAST_DELAY = 5e-7
 """Seconds; less than that is 0 once Batsim 4.2 has rounded it to six decimals."""
 
 
+def six_decimals_up(time: float) -> float:
+    """Round seconds up to what Batsim can say, so that what is due then is due."""
+    near = round(time, 6)
+    return near if near >= time else round(time + 1e-6, 6)
+
+
 def refused_by_batsim4(job: m.JobDescription, profile: Mapping[str, Any]) -> str | None:
     """Return why Batsim 4.2 aborts, or crashes later, if this job is registered with its profile.
 

@@ -15,8 +15,7 @@ from typing import Any
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.job import Job
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.decision_rules import Refusal
-from batsched_py.protocol.message_json import six_decimals_up
+from batsched_py.protocol.decision_rules import Refusal, six_decimals_up
 from batsched_py.support.json_values import shown
 from batsched_py.workload.workload import REFERENCE_SPEED
 

@@ -13,8 +13,6 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.support.old_names import renamed
 
-DYNAMIC = "dyn"
-"""Workload of the jobs that users submit."""
 Profiles = Mapping[str, dict[str, Any]]
 """Profiles as written, by name."""
 

@@ -151,12 +151,6 @@ def job_to_json(job: m.JobDescription) -> dict[str, Any]:
     return fields
 
 
-def six_decimals_up(time: float) -> float:
-    """Round seconds up to what Batsim can say, so that what is due then is due."""
-    near = round(time, 6)
-    return near if near >= time else round(time + 1e-6, 6)
-
-
 _WRITERS: dict[str, Callable[[Any], Any]] = {
     "alloc": to_text,
     "resources": to_text,

@@ -11,7 +11,8 @@ import msgspec
 
 from batsched_py.errors import PlatformError, UsageError, parameter
 from batsched_py.run.stored_values import ProcessSettings, Run
-from batsched_py.workload.machine_file import MachineDescription, read_machine
+from batsched_py.workload.machine_description import MachineDescription
+from batsched_py.workload.machine_file import read_machine
 from batsched_py.workload.sites import Sites, is_platform, nb_processors, parse_sites
 from batsched_py.workload.workload import REFERENCE_SPEED
 

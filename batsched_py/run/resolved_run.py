@@ -22,7 +22,7 @@ from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.log_partitions import with_whole_nodes
-from batsched_py.workload.machine_file import MachineDescription
+from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.sites import HOME, Sites, home_number
 from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.swf_frame import digest, log_of_frame

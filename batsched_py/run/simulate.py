@@ -33,7 +33,7 @@ from batsched_py.support.json_values import did_you_mean, unshared
 from batsched_py.support.plugins import RIGID
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload.conversion_rules import as_dict
-from batsched_py.workload.machine_file import partition_texts
+from batsched_py.workload.machine_description import partition_texts
 
 if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess

@@ -10,7 +10,7 @@ from batsched_py.model.job import ENDED, WAITING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.support.processor_sets import NO_PROCESSORS
-from batsched_py.workload.machine_file import Outage, Partition
+from batsched_py.workload.machine_description import Outage, Partition
 
 
 class Outages:

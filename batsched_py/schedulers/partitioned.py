@@ -23,7 +23,7 @@ from batsched_py.model.site import Site
 from batsched_py.model.user_model import given
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.admission import Admission, Outages
-from batsched_py.workload.machine_file import MachineDescription
+from batsched_py.workload.machine_description import MachineDescription
 
 
 def on_partitions(make: Callable[[], Scheduler], described: MachineDescription | None) -> Scheduler:

@@ -11,7 +11,7 @@ from batsched_py.workload.batsim_workload import read_workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.log_partitions import with_whole_nodes
-from batsched_py.workload.machine_file import MachineDescription
+from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.sites import Sites
 from batsched_py.workload.swf import read_swf
 from batsched_py.workload.workload import Workload

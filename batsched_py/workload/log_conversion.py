@@ -21,7 +21,7 @@ from batsched_py.workload.conversion_rules import (
 )
 from batsched_py.workload.drop_rules import dropped_rows, notes_on
 from batsched_py.workload.log_partitions import LogPartitions
-from batsched_py.workload.machine_file import PARTITION, MachineDescription
+from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.profile_types import run_time_profile
 from batsched_py.workload.site_rules import give_homes, split_jobs
 from batsched_py.workload.sites import Sites

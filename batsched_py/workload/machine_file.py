@@ -5,12 +5,11 @@ A TOML file that ``batsched-py import`` drafts and a person corrects; docs/machi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import pairwise
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -20,137 +19,43 @@ from batsched_py.support.checked_values import Seconds, convert
 from batsched_py.support.file_readers import is_file, read_toml
 from batsched_py.support.processor_sets import (
     MOST_PROCESSORS,
-    NO_PROCESSORS,
     ProcessorSet,
     from_text,
     of_intervals,
-    to_text,
 )
 from batsched_py.units import LATEST_TIME
+from batsched_py.workload.machine_description import (
+    Count,
+    MachineDescription,
+    Outage,
+    Partition,
+    PartitionLimits,
+    Text,
+)
 from batsched_py.workload.sites import MOST_TIMES
 
-PARTITION = "partition"
-"""The field of a job that names its partition, or says its number in the log."""
-
-_Count = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 _Time = Annotated[float, msgspec.Meta(ge=0, le=LATEST_TIME)]
 _NodeSet = Annotated[str, msgspec.Meta(description="numbers of nodes such as '0-3 7'")]
-_Text = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text")]
-
-
-class _PartitionLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a machine file says of a partition that a simulation takes as it is."""
-
-    name: _Text = ""
-    number: Annotated[int, msgspec.Meta(ge=-1)] | None = None
-    """In the log, None if no job of the log is of it."""
-    tier: Annotated[int, msgspec.Meta(ge=0)] = 1
-    """Partitions of a higher tier are served first."""
-    priority: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
-    """Factor of a job's priority."""
-    over_walltime: Literal["reject", "cut"] = "reject"
-    """What becomes of jobs that request more time than the partition gives."""
-    max_running_jobs_per_user: _Count | None = None
-    max_processors_per_user: _Count | None = None
-
-
-class Partition(_PartitionLimits, frozen=True, kw_only=True):
-    """A partition, its processors and its limits, in processors of the simulation and seconds."""
-
-    processors: ProcessorSet = NO_PROCESSORS
-    unit: int = 1
-    """Processors of a node where jobs take whole nodes, 1 where they take processors."""
-    cores: int = 1
-    """Cores of a log's job that become ``unit`` processors."""
-    max_walltime: float = inf
-    default_walltime: float | None = None
-    """Of jobs that request none; None: ``max_walltime`` if there is one."""
-    max_size: int = MOST_PROCESSORS
-    """Processors of a job."""
-
-    def whole_nodes(self, size: int) -> int:
-        """Return so many processors, rounded up to whole nodes where jobs take these."""
-        return -(-size // self.unit) * self.unit
-
-    def admits(self, size: int, walltime: float | None) -> bool:
-        """Tell whether a job of so many processors and seconds (None: no limit) may ever run."""
-        most = min(self.max_size, self.processors.size, self.max_processors_per_user or size)
-        return (
-            size % self.unit == 0
-            and size <= most
-            and (walltime is None or walltime <= self.max_walltime)
-        )
-
-    @property
-    def limits_users(self) -> bool:
-        """Whether a user may have only so much running at a time."""
-        return (self.max_running_jobs_per_user, self.max_processors_per_user) != (None, None)
-
-
-NO_LIMITS = Partition()
-"""Of a machine that has no partitions."""
-
-
-class Outage(msgspec.Struct, frozen=True, kw_only=True):
-    """A time in which some processors run nothing, ``[begin, end)`` in seconds of the log."""
-
-    begin: float
-    end: float
-    processors: ProcessorSet
-    planned: bool = True
-    """Whether it is known before: no job is started that would run into it."""
-    reason: str = ""
-
-
-class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a machine file says."""
-
-    nb_processors: int
-    partitions: tuple[Partition, ...]
-    outages: tuple[Outage, ...] = ()
-    field: str = PARTITION
-    """The field of a log that numbers the partitions."""
-
-    @cached_property
-    def by_name(self) -> dict[Any, int]:
-        """The place of each partition, by its name and its number in the log."""
-        numbers = {part.number: at for at, part in enumerate(self.partitions)}
-        names = {part.name: at for at, part in enumerate(self.partitions)}
-        return numbers | names
-
-    def place_of(self, partition: Any) -> int:
-        """Return the place of the partition with a name or a number; the first if there is none."""
-        return self.by_name.get(partition, 0) if isinstance(partition, str | int) else 0
-
-    def partition_of(self, extra: Mapping[str, Any]) -> Partition:
-        """Return the partition of a job by its further fields."""
-        return self.partitions[self.place_of(extra.get(PARTITION))]
-
-    @property
-    def is_one(self) -> bool:
-        """Whether it is but one pool of processors, which jobs take one by one."""
-        (first, *others) = self.partitions
-        return not others and first.unit == 1 and first.processors.size == self.nb_processors
 
 
 class _NodeTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A table ``[[nodes]]``: a group of equal nodes."""
 
-    name: _Text = "node"
+    name: Text = "node"
     count: Annotated[int, msgspec.Meta(ge=1, le=MOST_PROCESSORS)]
     cores: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
 
 
-class _PartitionTable(_PartitionLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table ``[[partitions]]``."""
 
-    name: _Text
+    name: Text
     nodes: _NodeSet | None = None
     whole_nodes: bool = False
     max_walltime: Seconds | None = None
     default_walltime: Seconds | None = None
-    max_nodes: _Count | None = None
-    max_processors: _Count | None = None
+    max_nodes: Count | None = None
+    max_processors: Count | None = None
 
 
 class _OutageTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -160,7 +65,7 @@ class _OutageTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     end: _Time
     nodes: _NodeSet | None = None
     planned: bool = True
-    reason: _Text = "outage"
+    reason: Text = "outage"
 
     def __post_init__(self) -> None:
         if self.end <= self.begin:
@@ -329,7 +234,7 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes, in_nodes: bool
     per_node = next(iter(cores)) if whole else 1
     of_nodes = table.max_nodes and table.max_nodes * (1 if in_nodes else max(cores))
     limits = [limit for limit in (table.max_processors, of_nodes) if limit is not None]
-    shared = {name: getattr(table, name) for name in _PartitionLimits.__struct_fields__}
+    shared = {name: getattr(table, name) for name in PartitionLimits.__struct_fields__}
     most, usual = table.max_walltime, table.default_walltime
     return Partition(
         **shared,
@@ -345,9 +250,3 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes, in_nodes: bool
 def _to_words(numbers: set[int]) -> str:
     """Return numbers for a message."""
     return " and ".join(map(str, sorted(numbers)))
-
-
-def partition_texts(machine: MachineDescription | None) -> dict[str, str]:
-    """Return the processors of each partition by its name, as they are stored with a run."""
-    partitions = machine.partitions if machine else ()
-    return {part.name: to_text(part.processors) for part in partitions}

@@ -23,6 +23,8 @@ from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
 REFERENCE_SPEED = 1e9
 """Speed in flop/s of the machine that a log was recorded on: run time r becomes r * 1e9 flop."""
+DYNAMIC = "dyn"
+"""The workload of the jobs that users submit."""
 ORIGINAL_SUBMISSION = "original_submission_time"
 """The field of a submitted job that says when it was recorded, if it was."""
 

@@ -14,7 +14,8 @@ from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload.log_partitions import with_whole_nodes
-from batsched_py.workload.machine_file import MachineDescription, read_machine
+from batsched_py.workload.machine_description import MachineDescription
+from batsched_py.workload.machine_file import read_machine
 
 
 def machine_of(text: str, node_factor: float = 1.0) -> MachineDescription:

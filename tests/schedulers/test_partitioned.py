@@ -30,7 +30,7 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_text
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, starts
-from batsched_py.workload.machine_file import MachineDescription, Outage, Partition
+from batsched_py.workload.machine_description import MachineDescription, Outage, Partition
 from helpers.partitions import machine_of, run_on
 
 Jobs = list[tuple[str, J]]

@@ -12,8 +12,8 @@ import pytest
 from msgspec import Meta
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.budgets import parse_budgets
 from batsched_py.support.checked_values import Name, Seconds, convert, describe_type, find_fault
+from batsched_py.support.named_limits import parse_budgets
 from batsched_py.support.setting_fields import parse_options
 
 FIT: list[tuple[Any, list[Any], list[Any], str]] = [

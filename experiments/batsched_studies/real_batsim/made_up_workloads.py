@@ -9,7 +9,7 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import SAMPLE, find_log
-from batsched_py.workload.machine_file import PARTITION
+from batsched_py.workload.machine_description import PARTITION
 
 PARTITIONS = "day", "all", "whole", "day", "alone"
 GIGA = 1e9

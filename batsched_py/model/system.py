@@ -1,0 +1,297 @@
+"""The core of a scheduler: users, waiting queue, policy and machine, without any messages.
+
+A driver tells the core what happened at an instant: all job ends first, then it asks the users,
+then it hands over all submissions, then it lets the policy decide, once. Each decision goes to the
+driver at once, in a method that the driver provides.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from math import inf
+from types import GeneratorType
+from typing import Any
+
+from batsched_py.errors import InvariantError
+from batsched_py.model import decisions as d
+from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
+from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.policy import Scheduler
+from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.user_model import REJECTED, EndedJob, UserModel, given, next_due, plain_job
+from batsched_py.support.budgets import Budgets
+from batsched_py.support.processor_sets import ProcessorSet
+from batsched_py.workload.machine_description import PARTITION, MachineDescription
+from batsched_py.workload.sites import HOME, Sites, home_of
+from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob
+
+Observer = Callable[[float, WaitingQueue, Machine], None]
+"""Called with time, waiting queue and machine; it may look, and must not change anything."""
+
+
+class System(ABC):
+    """Users, waiting queue, policy and machine at the time :attr:`now` (seconds).
+
+    ``shake`` is the seed of a random order of the jobs that users submit at one instant (None: the
+    order of the user model). ``sites`` are the parts of the machine, none if it is one.
+    ``description`` is what a machine file says of it, with limits of jobs. ``budgets`` say what is
+    taken for endless work, ``nb_recorded`` how many jobs the users may submit before it is counted.
+    """
+
+    # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
+    __slots__ = (
+        "_dilates",
+        "_most_decisions",
+        "_must_schedule",
+        "_nb_jobs",
+        "_of_users",
+        "_progress",
+        "_random",
+        "_submissions",
+        "_submitted",
+        "_users_due",
+        "_users_know",
+        "description",
+        "machine",
+        "nb_passes",
+        "nb_running",
+        "now",
+        "observer",
+        "queue",
+        "scheduler",
+        "sites",
+        "users",
+    )
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        users: UserModel | None,
+        *,
+        shake: int | None,
+        sites: Sites,
+        description: MachineDescription | None,
+        budgets: Budgets,
+        nb_recorded: int,
+    ) -> None:
+        self.scheduler, self.users = scheduler, users
+        self.sites, self.description = sites, description
+        self.machine = Machine(0)
+        self.queue = WaitingQueue()
+        self.now = 0.0
+        self.observer: Observer | None = None
+        """Looks at the state after each scheduling pass; None costs nothing."""
+        self.nb_running = 0
+        self.nb_passes = 0
+        """How often the policy was called."""
+        self._nb_jobs = 0
+        self._must_schedule = self._dilates = False
+        self._progress = ProgressWatch(budgets, scheduler)
+        self._submissions = SubmissionWatch(budgets, nb_recorded)
+        self._most_decisions = budgets.decisions
+        self._random = None if shake is None else random.Random(f"users of {shake}")
+        self._submitted: set[str] = set()
+        """Ids of the users' jobs, also of those that have ended."""
+        self._of_users: dict[str, WorkloadJob] = {}
+        """The users' jobs that have not ended, by id."""
+        self._users_due, self._users_know = inf, True
+        """When the users submit next, as they answered last; whether they know of all ends."""
+
+    # What a driver provides ----------------------------------------------------------------------
+
+    @abstractmethod
+    def _register(self, job_id: str, job: WorkloadJob, size: int, extra: dict[str, Any]) -> Job:
+        """Make the simulator know a job of users, with this size and these further fields; return
+        it as the policy sees it."""
+
+    @abstractmethod
+    def _execute(self, job: Job) -> None:
+        """Let a job run on ``job.processors``."""
+
+    @abstractmethod
+    def _execute_dilated(self, job: Job) -> None:
+        """Let a job run on ``job.processors``, longer than recorded."""
+
+    @abstractmethod
+    def _reject(self, job: Job) -> None:
+        """Drop a job that waits."""
+
+    @abstractmethod
+    def _kill(self, job: Job) -> None:
+        """End a job that runs."""
+
+    @abstractmethod
+    def _call_at(self, time: float) -> None:
+        """Wake the policy at ``time``."""
+
+    # What happens --------------------------------------------------------------------------------
+
+    def begin(self, nb_processors: int, *, dilates: bool = False) -> None:
+        """Begin with a machine; ``dilates``: the policy may let jobs run longer."""
+        self.machine = Machine(nb_processors, self.sites, self.description)
+        self._dilates = dilates
+
+    def job_ended(self, job: Job, state: str) -> None:
+        """Free the processors of a job that ran; ``state`` is Batsim's word for its end."""
+        self.machine.end(job)
+        self.nb_running -= 1
+        self._must_schedule = True
+        if self._of_users:
+            self._tell_users(job, state)
+
+    def set_available(self, processors: ProcessorSet, available: bool) -> None:
+        """Put processors out of order, or back."""
+        self.machine.set_available(processors, available)
+        self._must_schedule = True
+
+    def called(self) -> None:
+        """Run the policy, which asked for it, or users who are due."""
+        self._must_schedule = True
+
+    def job_submitted(self, job: Job) -> None:
+        """Let a job wait, or refuse it if it can never run."""
+        job.number = self._nb_jobs
+        self._nb_jobs += 1
+        self._must_schedule = True
+        may_run = 0 < job.size <= self.machine.nb_processors
+        if self.description is not None:
+            job.partition = self.description.place_of(job.extra.get(PARTITION))
+            may_run &= self.description.partitions[job.partition].admits(job.size, job.walltime)
+        if may_run:
+            self.queue.append(job)
+        else:
+            self._refuse(job)
+
+    def send_home(self, job: Job) -> None:
+        """Note on a job the site where it is at home, if there are sites.
+
+        Raises :class:`UsageError` for a home that does not exist.
+        """
+        if self.sites:
+            job.home = home_of(self.sites, job.extra, job.user, job.id)
+            job.extra = {**job.extra, HOME: self.sites[job.home].name}
+
+    # Users ---------------------------------------------------------------------------------------
+
+    def ask_users(self, users: UserModel) -> None:
+        """Let the users submit until nobody is due."""
+        now = self.now
+        due = next_due(users)
+        while due <= now:
+            jobs = self._submissions.jobs_due(users, now)
+            if self._random is not None:
+                self._random.shuffle(jobs)
+            for job in jobs:
+                self._submit(job, users)
+            due = next_due(users)
+        self._users_due, self._users_know = due, True
+
+    def _submit(self, job: WorkloadJob, users: UserModel) -> None:
+        job_id = f"{DYNAMIC}!{job.id}"
+        if job_id in self._submitted:
+            raise InvariantError(f"users submitted job {job.id} twice")
+        self._submitted.add(job_id)
+        plain = plain_job(job, users)
+        size, extra = plain.size, {**plain.extra}  # policies may write into it
+        if plain.original_submission_time is not None:
+            extra.setdefault(ORIGINAL_SUBMISSION, plain.original_submission_time)
+        if self.description is not None:
+            size = self.description.partition_of(extra).whole_nodes(size)
+        self._of_users[job_id] = job
+        self.job_submitted(self._register(job_id, plain, size, extra))
+
+    def _tell_users(self, job: Job, state: str) -> None:
+        submitted = self._of_users.pop(job.id, None)
+        if submitted is not None and self.users is not None:
+            start = job.start_time if job.start_time < inf else None
+            ended = EndedJob(submitted, job.submit_time, start, self.now)
+            self.users.job_ended(self.now, ended, state)
+            self._users_know = False
+
+    # The policy ----------------------------------------------------------------------------------
+
+    def decide(self) -> None:
+        """Run the policy, and the users again if it rejected a job of theirs, until all is done."""
+        while self._must_schedule:
+            self._must_schedule = False
+            self._run_policy()
+            if not self._users_know and self.users is not None:
+                self.ask_users(self.users)
+
+    def _run_policy(self) -> None:
+        now, queue, machine = self.now, self.queue, self.machine
+        self.nb_passes += 1
+        decisions: Iterable[Any] = ()
+        decision = None
+        nb_repeatable = 0  # starts and rejections are no more than jobs
+        try:
+            decisions = self.scheduler.schedule(now, queue, machine)
+            if type(decisions) is not GeneratorType:
+                decisions = given(decisions, self.scheduler, "schedule")
+            for decision in decisions:
+                if isinstance(decision, d.Start):
+                    self._start(decision)
+                    continue
+                nb_repeatable += not isinstance(decision, d.Reject)
+                if nb_repeatable > self._most_decisions:
+                    raise self._progress.too_many_decisions(now)
+                self._carry_out(decision)
+        except Exception as error:
+            mistake = mistake_of_policy(error, now, decisions, decision)
+            if mistake is None:
+                raise
+            raise mistake from error
+        if self.observer is not None:
+            self.observer(now, queue, machine)
+
+    def _start(self, decision: d.Start) -> None:
+        job = decision.job
+        self.nb_running += 1
+        if decision.dilation != 1 or decision.transfer:
+            self._start_dilated(decision)
+            return
+        self.machine.start(job, self.now, decision.processors)
+        self.queue.remove(job)
+        self._execute(job)
+
+    def _start_dilated(self, decision: d.Start) -> None:
+        """Start a job that runs longer where it is placed."""
+        job = decision.job
+        if not self._dilates:
+            raise InvariantError(
+                f"{type(self.scheduler).__name__} started job {job.id} with a dilation: it must "
+                "say beforehand that it dilates"
+            )
+        if job.state is WAITING:
+            self.queue.remove(job)  # before its size may change
+        self.machine.start(job, self.now, decision.processors, decision.dilation, decision.transfer)
+        self._execute_dilated(job)
+
+    def _carry_out(self, decision: d.Decision) -> None:
+        """Carry out a decision that starts no job."""
+        if isinstance(decision, d.CallMeLater):
+            self._progress.policy_called = True
+            self._call_at(decision.time)
+        elif isinstance(decision, d.Reject):
+            job = decision.job
+            if job.state is not WAITING:
+                raise InvariantError(f"job {job.id} was rejected while {job.state.value}")
+            self.queue.remove(job)
+            self._refuse(job)
+        elif isinstance(decision, d.Kill):
+            job = decision.job
+            if job.state is not RUNNING:
+                raise InvariantError(f"job {job.id} was killed while {job.state.value}")
+            self._kill(job)
+        else:
+            raise no_decision(self.scheduler, decision)
+
+    def _refuse(self, job: Job) -> None:
+        job.state = ENDED
+        self._reject(job)
+        self._must_schedule = True
+        self._tell_users(job, REJECTED)

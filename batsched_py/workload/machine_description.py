@@ -1,0 +1,124 @@
+"""What is known of a machine beside its size: partitions with their limits, and outages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from math import inf
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from batsched_py.support.processor_sets import (
+    MOST_PROCESSORS,
+    NO_PROCESSORS,
+    ProcessorSet,
+    to_text,
+)
+
+PARTITION = "partition"
+"""The field of a job that names its partition, or says its number in the log."""
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+Text = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text")]
+
+
+class PartitionLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine file says of a partition that a simulation takes as it is."""
+
+    name: Text = ""
+    number: Annotated[int, msgspec.Meta(ge=-1)] | None = None
+    """In the log, None if no job of the log is of it."""
+    tier: Annotated[int, msgspec.Meta(ge=0)] = 1
+    """Partitions of a higher tier are served first."""
+    priority: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    """Factor of a job's priority."""
+    over_walltime: Literal["reject", "cut"] = "reject"
+    """What becomes of jobs that request more time than the partition gives."""
+    max_running_jobs_per_user: Count | None = None
+    max_processors_per_user: Count | None = None
+
+
+class Partition(PartitionLimits, frozen=True, kw_only=True):
+    """A partition, its processors and its limits, in processors of the simulation and seconds."""
+
+    processors: ProcessorSet = NO_PROCESSORS
+    unit: int = 1
+    """Processors of a node where jobs take whole nodes, 1 where they take processors."""
+    cores: int = 1
+    """Cores of a log's job that become ``unit`` processors."""
+    max_walltime: float = inf
+    default_walltime: float | None = None
+    """Of jobs that request none; None: ``max_walltime`` if there is one."""
+    max_size: int = MOST_PROCESSORS
+    """Processors of a job."""
+
+    def whole_nodes(self, size: int) -> int:
+        """Return so many processors, rounded up to whole nodes where jobs take these."""
+        return -(-size // self.unit) * self.unit
+
+    def admits(self, size: int, walltime: float | None) -> bool:
+        """Tell whether a job of so many processors and seconds (None: no limit) may ever run."""
+        most = min(self.max_size, self.processors.size, self.max_processors_per_user or size)
+        return (
+            size % self.unit == 0
+            and size <= most
+            and (walltime is None or walltime <= self.max_walltime)
+        )
+
+    @property
+    def limits_users(self) -> bool:
+        """Whether a user may have only so much running at a time."""
+        return (self.max_running_jobs_per_user, self.max_processors_per_user) != (None, None)
+
+
+NO_LIMITS = Partition()
+"""Of a machine that has no partitions."""
+
+
+class Outage(msgspec.Struct, frozen=True, kw_only=True):
+    """A time in which some processors run nothing, ``[begin, end)`` in seconds of the log."""
+
+    begin: float
+    end: float
+    processors: ProcessorSet
+    planned: bool = True
+    """Whether it is known before: no job is started that would run into it."""
+    reason: str = ""
+
+
+class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What a machine file says."""
+
+    nb_processors: int
+    partitions: tuple[Partition, ...]
+    outages: tuple[Outage, ...] = ()
+    field: str = PARTITION
+    """The field of a log that numbers the partitions."""
+
+    @cached_property
+    def by_name(self) -> dict[Any, int]:
+        """The place of each partition, by its name and its number in the log."""
+        numbers = {part.number: at for at, part in enumerate(self.partitions)}
+        names = {part.name: at for at, part in enumerate(self.partitions)}
+        return numbers | names
+
+    def place_of(self, partition: Any) -> int:
+        """Return the place of the partition with a name or a number; the first if there is none."""
+        return self.by_name.get(partition, 0) if isinstance(partition, str | int) else 0
+
+    def partition_of(self, extra: Mapping[str, Any]) -> Partition:
+        """Return the partition of a job by its further fields."""
+        return self.partitions[self.place_of(extra.get(PARTITION))]
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is but one pool of processors, which jobs take one by one."""
+        (first, *others) = self.partitions
+        return not others and first.unit == 1 and first.processors.size == self.nb_processors
+
+
+def partition_texts(machine: MachineDescription | None) -> dict[str, str]:
+    """Return the processors of each partition by its name, as they are stored with a run."""
+    partitions = machine.partitions if machine else ()
+    return {part.name: to_text(part.processors) for part in partitions}
