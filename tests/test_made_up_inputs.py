@@ -27,7 +27,6 @@ from batsched_py.workload.swf import read_swf
 from batsched_users.behaviour.empirical_distributions import read_distribution
 from batsched_users.models.population_members import read_members
 from batsched_users.models.weekly import read_parameters
-from batsched_users.sessions.sabjson import read_sabjson
 
 JOB = "1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 -1 -1 -1 -1 -1\n"
 
@@ -104,7 +103,6 @@ def test_a_log_comes_through_a_pipe(tmp_path: Path) -> None:
         read_distribution,
         read_members,
         read_parameters,
-        read_sabjson,
         lambda path: json_options(None, str(path)),
     ],
 )

@@ -17,7 +17,7 @@ import pytest
 from batsched_py.workload.swf import read_swf
 from batsched_users.measures.job_columns import JobColumns, columns_of_log
 from batsched_users.measures.self_similarity import hurst
-from batsched_users.measures.session_similarity import null_test, similarity
+from batsched_users.measures.session_similarity import similarity
 from batsched_users.measures.stack_depth import mean_depth, stack_depths
 
 KTH, SDSC = ("KTH-SP2", "KTH-SP2-1996-2"), ("SDSC-SP2", "SDSC-SP2-1998-4.1-cln")
@@ -75,15 +75,6 @@ def test_similarity_of_sizes(shared: Path, name: str, file: str) -> None:
         assert wins - digits <= theirs[0] <= wins + ties + digits
         assert losses - digits <= theirs[2] <= losses + ties + digits
         assert theirs[1] <= ties
-
-
-@LOGS
-@pytest.mark.parametrize("attribute", ["size", "run_time", "requested_time"])
-def test_sessions_are_no_chance(shared: Path, name: str, file: str, attribute: str) -> None:
-    """Inside sessions jobs are far more alike than among all jobs of a user (a figure there)."""
-    jobs = columns(shared / f"swf/{file}.swf.gz").ran
-    result = null_test(jobs, attribute, repetitions=20)
-    assert result.observed > result.shuffled.mean() + 10 * result.shuffled.std()
 
 
 @LOGS

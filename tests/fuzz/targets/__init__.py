@@ -9,14 +9,13 @@ from fuzz.targets import (
     machines,
     messages,
     platforms,
-    sessions,
     stored_runs,
     user_parameters,
     workloads,
 )
 
 _MODULES = (
-    *(messages, conversations, logs, workloads, platforms, campaigns, sessions, user_parameters),
+    *(messages, conversations, logs, workloads, platforms, campaigns, user_parameters),
     stored_runs,
     accounting,
     machines,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import batsched_users.measures.session_similarity as module
 from batsched_py.errors import UsageError
 from batsched_users.measures.job_columns import JobColumns
-from batsched_users.measures.session_similarity import MEASURES, null_test, similarity
+from batsched_users.measures.session_similarity import MEASURES, similarity
 from helpers.drawn_sessions import job_columns
 
 NAN = float("nan")
@@ -112,29 +112,8 @@ def test_rounding_makes_no_winner() -> None:
     assert alike.compare(1, 2) == (0, 1, 0)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_null_of_sessions_of_a_kind(measure: str) -> None:
-    """Each session has a value of its own; dealt out by chance, hardly any pair is alike."""
-    users: list[Sessions] = [[[float(3**n)] * 4 for n in range(12)] for _ in range(3)]
-    outcome = null_test(columns(users), "size", measure, repetitions=50, seed=3)
-    assert outcome.observed == 1
-    assert outcome.shuffled.max() < 0.6
-    assert outcome.p_value == 1 / 51
-    again = null_test(columns(users), "size", measure, repetitions=50, seed=3)
-    np.testing.assert_array_equal(outcome.shuffled, again.shuffled)
-    other = null_test(columns(users), "size", measure, repetitions=50, seed=4)
-    assert (outcome.shuffled != other.shuffled).any()
-
-
-def test_shuffling_keeps_jobs_with_their_user() -> None:
-    users: list[Sessions] = [[[2, 2], [2]], [[5, 5, 5], [5]]]
-    assert null_test(columns(users), "size", repetitions=9).shuffled.tolist() == [1] * 9
-
-
 def test_wrong_use_is_refused() -> None:
     jobs = columns([[[1.0], [2.0]]])
-    with pytest.raises(UsageError, match="no session has two jobs"):
-        null_test(jobs, "size")
     with pytest.raises(UsageError, match=r"measure=modus.*expected one of mean"):
         similarity(jobs, "size", "modus")
     with pytest.raises(UsageError, match="min_sessions=0"):

@@ -28,7 +28,6 @@ from batsched_users.studies.thresholds import (
     count,
     distance,
     inter_arrival_curve,
-    length_histogram,
     session_lengths,
     study,
     survival,
@@ -151,13 +150,6 @@ def test_survival_is_the_share_that_is_larger(values: list[float]) -> None:
     at = np.arange(-1, 8, dtype=float)
     expected = [sum(value > x for value in values) / len(values) for x in at]
     assert survival(np.array(values), at) == pytest.approx(expected)
-
-
-def test_histogram_leaves_out_the_short_and_ends_bins_at_thresholds() -> None:
-    lengths = np.array([0, 2, 2.1, 3, 3.5, 4, 4.1, 9])
-    edges, numbers = length_histogram(lengths, most=5)
-    assert edges.tolist() == [2, 3, 4, 5]
-    assert numbers.tolist() == [2, 2, 1]
 
 
 def test_jobs_without_finish_are_refused() -> None:

@@ -14,9 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.errors import UsageError
 from batsched_py.support.option_values import number, one_of
-from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.measures.job_columns import Column, JobColumns, Rows
 from batsched_users.measures.session_columns import SessionRows, cut_sessions
 
@@ -75,51 +73,6 @@ def similarity(
     value = np.stack(per_distance, axis=1)
     kept = (np.diff(users.bounds) >= min_sessions) & ~np.isnan(value).any(axis=1)
     return Similarity(users.number[kept], value[kept])
-
-
-class NullTest(msgspec.Struct, frozen=True):
-    """Similarity inside the sessions against that of the same jobs dealt out by chance."""
-
-    observed: float
-    """Mean over the users of the similarity at distance 0."""
-    shuffled: Column
-    """The same after each shuffle, shape (repetitions,)."""
-
-    @property
-    def p_value(self) -> float:
-        """Share of the shuffles, with the log itself as one, that are at least as similar."""
-        return float(
-            (1 + (self.shuffled >= self.observed - _SAME).sum()) / (1 + len(self.shuffled))
-        )
-
-
-def null_test(
-    columns: JobColumns,
-    attribute: str,
-    measure: str = "mean",
-    *,
-    repetitions: int = 1_000,
-    seed: Seed = 0,
-) -> NullTest:
-    """Shuffle each user's jobs among his or her sessions, which keep their numbers of jobs.
-
-    All users with a pair of jobs in a session are in. Takes O(n log n) a repetition for ``mean``
-    and ``identical``; a ``median`` looks at every pair. Raises :class:`UsageError`.
-    """
-    users = _users_of(columns, attribute, measure)
-    number("repetitions", repetitions, 1)
-    if not (users.nb_jobs > 1).any():
-        raise UsageError("null test of similarity: no session has two jobs with a known value")
-    observed = float(np.nanmean(users.measure(measure, 0)))
-    owner = np.repeat(users.owner, users.nb_jobs)
-    chance = Chance(seed).stream("similarity", attribute)
-    draws = np.random.default_rng(chance.getrandbits(128))
-    shuffled = np.empty(repetitions)
-    for index in range(repetitions):
-        order = np.lexsort((draws.random(len(users.values)), owner))
-        dealt = _SessionsOfUsers(users.values[order], users.sessions)
-        shuffled[index] = np.nanmean(dealt.measure(measure, 0))
-    return NullTest(observed, shuffled)
 
 
 def _users_of(columns: JobColumns, attribute: str, measure: str) -> _SessionsOfUsers:

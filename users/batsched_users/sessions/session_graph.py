@@ -60,18 +60,10 @@ class SessionGraph(msgspec.Struct):
     def longest_path(self) -> int:
         """Return the number of sessions on the longest chain, the root not counted."""
         length = [0] * len(self.sessions)
-        for index in self.topological_order():
+        before = {i: [j for j, _ in edges] for i, edges in enumerate(self.predecessors)}
+        for index in TopologicalSorter(before).static_order():
             length[index] = 1 + max((length[i] for i, _ in self.predecessors[index]), default=0)
         return max(length, default=0)
-
-    def topological_order(self) -> list[int]:
-        """Return the indices of the sessions, each after its predecessors.
-
-        Raises ``graphlib.CycleError``, whose second argument is the cycle, if there is no such
-        order; that cannot happen with a graph made by :func:`build_graph` or read from a file.
-        """
-        before = {i: [j for j, _ in edges] for i, edges in enumerate(self.predecessors)}
-        return list(TopologicalSorter(before).static_order())
 
 
 def build_graph(sessions: Sequence[Session]) -> SessionGraph:

@@ -199,21 +199,6 @@ def survival(values: Values, at: Values) -> Values:
     return 1 - np.searchsorted(np.sort(values), at, side="right") / len(values)
 
 
-def length_histogram(
-    lengths: Values, *, most: float, width: float = 1.0, above: float = 2.0
-) -> tuple[Values, NDArray[np.int64]]:
-    """Return edges and numbers of the sessions longer than ``above`` and at most ``most`` minutes.
-
-    Sessions of one or two jobs sent off at once (``above``) are so many that they would hide the
-    rest. A bin holds the lengths above its lower edge, up to its upper one: that of a threshold
-    is in the bin that ends there. Shapes (n + 1,) and (n,).
-    """
-    bins = int(np.ceil((most - above) / width))
-    edges = np.array([above + width * index for index in range(bins + 1)])
-    ranks = np.searchsorted(np.sort(lengths), edges, side="right")
-    return edges, np.diff(ranks).astype(np.int64)
-
-
 def distance(a: Values, b: Values) -> float:
     """Return the largest difference of two cumulative distributions (Kolmogorov-Smirnov), 0 to 1.
 
