@@ -68,20 +68,13 @@ rest = true
     b'[[member]]\nmodel = "rigid"\nshare = 1.0\n[[member]]\nname = "s"\nmodel = "synthetic"\n',
 )
 _OF_CAMPAIGNS = (
-    *words(
-        """
-    name title report metric measure keep hint replications extends run include
-    exclude quick replication file.py:function study.toml base.toml jobs metrics
-    easy fcfs arrival:60 max:0 1week embedded
-    """
-    ),
+    *("report", "measure", "hint", "file.py:function", "study.toml", "jobs", "max:0", "1week"),
     *Settings.__struct_fields__,
 )
 _OF_POPULATIONS = words(
     """
-    member name model options share users rest feedback rigid seed sessions
-    arrival:0 max:20 last:5 site synthetic weekly fluid weeks nb_users tbuos
-    distribution population file resampled adjusted
+    seed arrival:0 last:5 site weekly fluid weeks nb_users tbuos distribution population file
+    resampled adjusted
     """
 )
 

@@ -10,21 +10,12 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import batprotocol_json
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from fuzz.contract import Target, refusal, same, words
+from fuzz.contract import Target, refusal, same
 from fuzz.targets.small_inputs import exchange
 
 WORDS = (
-    *words(
-        """
-        now events timestamp type data job_id job res subtime walltime profile alloc 0-3
-        3-0 0-3000000000 job_ids job_state return_code resources state mapping estimate
-        user nb_resources nb_compute_resources compute_resources config profiles id
-        additional_io_job COMPLETED_SUCCESSFULLY COMPLETED_WALLTIME_REACHED w0!0000
-        dyn!1 registration_finished continue_registration no_more_static_job_to_submit
-        event_machine_unavailable consumed_energy estimate_waiting_time progress
-        dynamic-jobs-enabled
-        """
-    ),
+    *("3-0", "0-3000000000", "mapping", "additional_io_job", "dyn!1", "continue_registration"),
+    *("no_more_static_job_to_submit", "event_machine_unavailable", "progress"),
     *codec.EVENTS,
     *codec.DECISIONS,
 )
@@ -118,18 +109,9 @@ def check_hello(data: bytes) -> str:
 
 
 _WORDS_OF_5 = (
-    *words(
-        """
-        now events timestamp event_type event job_id job resource_request walltime extra_data
-        profile_id profile_type profile id delay submission_time state return_code job_ids
-        progresses wrapper kill_progress_type kill_progress call_me_later_id when_type when time
-        time_unit OneShot Periodic Millisecond mode_type mode nb_periods period offset host_ids
-        pstate host_allocation executor_placement_type executor_placement strategy mapping
-        external_event_type external_event data GenericExternalEvent machine_unavailable
-        KillProgressSequentialProfile current_task_progress DelayProfile ParallelTaskProfile
-        computation_vector SequentialCompositionProfile profile_ids dyn!1 w0!0000 4294967295
-        """
-    ),
+    *("OneShot", "Periodic", "Millisecond", "DelayProfile", "ParallelTaskProfile", "profile_ids"),
+    *("SequentialCompositionProfile", "computation_vector", "machine_unavailable", "pstate"),
+    *("host_allocation", "executor_placement", "mapping", "dyn!1", "w0!0000", "4294967295"),
 )
 
 

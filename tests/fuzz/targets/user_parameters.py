@@ -9,7 +9,7 @@ from batsched_py.run.simulate import simulate
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import read_distribution, write_distribution
 from batsched_users.behaviour.energy_signal import STATES, read_signal
-from fuzz.contract import Target, refusal, same, words
+from fuzz.contract import Target, refusal, same
 from fuzz.targets.small_inputs import BUDGETS, jobs
 
 PARAMETERS = Path("weekly.json")
@@ -28,12 +28,6 @@ _DISTRIBUTIONS = (
  "probabilities": [[1, 0.5], [2, 0.25], [64, 0.25]]}""",
     b"""{"name": "run times", "unit": "s", "description": "made up", "remarks": "none",
  "quantiles": [[0, 1], [0.5, 60.5], [1, 3600]]}""",
-)
-_WORDS = words(
-    """
-    source classes name count activity weekdays day_begin day_end sizes size probability mean
-    deviation unit description sources remarks observations quantiles probabilities
-    """
 )
 
 
@@ -77,9 +71,8 @@ _SIGNALS = (
     b"time,gCO2eq/kWh\n2024-01-15T00:00,310\n2024-01-15T01:00,290.5\n",
     b"time,price\n2024-01-15T00:00Z,310\n2024-01-15T02:00+01:00,290\n",
 )
-_SIGNAL_WORDS = words(
-    "time state green yellow red price 2024-02-29T23:59 0001-01-01T00:00Z 9999-12-31T23:59-12:00 "
-    "1705276800 1e300 -1 nan"
+_SIGNAL_WORDS = (
+    *("2024-02-29T23:59", "0001-01-01T00:00Z", "9999-12-31T23:59-12:00", "1705276800", "1e300"),
 )
 
 
@@ -104,6 +97,6 @@ def check_signal(data: bytes) -> str:
 
 TARGETS = (
     Target("signal", lambda: _SIGNALS, check_signal, _SIGNAL_WORDS),
-    Target("weekly", lambda: [_PARAMETERS], check_parameters, _WORDS),
-    Target("distribution", lambda: _DISTRIBUTIONS, check_distribution, _WORDS),
+    Target("weekly", lambda: [_PARAMETERS], check_parameters, ()),
+    Target("distribution", lambda: _DISTRIBUTIONS, check_distribution, ()),
 )

@@ -38,13 +38,8 @@ _OF_BATSIM5 = b"""{"nb_res": 4, "jobs": [
 "p": {"type": "ParallelTaskProfile", "cpu": [1e9, 2e9, 0, 0]}}}"""
 _TOKENS = words(
     """
-    id subtime res profile walltime user finish_time estimate nb_res jobs profiles
-    type delay cpu com repeat seq ret composed rules parallel parallel_homogeneous
-    parallel_homogeneous_total usage_trace trace parallel_homogeneous_pfs
-    data_staging send recv smpi w0! w0!1 w1!2 unix_start_time time_zone home
-    original_submission_time Europe/Berlin
-    extra_data w0!d DelayProfile ParallelTaskProfile ParallelTaskHomogeneousProfile
-    generation_strategy SequentialCompositionProfile TraceReplayProfile trace_type SMPI filename
+    usage_trace trace parallel_homogeneous_pfs data_staging smpi w1!2 home original_submission_time
+    Europe/Berlin TraceReplayProfile trace_type SMPI filename
     ParallelTaskOnStorageHomogeneousProfile ParallelTaskDataStagingBetweenStoragesProfile
     """
 )
