@@ -22,7 +22,6 @@ FEWEST_JOBS = 30
 MOST_USERS = 10
 """Users who are groups: those with most jobs."""
 USER = "user"
-UNKNOWN_USER = "unknown"
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

@@ -138,7 +138,8 @@ def _waiting(shown: Picture, bars: pd.DataFrame, unit: float) -> list[Any]:
     """Return an arrow from submission to start, at the height of the job's largest rectangle."""
     own = bars[bars["role"] == "explained"]
     whole = own if len(own) else pd.DataFrame({"low": [0], "high": [shown.nb_processors - 1]})
-    height = whole.iloc[int((whole["high"] - whole["low"]).argmax())][["low", "high"]].mean()
+    tallest = int((whole["high"] - whole["low"]).argmax())
+    height = float(whole[["low", "high"]].mean(axis=1).iloc[tallest])
     start = (shown.left - shown.submit_time) / unit
     ends = alt.Chart(pd.DataFrame({"time": sorted({0.0, start})}))
     upright = ends.mark_rule(color=WAITING, strokeDash=[5, 3]).encode(x="time:Q")
