@@ -24,7 +24,7 @@ from batsched_py.protocol.decision_rules import (
 )
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
 from batsched_py.support.budgets import Budgets
-from batsched_py.support.json_values import plain
+from batsched_py.support.json_values import to_python
 from batsched_py.support.processor_sets import from_text
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.machine_description import MachineDescription
@@ -342,7 +342,7 @@ class DecisionProcess(System):
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job_id]))
 
     def _call_at(self, time: float) -> None:
-        time = plain(time)
+        time = to_python(time)
         if not isinstance(time, (float, int)) or not abs(time) <= LATEST_TIME:
             raise InvariantError(f"a call at {time!r} was asked for: expected {UP_TO_LATEST_TIME}")
         if self._six_decimals:

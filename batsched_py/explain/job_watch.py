@@ -15,7 +15,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dilated_jobs import is_placed, original_id
-from batsched_py.support.json_values import plain
+from batsched_py.support.json_values import to_python
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -196,7 +196,7 @@ class Watch:
         if not isinstance(answer, WaitingReason):
             name = type(self.policy).__name__
             raise PluginError(f"{name}.held returned {answer!r}: expected WaitingReason or None")
-        return WaitingReason(*map(plain, msgspec.structs.astuple(answer)))
+        return WaitingReason(*map(to_python, msgspec.structs.astuple(answer)))
 
 
 def _counts_on(job: Job, held: WaitingReason, machine: Machine) -> list[str]:

@@ -9,7 +9,7 @@ import msgspec
 
 from batsched_py.errors import InvariantError
 from batsched_py.support.code_places import described
-from batsched_py.support.json_values import plain, shown
+from batsched_py.support.json_values import shown, to_python
 
 
 def counters_of(plugin: object) -> dict[str, Any] | None:
@@ -36,7 +36,7 @@ def counters_of(plugin: object) -> dict[str, Any] | None:
 
 def _as_json(value: Any, what: str) -> Any:
     try:
-        value = plain(value)
+        value = to_python(value)
         msgspec.json.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise InvariantError(

@@ -9,7 +9,7 @@ from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.partitions import views_of
 from batsched_py.model.site import Site
-from batsched_py.support.json_values import is_number, plain
+from batsched_py.support.json_values import is_number, to_python
 from batsched_py.support.processor_sets import ProcessorSet, from_procset, to_text
 from batsched_py.workload.machine_description import NO_LIMITS, MachineDescription
 from batsched_py.workload.sites import SiteDescription
@@ -79,7 +79,7 @@ class Machine(Site):
             raise InvariantError(f"job {job.id} was started while {job.state.value}")
         dilated = dilation != 1 or bool(transfer)
         if dilated:
-            dilation, transfer = plain(dilation), plain(transfer)
+            dilation, transfer = to_python(dilation), to_python(transfer)
             are_numbers = is_number(dilation) and is_number(transfer)
             if not (are_numbers and dilation > 0 and transfer >= 0):
                 raise InvariantError(

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from batsched_py.errors import InvariantError, WorkloadError
-from batsched_py.support.json_values import plain, shown
+from batsched_py.support.json_values import shown, to_python
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.workload import WorkloadJob, takes_too_long, with_plain_values
 
@@ -139,7 +139,7 @@ def any_reacts(answers: Iterable[bool | None]) -> bool | None:
 
 def next_due(users: UserModel) -> float:
     """Return when the next job is due; raises :class:`InvariantError` for other values."""
-    due = plain(users.next_submission())
+    due = to_python(users.next_submission())
     if isinstance(due, float | int) and (due <= LATEST_TIME or due == inf):
         return due
     raise InvariantError(
@@ -168,7 +168,7 @@ def profile_of(job: WorkloadJob, users: UserModel) -> dict[str, Any]:
             f"{type(users).__name__} submitted job {job.id} with the profile {job.profile!r}, "
             "which is not in its profiles"
         )
-    profile: dict[str, Any] = plain(content)
+    profile: dict[str, Any] = to_python(content)
     if takes_too_long(profile):
         raise InvariantError(
             f"{type(users).__name__} submitted job {job.id}: its profile: delay is "

@@ -27,7 +27,7 @@ from msgspec import Meta
 
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.support.durations import parse_time
-from batsched_py.support.json_values import did_you_mean, is_number, plain, shown, whole
+from batsched_py.support.json_values import did_you_mean, is_number, shown, to_python, whole
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -119,7 +119,7 @@ def find_fault(value: Any, type: Any, where: str, *, sign: str = " ") -> str | N
 def _as_written(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
-    return whole(value) if isinstance(value, float) else plain(value)
+    return whole(value) if isinstance(value, float) else to_python(value)
 
 
 def _find(value: Any, type: Any, where: str, sign: str = " = ") -> str | None:
@@ -135,7 +135,7 @@ def _find(value: Any, type: Any, where: str, sign: str = " = ") -> str | None:
             if fault := _first(faults):
                 return fault
     choices = [str(text) for each in _alternatives(type) for text in _choices(each)]
-    hint = did_you_mean(str(value), choices)
+    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
     return f"{where}{sign}{shown(value)}{hint}: expected {describe_type(type)}"
 
 

@@ -37,6 +37,7 @@ MOST_DIGITS = 308
 """Digits of a number: a float holds no longer one."""
 _GZIP = b"\x1f\x8b"
 _DIGITS_TO_0 = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG_NUMBER = re.compile(rf"[0-9a-fA-F_]{{{MOST_DIGITS + 1}}}")
 _TOO_LONG = b"0" * (MOST_DIGITS + 1)
 T = TypeVar("T")
 Kind = type[BatschedError]
@@ -218,6 +219,9 @@ def read_toml(path: str | Path, kind: Kind = InputError) -> dict[str, Any]:
 
 def parse_toml(text: str, where: object, kind: Kind = InputError) -> dict[str, Any]:
     """Return the content of a TOML text."""
+    if match := _LONG_NUMBER.search(text):
+        line = text.count("\n", 0, match.start()) + 1
+        raise kind(f"{where}:{line}: a number of more than {MOST_DIGITS} digits")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: a number of thousands of digits

@@ -66,12 +66,12 @@ def is_plain(values: Iterable[Any]) -> bool:
     return _SCALARS.issuperset(map(type, values))
 
 
-def plain(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """Return a value with Python's numbers and lists in place of numpy's, also inner ones."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, Mapping):
-        return {plain(key): plain(inner) for key, inner in value.items()}
+        return {to_python(key): to_python(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [to_python(inner) for inner in value]
     return value.tolist() if hasattr(type(value), "tolist") else value

@@ -15,8 +15,8 @@ from batsched_py.support.json_values import (
     is_integer,
     is_number,
     is_plain,
-    plain,
     shown,
+    to_python,
     unshared,
 )
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
@@ -84,7 +84,7 @@ def with_plain_values(job: WorkloadJob) -> WorkloadJob:
         and (not job.extra or is_plain(job.extra.values()))
     ):
         return job
-    changed = {name: plain(getattr(job, name)) for name in ("size", "user", "extra", *_TIMES)}
+    changed = {name: to_python(getattr(job, name)) for name in ("size", "user", "extra", *_TIMES)}
     size, user, extra = changed["size"], changed["user"], changed["extra"]
     if is_integer(user):
         user = changed["user"] = str(user)
@@ -133,7 +133,7 @@ class Workload(msgspec.Struct, kw_only=True):
         profiles = self.profiles.values()
         are_dicts = all(type(profile) is dict for profile in profiles)
         if not are_dicts or not is_plain(chain.from_iterable(map(dict.values, profiles))):
-            self.profiles = plain(self.profiles)
+            self.profiles = to_python(self.profiles)
 
     def copy(self) -> Workload:
         """Return a workload that shares nothing that can be changed with this one."""

@@ -17,7 +17,7 @@ from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import determining_code
 from batsched_py.run.settings import Settings
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
-from batsched_py.support.option_values import parse_options
+from batsched_py.support.setting_fields import parse_options
 from helpers.logs import swf_text
 
 ROOT = Path(__file__).parents[2]

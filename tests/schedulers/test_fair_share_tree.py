@@ -277,8 +277,8 @@ def test_a_file_of_accounts(tmp_path: Path) -> None:
 
 WRONG = {
     '[[account]]\nname = "a"': "there is no 'account' (did you mean 'accounts'?)",
-    '[[accounts]]\nname = "a"\nshare = 3': "[[accounts]] 1: there is no 'share' (did you mean",
-    "[[accounts]]\nshares = 3": "[[accounts]] 1: there is no name: expected a name or a number",
+    '[[accounts]]\nname = "a"\nshare = 3': "accounts 1: there is no 'share' (did you mean",
+    "[[accounts]]\nshares = 3": "accounts 1: there is no name: expected a name or a number",
     '[[accounts]]\nname = ""': "name = '': expected a name or a number",
     '[[accounts]]\nname = "a"\nshares = -1': "shares = -1: expected a number",
     '[[accounts]]\nname = "a"\nshares = "x"': "shares = 'x': expected a number",
@@ -289,9 +289,9 @@ WRONG = {
     '[[accounts]]\nname = "a"\nparent = "a"': "account 'a' is below itself",
     '[[accounts]]\nname = "a"\nparent = "b"\n[[accounts]]\nname = "b"\nparent = "a"': "below it",
     '[[users]]\nname = "u"\naccount = "a"': "the account of user 'u' is 'a': no such account",
-    '[[users]]\nname = "u"': "[[users]] 1: there is no account",
+    '[[users]]\nname = "u"': "users 1: there is no account",
     '[[accounts]]\nname = "a"\n' + '[[users]]\nname = "u"\naccount = "a"\n' * 2: "twice in account",
-    "accounts = 3": "accounts: expected 0 to",
+    "accounts = 3": "accounts = 3: expected a list",
 }
 
 

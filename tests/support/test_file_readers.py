@@ -278,13 +278,14 @@ def test_toml_is_read(file: Path) -> None:
         "[run",
         "a = 1\na = 2",
         "a = " + "9" * 5000,
+        "a = 0x" + "f" * 310,
         "a = " + "[" * 100_000,
         "a = 2020-13-45",
     ],
 )
 def test_bad_toml_is_told(bad: str) -> None:
     told = message(lambda: parse_toml(bad, "here", ProtocolError), kind=ProtocolError)
-    assert told.startswith("here: not a TOML file: ")
+    assert told.startswith("here: not a TOML file: ") or "here:1: a number of more" in told
 
 
 # CSV ---------------------------------------------------------------------------------------------
