@@ -22,8 +22,7 @@ from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.support import plugins
 from batsched_py.support.budgets import Budgets
 from batsched_py.support.file_readers import is_file
-from batsched_py.support.named_limits import parse_budgets
-from batsched_py.support.setting_fields import arguments
+from batsched_py.support.setting_fields import arguments, parse_budgets
 
 
 def paths(run: str) -> tuple[Path, Path]:

@@ -29,8 +29,8 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.power_states import PowerManagement, PowerManagementOfBatsim5
 from batsched_py.simulator.simulation_begins import batsim5_begins, simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.support.named_limits import parse_budgets
 from batsched_py.support.processor_sets import NO_PROCESSORS
+from batsched_py.support.setting_fields import parse_budgets
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.workload import Workload
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args, get_type_hints
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
 from batsched_py.errors import InputError, UsageError, parameter
+from batsched_py.support.budgets import Budgets
 from batsched_py.support.checked_values import convert
+from batsched_py.support.durations import parse_time
 from batsched_py.support.file_readers import parse_json
 
 _POINT_AT_AN_END = re.compile(r"[+-]?([0-9]+\.|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """Numbers that JSON does not have."""
+
+
+L = TypeVar("L", bound=msgspec.Struct)
+"""Limits with names."""
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -133,3 +139,40 @@ def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
         except InputError:
             options[key] = float(value) if _POINT_AT_AN_END.fullmatch(value) else value
     return options
+
+
+def parse_budgets(budgets: Budgets | str | None) -> Budgets:
+    """Read ``decisions=5000,jobs=inf``, any of them; raises :class:`UsageError`."""
+    return parse_limits("budgets", budgets, Budgets, times=["idle_time"])
+
+
+def parse_limits(
+    option: str, limits: L | str | None, kind: type[L], times: Container[str] = ()
+) -> L:
+    """Return the limits of a ``kind``: ``ready=60,run=3600``, any of them; None: the defaults.
+
+    Limits whose names are in ``times`` are in seconds or written as
+    :func:`~batsched_py.support.durations.parse_time` reads them. Raises :class:`UsageError` for
+    unknown names, and for limits that are not above 0.
+    """
+    where = parameter(option)
+    if limits is None:
+        return kind()
+    if isinstance(limits, str):
+        values: dict[str, Any] = {}
+        for part in limits.split(",") if limits else []:
+            name, equals, amount = part.strip().partition("=")
+            if name in values or not equals:
+                problem = "was given twice" if name in values else "expected NAME=NUMBER"
+                raise UsageError(f"{where} {limits}: {name} {problem}")
+            values[name] = _read_amount(f"{where} {name}", amount, is_time=name in times)
+    else:
+        values = msgspec.structs.asdict(limits)
+    return convert(values, kind, where, UsageError)
+
+
+def _read_amount(where: str, amount: str, *, is_time: bool) -> Any:
+    try:
+        return float(amount)
+    except ValueError:
+        return parse_time(where, amount) if is_time else amount

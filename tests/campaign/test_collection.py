@@ -138,7 +138,7 @@ def test_a_dry_run_shows_all_and_writes_nothing(folder: Path) -> None:
         ('campaigns = ["one.toml"]\ntitel = "x"', "all.toml:2: there is no key 'titel'"),
         ('campaigns = ["one.toml"]\n[run]\nfirst = 3', "there is no key 'run'"),
         ('campaigns = ["one.toml"]\nname = "a/b"', "expected the name of a folder"),
-        ('campaigns = ["one.toml"]\ntitle = 3', "title is 3, expected a text"),
+        ('campaigns = ["one.toml"]\ntitle = 3', "title = 3: expected a text"),
     ],
 )
 def test_mistakes_are_told_with_their_line(folder: Path, content: str, message: str) -> None:

@@ -15,7 +15,7 @@ from batsched_py.run.stored_values import Run
 from batsched_py.schedulers.multifactor.settings import seconds
 from batsched_py.support.checked_values import Seconds
 from batsched_py.support.durations import parse_slurm_time, parse_time
-from batsched_py.support.named_limits import parse_budgets
+from batsched_py.support.setting_fields import parse_budgets
 
 IN_SLURMS_NOTATION = {
     "30:00": 1_800,

@@ -11,8 +11,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.support import plugins
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of
-from batsched_py.support.named_limits import parse_budgets
-from batsched_py.support.setting_fields import parse_options
+from batsched_py.support.setting_fields import parse_budgets, parse_options
 from batsched_py.support.signals import stop_signals
 from batsched_py.support.terminal_text import say
 from batsched_py.workload.conversion_rules import Rules, describe
