@@ -10,6 +10,7 @@ from batsched_py.errors import BudgetError, parameter
 from batsched_py.units import DAY
 
 AboveZero = Annotated[float, msgspec.Meta(gt=0)]
+_AtLeastOne = Annotated[float, msgspec.Meta(ge=1)]
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,15 +22,15 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     idle_time: AboveZero = 3650 * DAY
     """Seconds that messages may come after the last one that changed anything: after which a job
     was submitted, started or ended, or a machine failed or came back (ten years)."""
-    messages: AboveZero = 3_000_000
+    messages: _AtLeastOne = 3_000_000
     """Messages in a row that change nothing; also steps of composed jobs, per job, while no
     message comes."""
-    decisions: AboveZero = 1_000_000
+    decisions: _AtLeastOne = 1_000_000
     """Calls and kills that a policy may ask for in one pass, and calls that may be outstanding.
     Of starts and rejections there are no more than jobs."""
-    jobs: AboveZero = 10_000_000
+    jobs: _AtLeastOne = 10_000_000
     """Jobs that users may submit beyond as many as were recorded."""
-    jobs_at_once: AboveZero = 1_000_000
+    jobs_at_once: _AtLeastOne = 1_000_000
     """Jobs that users may submit at one instant."""
 
     def __str__(self) -> str:

@@ -97,8 +97,8 @@ def test_numbers_with_a_point_at_an_end(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("jobs=0", "budgets: jobs = 0.0: expected a number, above 0"),
-        ("jobs=x", "budgets: jobs = 'x': expected a number, above 0"),
+        ("jobs=0", "budgets: jobs = 0.0: expected a number, at least 1"),
+        ("jobs=x", "budgets: jobs = 'x': expected a number, at least 1"),
         ("job=1", "there is no 'job' \\(did you mean 'jobs'"),
         ("jobs=1,jobs=2", "jobs was given twice"),
         ("jobs", "expected NAME=NUMBER"),
