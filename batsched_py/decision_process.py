@@ -12,7 +12,7 @@ from typing import Any
 
 from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model.job import RUNNING, Job
-from batsched_py.model.policy import Scheduler, may_dilate
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.system import System
 from batsched_py.model.user_model import UserModel, profile_of
 from batsched_py.protocol import messages as m
@@ -28,15 +28,16 @@ from batsched_py.support.json_values import to_python
 from batsched_py.support.processor_sets import from_text
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.sites import Sites, nb_processors
+from batsched_py.workload.sites import Sites
 from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 
 
 class DecisionProcess(System):
     """Answers Batsim's messages with the decisions of ``scheduler``, for ``users`` if any.
 
-    ``six_decimals`` says that times come with six decimals only, as Batsim prints them: calls are
-    then asked for at such times. ``speed_factor`` is by how much the processors are faster than
+    ``six_decimals`` says that messages come from a program, with times of six decimals unless it
+    announces exact ones: calls are then asked for at such times, and what Batsim cannot register
+    is refused. ``speed_factor`` is by how much the processors are faster than
     those that the jobs were recorded on. All else is as in
     :class:`~batsched_py.model.system.System`.
     """
@@ -118,7 +119,17 @@ class DecisionProcess(System):
         self.now = message.now
         self._reply = []
         try:
-            self._hear(message.events)
+            submissions = []
+            for event in message.events:
+                handler = self._handlers.get(type(event))
+                if handler is not None:
+                    handler(event)
+                elif type(event) is m.JobSubmitted:
+                    submissions.append(event)  # else it says nothing that the policy could use
+            if self.users is not None:
+                self.ask_users(self.users)
+            if submissions:  # after all ends and users, wherever they stand
+                self._submit_all(submissions)
             self.decide()
             if not self._ended:
                 self._conclude(message)
@@ -131,22 +142,6 @@ class DecisionProcess(System):
                 error.add_note(f"at {self.now}")
             raise
         return m.Message(self.now, self._reply)
-
-    def _hear(self, events: list[m.Event]) -> None:
-        submissions = []
-        for event in events:
-            handler = self._handlers.get(type(event))
-            if handler is not None:
-                handler(event)
-            elif type(event) is m.JobSubmitted:
-                submissions.append(event)  # else it says nothing that the policy could use
-        if self.users is not None:
-            self.ask_users(self.users)
-        for event in submissions:  # after all ends and users, wherever they stand
-            if not self._is_echo(event):
-                if event.job_id in self._jobs:
-                    raise ProtocolError(f"JOB_SUBMITTED: job {event.job_id!r} came twice")
-                self.job_submitted(self._job_of(event.job, event.profile))
 
     def _conclude(self, message: m.Message) -> None:
         """Keep one call outstanding, and tell Batsim when no user can submit any more."""
@@ -178,19 +173,18 @@ class DecisionProcess(System):
     def _begins(self, event: m.SimulationBegins) -> None:
         if self.machine.nb_processors:
             raise ProtocolError("SIMULATION_BEGINS came twice")
-        self._check_size(event.nb_compute_resources)
+        self.begin(event.nb_compute_resources)
         config = event.config
         if config.get("redis-enabled"):
             raise ProtocolError(
                 "Batsim keeps its jobs in redis, which is not read here: start it without "
                 "--enable-redis"
             )
-        if config.get(m.EXACT_TIMES):
-            self._six_decimals = False
-        else:
-            self._refused = refused_by_batsim4
-        if event.is_batsim5:
+        if self._six_decimals and event.is_batsim5:
             self._refused, self._killed = refused_by_batsim5, set()
+        elif self._six_decimals and not config.get(m.EXACT_TIMES):
+            self._refused = refused_by_batsim4
+        self._six_decimals &= not config.get(m.EXACT_TIMES)
         # Without users there is nothing to register, which Batsim must be told too.
         self._registering = bool(config.get("dynamic-jobs-enabled"))
         self._reuses_profiles = bool(config.get("profile-reuse-enabled"))
@@ -199,9 +193,7 @@ class DecisionProcess(System):
                 "a user model submits jobs dynamically: start Batsim with --enable-dynamic-jobs"
             )
         self._more_static_jobs = bool(event.workloads)
-        dilates = may_dilate(self.scheduler, self.sites)
-        self.begin(event.nb_compute_resources, dilates=dilates)
-        if not dilates:
+        if not self.may_dilate:
             return
         if not self._registering:
             raise ProtocolError(
@@ -216,19 +208,6 @@ class DecisionProcess(System):
             has_metadata=not event.is_batsim5,
             refused=self._refused,
         )
-
-    def _check_size(self, nb_resources: int) -> None:
-        """Raise :class:`ProtocolError` if Batsim's machine is not as large as what is known."""
-        described = self.description
-        for what, size in (
-            (f"{len(self.sites)} sites have", nb_processors(self.sites)),
-            ("machine file says", described.nb_processors if described else 0),
-        ):
-            if size and size != nb_resources:
-                raise ProtocolError(
-                    f"SIMULATION_BEGINS: {nb_resources} compute resources, but the {what} {size} "
-                    "processors"
-                )
 
     def _ends(self, event: m.SimulationEnds) -> None:
         if self._jobs:
@@ -262,11 +241,16 @@ class DecisionProcess(System):
             self._killed.discard(event.job_id)
         self.job_ended(job, event.job_state)
 
-    def _is_echo(self, event: m.JobSubmitted) -> bool:
-        """Tell whether a submitted job is one that was registered here."""
-        if self._dilated is not None and is_placed(event.job_id):
-            return True
-        return self.users is not None and event.job_id in self._submitted
+    def _submit_all(self, submissions: list[m.JobSubmitted]) -> None:
+        """Take the jobs that were not registered here: Batsim may repeat those that were."""
+        users, dilated = self.users is not None, self._dilated is not None
+        for event in submissions:
+            job_id = event.job_id
+            if (users and job_id in self._submitted) or (dilated and is_placed(job_id)):
+                continue
+            if job_id in self._jobs:
+                raise ProtocolError(f"JOB_SUBMITTED: job {job_id!r} came twice")
+            self.job_submitted(self._job_of(event.job, event.profile))
 
     def _job_of(self, description: m.JobDescription, profile: dict[str, Any] | None) -> Job:
         """Return a job of a message as the policy sees it; its profile as far as known."""
@@ -342,7 +326,8 @@ class DecisionProcess(System):
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job_id]))
 
     def _call_at(self, time: float) -> None:
-        time = to_python(time)
+        if type(time) is not float:
+            time = to_python(time)
         if not isinstance(time, (float, int)) or not abs(time) <= LATEST_TIME:
             raise InvariantError(f"a call at {time!r} was asked for: expected {UP_TO_LATEST_TIME}")
         if self._six_decimals:

@@ -14,19 +14,19 @@ from math import inf
 from types import GeneratorType
 from typing import Any
 
-from batsched_py.errors import InvariantError
+from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.machine import Machine
-from batsched_py.model.policy import Scheduler
+from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import REJECTED, EndedJob, UserModel, given, next_due, plain_job
 from batsched_py.support.budgets import Budgets
 from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.sites import HOME, Sites, home_of
+from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob
 
 Observer = Callable[[float, WaitingQueue, Machine], None]
@@ -44,7 +44,6 @@ class System(ABC):
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
     __slots__ = (
-        "_dilates",
         "_most_decisions",
         "_must_schedule",
         "_nb_jobs",
@@ -57,6 +56,7 @@ class System(ABC):
         "_users_know",
         "description",
         "machine",
+        "may_dilate",
         "nb_passes",
         "nb_running",
         "now",
@@ -89,7 +89,9 @@ class System(ABC):
         self.nb_passes = 0
         """How often the policy was called."""
         self._nb_jobs = 0
-        self._must_schedule = self._dilates = False
+        self._must_schedule = False
+        self.may_dilate = False
+        """Whether the policy may let jobs run longer in some places."""
         self._progress = ProgressWatch(budgets, scheduler)
         self._submissions = SubmissionWatch(budgets, nb_recorded)
         self._most_decisions = budgets.decisions
@@ -130,10 +132,23 @@ class System(ABC):
 
     # What happens --------------------------------------------------------------------------------
 
-    def begin(self, nb_processors: int, *, dilates: bool = False) -> None:
-        """Begin with a machine; ``dilates``: the policy may let jobs run longer."""
-        self.machine = Machine(nb_processors, self.sites, self.description)
-        self._dilates = dilates
+    def begin(self, nb_compute_resources: int) -> None:
+        """Begin with a machine of so many processors.
+
+        Raises :class:`ProtocolError` if it is not as large as sites or machine file say.
+        """
+        described = self.description
+        for what, size in (
+            (f"{len(self.sites)} sites have", nb_processors(self.sites)),
+            ("machine file says", described.nb_processors if described else 0),
+        ):
+            if size and size != nb_compute_resources:
+                raise ProtocolError(
+                    f"the simulator has {nb_compute_resources} compute resources, but the {what} "
+                    f"{size} processors"
+                )
+        self.machine = Machine(nb_compute_resources, self.sites, described)
+        self.may_dilate = may_dilate(self.scheduler, self.sites)
 
     def job_ended(self, job: Job, state: str) -> None:
         """Free the processors of a job that ran; ``state`` is Batsim's word for its end."""
@@ -218,35 +233,31 @@ class System(ABC):
         """Run the policy, and the users again if it rejected a job of theirs, until all is done."""
         while self._must_schedule:
             self._must_schedule = False
-            self._run_policy()
+            self.nb_passes += 1
+            decisions: Iterable[Any] = ()
+            decision = None
+            nb_repeatable = 0  # starts and rejections are no more than jobs
+            try:
+                decisions = self.scheduler.schedule(self.now, self.queue, self.machine)
+                if type(decisions) is not GeneratorType:
+                    decisions = given(decisions, self.scheduler, "schedule")
+                for decision in decisions:
+                    if isinstance(decision, d.Start):
+                        self._start(decision)
+                        continue
+                    nb_repeatable += not isinstance(decision, d.Reject)
+                    if nb_repeatable > self._most_decisions:
+                        raise self._progress.too_many_decisions(self.now)
+                    self._carry_out(decision)
+            except Exception as error:
+                mistake = mistake_of_policy(error, self.now, decisions, decision)
+                if mistake is None:
+                    raise
+                raise mistake from error
+            if self.observer is not None:
+                self.observer(self.now, self.queue, self.machine)
             if not self._users_know and self.users is not None:
                 self.ask_users(self.users)
-
-    def _run_policy(self) -> None:
-        now, queue, machine = self.now, self.queue, self.machine
-        self.nb_passes += 1
-        decisions: Iterable[Any] = ()
-        decision = None
-        nb_repeatable = 0  # starts and rejections are no more than jobs
-        try:
-            decisions = self.scheduler.schedule(now, queue, machine)
-            if type(decisions) is not GeneratorType:
-                decisions = given(decisions, self.scheduler, "schedule")
-            for decision in decisions:
-                if isinstance(decision, d.Start):
-                    self._start(decision)
-                    continue
-                nb_repeatable += not isinstance(decision, d.Reject)
-                if nb_repeatable > self._most_decisions:
-                    raise self._progress.too_many_decisions(now)
-                self._carry_out(decision)
-        except Exception as error:
-            mistake = mistake_of_policy(error, now, decisions, decision)
-            if mistake is None:
-                raise
-            raise mistake from error
-        if self.observer is not None:
-            self.observer(now, queue, machine)
 
     def _start(self, decision: d.Start) -> None:
         job = decision.job
@@ -261,7 +272,7 @@ class System(ABC):
     def _start_dilated(self, decision: d.Start) -> None:
         """Start a job that runs longer where it is placed."""
         job = decision.job
-        if not self._dilates:
+        if not self.may_dilate:
             raise InvariantError(
                 f"{type(self.scheduler).__name__} started job {job.id} with a dilation: it must "
                 "say beforehand that it dilates"

@@ -139,7 +139,9 @@ def any_reacts(answers: Iterable[bool | None]) -> bool | None:
 
 def next_due(users: UserModel) -> float:
     """Return when the next job is due; raises :class:`InvariantError` for other values."""
-    due = to_python(users.next_submission())
+    due = users.next_submission()
+    if type(due) is not float:
+        due = to_python(due)
     if isinstance(due, float | int) and (due <= LATEST_TIME or due == inf):
         return due
     raise InvariantError(

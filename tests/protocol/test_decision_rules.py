@@ -102,7 +102,7 @@ class KillsTwice:
 
 def test_batsim5_aborts_on_a_second_kill() -> None:
     for version in VERSIONS:
-        process = DecisionProcess(KillsTwice())
+        process = DecisionProcess(KillsTwice(), six_decimals=True)
         process.answer(begin(**VERSIONS[version]))
         job = m.JobDescription("w0!a", 0.0, 1, "p")
         submitted = m.JobSubmitted(timestamp=0.0, job_id=job.id, job=job)
