@@ -1,7 +1,8 @@
 """Dynamic registration: which jobs and profiles a scheduler may add, and when.
 
 The embedded simulator obeys these rules, and :mod:`batsched_py.protocol.referee` judges by
-them. Source: the protocol as observed from Batsim 4.2.0, and from Batsim 5.0.0-rc2.
+them; for Batsim 5 see :mod:`batsched_py.protocol.batsim5.registration`. Source: the protocol as
+observed from Batsim 4.2.0.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Registration:
         if job.id != job_id:
             _check_short_id(decision, workload, name)
         if job.profile not in self._registered.get(workload, ()):  # else it is not released yet
-            self._check_static(workload, job.profile)
+            self.check_static(workload, job.profile)
         if job.size < 1 or (job.walltime is not None and job.walltime <= 0):
             raise ProtocolError(
                 f"REGISTER_JOB: job {job_id!r} has res {job.size} and walltime "
@@ -103,7 +104,8 @@ class Registration:
             )
         return workload
 
-    def _check_static(self, workload: str, profile: str) -> None:
+    def check_static(self, workload: str, profile: str) -> None:
+        """Raise :class:`ProtocolError` for a profile that is not there, or was released."""
         released = self._is_released(workload, profile)
         if released or self.content(workload, profile) is None:
             why = "was released with its first job" if released else "does not exist"
@@ -132,48 +134,6 @@ class Registration:
             f"{doing}: registration was declared finished; send continue_registration in an "
             "earlier message"
         )
-
-
-class AnytimeRegistration(Registration):
-    """The rules of Batsim 5: there may be registered as long as the simulation lasts.
-
-    That it is enabled (``dynamic``) only means that the simulation does not end before registration
-    was declared finished. A job may have a profile of another workload, by its full id.
-    """
-
-    def __init__(self, *, dynamic: bool, profile_reuse: bool) -> None:
-        super().__init__(dynamic=dynamic, profile_reuse=profile_reuse)
-        self._open = True
-
-    def place(self, workload: str, profile: str) -> tuple[str, str]:
-        """Return workload and name of a profile that a job of ``workload`` names."""
-        of, mark, name = profile.partition("!")
-        return (of, name) if mark else (workload, profile)
-
-    def notified(self, decision: m.Notify) -> None:
-        """Carry out that registration is finished, which may be said at any time."""
-        self.finished = True
-
-    def check_job(self, decision: m.RegisterJob) -> str:
-        """Check a job, but for whether the id is taken; return its workload."""
-        job_id, job = decision.job_id, decision.job
-        workload, _ = split_id(job_id, "REGISTER_JOB")
-        of, name = self.place(workload, job.profile)
-        self._check_static(of, name)
-        if job.size < 1:
-            raise ProtocolError(f"REGISTER_JOB: job {job_id!r} requests no resources")
-        vector = (self.content(of, name) or {}).get("cpu")
-        if isinstance(vector, list) and len(vector) != job.size:
-            raise ProtocolError(
-                f"REGISTER_JOB: job {job_id!r} requests {job.size} resources, its profile "
-                f"{job.profile!r} is for {len(vector)}"
-            )
-        return workload
-
-    @property
-    def releases(self) -> bool:
-        """Whether a profile is released with its first job."""
-        return not (self.dynamic and self.profile_reuse)
 
 
 def _check_short_id(decision: m.RegisterJob, workload: str, name: str) -> None:

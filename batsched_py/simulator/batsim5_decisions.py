@@ -13,7 +13,7 @@ import msgspec
 
 from batsched_py.errors import ProtocolError, parameter
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batprotocol_decisions import said
+from batsched_py.protocol.batsim5.batprotocol_decisions import said
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
 from batsched_py.simulator.execution import Execution

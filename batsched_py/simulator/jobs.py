@@ -11,7 +11,7 @@ import msgspec
 from batsched_py.errors import JobError, ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_REACHED
-from batsched_py.protocol.dynamic_registration import AnytimeRegistration, Registration
+from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.agenda import Timer
 from batsched_py.simulator.options import Options
@@ -71,6 +71,15 @@ def final_state(return_code: int) -> str:
     return FAILED if return_code > 0 else WALLTIME_REACHED
 
 
+def _kind_of_registration(options: Options) -> type[Registration]:
+    if not options.is_batsim5:
+        return Registration
+    # Imported here as the decisions of Batsim 5 are, which most simulations have no need of.
+    from batsched_py.protocol.batsim5.registration import AnytimeRegistration
+
+    return AnytimeRegistration
+
+
 class JobRegistry:
     """All jobs by id and all profiles by workload, static and dynamic.
 
@@ -80,7 +89,7 @@ class JobRegistry:
 
     def __init__(self, options: Options) -> None:
         anytime = options.is_batsim5
-        self.registration = (AnytimeRegistration if anytime else Registration)(
+        self.registration = _kind_of_registration(options)(
             dynamic=options.dynamic_jobs, profile_reuse=options.profile_reuse
         )
         self._dynamic = anytime or options.dynamic_jobs

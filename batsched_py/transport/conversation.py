@@ -10,7 +10,8 @@ import msgspec
 
 from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.scheduler_side import Asked, SchedulerSide, side_of
+from batsched_py.protocol.batsim5.scheduler_side import Asked
+from batsched_py.protocol.scheduler_side import SchedulerSide, side_of
 from batsched_py.support.terminal_text import say
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.exact_calls import exact_time, milliseconds_down
+from batsched_py.protocol.batsim5.exact_calls import exact_time, milliseconds_down
 from batsched_py.run.simulate import simulate
 from batsched_py.transport.exchange_replay import Turn, decisions_of, read_turns
 from batsched_py.transport.recording import read_exchange

@@ -11,8 +11,8 @@ import pytest
 
 from batsched_py.commands.protocol.batsim5_arguments import as_ours, version_of
 from batsched_py.errors import ProtocolError, UsageError, WorkloadError
-from batsched_py.protocol import batprotocol_json as codec
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.batsim5_files import schedule_json
 from batsched_py.simulator.files.input_files import Inputs, prepare

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from batsched_py.errors import ProtocolError, SimulationError
-from batsched_py.protocol import batprotocol_json as codec
+from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.conversation import Conversation

@@ -89,7 +89,7 @@ def simulate_batsim5(
 
     ``init`` is the text for the scheduler. Raises as :func:`simulate`.
     """
-    from batsched_py.protocol import batprotocol_json
+    from batsched_py.protocol.batsim5 import batprotocol_json
     from batsched_py.simulator.files.batsim5_files import write_batsim5_outputs
     from batsched_py.simulator.files.input_files import as_asked
     from batsched_py.transport.recording import Recorder

@@ -15,12 +15,9 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim5.registration import AnytimeRegistration
 from batsched_py.protocol.batsim_jobs_columns import FAILED, KILLED, SUCCESS, WALLTIME_REACHED
-from batsched_py.protocol.dynamic_registration import (
-    AnytimeRegistration,
-    Registration,
-    split_id,
-)
+from batsched_py.protocol.dynamic_registration import Registration, split_id
 from batsched_py.protocol.message_json import job_to_json
 from batsched_py.protocol.referee.referee_state import RefereeState
 from batsched_py.support.json_values import is_number, shown

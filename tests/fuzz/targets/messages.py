@@ -7,9 +7,9 @@ from functools import partial
 from types import ModuleType
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol import batprotocol_json
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim5 import batprotocol_json
 from fuzz.contract import Target, refusal, same
 from fuzz.targets.small_inputs import exchange
 

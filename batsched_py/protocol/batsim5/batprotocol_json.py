@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError, WorkloadError
-from batsched_py.protocol import batprotocol_decisions as decisions
-from batsched_py.protocol import batprotocol_events as events
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim5 import batprotocol_decisions as decisions
+from batsched_py.protocol.batsim5 import batprotocol_events as events
 from batsched_py.protocol.message_json import MOST_EVENTS, check_resources, seconds
 from batsched_py.support.file_readers import parse_json
 from batsched_py.support.json_values import shown
