@@ -17,6 +17,7 @@ from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Sta
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.job_arrays import JobArrays
 from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
@@ -329,7 +330,7 @@ def test_policies_read_users_and_estimates(
     process.answer(m.Message(0.0, [m.JobSubmitted(timestamp=0.0, job_id="w0!a", job=described)]))
     (job,) = process.queue
     assert (job.user, job.estimate, job.extra) == (user, estimate, extra)
-    assert process.queue.columns.users == [user]
+    assert process.queue.view(JobArrays).users == [user]
 
 
 def completed(name: str, alloc: str, now: float) -> m.JobCompleted:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import Job
-from batsched_py.model.timeline import Timeline
 from batsched_py.support.processor_bits import bits_of, pool_of
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_procset, to_text
 
@@ -83,11 +82,6 @@ class Site:
     def nb_available(self) -> int:
         """Number of processors that are not out of order."""
         return self.nb_processors - len(self.unavailable)
-
-    def timeline(self, now: float) -> Timeline:
-        """Return the free processors from ``now`` on if no further job starts."""
-        releases = ((end, size) for end, size, _, _ in self.expected_releases())
-        return Timeline.of_releases(self.free, now, releases)
 
     def free_at(self, time: float) -> int:
         """Return how many processors are free at ``time`` (seconds) if no further job starts."""

@@ -10,10 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf, nextafter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.job import Job
+
+if TYPE_CHECKING:
+    from batsched_py.model.site import Site
 
 MANY = 20
 """So many jobs are placed together as arrays, see :mod:`batsched_py.model.placement`."""
@@ -71,6 +74,12 @@ class Timeline:
         """Where the number changes, ascending; the first is the beginning."""
         self.free = [nb_processors]
         """Free processors from each of these times on."""
+
+    @classmethod
+    def of(cls, machine: Site, now: float) -> Timeline:
+        """Return the free processors of a machine, from ``now`` on, if no further job starts."""
+        releases = ((end, size) for end, size, _, _ in machine.expected_releases())
+        return cls.of_releases(machine.free, now, releases)
 
     @classmethod
     def of_releases(cls, free: int, now: float, releases: Iterable[tuple[float, int]]) -> Timeline:

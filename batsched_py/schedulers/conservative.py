@@ -11,7 +11,7 @@ from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.placement import placement
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.job_arrays import JobRows, ValuesByNumber
+from batsched_py.model.queue.job_arrays import JobArrays, JobRows, ValuesByNumber
 from batsched_py.model.queue.orders import fixed_key
 from batsched_py.model.timeline import Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason
@@ -60,7 +60,7 @@ class Conservative:
             self._reserve_for_new_jobs(queue)
         if not queue:
             return
-        columns = queue.columns
+        columns = queue.view(JobArrays)
         if (~columns.waiting & (self._starts[columns.number] < inf)).any():
             self._begin_anew(now, queue, machine)  # some have left: they wait for an outage
         is_due = columns.waiting & (self._starts[columns.number] <= now)
@@ -99,7 +99,7 @@ class Conservative:
         return ended
 
     def _begin_anew(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
-        self._line = machine.timeline(now)
+        self._line = Timeline.of(machine, now)
         self._starts.clear()
         self._seen = 0
         self._running = list(machine.releases())
@@ -107,7 +107,7 @@ class Conservative:
 
     def _compress(self, now: float, queue: WaitingQueue) -> None:
         if queue:
-            rows = queue.columns.in_order(self._key)
+            rows = queue.view(JobArrays).in_order(self._key)
             starts = self._starts[rows.number]
             self._place(rows.only(((starts > now) & (starts < inf)).nonzero()[0]))
 
@@ -127,7 +127,7 @@ class Conservative:
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
         start = float(self._starts[job.number])
-        place = 1 + int((self._starts[queue.columns.number] < start).sum())
+        place = 1 + int((self._starts[queue.view(JobArrays).number] < start).sum())
         return WaitingReason(
             "plan", place, until=start, free=machine.free, note="its own reservation"
         )

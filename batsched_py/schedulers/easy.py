@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import takewhile
 from math import inf
+from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
 from batsched_py.model.queue.orders import two_orders
-from batsched_py.model.site import Release, Site
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
 from batsched_py.support.option_values import one_of
+
+if TYPE_CHECKING:
+    from batsched_py.model.site import Release, Site
 
 
 class Easy(Backfilling):

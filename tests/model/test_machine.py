@@ -23,6 +23,7 @@ from batsched_py import (
 )
 from batsched_py.errors import InvariantError
 from batsched_py.model.site import Site
+from batsched_py.model.timeline import Timeline
 from batsched_py.support import plugins
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.testing import DrawnJob as J
@@ -122,7 +123,7 @@ def test_a_job_on_several_sites_is_a_part_of_each() -> None:
     assert west.expected_releases() == [(12, 2, 1, at_home), (15, 1, 0, spread)]
     assert east.expected_releases() == [(15, 2, 0, spread)]
     assert [west.free_at(time) for time in (5, 12, 15)] == [1, 3, 4]
-    assert west.timeline(5.0).earliest(4, 1.0) == 15
+    assert Timeline.of(west, 5.0).earliest(4, 1.0) == 15
     machine.end(spread)
     assert (west.free_processors, east.free_processors) == (processors("2-3"), processors("4-5"))
     assert list(east.releases()) == []

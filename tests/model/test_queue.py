@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.job_arrays import JobArrays
 from batsched_py.model.queue.orders import (
     ORDERS,
     SAME_ORDERS,
@@ -185,7 +186,7 @@ def test_columns_are_rows_in_submission_order() -> None:
         queue.append(job(number, 1 + number % 5, float(number), number / 2))
         if number % 4:
             queue.remove(next(iter(queue)))
-    columns = queue.columns
+    columns = queue.view(JobArrays)
     rows = np.flatnonzero(columns.waiting)
     assert [columns.jobs[row] for row in rows] == list(queue)
     for array, name in ((columns.size, "size"), (columns.estimate, "estimate")):
@@ -243,7 +244,7 @@ def test_jobs_may_come_back_into_their_places(data: st.DataObject) -> None:
         queue.append(each)
         waiting.append(each)
         arrivals.append(each)
-        _ = queue.columns.in_order(fixed_key(key))
+        _ = queue.view(JobArrays).in_order(fixed_key(key))
         if data.draw(st.booleans()) and waiting:
             away.append(waiting.pop(data.draw(st.integers(0, len(waiting) - 1))))
             queue.remove(away[-1])
@@ -257,8 +258,10 @@ def test_jobs_may_come_back_into_their_places(data: st.DataObject) -> None:
         assert len(queue) == len(waiting)
         order = sorted(waiting, key=KEYS[key])
         assert list(queue.ranked(fixed_key(key))) == order
-        assert queue.columns.in_order(fixed_key(key)).jobs() == order
-        of_columns = [queue.columns.jobs[row] for row in np.flatnonzero(queue.columns.waiting)]
+        assert queue.view(JobArrays).in_order(fixed_key(key)).jobs() == order
+        of_columns = [
+            queue.view(JobArrays).jobs[row] for row in np.flatnonzero(queue.view(JobArrays).waiting)
+        ]
         assert of_columns == waiting
         assert queue.ranked(fixed_key(key)).first_to_backfill(NOW, 2, NOW + 3, 1) is twin(
             waiting, KEYS[key], 2, NOW + 3, 1

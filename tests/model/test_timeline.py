@@ -122,14 +122,14 @@ def test_the_timeline_of_a_machine() -> None:
         job = Job(f"w0!{number}", number, size, None, estimate, start, {})
         machine.start(job, start)
         jobs.append(job)
-    assert machine.timeline(5).times == [5, nextafter(5, inf), 30], "an end of now is to come"
+    assert Timeline.of(machine, 5).times == [5, nextafter(5, inf), 30], "an end of now is to come"
     soon = nextafter(20, inf)
-    line = machine.timeline(20)
+    line = Timeline.of(machine, 20)
     assert (line.times, line.free) == ([20, soon, 30], [3, 6, 9])
     assert line.free_at(inf) == 9
     late = jobs[2]
     machine.set_available(late.processors, available=False)
-    line = machine.timeline(20)
+    line = Timeline.of(machine, 20)
     assert line.free == [3, 3, 6]
     assert machine.free_at(30) == 6
     assert line.earliest(7, 1) == inf

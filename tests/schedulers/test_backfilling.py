@@ -17,6 +17,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.job_arrays import JobArrays
 from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.creasy import Creasy, criticality
 from batsched_py.schedulers.easy import Easy
@@ -232,9 +233,9 @@ def test_priorities_of_ups(a_user: float, rank: int, waited: float, expected: fl
             job.submit_time = now - waited
         queue.append(job)
     ups = Ups(a_user=a_user)
-    priorities = ups.order.priority(now, queue.columns)  # type: ignore[attr-defined]
+    priorities = ups.order.priority(now, queue.view(JobArrays))  # type: ignore[attr-defined]
     assert priorities[rank - 1] == pytest.approx(expected)
-    of_users = ups.backfill_order.priority(now, queue.columns)  # type: ignore[attr-defined]
+    of_users = ups.backfill_order.priority(now, queue.view(JobArrays))  # type: ignore[attr-defined]
     assert of_users.tolist() == [1 / n for n in range(1, 6)]
 
 
@@ -253,7 +254,7 @@ def test_ranks_count_users_with_waiting_jobs_only() -> None:
     load, recency = Ups(a_user=1), Ups(a_user=1, rank="recency")
 
     def of(policy: Ups) -> list[float]:
-        values = policy.order.priority(3.0, queue.columns)  # type: ignore[attr-defined]
+        values = policy.order.priority(3.0, queue.view(JobArrays))  # type: ignore[attr-defined]
         return [float(value) for value in values]
 
     assert of(load) == [1 / 3, 1, 1 / 3, 1 / 2]  # 90, 20 and 80 processor-seconds

@@ -83,7 +83,9 @@ class ClockOrder:
         """Return the waiting jobs with their priorities of ``now``."""
         if not queue:  # after most events: there are no priorities to compute
             return _NOBODY
-        columns = queue.columns
+        from batsched_py.model.queue.job_arrays import JobArrays
+
+        columns = queue.view(JobArrays)
         return _AtClock(columns, self.priority(now, columns))
 
 

@@ -2,8 +2,9 @@
 
 A policy needs the first job of an order, and the first that may be backfilled. Both must stay
 cheap when tens of thousands wait: an order that does not depend on the clock is a
-:class:`Ranking`, which finds either in logarithmic time; for one that does, :class:`JobArrays` has
-the waiting jobs as numpy arrays, so that a pass over all costs some nanoseconds a job.
+:class:`Ranking`, which finds either in logarithmic time. For one that does, the view
+:class:`~batsched_py.model.queue.job_arrays.JobArrays` has the waiting jobs as numpy arrays, so that
+a pass over all costs some nanoseconds a job.
 """
 
 from __future__ import annotations
@@ -12,15 +13,13 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.queue.sorted_jobs import SortedJobs
 
-if TYPE_CHECKING:
-    from batsched_py.model.queue.job_arrays import JobArrays
-
+V = TypeVar("V", bound="QueueView")
 Key = Callable[[Job], Any]
 
 
@@ -190,21 +189,37 @@ class Ranking:
         return self._by_size.first_by(now, free, latest_end)
 
 
+class QueueView(Protocol):
+    """The waiting jobs in another form, which the queue keeps up to date."""
+
+    def __init__(self, queue: WaitingQueue) -> None:
+        """Take over the jobs that wait."""
+
+    def add(self, job: Job) -> None:
+        """Add the newest job."""
+
+    def insert(self, job: Job) -> None:
+        """Add a job that was submitted before others that wait."""
+
+    def remove(self, job: Job) -> None:
+        """Take a job out."""
+
+
 class WaitingQueue:
     """Jobs in the order in which their submissions arrived, which is a ranking too.
 
     Only the decision process adds and removes; a policy looks: :attr:`head`, iteration, length,
-    :meth:`ranked` for another order and :attr:`columns` for all jobs as arrays.
+    :meth:`ranked` for another order and :meth:`view` for another form of all jobs.
     """
 
     __slots__ = (
         "_arrived",
         "_by_size",
-        "_columns",
         "_fresh",
         "_older",
         "_rankings",
         "_searched",
+        "_views",
         "head",
         "nb_arrived",
     )
@@ -224,7 +239,7 @@ class WaitingQueue:
         """The orders in which jobs are searched."""
         self._by_size: _BySize | None = None
         self._rankings: dict[Key, Ranking] = {}
-        self._columns: JobArrays | None = None
+        self._views: dict[type, QueueView] = {}
 
     def __len__(self) -> int:
         return len(self._older) + len(self._fresh)
@@ -256,14 +271,12 @@ class WaitingQueue:
         self._arrived.append((self.nb_arrived, job))
         self.nb_arrived += 1
 
-    @property
-    def columns(self) -> JobArrays:
-        """The waiting jobs as numpy arrays, kept up to date from the first use on."""
-        if self._columns is None:
-            from batsched_py.model.queue.job_arrays import JobArrays
-
-            self._columns = JobArrays(self)
-        return self._columns
+    def view(self, kind: type[V]) -> V:
+        """Return the waiting jobs in another form, kept up to date from the first use on."""
+        view = self._views.get(kind)
+        if view is None:
+            view = self._views[kind] = kind(self)
+        return view  # type: ignore[return-value]
 
     def ranked(self, key: Key = by_submission) -> Ranking | WaitingQueue:
         """Return the jobs in ascending order of ``key``, kept up to date from the first use on.
@@ -323,8 +336,8 @@ class WaitingQueue:
             self._sort_fresh()
         for ranking in self._rankings.values():
             ranking.add(job)
-        if self._columns is not None:
-            self._columns.add(job)
+        for view in self._views.values():
+            view.add(job)
         self._take_note(job)
 
     def insert(self, job: Job) -> None:
@@ -343,8 +356,8 @@ class WaitingQueue:
             by_size.add(job)
         for ranking in self._rankings.values():
             ranking.add(job)
-        if self._columns is not None:
-            self._columns.insert(job)
+        for view in self._views.values():
+            view.insert(job)
         self._arrived = [arrival for arrival in self._arrived if arrival[1] is not job]
         self._take_note(job)
 
@@ -359,5 +372,5 @@ class WaitingQueue:
             self.head = next(iter(self._older.values() or self._fresh.values()), None)
         for ranking in self._rankings.values():
             ranking.remove(job)
-        if self._columns is not None:
-            self._columns.remove(job)
+        for view in self._views.values():
+            view.remove(job)

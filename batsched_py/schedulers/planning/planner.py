@@ -84,7 +84,7 @@ class Planner:
     def base(self, now: float, queue: WaitingQueue, machine: Machine) -> Timeline:
         """Return what running jobs and reservations leave free."""
         self._nb_processors = machine.nb_processors
-        line = machine.timeline(now)
+        line = Timeline.of(machine, now)
         self._reservations.occupy(line, queue, now)
         return line
 
@@ -100,7 +100,9 @@ class Planner:
         """Return the jobs without a reservation by ascending ``key``: as arrays if many wait."""
         if len(queue) < MANY or not self._all_alike:
             return self.movable(queue.ranked(key))
-        rows = queue.columns.in_order(key)
+        from batsched_py.model.queue.job_arrays import JobArrays
+
+        rows = queue.view(JobArrays).in_order(key)
         reserved = self._reservations.starts
         if not reserved:
             return rows
