@@ -8,8 +8,7 @@ The kernel, in the order in which it is best read:
 - ``jobs``: the jobs and profiles that there are, and which of them the scheduler may speak of
 - ``machines``: which machines are free
 - ``execution``: a job starts, ends, is rejected or killed
-- ``applied_decisions``: what each decision of the scheduler does, at its time;
-  ``batsim5_decisions``: where Batsim 5 is otherwise, with what is ``periodic`` there
+- ``applied_decisions``: what each decision of the scheduler does, at its time
 - ``engine``: :class:`~batsched_py.simulator.engine.Simulator`: events of an instant, messages, the
   end
 - ``simulation_begins``: the first message
@@ -23,6 +22,9 @@ What a simulation needs only if it is asked for:
 - ``machine_states``: how long machines were idle, computing, asleep, ...
 - ``external_events``: machines fail and come back
 - ``finished_jobs``: of many, most are packed; ``outcome``: what a simulation leaves
+
+In the place of Batsim 5, ``batsim5`` is the simulator, with its own ``batsim5_decisions``, of which
+some are ``periodic``, and ``batsim5_machines``.
 
 Around it:
 

@@ -16,11 +16,12 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5.batprotocol_decisions import said
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
+from batsched_py.simulator.batsim5_machines import PowerManagementOfBatsim5
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.periodic import Grid
-from batsched_py.simulator.power_states import PowerManagement, PowerManagementOfBatsim5
+from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import ProcessorSet, to_text
 from batsched_py.workload.batsim5_profiles import told

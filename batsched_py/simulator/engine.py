@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import ClassVar
 
 from batsched_py.errors import (
     DeadlockError,
@@ -21,13 +21,13 @@ from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import ExternalEvent, schedule_events
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
-from batsched_py.simulator.machine_states import MachinesOfBatsim5, TracedMachines
+from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.power_states import PowerManagement, PowerManagementOfBatsim5
-from batsched_py.simulator.simulation_begins import batsim5_begins, simulation_begins
+from batsched_py.simulator.power_states import PowerManagement
+from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import NO_PROCESSORS
 from batsched_py.support.setting_fields import parse_budgets
@@ -41,13 +41,19 @@ SchedulerSide = Callable[[m.Message], m.Message]
 
 
 class Simulator:
-    """Batsim 4.2 on one platform, or Batsim 5 if the options say so.
+    """Batsim 4.2 on one platform; see :class:`.batsim5.Batsim5Simulator` for Batsim 5.
 
     One instant is put into one message: all events at an exactly equal time. Decisions take
     effect at their timestamp, so a scheduler may model the time it needs. ``events`` are external
     ones. Raises :class:`WorkloadError` for jobs and :class:`PlatformError` for machines that
     cannot be simulated.
     """
+
+    is_batsim5: ClassVar[bool] = False
+    decisions_class: ClassVar[type[Decisions]] = Decisions
+    power_class: ClassVar[type[PowerManagement]] = PowerManagement
+    shared_machines_class: ClassVar[type[TracedMachines]] = TracedMachines
+    """Of machines that may run several jobs."""
 
     def __init__(
         self,
@@ -57,20 +63,18 @@ class Simulator:
         events: Sequence[ExternalEvent] | None = None,
     ) -> None:
         options = options or Options()
+        assert options.is_batsim5 == self.is_batsim5
         self.platform = platform
         self.options = options
         self.agenda = agenda = Agenda()
         self.outcome: Outcome | None = None
         """What the simulation came to, as soon as nothing can happen in it any more."""
-        self.told: dict[str, Any] = {}
-        """What version 5 says in its first message of how it was called, by the protocol's names.
-        """
         self._registry = JobRegistry(options)
-        self.workloads, self._events = workloads, events
+        self.workloads, self.events = workloads, events
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         self._build_machine(failing=events is not None)
         self._static = _StaticJobs(self._workloads, self._registry, agenda, self._energy)
-        self._decisions = _kind_of_decisions(options)(
+        self._decisions = self.decisions_class(
             agenda, self._registry, self._execution, self._stepwise, self._power, options
         )
         if events is not None:
@@ -88,10 +92,7 @@ class Simulator:
     def _build_machine(self, *, failing: bool) -> None:
         """Put together what the jobs run on; only what the options ask for is followed."""
         platform, options, agenda = self.platform, self.options, self.agenda
-        storing = platform.storages
-        is_batsim5 = self._is_batsim5 = options.is_batsim5
-        # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
-        sharing = options.compute_sharing or (is_batsim5 and not options.exact_times)
+        sharing = self._share_machines()
         varying = options.energy or sharing
         if varying and (several := platform.with_cores()):
             raise PlatformError(
@@ -100,18 +101,14 @@ class Simulator:
                 "give one host per core"
             )
         energy: Energy | None = None
-        if options.energy or (is_batsim5 and varying):  # which has pstates without it, too
-            energy = Energy([*platform.hosts, *storing], metered=options.energy)
+        if options.energy or (self.is_batsim5 and varying):  # which has pstates without it, too
+            energy = Energy([*platform.hosts, *platform.storages], metered=options.energy)
         meter = self._energy = energy if options.energy else None
         self._asleep = NO_PROCESSORS if energy is None else energy.asleep()
         """The machines that sleep in the beginning."""
         self._states: TracedMachines | None = None
-        if is_batsim5 and sharing:
-            self._states = MachinesOfBatsim5(
-                len(platform.hosts), asleep=self._asleep, traced=options.trace_machines
-            )
-        elif failing or varying or options.trace_machines:
-            self._states = TracedMachines(
+        if failing or varying or options.trace_machines:
+            self._states = (self.shared_machines_class if sharing else TracedMachines)(
                 len(platform.hosts),
                 sharing=sharing,
                 asleep=self._asleep,
@@ -123,7 +120,7 @@ class Simulator:
             self._registry.profile,
             meter,
             most_steps=parse_budgets(options.budgets).messages,
-            by_repetition=is_batsim5,
+            by_repetition=self.is_batsim5,
         )
         self._execution = Execution(
             agenda,
@@ -135,19 +132,21 @@ class Simulator:
             FinishedJobs() if options.dynamic_jobs else [],
             energy=meter,
             varying=varying,
-            any_size=is_batsim5,
+            any_size=self.is_batsim5,
         )
         self._power: PowerManagement | None = None
         if energy is not None and self._states is not None:
-            self._power = (PowerManagementOfBatsim5 if is_batsim5 else PowerManagement)(
+            self._power = self.power_class(
                 agenda, platform, self._states, energy, self._stepwise.tasks
             )
 
-    def again(self, options: Options) -> Simulator:
-        """Return a new simulation of the same with other options."""
-        other = Simulator(self.platform, self.workloads, options, self._events)
-        other.told = self.told
-        return other
+    def _share_machines(self) -> bool:
+        """Tell whether a machine may run several jobs."""
+        return self.options.compute_sharing
+
+    def _begin(self) -> m.SimulationBegins:
+        """Return the first message."""
+        return simulation_begins(self.platform, self.options, self._workloads, self._asleep)
 
     def run(self, scheduler: SchedulerSide) -> Outcome:
         """Simulate to the end.
@@ -158,10 +157,7 @@ class Simulator:
         """
         agenda, decisions, stepwise = self.agenda, self._decisions, self._stepwise
         each_event = self.options.each_event
-        begins = simulation_begins(self.platform, self.options, self._workloads, self._asleep)
-        if self._is_batsim5:
-            begins = batsim5_begins(begins, self.platform, self.options, self.told)
-        self._exchange(scheduler, [begins])
+        self._exchange(scheduler, [self._begin()])
         for told in agenda.instants():
             if agenda.now > LATEST_TIME:
                 raise _too_late(agenda.now, told)
@@ -260,15 +256,6 @@ def _too_late(now: float, told: list[m.Event]) -> SimulationError:
     ended = [event.job_id for event in told if isinstance(event, m.JobCompleted)]
     what = f"job {ended[0]} would end" if ended else "something would happen"
     return SimulationError(f"{what} at {now:g}: expected {UP_TO_LATEST_TIME}")
-
-
-def _kind_of_decisions(options: Options) -> type[Decisions]:
-    if not options.is_batsim5:
-        return Decisions
-    # Imported here with all of its protocol, which most simulations have no need of.
-    from batsched_py.simulator.batsim5_decisions import Batsim5Decisions
-
-    return Batsim5Decisions
 
 
 class _StaticJobs:

@@ -25,7 +25,7 @@ class MachineState(Enum):
 
 _OFF = (MachineState.SLEEPING, MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF)
 _STATES = (*_OFF, MachineState.IDLE, MachineState.COMPUTING, MachineState.UNAVAILABLE)
-_IDLE, _COMPUTING = _STATES.index(MachineState.IDLE), _STATES.index(MachineState.COMPUTING)
+IDLE, COMPUTING = _STATES.index(MachineState.IDLE), _STATES.index(MachineState.COMPUTING)
 
 
 class TracedMachines(Machines):
@@ -54,8 +54,8 @@ class TracedMachines(Machines):
         self._off = {state: pool(NO_PROCESSORS) for state in _OFF}
         self._in = [pool(NO_PROCESSORS) for _ in _STATES]
         """The machines in each state, in the order of ``_STATES``, and how many they are."""
-        self._in[_IDLE] = self._idle
-        self._computing = self._in[_COMPUTING]
+        self._in[IDLE] = self._idle
+        self._computing = self._in[COMPUTING]
         self._counts = [len(members) for members in self._in]
         self._times = [0.0] * len(_STATES)
         self._last = 0.0
@@ -69,7 +69,7 @@ class TracedMachines(Machines):
     @property
     def nb_free(self) -> int:
         """Number of machines that may start a job."""
-        return self._counts[_IDLE] + (self._counts[_COMPUTING] if self._sharing else 0)
+        return self._counts[IDLE] + (self._counts[COMPUTING] if self._sharing else 0)
 
     def occupy(self, alloc: ProcessorSet, now: float) -> bool:
         """Let a job start on ``alloc`` if all of it may start one; tell whether."""
@@ -81,7 +81,7 @@ class TracedMachines(Machines):
                 self._nb_jobs[machine] = self._nb_jobs.get(machine, 0) + 1
         self._busy.give_back(idle)
         self._count_times(now)
-        self._move(idle, _IDLE, _COMPUTING)
+        self._move(idle, IDLE, COMPUTING)
         self._note_change(idle, now)
         self.trace(now)
         return True
@@ -97,7 +97,7 @@ class TracedMachines(Machines):
         self._busy.take(alloc)
         computed = self._computing.common(alloc)
         self._count_times(now)
-        self._move(computed, _COMPUTING, _IDLE)
+        self._move(computed, COMPUTING, IDLE)
         self._note_change(computed, now)
         self.trace(now)
 
@@ -204,36 +204,3 @@ class TracedMachines(Machines):
     def _note_change(self, machines: ProcessorSet, now: float) -> None:
         if machines:
             self._changes.note(now, machines)
-
-
-class MachinesOfBatsim5(TracedMachines):
-    """The same, as Batsim 5.0.0-rc2 counts: what once computed is computing, until it is switched.
-
-    So machines may always run several jobs, and the time of one that computes is counted with each
-    start on it.
-    """
-
-    def __init__(
-        self, nb_machines: int, *, asleep: ProcessorSet = NO_PROCESSORS, traced: bool = True
-    ) -> None:
-        super().__init__(nb_machines, sharing=True, asleep=asleep, traced=traced)
-
-    def occupy(self, alloc: ProcessorSet, now: float) -> bool:
-        """Let a job start on ``alloc`` if all of it may start one; tell whether."""
-        if self.not_free(alloc):
-            return False
-        for machine in alloc:
-            self._nb_jobs[machine] = self._nb_jobs.get(machine, 0) + 1
-        self._busy.give_back(alloc - self._busy.common(alloc))
-        self._count_times(now)
-        self._move(self._idle.common(alloc), _IDLE, _COMPUTING)
-        self._note_change(alloc, now)
-        self.trace(now)
-        return True
-
-    def release(self, alloc: ProcessorSet, now: float) -> None:
-        """Let a job on ``alloc`` end."""
-        for machine in alloc:
-            self._nb_jobs[machine] -= 1
-        self._busy.take(ProcessorSet.of(at for at in alloc if not self._nb_jobs[at]))
-        self.trace(now)

@@ -146,11 +146,7 @@ class PowerManagement:
     ) -> ProcessorSet:
         """Raise :class:`ProtocolError` unless all can be switched; return those that sleep."""
         doing = f"SET_RESOURCE_STATE of {to_text(machines)!r} to {pstate}"
-        switched = self._machines.off(
-            machines, MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF
-        )
-        if switched:
-            raise ProtocolError(f"{doing}: {to_text(switched)!r} is being switched")
+        self._refuse_switched(doing, machines)
         to_sleep = self._sleeps(next(iter(machines)), pstate)
         for host in machines:
             states = self.energy.states[host]
@@ -171,65 +167,12 @@ class PowerManagement:
             )
         return sleeping
 
-    def _sleeps(self, host: int, pstate: int) -> bool:
-        return pstate in self.energy.states[host].sleep
-
-
-class PowerManagementOfBatsim5(PowerManagement):
-    """Carries out the two decisions that Batsim 5 has instead.
-
-    Machines are turned on and off as before. Their pstate may be changed to any that they have, at
-    once and whatever they run, which is noted once, before it happens.
-    """
-
-    _turned = True
-    astray: ProcessorSet = NO_PROCESSORS
-    """Machines that were changed to a pstate in which they do not compute: no job can start."""
-
-    def switch(self, decision: m.SetResourceState) -> None:
-        """Turn machines on or off, or change their pstate."""
-        if decision.turned:
-            super().switch(decision)
-            return
-        machines, pstate, now = decision.resources, self._pstate(decision), self._agenda.now
-        self._check_change(machines, pstate)
-        self.energy.note("p", now)
-        asleep, astray = self._machines.off(machines, MachineState.SLEEPING), []
-        for host in machines:
-            self.energy.set_pstate(host, pstate, now)
-            self._tasks.set_speed(host, self._hosts[host].speeds[pstate], now)
-            sleeps = self._sleeps(host, pstate) and host not in asleep
-            if sleeps or pstate in self.energy.states[host].passing:
-                astray.append(host)
-        self.astray = (self.astray - machines) | ProcessorSet.of(astray)
-        self._trace(now, machines, pstate)
-        self._tell(machines, pstate, turned=False)
-
-    def _check_change(self, machines: ProcessorSet, pstate: int) -> None:
-        doing = f"SET_RESOURCE_STATE of {to_text(machines)!r} to {pstate}"
+    def _refuse_switched(self, doing: str, machines: ProcessorSet) -> None:
         switched = self._machines.off(
             machines, MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF
         )
         if switched:
             raise ProtocolError(f"{doing}: {to_text(switched)!r} is being switched")
-        for host in machines:
-            if pstate >= (most := len(self._hosts[host].speeds)):
-                raise ProtocolError(
-                    f"{doing}: machine {host} ({self._hosts[host].name}) has the pstates 0 to "
-                    f"{most - 1}"
-                )
 
-    def _check(
-        self, decision: m.SetResourceState, machines: ProcessorSet, pstate: int
-    ) -> ProcessorSet:
-        doing = f"SET_RESOURCE_STATE of {to_text(machines)!r} to {pstate}"
-        sleeping = super()._check(decision, machines, pstate)
-        changed = [host for host in sleeping if not self._sleeps(host, self.energy.pstate(host))]
-        if lost := (machines & self.astray) - sleeping | ProcessorSet.of(changed):
-            raise ProtocolError(
-                f"{doing}: {to_text(lost)!r} was changed to a pstate of another kind without "
-                "being turned on or off: change it back"
-            )
-        if not self._sleeps(next(iter(machines)), pstate) and (on := machines - sleeping):
-            raise ProtocolError(f"{doing}: {to_text(on)!r} is on already")
-        return sleeping
+    def _sleeps(self, host: int, pstate: int) -> bool:
+        return pstate in self.energy.states[host].sleep

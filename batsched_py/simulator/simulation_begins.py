@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-import msgspec
-
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.hosts import Host, Platform
@@ -82,50 +80,4 @@ def _described(number: int, host: Host, state: str, role: str) -> dict[str, Any]
         "state": state,
         "properties": {"role": role, **host.properties},
         "zone_properties": host.zone_properties,
-    }
-
-
-BATSIM5 = "v5.0.0-rc2"
-"""The version that the embedded simulator takes the place of, beside 4.2."""
-
-
-def batsim5_begins(
-    begins: m.SimulationBegins, platform: Platform, options: Options, told: Mapping[str, Any]
-) -> m.SimulationBegins:
-    """Return the first message as Batsim 5 has it, of what Batsim 4.2's says.
-
-    Hosts are told with all their speeds, properties by name and no role but one that was given, and
-    as idle in any case; profiles only if they are asked for. ``told`` is said besides.
-    """
-    hosts = [*platform.hosts, *platform.storages]
-    said = [_host5(number, host) for number, host in enumerate(hosts)]
-    nb_hosts = begins.nb_compute_resources
-    return msgspec.structs.replace(
-        begins,
-        compute_resources=said[:nb_hosts],
-        storage_resources=said[nb_hosts:],
-        profiles=begins.profiles if options.forward_profiles_at_begin else {},
-        further={
-            "batprotocol_version": m.BATPROTOCOL,
-            "batsim_version": BATSIM5,
-            "batsim_commit": "",
-            "batsim_arguments": [],
-            "batsim_execution_context_json": "{}",
-            "external_event_lists": [],
-            **told,
-        },
-    )
-
-
-def _host5(number: int, host: Host) -> dict[str, Any]:
-    return {
-        "id": number,
-        "name": host.name,
-        "pstate": host.pstate,
-        "pstate_count": len(host.speeds),
-        "state": "idle",
-        "properties": dict(sorted(host.properties.items())),
-        "zone_properties": dict(sorted(host.zone_properties.items())),
-        "core_count": host.cores,
-        "computation_speed": list(host.speeds),
     }

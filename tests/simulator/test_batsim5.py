@@ -13,7 +13,8 @@ from batsched_py.commands.protocol.batsim5_arguments import as_ours, version_of
 from batsched_py.errors import ProtocolError, UsageError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
-from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.batsim5 import Batsim5Simulator
+from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.files.batsim5_files import schedule_json
 from batsched_py.simulator.files.input_files import Inputs, prepare
 from batsched_py.simulator.platform.hosts import Platform, homogeneous
@@ -72,7 +73,7 @@ def simulate(
 
     load = Workload(name="w", nb_res=4, jobs=list(jobs), profiles=PROFILES)
     options.setdefault("protocol", 5)
-    return Simulator(platform or homogeneous(4), [load], Options(**options)).run(answer)
+    return Batsim5Simulator(platform or homogeneous(4), [load], Options(**options)).run(answer)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import PlatformError, ProtocolError
+from batsched_py.simulator.batsim5 import Batsim5Simulator
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous, limited, scaled
 from batsched_py.simulator.platform.network import Network
@@ -86,11 +87,18 @@ def test_a_job_computes_on_one_core_of_each_host(profile: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    "options", [Options(compute_sharing=True), Options(energy=True), Options(protocol=5)]
+    ("kind", "options"),
+    [
+        (Simulator, Options(compute_sharing=True)),
+        (Simulator, Options(energy=True)),
+        (Batsim5Simulator, Options(protocol=5)),
+    ],
 )
-def test_cores_that_jobs_or_watts_would_share_are_refused(options: Options) -> None:
+def test_cores_that_jobs_or_watts_would_share_are_refused(
+    kind: type[Simulator], options: Options
+) -> None:
     with pytest.raises(PlatformError, match="'a' has 2 cores"):
-        Simulator(of_cores(2), options=options)
+        kind(of_cores(2), (), options)
 
 
 def test_executors_that_would_share_cores_are_refused() -> None:

@@ -97,8 +97,10 @@ def simulate_batsim5(
 
     options, record = made.options, around.record
     context = {"socket_endpoint": around.endpoint, "export_prefix": around.prefix}
-    made.told["batsim_arguments"] = sys.argv
-    made.told["batsim_execution_context_json"] = json.dumps(context, separators=(",", ":"))
+    called = {
+        "batsim_arguments": sys.argv,
+        "batsim_execution_context_json": json.dumps(context, separators=(",", ":")),
+    }
 
     def write(outcome: Outcome, deadlock: bool) -> list[str]:
         return write_batsim5_outputs(
@@ -115,7 +117,7 @@ def simulate_batsim5(
                 recorder=None if record is None else stack.enter_context(Recorder(record)),
             )
         )
-        made = as_asked(made, scheduler.greet(init))
+        made = as_asked(made, scheduler.greet(init), called)
         _run(made, scheduler, around, batprotocol_json, write)
 
 

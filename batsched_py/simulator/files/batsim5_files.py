@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from batsched_py.simulator.batsim5 import BATSIM5
 from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.files.output_files import (
     Shown,
@@ -28,7 +29,6 @@ from batsched_py.simulator.files.output_files import (
 from batsched_py.simulator.finished_jobs import columns_of
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome
-from batsched_py.simulator.simulation_begins import BATSIM5
 from batsched_py.workload.batsim5_profiles import full_id
 
 _WALL_CLOCK = ("scheduling_time", "simulation_time")

@@ -10,6 +10,7 @@ import msgspec
 
 from batsched_py.errors import PlatformError, ProtocolError, UsageError, parameter
 from batsched_py.protocol import messages as m
+from batsched_py.simulator.batsim5 import Batsim5Simulator
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.external_events import read_events, read_generic_events
 from batsched_py.simulator.options import Options
@@ -69,15 +70,19 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
             inputs.events, len(platform.hosts), forward_unknown=options.forward_unknown_events
         )
     try:
-        simulator = Simulator(platform, workloads, options, events)
+        if is_batsim5:
+            called = {"external_event_lists": _lists_of_events(inputs)}
+            return Batsim5Simulator(platform, workloads, options, events, called)
+        return Simulator(platform, workloads, options, events)
     except PlatformError as error:
         raise PlatformError(f"{inputs.platform}: {error}") from None
-    if is_batsim5:
-        simulator.told["external_event_lists"] = [
-            {"name": f"ee{at}", "filename": str(path.absolute())}
-            for at, path in enumerate(inputs.events or ())
-        ]
-    return simulator
+
+
+def _lists_of_events(inputs: Inputs) -> list[dict[str, str]]:
+    return [
+        {"name": f"ee{at}", "filename": str(path.absolute())}
+        for at, path in enumerate(inputs.events or ())
+    ]
 
 
 def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -> Platform:
@@ -94,11 +99,13 @@ def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -
     return limited(platform, mmax) if mmax else platform
 
 
-def as_asked(simulator: Simulator, hello: m.Hello) -> Simulator:
+def as_asked(simulator: Simulator, hello: m.Hello, called: dict[str, Any]) -> Batsim5Simulator:
     """Return a simulation with what a scheduler of Batsim 5 asks for, of one that was prepared.
 
-    Raises :class:`ProtocolError` for what Batsim 5 crashes on.
+    ``called`` is how the program was called. Raises :class:`ProtocolError` for what Batsim 5
+    crashes on.
     """
+    assert isinstance(simulator, Batsim5Simulator)
     asked = hello.features.get
     forward_at_begin = asked("forward_profiles_on_simulation_begins", False)
     if forward_at_begin:
@@ -113,7 +120,8 @@ def as_asked(simulator: Simulator, hello: m.Hello) -> Simulator:
             forward_profiles=asked("forward_profiles_on_job_submission", False),
             forward_profiles_on_kill=asked("forward_profiles_on_jobs_killed", False),
             forward_profiles_at_begin=forward_at_begin,
-        )
+        ),
+        called,
     )
 
 
