@@ -15,7 +15,8 @@ from batsched_py.calibration.job_classes import Classes
 from batsched_py.calibration.matched_jobs import MatchedJobs
 from batsched_py.calibration.rank_correlation import rank_correlation
 from batsched_py.calibration.week_bootstrap import Sums, Weeks
-from batsched_py.support.statistics import Interval, ratio
+from batsched_py.support.quotient import ratio
+from batsched_py.support.statistics import Interval
 
 FEWEST_JOBS = 30
 """Of fewer jobs there is no correlation, and nothing is said of a group."""

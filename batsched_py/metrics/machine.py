@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.results.job_table import Column, JobTable
-from batsched_py.support.statistics import ratio
+from batsched_py.support.quotient import ratio
 from batsched_py.units import HOUR
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.results.job_table import JobTable
-from batsched_py.support.statistics import ratio
+from batsched_py.support.quotient import ratio
 from batsched_py.units import WEEK
 
 LIMIT = 1.0

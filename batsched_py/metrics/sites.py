@@ -13,7 +13,7 @@ import numpy as np
 
 from batsched_py.metrics.machine import makespan
 from batsched_py.results.job_table import Column, JobTable
-from batsched_py.support.statistics import ratio
+from batsched_py.support.quotient import ratio
 
 
 def nb_multi_site_jobs(table: JobTable) -> float:

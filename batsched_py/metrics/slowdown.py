@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 
 from batsched_py.results.job_table import Column, JobTable
-from batsched_py.support.statistics import ratio
+from batsched_py.support.quotient import ratio
 from batsched_py.units import MINUTE
 
 BOUND = 10.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from batsched_py.results.job_table import JobTable
-from batsched_py.support.statistics import ratio
+from batsched_py.support.quotient import ratio
 
 
 def mean_waiting_time(table: JobTable) -> float:

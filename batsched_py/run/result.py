@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import msgspec
 
-from batsched_py import metrics
 from batsched_py.errors import OutputError
+from batsched_py.metrics import registry, time_windows
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import jobs_of
 from batsched_py.results.whole_run import (
@@ -156,16 +156,16 @@ class Result:
         cool-down load the machine and are not measured: only the metrics of the machine are over
         all jobs.
         """
-        overall = metrics.overall(self.table)
-        there = {name: metric for name, metric in metrics.METRICS.items() if name in overall}
+        overall = registry.overall(self.table)
+        there = {name: metric for name, metric in registry.METRICS.items() if name in overall}
         values = {
             "overall": overall,
             "denominators": {name: metric.denominator for name, metric in there.items()},
             "units": {name: metric.unit for name, metric in there.items()},
-            "windows": metrics.windows(self.table),
-            "per_user": metrics.per_user(self.table),
+            "windows": time_windows.windows(self.table),
+            "per_user": registry.per_user(self.table),
         }
-        return values | ({"per_site": metrics.per_site(self.table)} if self.table.sites else {})
+        return values | ({"per_site": registry.per_site(self.table)} if self.table.sites else {})
 
     @property
     def metrics(self) -> pd.Series[float]:
@@ -319,9 +319,9 @@ class Result:
 
 def _described(name: str) -> tuple[str, str, str, str]:
     """Return unit, jobs, formula and source of a metric or a count."""
-    metric = metrics.METRICS.get(name)
+    metric = registry.METRICS.get(name)
     if metric is None:
-        return "jobs" if name in metrics.COUNTS else "", "", "", ""
+        return "jobs" if name in registry.COUNTS else "", "", "", ""
     return metric.unit, metric.denominator, metric.formula, metric.source
 
 

@@ -26,6 +26,8 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from batsched_py.support.quotient import ratio
+
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], float]
 
@@ -33,11 +35,6 @@ CONFIDENCE = 0.95
 FEWEST = 5
 """Of fewer replications there is no interval: nobody can see whether they are normal."""
 PERMUTATIONS = 9_999
-
-
-def ratio(numerator: float, denominator: float) -> float:
-    """Return the quotient, nan if the denominator is 0."""
-    return float(numerator / denominator) if denominator else nan
 
 
 class Interval(msgspec.Struct, frozen=True):

@@ -1,0 +1,10 @@
+"""Quotients that may have no value."""
+
+from __future__ import annotations
+
+from math import nan
+
+
+def ratio(numerator: float, denominator: float) -> float:
+    """Return the quotient, nan if the denominator is 0."""
+    return float(numerator / denominator) if denominator else nan
