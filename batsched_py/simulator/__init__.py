@@ -1,6 +1,6 @@
 """The embedded simulator: behaves as Batsim 4.2, in process or in its place behind a socket.
 
-The kernel, in the order in which it is best read:
+The kernel, which is all that a run of our own process needs, in the order in which it is best read:
 
 - ``options``: what a simulation is asked for
 - ``agenda``: timers, and the time now
@@ -12,16 +12,17 @@ The kernel, in the order in which it is best read:
 - ``engine``: :class:`~batsched_py.simulator.engine.Simulator`: events of an instant, messages, the
   end
 - ``simulation_begins``: the first message
-
-What a simulation needs only if it is asked for:
-
 - ``tasks``: jobs that are more than one fixed duration are ``stepwise_jobs``; in which order the
   parts of a profile come, and how they repeat, is in ``composed_profiles``; ``parallel_tasks``
   share hosts and links by rates that ``fair_bottleneck`` finds
-- ``energy``: ``power_states`` that machines are switched to, and their ``consumption``
+- ``finished_jobs``: of many, most are packed, as the columns of ``ended_jobs``; ``outcome``: what a
+  simulation leaves
+
+In the place of Batsim 4.2, ``batsim4`` is the simulator, with what its options ask for besides:
+
+- ``energy``: what hosts consume; ``power_states``: pstates that machines are switched to
 - ``machine_states``: how long machines were idle, computing, asleep, ...
 - ``external_events``: machines fail and come back
-- ``finished_jobs``: of many, most are packed; ``outcome``: what a simulation leaves
 
 In the place of Batsim 5, ``batsim5`` is the simulator, with its own ``batsim5_decisions``, of which
 some are ``periodic``, and ``batsim5_machines``.
@@ -30,5 +31,6 @@ Around it:
 
 - ``platform``: ``hosts`` and their ``network``; SimGrid's files are read by ``platform_reader`` (of
   ``attribute_values``, and ``network_reader``), and written by ``platform_writer``
-- ``files``: ``input_files`` make a simulation, ``output_files`` are what Batsim writes
+- ``files``: ``input_files`` make a simulation; ``output_files`` are the tables that every one
+  leaves, ``batsim4_files`` and ``batsim5_files`` all that Batsim writes
 """

@@ -12,9 +12,9 @@ import msgspec
 
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.applied_decisions import Decisions
+from batsched_py.simulator.batsim4 import Batsim4Simulator
 from batsched_py.simulator.batsim5_decisions import Batsim5Decisions
 from batsched_py.simulator.batsim5_machines import MachinesOfBatsim5, PowerManagementOfBatsim5
-from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.simulator.options import Options
@@ -26,7 +26,7 @@ BATSIM5 = "v5.0.0-rc2"
 """The version that the embedded simulator takes the place of, beside 4.2."""
 
 
-class Batsim5Simulator(Simulator):
+class Batsim5Simulator(Batsim4Simulator):
     """Batsim 5 on one platform.
 
     ``called`` is what its first message says of how it was called, by the protocol's names.

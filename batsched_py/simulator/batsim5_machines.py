@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.machine_states import COMPUTING, IDLE, MachineState, TracedMachines
+from batsched_py.simulator.machine_states import COMPUTING, IDLE, TracedMachines
+from batsched_py.simulator.machines import MachineState
 from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_text
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from batsched_py.errors import (
     DeadlockError,
-    PlatformError,
     ProtocolError,
     SimulationError,
     jobs_wait,
@@ -16,23 +15,23 @@ from batsched_py.errors import (
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
-from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
-from batsched_py.simulator.external_events import ExternalEvent, schedule_events
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
-from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import NO_PROCESSORS
 from batsched_py.support.setting_fields import parse_budgets
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.energy import Energy
+    from batsched_py.simulator.power_states import PowerManagement
 
 __all__ = ["Options", "Outcome", "Simulator"]
 
@@ -41,26 +40,24 @@ SchedulerSide = Callable[[m.Message], m.Message]
 
 
 class Simulator:
-    """Batsim 4.2 on one platform; see :class:`.batsim5.Batsim5Simulator` for Batsim 5.
+    """Batsim on one platform, as far as every simulation needs it.
 
     One instant is put into one message: all events at an exactly equal time. Decisions take
-    effect at their timestamp, so a scheduler may model the time it needs. ``events`` are external
-    ones. Raises :class:`WorkloadError` for jobs and :class:`PlatformError` for machines that
-    cannot be simulated.
+    effect at their timestamp, so a scheduler may model the time it needs. All that a run of our own
+    process does not use is in :class:`.batsim4.Batsim4Simulator` and
+    :class:`.batsim5.Batsim5Simulator`: energy, shared machines, external events. Raises
+    :class:`WorkloadError` for jobs and :class:`PlatformError` for machines that cannot be
+    simulated.
     """
 
     is_batsim5: ClassVar[bool] = False
     decisions_class: ClassVar[type[Decisions]] = Decisions
-    power_class: ClassVar[type[PowerManagement]] = PowerManagement
-    shared_machines_class: ClassVar[type[TracedMachines]] = TracedMachines
-    """Of machines that may run several jobs."""
 
     def __init__(
         self,
         platform: Platform,
         workloads: Sequence[Workload] = (),
         options: Options | None = None,
-        events: Sequence[ExternalEvent] | None = None,
     ) -> None:
         options = options or Options()
         assert options.is_batsim5 == self.is_batsim5
@@ -69,17 +66,41 @@ class Simulator:
         self.agenda = agenda = Agenda()
         self.outcome: Outcome | None = None
         """What the simulation came to, as soon as nothing can happen in it any more."""
-        self._registry = JobRegistry(options)
-        self.workloads, self.events = workloads, events
+        self.workloads = workloads
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
-        self._build_machine(failing=events is not None)
+        self._registry = JobRegistry(options)
+        self._energy: Energy | None = None
+        """Of the hosts, if it is accounted for."""
+        self._varying = False
+        """Whether the speed that a job has on a host may change."""
+        self._asleep = NO_PROCESSORS
+        """The machines that sleep in the beginning."""
+        machines = self._make_machines()
+        self._stepwise = StepwiseJobs(
+            agenda,
+            platform,
+            self._registry.profile,
+            self._energy,
+            most_steps=parse_budgets(options.budgets).messages,
+            by_repetition=self.is_batsim5,
+        )
+        self._execution = Execution(
+            agenda,
+            platform,
+            machines,
+            self._stepwise,
+            # Static jobs stay in memory with their workload; of dynamic ones there may be any
+            # number.
+            FinishedJobs() if options.dynamic_jobs else [],
+            energy=self._energy,
+            varying=self._varying,
+            any_size=self.is_batsim5,
+        )
+        power = self._make_power()
         self._static = _StaticJobs(self._workloads, self._registry, agenda, self._energy)
         self._decisions = self.decisions_class(
-            agenda, self._registry, self._execution, self._stepwise, self._power, options
+            agenda, self._registry, self._execution, self._stepwise, power, options
         )
-        if events is not None:
-            assert self._states is not None
-            schedule_events(events, agenda, self._states)
         self._pending: list[m.Event] = []
         self._in_parts = options.each_event or options.shake is not None
         """Whether the events of an instant may come in several messages."""
@@ -89,60 +110,16 @@ class Simulator:
         )
         self._cut = 0.0 if self._random is None else self._random.random()
 
-    def _build_machine(self, *, failing: bool) -> None:
-        """Put together what the jobs run on; only what the options ask for is followed."""
-        platform, options, agenda = self.platform, self.options, self.agenda
-        sharing = self._share_machines()
-        varying = options.energy or sharing
-        if varying and (several := platform.with_cores()):
-            raise PlatformError(
-                f"host {several[0].name!r} has {several[0].cores} cores, which cannot be simulated "
-                "where jobs share hosts (as always under Batsim 5) or energy is accounted for: "
-                "give one host per core"
-            )
-        energy: Energy | None = None
-        if options.energy or (self.is_batsim5 and varying):  # which has pstates without it, too
-            energy = Energy([*platform.hosts, *platform.storages], metered=options.energy)
-        meter = self._energy = energy if options.energy else None
-        self._asleep = NO_PROCESSORS if energy is None else energy.asleep()
-        """The machines that sleep in the beginning."""
-        self._states: TracedMachines | None = None
-        if failing or varying or options.trace_machines:
-            self._states = (self.shared_machines_class if sharing else TracedMachines)(
-                len(platform.hosts),
-                sharing=sharing,
-                asleep=self._asleep,
-                traced=options.trace_machines,
-            )
-        self._stepwise = StepwiseJobs(
-            agenda,
-            platform,
-            self._registry.profile,
-            meter,
-            most_steps=parse_budgets(options.budgets).messages,
-            by_repetition=self.is_batsim5,
-        )
-        self._execution = Execution(
-            agenda,
-            platform,
-            self._states or Machines(len(platform.hosts)),
-            self._stepwise,
-            # Static jobs stay in memory with their workload; of dynamic ones there may be any
-            # number.
-            FinishedJobs() if options.dynamic_jobs else [],
-            energy=meter,
-            varying=varying,
-            any_size=self.is_batsim5,
-        )
-        self._power: PowerManagement | None = None
-        if energy is not None and self._states is not None:
-            self._power = self.power_class(
-                agenda, platform, self._states, energy, self._stepwise.tasks
-            )
+    def _make_machines(self) -> Machines:
+        """Return the machines that jobs run on."""
+        options = self.options
+        others = options.energy or options.compute_sharing or options.trace_machines
+        assert not others, "energy, sharing and tracing are Batsim4Simulator's"
+        return Machines(len(self.platform.hosts))
 
-    def _share_machines(self) -> bool:
-        """Tell whether a machine may run several jobs."""
-        return self.options.compute_sharing
+    def _make_power(self) -> PowerManagement | None:
+        """Return what switches machines, None where nothing does."""
+        return None
 
     def _begin(self) -> m.SimulationBegins:
         """Return the first message."""
@@ -223,8 +200,6 @@ class Simulator:
             len(self.platform.hosts),
             self.agenda.now,
             len(self.platform.storages),
-            self._states,
-            self._power,
         )
 
     def _check_all_done(self) -> None:

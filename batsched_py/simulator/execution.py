@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED, SUCCESS
 from batsched_py.protocol.decision_rules import check_mapping
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import (
     ENDED,
@@ -27,6 +26,9 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import Composed
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import ProcessorSet, to_text
+
+if TYPE_CHECKING:
+    from batsched_py.simulator.energy import Energy
 
 
 class Execution:

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 
-from batsched_py.simulator.machines import Machines
+from batsched_py.simulator.machines import Machines, MachineState
 from batsched_py.support.last_times import LastTimes
 from batsched_py.support.packed_rows import PackedList
 from batsched_py.support.processor_pool import ProcessorPool
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
-
-
-class MachineState(Enum):
-    """What a machine does, in Batsim's words."""
-
-    IDLE = "idle"
-    COMPUTING = "computing"
-    SLEEPING = "sleeping"
-    SWITCHING_ON = "switching_on"
-    SWITCHING_OFF = "switching_off"
-    UNAVAILABLE = "unavailable"
-
 
 _OFF = (MachineState.SLEEPING, MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF)
 _STATES = (*_OFF, MachineState.IDLE, MachineState.COMPUTING, MachineState.UNAVAILABLE)

@@ -1,9 +1,22 @@
-"""Which machines are free."""
+"""What machines do, and which of them are free."""
 
 from __future__ import annotations
 
+from enum import Enum
+
 from batsched_py.support.processor_bits import pool_of
 from batsched_py.support.processor_sets import ProcessorSet
+
+
+class MachineState(Enum):
+    """What a machine does, in Batsim's words."""
+
+    IDLE = "idle"
+    COMPUTING = "computing"
+    SLEEPING = "sleeping"
+    SWITCHING_ON = "switching_on"
+    SWITCHING_OFF = "switching_off"
+    UNAVAILABLE = "unavailable"
 
 
 class Machines:

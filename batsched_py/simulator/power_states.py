@@ -10,7 +10,8 @@ from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.energy import Energy
-from batsched_py.simulator.machine_states import MachineState, TracedMachines
+from batsched_py.simulator.machine_states import TracedMachines
+from batsched_py.simulator.machines import MachineState
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks
 from batsched_py.support.packed_rows import PackedList

@@ -12,7 +12,8 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.results.job_table import JobTable
 from batsched_py.run.result import Result
 from batsched_py.schedulers.grid.grid_policy import Grid
-from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.batsim4 import Batsim4Simulator
+from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import with_sites
 from batsched_py.support.processor_sets import from_text
@@ -191,4 +192,4 @@ def outcome_with_failures(
             assert policy.held(job, now, queue, machine).place is not None
 
     process.observer = ask
-    return Simulator(with_sites(parts), [load], options, events=events).run(process.answer)
+    return Batsim4Simulator(with_sites(parts), [load], options, events=events).run(process.answer)

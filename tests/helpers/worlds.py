@@ -12,7 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.batsim4 import Batsim4Simulator
+from batsched_py.simulator.engine import Options
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.platform_reader import read_platform
@@ -243,8 +244,8 @@ class World:
     def __post_init__(self) -> None:
         self.platform = self.machine.platform()
 
-    def simulator(self, options: Options | None = None) -> Simulator:
-        return Simulator(self.platform, self.loads, options or self.options, self.events)
+    def simulator(self, options: Options | None = None) -> Batsim4Simulator:
+        return Batsim4Simulator(self.platform, self.loads, options or self.options, self.events)
 
     def scheduler(self) -> Scheduler:
         return Scheduler(self)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import PlatformError, ProtocolError
+from batsched_py.simulator.batsim4 import Batsim4Simulator
 from batsched_py.simulator.batsim5 import Batsim5Simulator
-from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.engine import Options
 from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous, limited, scaled
 from batsched_py.simulator.platform.network import Network
 from helpers.scripted_schedulers import (
@@ -89,13 +90,13 @@ def test_a_job_computes_on_one_core_of_each_host(profile: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        (Simulator, Options(compute_sharing=True)),
-        (Simulator, Options(energy=True)),
+        (Batsim4Simulator, Options(compute_sharing=True)),
+        (Batsim4Simulator, Options(energy=True)),
         (Batsim5Simulator, Options(protocol=5)),
     ],
 )
 def test_cores_that_jobs_or_watts_would_share_are_refused(
-    kind: type[Simulator], options: Options
+    kind: type[Batsim4Simulator], options: Options
 ) -> None:
     with pytest.raises(PlatformError, match="'a' has 2 cores"):
         kind(of_cores(2), (), options)

@@ -25,7 +25,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.referee.referee import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.files.output_files import write_outputs
+from batsched_py.simulator.files.batsim4_files import write_outputs
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text

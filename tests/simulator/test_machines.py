@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.simulator.machine_states import MachineState, TracedMachines
-from batsched_py.simulator.machines import Machines
+from batsched_py.simulator.machine_states import TracedMachines
+from batsched_py.simulator.machines import Machines, MachineState
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from helpers.processors import processors
 

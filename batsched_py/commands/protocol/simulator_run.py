@@ -64,7 +64,7 @@ def simulate(made: Simulator, around: Surroundings) -> None:
     """
     # ZeroMQ is imported here, after the mistakes.
     from batsched_py.protocol import message_json
-    from batsched_py.simulator.files.output_files import write_outputs
+    from batsched_py.simulator.files.batsim4_files import write_outputs
     from batsched_py.transport.recording import Recorder, recorded
     from batsched_py.transport.simulator_socket import SimulatorSocket
 

@@ -14,18 +14,15 @@ import msgspec
 
 from batsched_py.simulator.batsim5 import BATSIM5
 from batsched_py.simulator.ended_jobs import EndedJobs
-from batsched_py.simulator.files.output_files import (
+from batsched_py.simulator.files.batsim4_files import (
     Shown,
-    Summary,
     consumed_energy_lines,
-    lines_of,
     machine_states_lines,
     pstate_changes_lines,
-    schedule_values,
     short,
-    six,
     write_each,
 )
+from batsched_py.simulator.files.output_files import Summary, lines_of, schedule_values, six
 from batsched_py.simulator.finished_jobs import columns_of
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome

@@ -10,6 +10,7 @@ import msgspec
 
 from batsched_py.errors import PlatformError, ProtocolError, UsageError, parameter
 from batsched_py.protocol import messages as m
+from batsched_py.simulator.batsim4 import Batsim4Simulator
 from batsched_py.simulator.batsim5 import Batsim5Simulator
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.external_events import read_events, read_generic_events
@@ -73,7 +74,7 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         if is_batsim5:
             called = {"external_event_lists": _lists_of_events(inputs)}
             return Batsim5Simulator(platform, workloads, options, events, called)
-        return Simulator(platform, workloads, options, events)
+        return Batsim4Simulator(platform, workloads, options, events)
     except PlatformError as error:
         raise PlatformError(f"{inputs.platform}: {error}") from None
 

@@ -10,7 +10,8 @@ from tempfile import NamedTemporaryFile
 from batsched_py.errors import BatschedError, InvariantError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.batsim4 import Batsim4Simulator
+from batsched_py.simulator.engine import Options
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.transport.conversation import Conversation
@@ -98,7 +99,7 @@ def check_simulator(data: bytes) -> str:
         budgets=BUDGETS,
     )
     try:
-        outcome = Simulator(_machine(), [] if dynamic else [jobs()], options).run(scheduler)
+        outcome = Batsim4Simulator(_machine(), [] if dynamic else [jobs()], options).run(scheduler)
     except BatschedError as error:
         return refusal(error)
     assert all(0 <= job.start_time <= job.finish_time for job in outcome.jobs), "impossible times"
