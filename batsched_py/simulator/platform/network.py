@@ -32,37 +32,64 @@ class Link:
     fatpipe: bool = False
 
 
-class Route(NamedTuple):
-    """The links from one host to another, as indices into ``Network.links``, and the latency (s).
-
-    A link is here once, unless the platform file itself lists it twice on one way.
-    """
-
-    links: tuple[int, ...]
-    latency: float
-
-
 class Hop(NamedTuple):
-    """A way between two members of a zone, and where it enters those that are zones themselves."""
+    """A way between two members of a zone, and where it enters those that are zones themselves.
+
+    Its ``links`` are indices into ``Network.links``, its ``latency`` is in seconds. The whole route
+    between two hosts is one too. A link is here once, unless the platform file itself lists it
+    twice on one way.
+    """
 
     links: tuple[int, ...]
     latency: float
     gateways: tuple[str, str] | None = None
 
 
-class Traffic(NamedTuple):
-    """What a set of messages asks of the network.
+NOTHING = Hop((), 0.0)
+
+
+class _Flow(NamedTuple):
+    """Messages one way: their bytes, and those of the largest."""
+
+    total: float
+    peak: float
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What a set of messages asks of the network: adds it up, message after message.
 
     ``weights`` are the bytes over each link, ``latency`` is the longest (s), and ``window`` the
-    largest latency x bytes (s x bytes), which the TCP window limits.
+    largest latency x bytes (s x bytes), which the TCP window limits. On a link that its users do
+    not share, each message may take all of it: the largest counts.
     """
 
-    weights: dict[int, float]
-    latency: float
-    window: float
+    weights: dict[int, float] = field(default_factory=dict)
+    latency: float = 0.0
+    window: float = 0.0
+    links: Sequence[Link] = field(default=(), compare=False)
 
+    def add(self, link: int, flow: _Flow) -> None:
+        """Let messages use a link."""
+        if not flow.peak:
+            return
+        before = self.weights.get(link, 0.0)
+        if self.links[link].fatpipe:
+            self.weights[link] = max(before, flow.peak)
+        else:
+            self.weights[link] = before + flow.total
 
-NOTHING = Route((), 0.0)
+    def delay(self, latency: float, amount: float) -> None:
+        """Let a message of ``amount`` bytes have a latency (s)."""
+        self.latency = max(self.latency, latency)
+        self.window = max(self.window, latency * amount)
+
+    def send(self, route: Hop, amount: float) -> None:
+        """Let a message of ``amount`` bytes use a route."""
+        flow = _Flow(amount, amount)
+        for link in route.links:
+            self.add(link, flow)
+        self.delay(route.latency, amount)
 
 
 @dataclass(slots=True)
@@ -103,7 +130,7 @@ class FullZone(Zone):
             self.without_route = self.without_route or (
                 f"zone {self.name!r} has no route from {source!r} to {target!r}"
             )
-            return Hop((), 0.0)
+            return NOTHING
         return hop
 
     def check_master(self, host: str) -> None:
@@ -176,9 +203,9 @@ class Network:
     zones: dict[str, Zone] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     problem: str | None = None
-    _routes: dict[tuple[str, str], Route] = field(default_factory=dict, compare=False, repr=False)
+    _routes: dict[tuple[str, str], Hop] = field(default_factory=dict, compare=False, repr=False)
 
-    def route(self, source: str, target: str) -> Route:
+    def route(self, source: str, target: str) -> Hop:
         """Return the route between two hosts.
 
         Raises :class:`PlatformError` if there is none, or if this kind of network is not known.
@@ -203,8 +230,8 @@ class Network:
         if self.problem is not None:
             raise PlatformError(self.problem)
         if not self.zones:
-            return Traffic({}, 0.0, 0.0)
-        load = _Load(self.links)
+            return Traffic()
+        load = Traffic(links=self.links)
         clusters = self._clusters(hosts)
         for name, executors in clusters.items():
             inside = sent[np.ix_(executors, executors)] if isinstance(sent, np.ndarray) else sent
@@ -221,7 +248,7 @@ class Network:
                 if block.any():
                     ends = [hosts[at] for at in sources], [hosts[at] for at in targets]
                     self._between(load, sender, receiver, *ends, block)
-        return Traffic(load.weights, load.latency, load.window)
+        return load
 
     def check_master(self, name: str) -> None:
         """Raise :class:`PlatformError` if Batsim, on the host ``name``, could not send a message.
@@ -250,12 +277,11 @@ class Network:
             raise PlatformError(f"the network has no host {name!r}")
         return self.zones[place]
 
-    def _find(self, source: str, target: str) -> Route:
+    def _find(self, source: str, target: str) -> Hop:
         """Put a route together; gateways are inside of what they lead to, so that this ends."""
         zone = self._zone_of(source)
         if zone is self._zone_of(target):
-            hop = zone.hop(source, target)
-            return Route(hop.links, hop.latency)
+            return zone.hop(source, target)
         zone, inner, outer = self._meeting(source, target)
         hop = zone.hop(inner, outer)
         begin = end = NOTHING
@@ -270,7 +296,7 @@ class Network:
                 begin = self._find(source, first)
             if last != target and outer != target:
                 end = self._find(last, target)
-        return Route(begin.links + hop.links + end.links, begin.latency + hop.latency + end.latency)
+        return Hop(begin.links + hop.links + end.links, begin.latency + hop.latency + end.latency)
 
     def _meeting(self, source: str, target: str) -> tuple[Zone, str, str]:
         """Return the innermost zone that has both, and its members that they are, or are in."""
@@ -303,7 +329,7 @@ class Network:
             clusters.setdefault(zone.name, []).append(at)
         return clusters
 
-    def _by_pairs(self, load: _Load, hosts: Sequence[str], sent: Floats | float) -> None:
+    def _by_pairs(self, load: Traffic, hosts: Sequence[str], sent: Floats | float) -> None:
         """Go through all pairs: slow, for any network."""
         for i, source in enumerate(hosts):
             for j, target in enumerate(hosts):
@@ -314,7 +340,7 @@ class Network:
                 if amount > 0:
                     load.send(self.route(source, target), amount)
 
-    def _within(self, load: _Load, name: str, hosts: Sequence[str], sent: Floats | float) -> None:
+    def _within(self, load: Traffic, name: str, hosts: Sequence[str], sent: Floats | float) -> None:
         """Add up by host what stays inside one cluster, where only sums and maxima matter."""
         zone = self.zones[name]
         assert isinstance(zone, Cluster)
@@ -337,7 +363,7 @@ class Network:
 
     def _between(
         self,
-        load: _Load,
+        load: Traffic,
         sender: str,
         receiver: str,
         sources: Sequence[str],
@@ -368,48 +394,6 @@ class Network:
         for link in middle:
             load.add(link, whole)
         load.delay(route.latency, whole.peak)
-
-
-class _Flow(NamedTuple):
-    """Messages one way: their bytes, and those of the largest."""
-
-    total: float
-    peak: float
-
-
-class _Load:
-    """Adds up what messages ask of links.
-
-    On a link that its users do not share, each message may take all of it: the largest counts.
-    """
-
-    def __init__(self, links: Sequence[Link]) -> None:
-        self.weights: dict[int, float] = {}
-        self.latency = 0.0
-        self.window = 0.0
-        self._links = links
-
-    def add(self, link: int, flow: _Flow) -> None:
-        """Let messages use a link."""
-        if not flow.peak:
-            return
-        before = self.weights.get(link, 0.0)
-        if self._links[link].fatpipe:
-            self.weights[link] = max(before, flow.peak)
-        else:
-            self.weights[link] = before + flow.total
-
-    def delay(self, latency: float, amount: float) -> None:
-        """Let a message of ``amount`` bytes have a latency (s)."""
-        self.latency = max(self.latency, latency)
-        self.window = max(self.window, latency * amount)
-
-    def send(self, route: Route, amount: float) -> None:
-        """Let a message of ``amount`` bytes use a route."""
-        flow = _Flow(amount, amount)
-        for link in route.links:
-            self.add(link, flow)
-        self.delay(route.latency, amount)
 
 
 class _Flows(NamedTuple):
