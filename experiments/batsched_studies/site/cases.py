@@ -22,7 +22,8 @@ from batsched_py.report.kit import (
     paired_difference,
 )
 from batsched_py.run.settings import SETTINGS
-from batsched_py.support.statistics import Floats, ratio
+from batsched_py.support.quotient import ratio
+from batsched_py.support.statistics import Floats
 from batsched_py.units import HOUR, WEEK
 
 LOG, POLICY, MACHINE = "log", "policy", "machine"

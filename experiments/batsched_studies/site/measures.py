@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from batsched_py import Result
 from batsched_py.metrics import JobTable, busy_within, mean_bounded_slowdown
 from batsched_py.results.job_table import Column, Mask
-from batsched_py.support.statistics import ratio
+from batsched_py.support.quotient import ratio
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 from batsched_users.behaviour.calendar import Calendar
 

@@ -26,7 +26,8 @@ from batsched_py.report.kit import (
     paired,
     paired_difference,
 )
-from batsched_py.support.statistics import jackknife, ratio
+from batsched_py.support.quotient import ratio
+from batsched_py.support.statistics import jackknife
 from batsched_py.units import HOUR
 from batsched_users.behaviour.levers import LEVERS
 
