@@ -20,55 +20,17 @@ from batsched_py.protocol.batsim_jobs_columns import (
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
+from batsched_py.simulator.files.output_files import schedule_values
+from batsched_py.simulator.outcome import Outcome
 from batsched_py.support.csv_fields import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.support.json_values import shown
 from batsched_py.support.last_times import LastTimes
 from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet, from_text
 
-_ID, _WORKLOAD, _PROFILE, _SUBMISSION, _ENERGY, _METADATA = map(
-    list(BATSIM_COLUMNS).index,
-    ("job_id", "workload_name", "profile", "submission_time", "consumed_energy", "metadata"),
-)
-_ALLOC = "allocated_resources"
-_START, _EXECUTION, _FINISH, _WAIT, _TURNAROUND, _STRETCH = map(
-    list(BATSIM_COLUMNS).index,
-    (
-        *("starting_time", "execution_time", "finish_time"),
-        *("waiting_time", "turnaround_time", "stretch"),
-    ),
-)
+_FROM_SUBMISSION = ("waiting_time", "turnaround_time", "stretch")
 _NO_ENERGY = "-1.000000"
 """Of a job where energy is not accounted for."""
-_SUMMARY = (
-    "batsim_version",
-    "consumed_joules",
-    "makespan",
-    "max_slowdown",
-    "max_turnaround_time",
-    "max_waiting_time",
-    "mean_slowdown",
-    "mean_turnaround_time",
-    "mean_waiting_time",
-    "nb_computing_machines",
-    "nb_grouped_switches",
-    "nb_jobs",
-    "nb_jobs_finished",
-    "nb_jobs_killed",
-    "nb_jobs_rejected",
-    "nb_jobs_success",
-    "nb_machine_switches",
-    "scheduling_time",
-    "simulation_time",
-    "success_rate",
-    "time_computing",
-    "time_idle",
-    "time_sleeping",
-    "time_switching_off",
-    "time_switching_on",
-    "time_unavailable",
-)
-"""The columns of Batsim 4.2's ``_schedule.csv``."""
 _TIMES = {"scheduling_time": "time_in_edc_seconds", "simulation_time": "time_in_simu_seconds"}
 """Where Batsim 5 says in its other file what Batsim 4.2 has in the summary."""
 
@@ -85,50 +47,54 @@ def jobs_as_batsim4(text: str) -> str:
         return text
     header, *lines = text.split("\n")
     rows = [_row(line) for line in lines]
-    forms = {row[_ID] for row in rows if row and row[_WORKLOAD] == PLACED}
+    jobs = list(filter(None, rows))
+    forms = {row["job_id"] for row in jobs if row["workload_name"] == PLACED}
     replaced = {original(PLACED, name) for name in forms}
-    submissions = {(row[_WORKLOAD], row[_ID]): row[_SUBMISSION] for row in rows if row}
-    accounted = any(row and row[_ENERGY] not in ("", "0.000000", _NO_ENERGY) for row in rows)
+    submissions = {(row["workload_name"], row["job_id"]): row["submission_time"] for row in jobs}
+    accounted = {row["consumed_energy"] for row in jobs} - {"", "0.000000", _NO_ENERGY}
     written = [header]
     for line, row in zip(lines, rows, strict=True):
         if not row:  # as wrong as it is
             written.append(line)
             continue
-        workload, name = row[_WORKLOAD], row[_ID]
-        row[_PROFILE] = row[_PROFILE].removeprefix(f"{workload}!")
-        if row[_ENERGY] == "0.000000" and not accounted:
-            row[_ENERGY] = _NO_ENERGY
+        workload, name = row["workload_name"], row["job_id"]
+        row["profile"] = row["profile"].removeprefix(f"{workload}!")
+        if row["consumed_energy"] == "0.000000" and not accounted:
+            row["consumed_energy"] = _NO_ENERGY
         if (workload, name) in replaced:
-            row[_METADATA] = f"{RUNS_AS}{placed_id(f'{workload}!{name}').partition('!')[2]}"
+            row["metadata"] = f"{RUNS_AS}{placed_id(f'{workload}!{name}').partition('!')[2]}"
         if workload == PLACED and (submitted := submissions.get(original(workload, name))):
             _submit_at(row, submitted)
-        metadata = row[_METADATA].replace('"', "'")
-        written.append(f'{",".join(map(field, row[:_METADATA]))},"{metadata}"')
+        metadata = row.pop("metadata").replace('"', "'")
+        written.append(f'{",".join(map(field, row.values()))},"{metadata}"')
     return "\n".join(written)
 
 
-def _submit_at(row: list[str], time: str) -> None:
+def _submit_at(row: dict[str, str], time: str) -> None:
     """Let a job have been submitted at another time, as far as its row has numbers."""
     try:
         # Of the 1e-5 s that a job of no length counts with, a date of 64 bits keeps few digits.
         submit, start, execution, finish = (
-            Decimal(text) for text in (time, row[_START], row[_EXECUTION], row[_FINISH])
+            Decimal(text)
+            for text in (time, row["starting_time"], row["execution_time"], row["finish_time"])
         )
         times = (start - submit, finish - submit, (finish - submit) / execution)
     except (InvalidOperation, ZeroDivisionError):  # of no job that ran
         return
-    row[_SUBMISSION] = time
-    for column, value in zip((_WAIT, _TURNAROUND, _STRETCH), times, strict=True):
+    row["submission_time"] = time
+    for column, value in zip(_FROM_SUBMISSION, times, strict=True):
         row[column] = f"{value:.6f}"
 
 
-def _row(line: str) -> list[str]:
-    """Return the fields of a job, none for what is no job."""
+def _row(line: str) -> dict[str, str]:
+    """Return the fields of a job by name, none for what is no job."""
     try:
         (values,) = csv_rows([line], "") if '"' in line else [line.split(",")]
     except (InputError, ValueError):
-        return []
-    return values if len(values) == len(BATSIM_COLUMNS) else []
+        return {}
+    if len(values) != len(BATSIM_COLUMNS):
+        return {}
+    return dict(zip(BATSIM_COLUMNS, values, strict=True))
 
 
 def _second_line(text: str) -> str:
@@ -139,7 +105,7 @@ def _second_line(text: str) -> str:
 
 def _is_batsim5(line: str) -> bool:
     row = _row(line)  # Batsim 4.2 ends it with two quotation marks at least
-    return bool(row) and "!" in row[_PROFILE] and line.endswith(",")
+    return bool(row) and "!" in row["profile"] and line.endswith(",")
 
 
 def schedule_beside(jobs: Path, table: JobTable) -> str:
@@ -161,7 +127,7 @@ def schedule_beside(jobs: Path, table: JobTable) -> str:
         raise InputError(f"{path}: nb_jobs is {found}, expected a number") from None
     switched = said.get("nb_machine_switches", "0") != "0"
     values = said | times | _of_jobs(table, nb_jobs, switched=switched)
-    row = {name: values.get(name, "nan") for name in _SUMMARY}
+    row = {name: values.get(name, "nan") for name in schedule_values(Outcome([], 0, 0))}
     return csv_line(row) + csv_line(row.values())
 
 
@@ -176,7 +142,9 @@ def _of_jobs(table: JobTable, nb_jobs: float, *, switched: bool) -> dict[str, st
     """
     ran = table.only_ran
     last = LastTimes(ProcessorSet.interval(0, MOST_PROCESSORS))
-    for finish, alloc in zip(table.finish.tolist(), table.text_column(_ALLOC), strict=True):
+    for finish, alloc in zip(
+        table.finish.tolist(), table.text_column("allocated_resources"), strict=True
+    ):
         if alloc:
             last.note(finish, from_text(alloc))
     lasted = np.where(ran.execution > LEAST_EXECUTION_TIME, ran.execution, 0.0)

@@ -192,18 +192,12 @@ class JobTable(msgspec.Struct, dict=True):
             if isinstance(rows, slice)
             else np.array(self.user, object)[rows].tolist()
         )
-        return JobTable(
-            submit=self.submit[rows],
-            start=self.start[rows],
-            finish=self.finish[rows],
-            execution=self.execution[rows],
-            size=self.size[rows],
-            original_submit=self.original_submit[rows],
-            user=user,
-            nb_processors=self.nb_processors,
-            rare=self.rare[rows],
-            measured=self.measured[rows],
-            sites=self.sites,
-            home=self.home[rows],
-            on_site=self.on_site[rows],
-        )
+        columns = {name: getattr(self, name)[rows] for name in _BY_JOB}
+        return msgspec.structs.replace(self, **columns, user=user, numbers={}, texts={})
+
+
+_BY_JOB = (
+    *("submit", "start", "finish", "execution", "size", "original_submit"),
+    *("rare", "measured", "home", "on_site"),
+)
+"""The columns of a table that are numpy arrays."""
