@@ -16,6 +16,7 @@ from concurrent.futures import CancelledError, Executor, Future
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Lock, Thread
 from typing import Any
 from uuid import uuid4
@@ -106,10 +107,10 @@ def job_script(where: str, folder: Path) -> str:
     """Return the script of a job that a queueing system would get; "" for an address."""
     if where not in _systems():
         return ""
-    with _quiet():
-        cluster = _cluster_of_jobs(where, folder)
+    with _quiet(), TemporaryDirectory() as place:
+        cluster = _cluster_of_jobs(where, Path(place))
         try:
-            return str(cluster.job_script())
+            return str(cluster.job_script()).replace(place, str(folder.absolute()))
         finally:
             _give_back(cluster)
 
@@ -215,8 +216,16 @@ def _cluster_of_jobs(system: str, folder: Path) -> Any:
     def configured(name: str, default: Any = None) -> Any:
         return dask.config.get(f"jobqueue.{system}.{name}", None) or default
 
+    kind = _systems()[system]
+
+    class Job(kind.job_cls):  # type: ignore[misc]
+        async def close(self) -> None:
+            await super().close()
+            self.status = distributed.Status.closed  # distributed wants it, dask-jobqueue does not
+
     try:
-        return _systems()[system](
+        return kind(
+            job_cls=Job,
             security=security.temporary(),
             shared_temp_directory=configured("shared-temp-directory", str(folder.absolute())),
             processes=configured("processes", 1),  # each thread performs a run
@@ -283,6 +292,9 @@ def _give_back(cluster: Any) -> None:
         cluster.close(timeout=_END)
     except TimeoutError:
         say("the cluster does not end in time: look at the queue for jobs that are left")
+    for name in ("_job_ca_file", "_job_cert", "_job_key"):  # else they stay until the process ends
+        if (file := getattr(cluster, name, None)) is not None:
+            file.close()
 
 
 def _say_if_alone(client: Any, where: str, ended: Event) -> None:

@@ -175,7 +175,8 @@ OTHERS |= {"--json", "--allow-time-sharing", "--enable-compute-sharing"}
 SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
 SCHEMAS |= {
     "batsched_py/campaign/cluster.py",  # an option of dask
-    "batsched_py/report/campaign_report.py",  # a whole command
+    "batsched_py/campaign/collection.py",  # a whole command
+    "batsched_py/report/campaign_report.py",  # so is this
 }
 
 
