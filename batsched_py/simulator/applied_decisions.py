@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Decisions:
-    """Carries out decisions; ``power`` is None where energy is not accounted for.
+    """Carries out decisions.
 
     Raises :class:`ProtocolError` where Batsim would abort.
     """
@@ -31,15 +31,16 @@ class Decisions:
         registry: JobRegistry,
         execution: Execution,
         stepwise: StepwiseJobs,
-        power: PowerManagement | None,
         options: Options,
     ) -> None:
         self.busy = False
         """Whether the scheduler takes its time: something was decided for later."""
         self.stopped = False
         """Whether the scheduler has ended the simulation."""
+        self.power: PowerManagement | None = None
+        """Switches machines; None where energy is not accounted for."""
         self._agenda, self._registry, self._execution = agenda, registry, execution
-        self._stepwise, self._power = stepwise, power
+        self._stepwise = stepwise
         self._handlers: dict[type, Callable[[Any], object]] = {
             m.ExecuteJob: self._execute,
             m.RejectJob: self._reject,
@@ -183,16 +184,16 @@ class Decisions:
         return (m.RequestedCall(timestamp=self._agenda.now),)
 
     def _set_resource_state(self, decision: m.SetResourceState) -> None:
-        if self._power is None:
+        if self.power is None:
             raise ProtocolError("SET_RESOURCE_STATE: energy is not accounted for (option energy)")
-        self._power.switch(decision)
+        self.power.switch(decision)
 
     def _query(self, decision: m.Query) -> None:
         if list(decision.requests) != ["consumed_energy"]:
             raise ProtocolError(
                 f"QUERY: {list(decision.requests)} is not known, expected consumed_energy"
             )
-        if self._power is None:
+        if self.power is None:
             raise ProtocolError("QUERY: energy is not accounted for (option energy)")
-        answers = {"consumed_energy": self._power.consumed()}
+        answers = {"consumed_energy": self.power.consumed()}
         self._agenda.send(m.Answer(timestamp=self._agenda.now, answers=answers))

@@ -41,10 +41,13 @@ class Batsim4Simulator(Simulator):
         self.events = events
         self._states: TracedMachines | None = None
         """The machines, if their states are followed."""
-        self._power: PowerManagement | None = None
         self._pstates: Energy | None = None
         """The pstates of the hosts, also where their energy is not accounted for."""
         super().__init__(platform, workloads, options)
+        if self._pstates is not None and self._states is not None:
+            self._decisions.power = self.power_class(
+                self.agenda, self.platform, self._states, self._pstates, self._stepwise.tasks
+            )
         if events is not None:
             assert self._states is not None
             schedule_events(events, self.agenda, self._states)
@@ -79,12 +82,7 @@ class Batsim4Simulator(Simulator):
         )
         return self._states
 
-    def _make_power(self) -> PowerManagement | None:
-        if self._pstates is not None and self._states is not None:
-            self._power = self.power_class(
-                self.agenda, self.platform, self._states, self._pstates, self._stepwise.tasks
-            )
-        return self._power
-
     def _outcome(self) -> Outcome:
-        return msgspec.structs.replace(super()._outcome(), machines=self._states, power=self._power)
+        return msgspec.structs.replace(
+            super()._outcome(), machines=self._states, power=self._decisions.power
+        )

@@ -21,7 +21,6 @@ from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.periodic import Grid
-from batsched_py.simulator.power_states import PowerManagement
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.support.processor_sets import ProcessorSet, to_text
 from batsched_py.workload.batsim5_profiles import told
@@ -43,10 +42,9 @@ class Batsim5Decisions(Decisions):
         registry: JobRegistry,
         execution: Execution,
         stepwise: StepwiseJobs,
-        power: PowerManagement | None,
         options: Options,
     ) -> None:
-        super().__init__(agenda, registry, execution, stepwise, power, options)
+        super().__init__(agenda, registry, execution, stepwise, options)
         self._grid = Grid(agenda)
         self._forwards_on_kill = options.forward_profiles_on_kill
         register = self._register_acknowledged if options.acknowledge_dynamic_jobs else self._add
@@ -100,7 +98,7 @@ class Batsim5Decisions(Decisions):
     # Jobs ----------------------------------------------------------------------------------------
 
     def _execute(self, decision: m.ExecuteJob) -> None:
-        power = self._power
+        power = self.power
         if isinstance(power, PowerManagementOfBatsim5) and (lost := power.astray & decision.alloc):
             raise ProtocolError(
                 f"{decision.job_id} was given {to_text(lost)!r}, which was changed to a pstate in "
@@ -201,7 +199,7 @@ class Batsim5Decisions(Decisions):
 
     @property
     def _metered(self) -> bool:
-        return self._power is not None and self._power.energy.metered
+        return self.power is not None and self.power.energy.metered
 
     def _create_probe(self, decision: m.CreateProbe) -> None:
         """Tell of energy at the second multiple of the period, and at the later ones."""
@@ -234,8 +232,8 @@ class Batsim5Decisions(Decisions):
         )
 
     def _measured(self, hosts: ProcessorSet, aggregation: str) -> float | list[float]:
-        assert self._power is not None
-        joules = self._power.energy.consumed_by_each(hosts, self._agenda.now)
+        assert self.power is not None
+        joules = self.power.energy.consumed_by_each(hosts, self._agenda.now)
         if not aggregation:
             return joules
         return sum(joules) / (len(joules) if aggregation == "ArithmeticMean" else 1)

@@ -31,7 +31,6 @@ from batsched_py.workload.workload import Workload
 
 if TYPE_CHECKING:
     from batsched_py.simulator.energy import Energy
-    from batsched_py.simulator.power_states import PowerManagement
 
 __all__ = ["Options", "Outcome", "Simulator"]
 
@@ -96,10 +95,9 @@ class Simulator:
             varying=self._varying,
             any_size=self.is_batsim5,
         )
-        power = self._make_power()
         self._static = _StaticJobs(self._workloads, self._registry, agenda, self._energy)
         self._decisions = self.decisions_class(
-            agenda, self._registry, self._execution, self._stepwise, power, options
+            agenda, self._registry, self._execution, self._stepwise, options
         )
         self._pending: list[m.Event] = []
         self._in_parts = options.each_event or options.shake is not None
@@ -116,10 +114,6 @@ class Simulator:
         others = options.energy or options.compute_sharing or options.trace_machines
         assert not others, "energy, sharing and tracing are Batsim4Simulator's"
         return Machines(len(self.platform.hosts))
-
-    def _make_power(self) -> PowerManagement | None:
-        """Return what switches machines, None where nothing does."""
-        return None
 
     def _begin(self) -> m.SimulationBegins:
         """Return the first message."""
