@@ -20,8 +20,6 @@ from batsched_py.protocol.batsim_jobs_columns import (
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
-from batsched_py.simulator.files.output_files import schedule_values
-from batsched_py.simulator.outcome import Outcome
 from batsched_py.support.csv_fields import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.support.json_values import shown
@@ -31,6 +29,35 @@ from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet, fr
 _FROM_SUBMISSION = ("waiting_time", "turnaround_time", "stretch")
 _NO_ENERGY = "-1.000000"
 """Of a job where energy is not accounted for."""
+_SUMMARY = (
+    "batsim_version",
+    "consumed_joules",
+    "makespan",
+    "max_slowdown",
+    "max_turnaround_time",
+    "max_waiting_time",
+    "mean_slowdown",
+    "mean_turnaround_time",
+    "mean_waiting_time",
+    "nb_computing_machines",
+    "nb_grouped_switches",
+    "nb_jobs",
+    "nb_jobs_finished",
+    "nb_jobs_killed",
+    "nb_jobs_rejected",
+    "nb_jobs_success",
+    "nb_machine_switches",
+    "scheduling_time",
+    "simulation_time",
+    "success_rate",
+    "time_computing",
+    "time_idle",
+    "time_sleeping",
+    "time_switching_off",
+    "time_switching_on",
+    "time_unavailable",
+)
+"""The columns of Batsim 4.2's ``_schedule.csv``."""
 _TIMES = {"scheduling_time": "time_in_edc_seconds", "simulation_time": "time_in_simu_seconds"}
 """Where Batsim 5 says in its other file what Batsim 4.2 has in the summary."""
 
@@ -127,7 +154,7 @@ def schedule_beside(jobs: Path, table: JobTable) -> str:
         raise InputError(f"{path}: nb_jobs is {found}, expected a number") from None
     switched = said.get("nb_machine_switches", "0") != "0"
     values = said | times | _of_jobs(table, nb_jobs, switched=switched)
-    row = {name: values.get(name, "nan") for name in schedule_values(Outcome([], 0, 0))}
+    row = {name: values.get(name, "nan") for name in _SUMMARY}
     return csv_line(row) + csv_line(row.values())
 
 
