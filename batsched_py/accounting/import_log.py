@@ -6,22 +6,25 @@ job, and with the number of users, nodes and jobs that run at once.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from batsched_py.accounting.accounting_system import AccountingSystem
+from batsched_py.accounting.accounting_system import AccountingSystem, RecordLines
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.log_header import import_header
 from batsched_py.accounting.log_rows import ALLOCATED, PLACE_OF, RUN_TIME, START, LogRows
-from batsched_py.accounting.machine_draft import JobSizes, MachineDraft, draft_lines, draft_machine
+from batsched_py.accounting.machine_draft import (
+    MachineDraft,
+    PartitionDraft,
+    draft_lines,
+    draft_machine,
+)
 from batsched_py.accounting.machine_use import MachineUse, machine_use
 from batsched_py.accounting.names import Pseudonyms
-from batsched_py.accounting.node_lists import MOST_NODES
-from batsched_py.accounting.record_lines import RecordLines
-from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.seen_nodes import MOST_NODES, SeenNodes
 from batsched_py.accounting.site_time import SiteClock
 from batsched_py.accounting.sorted_records import SortedRows
 from batsched_py.accounting.tally import Tally
@@ -32,6 +35,7 @@ from batsched_py.support.spreadsheet_cells import csv_of_rows
 from batsched_py.units import HOUR
 from batsched_py.workload.clock import parse_time_zone
 from batsched_py.workload.swf import write_swf_to
+from batsched_py.workload.swf_header import header_lines
 
 
 class ImportFiles(NamedTuple):
@@ -103,7 +107,8 @@ class _Import:
         self._clock = SiteClock(options.zone_of_records, self.tally)
         self._partition = PLACE_OF[system.partitions]
         self._seen = SeenNodes()
-        self._sizes = JobSizes(self._partition)
+        self._partitions: dict[int, PartitionDraft] = defaultdict(PartitionDraft)
+        """What the jobs of each partition were like, by the place of its name."""
         self._use = MachineUse()
         self._first: int | None = None
         self._last = 0
@@ -132,9 +137,9 @@ class _Import:
             nb_jobs += 1
             self._first = row[0] if self._first is None else self._first
             self._last = max(self._last, row[0])
-            self._sizes.add(row)
             if row[START] >= 0:
                 end, size = row[START] + row[RUN_TIME], max(row[ALLOCATED], 0)
+                self._partitions[row[self._partition]].add(row)
                 runs.add((row[START], end, size, row[self._partition], row[0]))
         self.rows.count_repeated(nb_jobs)
         self._use = machine_use(runs, self.options.outage_hours * HOUR)
@@ -146,7 +151,7 @@ class _Import:
         shown = dict(names.by_number())
         numbers = names.numbers()[:-1]
         return draft_machine(
-            self._sizes.of,
+            self._partitions,
             self._use,
             self._seen,
             {place: (number, shown[number]) for place, number in enumerate(numbers)},
@@ -218,19 +223,18 @@ class _Import:
         """Return the header of the log."""
         names, options = self.rows.names, self.options
         nb_processors = self._nb_processors(imported.draft)
-        last_end = self._use.last_end
-        return import_header(
-            system=self.system.name,
-            computer=options.computer,
+        first, last_end = self._first or 0, self._use.last_end
+        return header_lines(
             nb_jobs=imported.nb_jobs,
             nb_processors=nb_processors,
-            nb_nodes=nb_processors if options.in_nodes else None,
-            second_0=self._first or 0,
-            last=self._last if last_end is None else max(last_end, self._last),
-            zone=options.zone,
-            queues=names["queue"].by_number(),
-            partitions=names["partition"].by_number(),
+            unix_start_time=first,
+            time_zone=options.zone,
             notes=imported.notes,
+            computer=options.computer,
+            conversion=f", import {self.system.name}",
+            in_nodes=options.in_nodes,
+            span=(first, self._last if last_end is None else max(last_end, self._last)),
+            names={kind: names[kind.lower()].by_number() for kind in ("Queue", "Partition")},
         )
 
     def names_table(self) -> str:

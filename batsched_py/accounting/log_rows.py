@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
-from batsched_py.accounting.names import MOST_NAMES, Names, Pseudonyms
+from batsched_py.accounting.names import Names, Pseudonyms
 from batsched_py.accounting.records import JobRecord, number_of_cluster
 from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.tally import Tally
@@ -59,11 +59,6 @@ class LogRows:
         """Count the records that came again, where ``nb_rows`` are all that differ."""
         if repeated := self._rows.nb_rows - nb_rows:
             self._tally.dropped["records that came again, as where exports overlap"] += repeated
-        for names in self.names.values():
-            if names.nb_beyond:
-                self._tally.noted[
-                    f"jobs have no {names.field}: more than {MOST_NAMES} have names"
-                ] += names.nb_beyond
 
     def log_lines(self) -> Iterator[list[int]]:
         """Yield the 18 fields of each job, numbered from 1; second 0 is the first submission."""

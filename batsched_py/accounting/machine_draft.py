@@ -12,7 +12,7 @@ from math import ceil, inf
 
 import msgspec
 
-from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME, START
+from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME
 from batsched_py.accounting.machine_use import Gap, MachineUse
 from batsched_py.accounting.seen_nodes import SeenNodes
 from batsched_py.accounting.sorted_records import Row
@@ -32,8 +32,8 @@ class NodeGroup(msgspec.Struct):
 class PartitionDraft(msgspec.Struct, kw_only=True):
     """A partition as its jobs show it; sizes are in processors of the log, times in seconds."""
 
-    name: str
-    number: int | None
+    name: str = "all"
+    number: int | None = None
     nb_jobs: int = 0
     largest: int = 0
     most_nodes: int = 0
@@ -89,21 +89,6 @@ class MachineDraft(msgspec.Struct, kw_only=True):
         return self.nb_nodes if self.in_nodes else sum(g.count * g.cores for g in self.groups)
 
 
-class JobSizes:
-    """Gathers what the jobs of each partition were like, by the place of its name."""
-
-    def __init__(self, place_of_partition: int) -> None:
-        self._place = place_of_partition
-        self.of: dict[int, PartitionDraft] = defaultdict(
-            lambda: PartitionDraft(name="all", number=None)
-        )
-
-    def add(self, job: Row) -> None:
-        """Take a job if it ran."""
-        if job[START] >= 0:
-            self.of[job[self._place]].add(job)
-
-
 def draft_machine(
     sizes: Mapping[int, PartitionDraft],
     use: MachineUse,
@@ -121,7 +106,7 @@ def draft_machine(
     make one of all only if there are no others. ``second_0`` is the Unix time of the log's begin.
     """
     named = {place: sizes[place] for place in sizes if place in names} or {
-        UNKNOWN: sizes.get(UNKNOWN) or PartitionDraft(name="all", number=None)
+        UNKNOWN: sizes.get(UNKNOWN) or PartitionDraft()
     }
     for place, partition in named.items():
         partition.number, partition.name = names.get(place, (None, "all"))

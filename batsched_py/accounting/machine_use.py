@@ -10,9 +10,6 @@ import msgspec
 
 from batsched_py.accounting.sorted_records import Row
 
-MOST_GAPS = 1000
-"""Times without jobs that are kept: the longest."""
-
 
 class Gap(msgspec.Struct, order=True):
     """A time in which nothing ran, in the seconds of the rows."""
@@ -55,7 +52,6 @@ def machine_use(rows: Iterable[Row], least_gap: float) -> MachineUse:
         heappush(running, (max(end, start), size, partition))
         use.most = max(use.most, total)
         use.most_of[partition] = max(use.most_of[partition], in_use[partition])
-    use.gaps = sorted(sorted(use.gaps, key=_length)[-MOST_GAPS:])
     return use
 
 
@@ -63,11 +59,5 @@ def _note_gap(use: MachineUse, start: int, submit: int, least: float) -> None:
     begin = use.last_end
     if begin is not None and start - begin >= least:
         use.gaps.append(Gap(begin, start))
-        if len(use.gaps) > 2 * MOST_GAPS:
-            use.gaps = sorted(sorted(use.gaps, key=_length)[-MOST_GAPS:])
-    if use.gaps and start == use.gaps[-1].end and start - submit > _length(use.gaps[-1]) / 2:
-        use.gaps[-1].waited = True
-
-
-def _length(gap: Gap) -> int:
-    return gap.end - gap.begin
+    if use.gaps and start == use.gaps[-1].end:
+        use.gaps[-1].waited |= start - submit > (start - use.gaps[-1].begin) / 2

@@ -10,8 +10,6 @@ from batsched_py.errors import UsageError, parameter
 from batsched_py.support.terminal_text import one_line
 from batsched_py.workload.swf import UNKNOWN
 
-MOST_NAMES = 250_000
-"""Of a field that have numbers, some hundred megabytes; names of jobs are without bound."""
 LEAST_SALT = 16
 """Characters of a salt: with a shorter one, somebody who tries salts would find it."""
 _NUMBER = re.compile(r"0|[1-9]\d{0,14}", re.ASCII)
@@ -44,14 +42,10 @@ class Pseudonyms:
 class Names:
     """The names of a ``field``, numbered as they come; what number each has in the log is
     known at the end, by :meth:`numbers`, and does not depend on the order in which they came.
-
-    At most :data:`MOST_NAMES` are numbered, the jobs of others are of nobody known.
     """
 
     def __init__(self, field: str, pseudonyms: Pseudonyms | None = None) -> None:
         self.field = field
-        self.nb_beyond = 0
-        """Jobs whose name has no number, for there were too many."""
         self._pseudonyms = pseudonyms
         self._places: dict[str, int] = {}
         self._firsts: list[int] = []
@@ -61,13 +55,8 @@ class Names:
         """Return the place of the name of a job, -1 if it is unknown."""
         if not name:
             return UNKNOWN
-        place = self._places.get(name)
-        if place is None:
-            place = len(self._places)
-            if place >= MOST_NAMES:
-                self.nb_beyond += 1
-                return UNKNOWN
-            self._places[name] = place
+        place = self._places.setdefault(name, len(self._places))
+        if place == len(self._firsts):
             self._firsts.append(submit)
         elif submit < self._firsts[place]:
             self._firsts[place] = submit

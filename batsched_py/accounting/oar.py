@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from batsched_py.accounting.accounting_system import AccountingSystem
+from batsched_py.accounting.accounting_system import AccountingSystem, RecordLines
 from batsched_py.accounting.header_names import (
     Columns,
     known_names,
@@ -18,7 +18,6 @@ from batsched_py.accounting.header_names import (
     places_of,
 )
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.record_lines import RecordLines
 from batsched_py.accounting.records import (
     COMPLETED,
     FAILED,
@@ -54,8 +53,6 @@ COLUMNS: Columns = {
     "queue": ("queue_name", "queue"),
     "job_name": ("job_name", "name"),
 }
-_LONGEST_ROW = 1 << 20
-"""Characters of a row that goes on in further lines."""
 _NEEDED = ("job_id", "state", "submit", "start", "stop")
 _ENDED = ("Terminated", "Error")
 _STATES = (
@@ -97,24 +94,22 @@ class OarRecords:
     def _rows(self) -> Iterator[str]:
         """Yield the text of each row, a line; a quoted name may go on in further lines.
 
-        It ends where a row begins, or where it is longer than any row may be: without that a lost
-        quote would take all jobs up to the next.
+        It ends where a row begins: without that a lost quote would take all jobs up to the next.
         """
         row: list[str] = []
-        nb_quotes = length = 0
+        nb_quotes = 0
         for line in self._lines:
             if self._lines.is_first:
                 self._is_tabbed = "\t" in line
             begins = self._lines.is_first or line.count(",") + 1 >= len(self._header)
-            if row and (begins or length > _LONGEST_ROW):
+            if row and begins:
                 yield "\n".join(row)
-                row, nb_quotes, length = [], 0, 0
+                row, nb_quotes = [], 0
             row.append(line)
             nb_quotes += line.count('"')
-            length += len(line)
             if self._is_tabbed or nb_quotes % 2 == 0:
                 yield "\n".join(row)
-                row, nb_quotes, length = [], 0, 0
+                row, nb_quotes = [], 0
         if row:
             yield "\n".join(row)
 

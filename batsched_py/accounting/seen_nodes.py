@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from math import ceil
+from collections.abc import Iterator
+from itertools import product
+from math import ceil, prod
 from typing import NamedTuple
 
-from batsched_py.accounting.node_lists import MOST_NODES, expand_nodes
-
-_MOST_KEPT = 20_000_000
-"""Characters of the sets of nodes that are kept to know them again."""
+MOST_NODES = 100_000
+"""That a list may name."""
+_MOST_KEPT = 10_000
+"""Sets of nodes that are kept to know them again."""
+_PART = re.compile(r"((?:[^\[\],]|\[[^\[\]]*\])+)(?:,|$)")
+_RANGES = re.compile(r"\[([^\[\]]*)\]")
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 class SeenGroup(NamedTuple):
@@ -29,7 +34,6 @@ class SeenNodes:
         self._partitions: dict[str, set[int]] = defaultdict(set)
         self._cores: dict[str, int] = {}
         self._texts: set[tuple[int, str, int]] = set()
-        self._kept = 0
         self.partitions: set[int] = set()
         """Whose jobs named their nodes."""
         self.unread = 0
@@ -41,10 +45,8 @@ class SeenNodes:
         known = (partition, text, each)
         if not text or known in self._texts:
             return
-        self._kept += len(text)
-        if self._kept > _MOST_KEPT:
+        if len(self._texts) >= _MOST_KEPT:
             self._texts.clear()
-            self._kept = len(text)
         self._texts.add(known)
         try:
             names = expand_nodes(text)
@@ -73,3 +75,52 @@ def _natural(name: str) -> list[tuple[int, str]]:
     """Return a key by which ``n10`` is after ``n9``."""
     parts = re.split(r"0*(\d+)", name, flags=re.ASCII)
     return [(len(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
+
+
+def expand_nodes(text: str) -> list[str]:
+    """Return the names of a set of nodes.
+
+    The names are counted before any is made. Raises :class:`ValueError` for what is no such set,
+    and for one of more than :data:`MOST_NODES`.
+    """
+    parts = list(_parts(text))
+    if sum(prod(map(_nb_numbers, part[1::2])) for part in parts) > MOST_NODES:
+        raise ValueError("too many nodes")
+    names: list[str] = []
+    for part in parts:
+        choices = [_numbers(piece) if at % 2 else [piece] for at, piece in enumerate(part)]
+        names += map("".join, product(*choices))
+    return names
+
+
+def _parts(text: str) -> Iterator[list[str]]:
+    """Yield each name between commas as texts and ranges in turn."""
+    at = 0
+    while at < len(text):
+        match = _PART.match(text, at)
+        if not match:
+            raise ValueError(f"{text[:60]!r} is no set of nodes")
+        yield _RANGES.split(match[1])
+        at = match.end()
+
+
+def _bounds(ranges: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the first and the last number of each range of ``001-003,7``, and its digits."""
+    for text in ranges.split(","):
+        match = _RANGE.fullmatch(text)
+        if not match or int(match[1]) > int(match[2] or match[1]):
+            raise ValueError(f"{text[:60]!r} is no range of nodes")
+        yield int(match[1]), int(match[2] or match[1]), len(match[1])
+
+
+def _nb_numbers(ranges: str) -> int:
+    return sum(last - first + 1 for first, last, _ in _bounds(ranges))
+
+
+def _numbers(ranges: str) -> list[str]:
+    """Return the numbers of ranges, as they are written."""
+    return [
+        f"{number:0{width}d}"
+        for first, last, width in _bounds(ranges)
+        for number in range(first, last + 1)
+    ]

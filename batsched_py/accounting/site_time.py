@@ -21,16 +21,7 @@ twice."""
 EARLIEST = 631_152_000
 """Unix time of 1990: an earlier one is a date without its marks, or a length of time."""
 EXPECTED = "a time such as 2024-03-01T12:00:00, or seconds since 1970"
-_FORM = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?", re.ASCII
-)
-_IN_HOUR = {
-    f"{minute:02d}:{second:02d}": 60 * minute + second
-    for minute in range(60)
-    for second in range(60)
-}
-_MOST_HOURS = 100_000
-"""That are kept, eleven years; then all are looked up anew."""
+_FORM = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII)
 
 
 class SiteClock:
@@ -42,48 +33,27 @@ class SiteClock:
     def __init__(self, time_zone: str, tally: Tally) -> None:
         self._zone = parse_time_zone(time_zone)
         self._noted = tally.noted
-        self._hours: dict[str, Instants] = {}
 
     def instants(self, column: str, text: str) -> Instants:
         """Return what a text means; raises :class:`MalformedRecordError`."""
-        begins = self._hours.get(text[:14])
-        if begins is not None and (second := _IN_HOUR.get(text[14:])) is not None:
-            if len(begins) == 1:  # mostly
-                return (begins[0] + second,)
-            return tuple([begin + second for begin in begins])
         if text in NO_VALUES:
             return ()
         if text.isascii() and text.isdigit() and len(text) < 12:
             return (_checked(column, text, int(text)),)
-        return self._parse(column, text)
-
-    def _parse(self, column: str, text: str) -> Instants:
-        match = _FORM.fullmatch(text)
-        if not match:
+        if not _FORM.fullmatch(text):
             refuse(column, text, EXPECTED)
         try:
-            shown = datetime(*map(int, match.groups()[:6]), tzinfo=UTC)  # type: ignore[misc,arg-type]
+            shown = datetime.fromisoformat(text)
         except ValueError:
             refuse(column, text, EXPECTED)
-        second = int(shown.timestamp())
-        if match[7]:
-            return (_checked(column, text, second - _offset_of(match[7])),)
+        if shown.tzinfo is not None:
+            return (_checked(column, text, int(shown.timestamp())),)
+        second = int(shown.replace(tzinfo=UTC).timestamp())
         first, later = self._offsets(shown)
+        instant = _checked(column, text, second - first)
         if first < later:  # the clock never showed it: as if it had not been put forward
             self._noted["times are in an hour that clocks left out: taken as an hour later"] += 1
-            return (_checked(column, text, second - first),)
-        _checked(column, text, second - first)
-        self._keep_hour(text[:14], shown, first, later)
-        return _instants(second, first, later)
-
-    def _keep_hour(self, text: str, shown: datetime, first: int, later: int) -> None:
-        """Keep what an hour means if it means that from its begin to its end."""
-        begin = shown.replace(minute=0, second=0)
-        end = shown.replace(minute=59, second=59)
-        if self._offsets(begin) == self._offsets(end) == (first, later):
-            if len(self._hours) >= _MOST_HOURS:
-                self._hours.clear()
-            self._hours[text] = _instants(int(begin.timestamp()), first, later)
+        return (instant,) if first <= later else (instant, second - later)
 
     def _offsets(self, shown: datetime) -> tuple[int, int]:
         """Return the offsets from UTC when a clock showed a time first and last: mostly equal."""
@@ -122,10 +92,6 @@ class SiteClock:
         return possible[0]
 
 
-def _instants(shown: int, first: int, later: int) -> Instants:
-    return (shown - first,) if first == later else (shown - first, shown - later)
-
-
 def _ascends(times: tuple[int, ...]) -> bool:
     known = [time for time in times if time != UNKNOWN]
     return known == sorted(known)
@@ -135,11 +101,3 @@ def _checked(column: str, text: str, instant: int) -> int:
     if not EARLIEST <= instant <= LATEST:
         refuse(column, text, f"{EXPECTED}, from 1990 on")
     return instant
-
-
-def _offset_of(text: str) -> int:
-    if text == "Z":
-        return 0
-    digits = text[1:].replace(":", "")
-    seconds = int(digits[:2]) * 3600 + int(digits[2:]) * 60
-    return -seconds if text[0] == "-" else seconds

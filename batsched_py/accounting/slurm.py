@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import ceil
 
-from batsched_py.accounting.accounting_system import AccountingSystem
+from batsched_py.accounting.accounting_system import AccountingSystem, RecordLines
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.record_lines import RecordLines
 from batsched_py.accounting.records import (
     COMPLETED,
     FAILED,

@@ -50,12 +50,3 @@ class SortedRows:
     def _rows_of(self, part: range) -> Iterator[Row]:
         for batch in part:
             yield from self._packed[batch]
-
-
-def distinct(rows: SortedRows) -> Iterator[Row]:
-    """Yield sorted rows without those that are as the one before."""
-    last: Row | None = None
-    for row in rows:
-        if row != last:
-            yield row
-            last = row

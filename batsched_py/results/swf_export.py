@@ -20,7 +20,7 @@ from batsched_py.results.swf_losses import losses
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.sites import HOME
 from batsched_py.workload.swf import CANCELLED, FIELDS, UNKNOWN, SwfLog, write_swf
-from batsched_py.workload.swf_header import header_lines
+from batsched_py.workload.swf_header import SYNTHETIC, header_lines
 
 _COMPLETED, _FAILED = 1, 0
 _NAMED = ("group", "queue", PARTITION)
@@ -80,7 +80,7 @@ def write_result_log(
         nb_processors=settings["nb_processors"] * int(cores.max(initial=1)),
         unix_start_time=settings["unix_start_time"],
         time_zone=settings["time_zone"],
-        notes=[*_notes(settings), *notes],
+        notes=[SYNTHETIC, *_notes(settings), *notes],
     )
     write_swf(path, header, (line.tolist() for line in data))
     return notes

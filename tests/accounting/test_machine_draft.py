@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.accounting import machine_use as module
 from batsched_py.accounting.machine_use import Gap, machine_use
-from batsched_py.accounting.node_lists import expand_nodes
-from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.seen_nodes import SeenNodes, expand_nodes
 from batsched_py.accounting.slurm import SYSTEM
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import make_rules
@@ -203,13 +201,6 @@ def test_names_of_partitions_may_be_anything(slurm: Run, tmp_path: Path) -> None
     slurm({"Partition": 'a"b\\\x7f\x1b'})
     (partition,) = read_machine(tmp_path / "out_machine.toml").partitions
     assert partition.name == 'a"b\\\\u007f\\u001b'
-
-
-def test_only_the_longest_gaps_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_GAPS", 2)
-    starts = [0, 10, 50, 70, 73, 173, 174]
-    use = machine_use([(start, start + 1, 1, 0, start) for start in starts], 2)
-    assert [(gap.begin, gap.end) for gap in use.gaps] == [(11, 50), (74, 173)]
 
 
 @pytest.mark.parametrize("nodes", ["n[1-999999]", "n[1-", "n[a-b]"])

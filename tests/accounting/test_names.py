@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.accounting import names as module
 from batsched_py.accounting.names import Names, Pseudonyms
 from batsched_py.accounting.slurm import SYSTEM
 from batsched_py.errors import InputError, UsageError
@@ -42,13 +41,6 @@ def test_whole_numbers_are_their_own() -> None:
     assert numbered(Names("user"), [("7", 0), ("5001", 1), ("", 2)]) == [7, 5001, -1]
     assert numbered(Names("user"), [("7", 0), ("x", 1)]) == [1, 2]
     assert numbered(Names("user"), [("07", 0), ("7", 1)]) == [1, 2]
-
-
-def test_names_without_bound_are_numbered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_NAMES", 2)
-    names = Names("executable")
-    assert numbered(names, [("a", 0), ("b", 1), ("c", 2), ("a", 3)]) == [1, 2, -1, 1]
-    assert names.nb_beyond == 1
 
 
 def test_pseudonyms_are_numbered_in_their_own_order() -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.accounting.pbs import SYSTEM
-from batsched_py.accounting.pbs_resources import attributes, hosts_of, requested_processors
+from batsched_py.accounting.pbs import SYSTEM, attributes, hosts_of, requested_processors
 from batsched_py.accounting.records import MalformedRecordError
 from batsched_py.errors import InputError
 from helpers.imports import Imported, imported

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.accounting import node_lists, oar, pbs, slurm
+from batsched_py.accounting import oar, pbs, seen_nodes, slurm
 from batsched_py.accounting.accounting_system import AccountingSystem
-from batsched_py.accounting.node_lists import MOST_NODES, expand_nodes
+from batsched_py.accounting.seen_nodes import MOST_NODES, expand_nodes
 from batsched_py.errors import InputError
 from helpers.accounting_records import SLURM, sacct
 from helpers.imports import imported
@@ -84,11 +84,11 @@ def test_nodes_are_counted_before_they_are_named(
     text = ",".join("n" + "x".join(f"[{written(ranges)}]" for ranges in part) for part in parts)
     expected = sum(prod(sum(b - a + 1 for a, b in ranges) for ranges in part) for part in parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(node_lists, "MOST_NODES", most)
+        patch.setattr(seen_nodes, "MOST_NODES", most)
         if expected <= most:
             assert len(expand_nodes(text)) == expected
             return
-        patch.delattr(node_lists, "product")  # nothing is named
+        patch.delattr(seen_nodes, "product")  # nothing is named
         with pytest.raises(ValueError, match="too many nodes"):
             expand_nodes(text)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.accounting import names, sorted_records
+from batsched_py.accounting import sorted_records
 from batsched_py.accounting.import_log import import_log
 from batsched_py.accounting.import_options import ImportOptions, parse_partition_limits
 from batsched_py.accounting.slurm import SYSTEM, parse_memory_of_job
@@ -717,14 +717,6 @@ def test_processors_that_were_given(slurm: Run) -> None:
 def test_options_that_make_no_sense(slurm: Run, options: Job) -> None:
     with pytest.raises(UsageError):
         slurm(sacct({}), **options)
-
-
-def test_more_names_than_are_numbered(slurm: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "MOST_NAMES", 2)
-    jobs = [{"JobID": number, "JobName": f"run{number}"} for number in range(1, 6)]
-    done = slurm(sacct(*jobs), job_names=True)
-    assert [job["executable"] for job in done.jobs] == [1, 2, -1, -1, -1]
-    assert done.noted("jobs have no executable: more than")
 
 
 @pytest.mark.slow

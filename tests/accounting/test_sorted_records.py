@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.accounting import sorted_records as module
-from batsched_py.accounting.sorted_records import SortedRows, distinct
+from batsched_py.accounting.sorted_records import SortedRows
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=60)
 
@@ -25,7 +25,6 @@ def test_rows_ascend(rows: list[tuple[int, ...]], in_memory: int, together: int)
             sorter.add(row)
         assert list(sorter) == sorted(rows)
         assert list(sorter) == sorted(rows)
-        assert list(distinct(sorter)) == sorted(set(rows))
         sorter.add((5, 5))
         assert list(sorter) == sorted([*rows, (5, 5)])
         assert sorter.nb_rows == len(rows) + 1

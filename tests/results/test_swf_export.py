@@ -13,7 +13,6 @@ from batsched_py import simulate
 from batsched_py.errors import OutputError
 from batsched_py.results.swf_export import write_result_log
 from batsched_py.run.result import Result
-from batsched_py.run.settings import Settings
 from batsched_py.support.plugins import SCHEDULERS, names
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.clock import clock_of
@@ -21,6 +20,7 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.machine_file import read_machine
 from batsched_py.workload.swf import SwfLog, read_swf
 from helpers.calling import call
 
@@ -208,7 +208,8 @@ def replay(
     """Return a run, the rigid replay of its log under the same settings, and what was lost."""
     first = simulate(source, **settings)
     path = folder / log
-    machine = Settings(machine=settings.get("machine")).run().described
+    file = settings.get("machine")
+    machine = None if file is None else read_machine(file)
     notes = write_result_log(
         first.table_as_written(),
         first.settings,
@@ -261,7 +262,7 @@ def test_what_policies_saw_of_jobs_is_in_it(tmp_path: Path) -> None:
     seen = columns(log, "job_number", "group", "queue")
     assert seen == [known[number] for number, _, _ in seen]
     outside = simulate("sample", first=60, machine=machine, backend="socket")
-    described = Settings(machine=machine).run().described
+    described = read_machine(machine)
     other = tmp_path / "other.swf"
     write_result_log(outside.table_as_written(), outside.settings, other, machine=described)
     assert (read_swf(other).data == log.data).all()

@@ -56,7 +56,7 @@ def sample(
     from batsched_py.model.endless_work import SubmissionWatch
     from batsched_py.workload.load import load_workload
     from batsched_py.workload.swf import write_swf
-    from batsched_py.workload.swf_header import header_lines
+    from batsched_py.workload.swf_header import SYNTHETIC, header_lines
 
     make_folder_of(output)
     options = parse_options(user_option or [], "-U")
@@ -81,7 +81,7 @@ def sample(
         nb_processors=workload.nb_res,
         unix_start_time=workload.unix_start_time,
         time_zone=workload.time_zone,
-        notes=notes,
+        notes=[SYNTHETIC, *notes],
     )
     write_swf(output, header, rows)
     say_notes(workload)
