@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 MOST_NODES = 100_000
 """That a list may name."""
+_LONGEST_NAME = 255
+"""Characters of a node's name (RFC 1123)."""
 _MOST_KEPT = 10_000
 """Sets of nodes that are kept to know them again."""
 _PART = re.compile(r"((?:[^\[\],]|\[[^\[\]]*\])+)(?:,|$)")
@@ -81,7 +83,7 @@ def expand_nodes(text: str) -> list[str]:
     """Return the names of a set of nodes.
 
     The names are counted before any is made. Raises :class:`ValueError` for what is no such set,
-    and for one of more than :data:`MOST_NODES`.
+    for one of more than :data:`MOST_NODES`, and for names longer than those of hosts.
     """
     parts = list(_parts(text))
     if sum(prod(map(_nb_numbers, part[1::2])) for part in parts) > MOST_NODES:
@@ -100,7 +102,10 @@ def _parts(text: str) -> Iterator[list[str]]:
         match = _PART.match(text, at)
         if not match:
             raise ValueError(f"{text[:60]!r} is no set of nodes")
-        yield _RANGES.split(match[1])
+        part = _RANGES.split(match[1])
+        if sum(map(len, part[::2])) + len(part) // 2 > _LONGEST_NAME:  # a digit or more of each
+            raise ValueError(f"{text[:60]!r} is too long for the name of a node")
+        yield part
         at = match.end()
 
 
