@@ -148,7 +148,7 @@ def test_rules_on_sites_need_sites(log: Path, rules: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("split", [0, "0", -3, "-3", "locale", "1.5", 2.5, ""])
 def test_splits_that_are_none(split: object) -> None:
-    with pytest.raises(UsageError, match=f"split '?{split}'?: .*one of local, largest or"):
+    with pytest.raises(UsageError, match=f"split '?{split}'?.*: expected one of local, largest or"):
         make_rules(split=split)
 
 
