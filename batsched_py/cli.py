@@ -107,7 +107,7 @@ def _commands() -> Mapping[str, EntryPoint]:
     """Return the commands by name, with those of other packages."""
     from importlib.metadata import EntryPoint
 
-    from batsched_py.support.entry_points import entry_points_of
+    from batsched_py.support.installation import entry_points_of
 
     places = {name: EntryPoint(name, place, COMMANDS) for name, place in PLACES.items()}
     return {**entry_points_of(COMMANDS), **places}

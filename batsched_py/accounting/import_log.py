@@ -30,8 +30,8 @@ from batsched_py.accounting.sorted_records import SortedRows
 from batsched_py.accounting.tally import Tally
 from batsched_py.errors import InputError, UsageError
 from batsched_py.support.atomic_files import keep_inputs, make_folder_of, parts_of, whole_file
+from batsched_py.support.csv_text import csv_of_rows
 from batsched_py.support.file_readers import STANDARD_INPUT
-from batsched_py.support.spreadsheet_cells import csv_of_rows
 from batsched_py.units import HOUR
 from batsched_py.workload.clock import parse_time_zone
 from batsched_py.workload.swf import write_swf_to

@@ -12,8 +12,14 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from batsched_py.calibration.rank_correlation import median_estimate, rank_correlation_estimate
-from batsched_py.calibration.week_bootstrap import Estimate, Sums, SumStatistic, Weeks
+from batsched_py.calibration.week_bootstrap import (
+    Estimate,
+    Sums,
+    SumStatistic,
+    Weeks,
+    median_estimate,
+    rank_correlation_estimate,
+)
 from batsched_py.results.job_table import Column, Mask
 from batsched_py.support.statistics import Floats, Interval
 from batsched_py.units import MINUTE

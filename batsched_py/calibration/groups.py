@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from batsched_py.calibration.agreement import FACTOR, MARGIN, near
 from batsched_py.calibration.job_classes import Classes
 from batsched_py.calibration.matched_jobs import MatchedJobs
-from batsched_py.calibration.rank_correlation import rank_correlation
-from batsched_py.calibration.week_bootstrap import Sums, Weeks
+from batsched_py.calibration.week_bootstrap import Sums, Weeks, rank_correlation
 from batsched_py.support.quotient import ratio
 from batsched_py.support.statistics import Interval
 

@@ -15,7 +15,7 @@ from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.swf import SwfLog
 
 USUAL = "by size and hour"
-"""What stands beside the policies: the usual waits, see :mod:`.reference`."""
+"""What stands beside the policies: the usual waits, see :mod:`.run_calibration`."""
 
 
 class Difference(msgspec.Struct, frozen=True):

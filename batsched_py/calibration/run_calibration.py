@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from batsched_py.calibration.agreement import Agreement, agreement_estimates, agreement_of
+from batsched_py.calibration.agreement import (
+    Agreement,
+    agreement_estimates,
+    agreement_of,
+    on_log_scale,
+)
 from batsched_py.calibration.groups import Group, UserShare, groups_of, user_share
 from batsched_py.calibration.job_classes import hour_of_day, job_classes, size_class
 from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, matched_jobs
-from batsched_py.calibration.reference import usual_waits
 from batsched_py.calibration.time_series import Backlog, Utilisation, backlog_of, utilisation_of
 from batsched_py.calibration.week_bootstrap import Estimate, Weeks
 from batsched_py.errors import UsageError
-from batsched_py.results.job_table import JobTable
+from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.statistics import Interval
+from batsched_py.units import MINUTE
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.swf import SwfLog
 
 
 class UsualWaits(msgspec.Struct, frozen=True):
-    """How well the usual wait by size and hour does, which no simulation is needed for."""
+    """How well the usual wait by size and hour does, without any simulation.
+
+    It gives the other measures a scale: a simulation that explains less knows less than a table of
+    24 hours and some sizes.
+    """
 
     rank_correlation: Interval
     share_explained: Interval
@@ -131,6 +142,38 @@ class ComparedRun:
             groups=groups_of(jobs, self.weeks, classes),
             users=user_share(jobs),
         )
+
+
+def usual_waits(
+    recorded: Column, weeks: Weeks, size: NDArray[np.intp], hour: NDArray[np.intp]
+) -> Column | None:
+    """Return the usual recorded wait of jobs of the size and hour of each job, in other weeks.
+
+    It is the mean on the scale of ``log(1 min + wait)``, on which it is judged (a geometric mean,
+    below the arithmetic one): over all jobs of the other weeks where these have none of its size
+    and hour. None if there is but one week. Columns have shape (n,).
+    """
+    if weeks.nb < 2:
+        return None
+    y = on_log_scale(recorded)
+    kind = np.unique(size * 24 + hour, return_inverse=True)[1]
+    of_kind, of_kind_here = _means_elsewhere(y, kind, weeks)
+    of_all, _ = _means_elsewhere(y, np.zeros_like(kind), weeks)
+    result: Column = MINUTE * np.expm1(np.where(of_kind_here, of_kind, of_all))
+    return result
+
+
+def _means_elsewhere(
+    y: Column, kind: NDArray[np.intp], weeks: Weeks
+) -> tuple[Column, NDArray[np.bool_]]:
+    """Return the mean over jobs of the same kind in other weeks, and whether there are any."""
+    nb = int(kind.max()) + 1
+    both = weeks.number * nb + kind
+    number = np.bincount(kind, minlength=nb)[kind]
+    number = number - np.bincount(both, minlength=weeks.nb * nb)[both]
+    sums = np.bincount(kind, weights=y, minlength=nb)[kind]
+    sums = sums - np.bincount(both, weights=y, minlength=weeks.nb * nb)[both]
+    return np.maximum(sums, 0) / np.maximum(number, 1), number > 0
 
 
 _REASONS = {

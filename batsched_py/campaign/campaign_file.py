@@ -20,8 +20,8 @@ from batsched_py.errors import CampaignError, CampaignFileError, UsageError
 from batsched_py.metrics import METRICS
 from batsched_py.support.checked_values import find_fault
 from batsched_py.support.file_readers import is_file, is_folder, parse_toml, read_text
+from batsched_py.support.installation import studies_folder
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.shipped_files import studies_folder
 
 Keep = Literal["jobs", "metrics"]
 STORED = "campaign.json"

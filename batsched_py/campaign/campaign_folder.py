@@ -33,11 +33,11 @@ from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings
 from batsched_py.support.atomic_files import whole_file, write_whole
-from batsched_py.support.entry_points import entry_points_of
+from batsched_py.support.csv_text import csv_of
 from batsched_py.support.file_readers import is_file
+from batsched_py.support.installation import entry_points_of
 from batsched_py.support.json_values import shown
 from batsched_py.support.plugin_files import importable_name
-from batsched_py.support.spreadsheet_cells import csv_of
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
 from batsched_py.workload.load import load_workload

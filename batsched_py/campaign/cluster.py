@@ -28,8 +28,8 @@ from batsched_py.campaign.worker_processes import LocalWorkers
 from batsched_py.errors import SimulationError, UsageError, parameter
 from batsched_py.run.result import versions
 from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.extras import extra
 from batsched_py.support.file_readers import read_bytes
+from batsched_py.support.installation import extra
 from batsched_py.support.signals import kept_handlers
 from batsched_py.support.terminal_text import say
 

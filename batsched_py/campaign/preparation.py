@@ -33,7 +33,7 @@ from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support import plugins
 from batsched_py.support.file_digest import digest
 from batsched_py.support.file_readers import is_file, is_folder, parse_json
-from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.installation import PROGRAM
 from batsched_py.support.plugin_files import load_file
 from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import kept_handlers

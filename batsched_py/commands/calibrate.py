@@ -15,8 +15,7 @@ from batsched_py.run.settings import SETTINGS, USERS, Settings
 from batsched_py.run.stored_values import Run, check_outside
 from batsched_py.support.atomic_files import make_folder_of, say_replaced, write_whole
 from batsched_py.support.signals import default_stop_signals
-from batsched_py.support.terminal_text import one_line, say
-from batsched_py.support.text_table import print_table
+from batsched_py.support.terminal_text import one_line, print_table, say
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import describe
 from batsched_py.workload.log_archive import find_log

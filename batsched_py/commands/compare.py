@@ -69,7 +69,7 @@ def compare(
     if as_json:
         _print_json(compared, tables)
     elif csv is not None:
-        from batsched_py.support.spreadsheet_cells import csv_of
+        from batsched_py.support.csv_text import csv_of
 
         print_exactly(csv_of(tables[csv]), end="")
     else:
@@ -143,7 +143,7 @@ def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
     """Write the page, the files of the report, and the whole tables; return how many files."""
     from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
     from batsched_py.report.forms.html_page import page
-    from batsched_py.support.spreadsheet_cells import csv_of
+    from batsched_py.support.csv_text import csv_of
 
     written = write_files(report, out / FOLDER)
     for name, frame in whole.items():

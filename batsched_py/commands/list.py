@@ -10,7 +10,7 @@ import typer
 
 from batsched_py.support import plugins
 from batsched_py.support.plugin_descriptions import REPLAY, description
-from batsched_py.support.text_table import print_pairs, print_table
+from batsched_py.support.terminal_text import print_pairs, print_table
 
 _FLAGS = {plugins.SCHEDULERS: ("--scheduler", "-O"), plugins.USERS: ("--users", "-U")}
 _OWN = "A class of your own is given as path/to/file.py:Class."

@@ -9,8 +9,7 @@ import msgspec
 import typer
 
 from batsched_py.errors import UsageError
-from batsched_py.support.terminal_text import print_exactly, say
-from batsched_py.support.text_table import print_table
+from batsched_py.support.terminal_text import print_exactly, print_table, say
 
 
 def metrics(
@@ -79,7 +78,7 @@ def _show(rows: list[dict[str, Any]], form: str) -> None:
     if form == "json":
         print_exactly(msgspec.json.format(msgspec.json.encode(rows), indent=1).decode())
     elif rows and form == "csv":
-        from batsched_py.support.spreadsheet_cells import csv_of_rows
+        from batsched_py.support.csv_text import csv_of_rows
 
         print_exactly(csv_of_rows(rows[0], (row.values() for row in rows)), end="")
     elif rows:

@@ -35,7 +35,7 @@ from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.support import plugins
-from batsched_py.support.spreadsheet_cells import csv_of_rows
+from batsched_py.support.csv_text import csv_of_rows
 from batsched_py.workload import Workload
 
 AUTO, EXACT = "auto", "exact"

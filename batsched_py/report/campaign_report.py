@@ -16,7 +16,7 @@ from batsched_py.report.campaign_axes import axis_title, short_names
 from batsched_py.report.default_report import plain_report
 from batsched_py.report.document import Report
 from batsched_py.report.formatting import in_italics
-from batsched_py.support.entry_points import entry_points_of
+from batsched_py.support.installation import entry_points_of
 from batsched_py.support.plugin_files import load_file
 
 if TYPE_CHECKING:

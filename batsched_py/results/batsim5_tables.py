@@ -20,7 +20,7 @@ from batsched_py.protocol.batsim_jobs_columns import (
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
-from batsched_py.support.csv_fields import csv_line, field
+from batsched_py.support.csv_text import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.support.json_values import shown
 from batsched_py.support.last_times import LastTimes

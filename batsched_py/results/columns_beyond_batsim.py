@@ -19,7 +19,7 @@ from batsched_py.protocol.dilated_jobs import placed_id
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results.job_table import RARE, Column, Mask
 from batsched_py.simulator.ended_jobs import DescribedJobs
-from batsched_py.support.csv_fields import csv_line, csv_lines, fields, six_decimals
+from batsched_py.support.csv_text import csv_line, csv_lines, fields, six_decimals
 from batsched_py.support.packed_rows import PackedBatches
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from batsched_py.errors import BatschedError, PluginError
 from batsched_py.support.checked_values import find_fault
-from batsched_py.support.entry_points import entry_points_of
+from batsched_py.support.installation import entry_points_of
 from batsched_py.support.json_values import did_you_mean, unshared
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -53,6 +53,8 @@ _SIMILAR = str.maketrans(
     }
 )
 """Signs of our own tables, and what stands for each where a stream does not know it."""
+_GAP = "  "
+"""Between the columns of a table."""
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -214,3 +216,31 @@ def _open_closed() -> None:
             mode = "r" if name == "stdin" else "w"
             # it gets the lowest number that is free
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def print_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: Collection[str] = ()
+) -> None:
+    """Print columns of texts, those that are ``numeric`` to the right.
+
+    Only a terminal has a rule below the headings: in a pipe each line but the first is a row.
+    """
+    headings, *rows = [list(map(one_line, line)) for line in (headings, *rows)]
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    lines = [headings, *rows]
+    if sys.stdout.isatty():
+        lines.insert(1, ["─" * width for width in widths])
+    for line in lines:
+        cells = (
+            text.rjust(width) if heading in numeric else text.ljust(width)
+            for heading, text, width in zip(headings, line, widths, strict=True)
+        )
+        print(_GAP.join(cells).rstrip())
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]], indent: str = "") -> None:
+    """Print names and what is said of each, below each other."""
+    pairs = [(one_line(name), one_line(text)) for name, text in pairs]
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, text in pairs:
+        print(f"{indent}{name:{width}}{_GAP}{text}".rstrip())

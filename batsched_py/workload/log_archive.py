@@ -20,8 +20,8 @@ import msgspec
 
 from batsched_py.errors import InputError, LogError, UsageError, parameter
 from batsched_py.support.atomic_files import temporary_place, write_whole
-from batsched_py.support.extras import extra
 from batsched_py.support.file_readers import is_file, is_folder, read_bytes, read_toml, unpack
+from batsched_py.support.installation import extra
 from batsched_py.support.json_values import did_you_mean
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"

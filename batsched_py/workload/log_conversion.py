@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -19,15 +19,17 @@ from batsched_py.workload.conversion_rules import (
     describe,
     job_number_range,
 )
-from batsched_py.workload.drop_rules import dropped_rows, notes_on
 from batsched_py.workload.log_partitions import LogPartitions
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.profile_types import run_time_profile
 from batsched_py.workload.site_rules import give_homes, split_jobs
 from batsched_py.workload.sites import Sites
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.swf import CANCELLED, Column, Mask, SwfLog
 from batsched_py.workload.unused_input import unused_of_log
 from batsched_py.workload.workload import Workload, WorkloadJob
+
+_IMPOSSIBLE = ("no-size", "negative-runtime")
+"""Kinds of jobs that are always dropped: these cannot be simulated."""
 
 
 def workload_from_log(
@@ -77,7 +79,7 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
     drop = list(rules.drop)
     if rules.unknown_user == "drop" and "no-user" not in drop:
         drop.append("no-user")
-    dropped = dropped_rows(log, columns.size, drop)
+    dropped = _dropped_rows(log, columns.size, drop)
     among = np.ones(len(log), dtype=np.bool_)
     rows = np.flatnonzero(~np.logical_or.reduce([*dropped.values()]))
     if rules.job_numbers is not None:
@@ -90,7 +92,47 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
         rows = rows[: rules.first]
         among[rows[-1] + 1 :] = False
         last_line = log.lines[rows].max()
-    return rows, [*log.notes_until(last_line), *columns.notes(rows), *notes_on(dropped, among)]
+    return rows, [
+        *log.notes_until(last_line),
+        *columns.notes(rows),
+        *_notes_on_dropped(dropped, among),
+    ]
+
+
+def _dropped_rows(log: SwfLog, size: Column, drop: Iterable[str]) -> dict[str, Mask]:
+    """Return which rows of ``log`` are dropped, by the first reason that there is for each.
+
+    ``size`` is the number of processors of each job under the rules.
+    """
+    run_time, status = log.column("run_time"), log.column("status")
+    of_kind: dict[str, Mask] = {
+        "no-size": size <= 0,
+        "negative-runtime": run_time < 0,
+        "zero-runtime": run_time == 0,
+        "no-request": log.column("requested_time") <= 0,
+        "no-allocation": log.column("allocated_processors") <= 0,
+        "too-wide": size > log.max_processors,
+        "cancelled": status == CANCELLED,
+        "withdrawn": log.withdrawn,
+        "failed": status == 0,
+        "no-user": log.column("user") < 0,
+    }
+    kept = np.ones(len(log), dtype=bool)
+    dropped = {}
+    for kind in dict.fromkeys((*_IMPOSSIBLE, *drop)):  # a list may name a kind twice
+        dropped[kind] = kept & of_kind[kind]
+        kept &= ~of_kind[kind]
+    return dropped
+
+
+def _notes_on_dropped(dropped: Mapping[str, Mask], among: Mask) -> list[str]:
+    """Return how many of the rows ``among`` are dropped for which reason."""
+    numbers = {kind: int((rows & among).sum()) for kind, rows in dropped.items()}
+    return [
+        f"{number} {'job was' if number == 1 else 'jobs were'} dropped: {kind}"
+        for kind, number in numbers.items()
+        if number
+    ]
 
 
 def _numbered(log: SwfLog, rows: NDArray[np.intp], numbers: str) -> NDArray[np.intp]:
@@ -104,9 +146,6 @@ def _numbered(log: SwfLog, rows: NDArray[np.intp], numbers: str) -> NDArray[np.i
             f"{of_rows.min():.0f} to {of_rows.max():.0f}"
         )
     return chosen
-
-
-Column = NDArray[np.float64]
 
 
 class _Columns:

@@ -13,9 +13,6 @@ from batsched_py.workload.clock import clock_of, moment, parse_time_zone
 from batsched_py.workload.recorded_schedule import RecordedSchedule
 from batsched_py.workload.swf import Column, SwfLog
 
-MOST_MONTHS = 1200
-"""A log of more than a century has submit times that are no times of a log."""
-
 
 class LogMonth(msgspec.Struct, frozen=True):
     """What was submitted in a month of a log, and how the machine was used in it.
@@ -46,7 +43,7 @@ class LogMonth(msgspec.Struct, frozen=True):
 
 
 def log_months(log: SwfLog, schedule: RecordedSchedule) -> list[LogMonth]:
-    """Return the months of a log; none of a log over more than :data:`MOST_MONTHS`."""
+    """Return the months of a log."""
     submit = log.column("submit_time")
     first, last = float(submit[0]), float(submit[-1])
     months = _months(log, first, last)
@@ -105,8 +102,6 @@ def _largest(column: Column) -> float | None:
 
 def _months(log: SwfLog, first: float, last: float) -> list[tuple[str, float]]:
     """Return the name and first second of each month, and of the one after the last."""
-    if last - first > MOST_MONTHS * MONTH:
-        return []
     start, zone, _ = clock_of(log)
     if start is not None:
         try:

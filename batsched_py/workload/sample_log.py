@@ -25,8 +25,8 @@ def sample_log(seed: int = SEED, days: int = DAYS) -> bytes:
     """
     if (seed, days) == (SEED, DAYS):
         return unpack(read_bytes(_SHIPPED), _SHIPPED)
+    from batsched_py.support.installation import platforms_folder
     from batsched_py.support.plugin_files import load_file
-    from batsched_py.support.shipped_files import platforms_folder
 
     generate = load_file(f"{platforms_folder() / 'sample_log.py'}:generate_sample_log")
     return "".join(f"{line}\n" for line in generate(seed, days)).encode("ascii")

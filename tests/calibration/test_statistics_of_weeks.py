@@ -13,9 +13,15 @@ from scipy.stats import spearmanr
 
 from batsched_py.calibration.agreement import agreement_estimates
 from batsched_py.calibration.matched_jobs import matched_jobs
-from batsched_py.calibration.rank_correlation import rank_correlation, rank_correlation_estimate
 from batsched_py.calibration.time_series import backlog_of, utilisation_of
-from batsched_py.calibration.week_bootstrap import RESAMPLES, Estimate, Weeks, _draws
+from batsched_py.calibration.week_bootstrap import (
+    RESAMPLES,
+    Estimate,
+    Weeks,
+    _draws,
+    rank_correlation,
+    rank_correlation_estimate,
+)
 from batsched_py.units import DAY, HOUR, WEEK
 from helpers.calibrated import PROCESSORS, log_of, table_of
 

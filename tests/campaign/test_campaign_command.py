@@ -26,8 +26,7 @@ from batsched_py.campaign.run_campaign import run_campaign, share_of
 from batsched_py.campaign.runner import execute, whole_logs_first
 from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.report.campaign_report import report_of
-from batsched_py.support.own_command import PROGRAM
-from batsched_py.support.shipped_files import platforms_folder
+from batsched_py.support.installation import PROGRAM, platforms_folder
 from helpers.calling import command
 from helpers.campaigns import CampaignFolder
 

@@ -22,7 +22,7 @@ from batsched_py.campaign import cluster
 from batsched_py.campaign.cluster import Requirements, check_worker
 from batsched_py.campaign.run_campaign import run_campaign
 from batsched_py.errors import SimulationError, UsageError
-from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.installation import PROGRAM
 from helpers.campaigns import CampaignFolder
 from helpers.waiting import LIMIT, is_alive, wait_until
 

@@ -10,7 +10,7 @@ from batsched_py.campaign.campaign_file import Campaign, read_campaign
 from batsched_py.campaign.file_places import located
 from batsched_py.campaign.preparation import prepare
 from batsched_py.errors import UsageError
-from batsched_py.support.shipped_files import platforms_folder
+from batsched_py.support.installation import platforms_folder
 from helpers.calling import command
 from helpers.logs import swf_text
 

@@ -13,7 +13,7 @@ import typer
 from batsched_py.cli import COMMANDS, GROUPS, PLACES
 from batsched_py.run.settings import SETTINGS
 from batsched_py.support import plugins
-from batsched_py.support.entry_points import entry_points_of
+from batsched_py.support.installation import entry_points_of
 from batsched_py.support.plugin_descriptions import description, description_of_object
 from helpers.calling import command
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
-from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.installation import PROGRAM
 from helpers import calling
 from helpers.other_programs import free_address
 from helpers.waiting import LIMIT

@@ -12,7 +12,7 @@ import pytest
 from batsched_py import simulate
 from batsched_py.metrics import METRICS
 from batsched_py.run.result import Result
-from batsched_py.support.shipped_files import studies_folder
+from batsched_py.support.installation import studies_folder
 
 SDSC, KTH = "SDSC-SP2-1998-4.reconstructed", "KTH-SP2-1996-2"
 NAMES = {

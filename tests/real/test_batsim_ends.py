@@ -16,7 +16,7 @@ import pytest
 from batsched_py.errors import SimulationError
 from batsched_py.run.simulate import simulate
 from batsched_py.run.stored_values import Timeouts
-from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.installation import PROGRAM
 from batsched_py.transport import BEGUN, LISTENING
 from helpers.batsim_program import needs_batsim
 from helpers.logs import small_log

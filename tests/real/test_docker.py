@@ -17,7 +17,7 @@ from docker import DockerClient
 from docker.models.containers import Container
 
 from batsched_py.run.backends.docker import IMAGE_VARIABLE, MEMORY_VARIABLE
-from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.installation import PROGRAM
 from helpers.listening import others_reach, started
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, wait_until

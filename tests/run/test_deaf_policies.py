@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.installation import PROGRAM
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, is_alive, wait_until
 

@@ -21,7 +21,7 @@ from batsched_py.run import progress
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.simulate import simulate
 from batsched_py.run.stored_values import Timeouts
-from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.installation import PROGRAM
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from helpers.calling import Called, command

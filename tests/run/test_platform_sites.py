@@ -14,7 +14,7 @@ from batsched_py.errors import PlatformError, UsageError
 from batsched_py.run.resolved_machine import read_sites, resolve_machine
 from batsched_py.run.settings import Settings
 from batsched_py.simulator.platform import platform_reader
-from batsched_py.support.shipped_files import platforms_folder
+from batsched_py.support.installation import platforms_folder
 from batsched_py.workload.sites import TABLE_7_1, SiteDescription, Sites, parse_sites
 from helpers.logs import swf_line, swf_text
 from helpers.processors import processors

@@ -13,8 +13,8 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.errors import UsageError
+from batsched_py.support.installation import platforms_folder
 from batsched_py.support.setting_fields import parse_options
-from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.sample_log import cached_sample_log
 from helpers.calling import command

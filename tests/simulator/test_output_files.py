@@ -17,7 +17,7 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.profiles import Profile
-from batsched_py.support.csv_fields import field
+from batsched_py.support.csv_text import field
 from batsched_py.support.processor_sets import to_text
 from helpers.processors import processors
 from helpers.scripted_schedulers import Timetable, compute, execute, job, simulate, workload

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from batsched_py.support.text_table import print_pairs, print_table
+from batsched_py.support.terminal_text import print_pairs, print_table
 
 ROWS = [("easy", "3.5"), ("conservative", "12")]
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS
-from batsched_py.support.own_command import PROGRAM
-from batsched_py.support.shipped_files import platforms_folder
+from batsched_py.support.installation import PROGRAM, platforms_folder
 from helpers.calling import Called, command
 from helpers.logs import small_log
 from helpers.waiting import LIMIT

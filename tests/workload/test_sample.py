@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import UsageError
+from batsched_py.support.installation import platforms_folder
 from batsched_py.support.plugin_files import load_file
-from batsched_py.support.shipped_files import platforms_folder
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.sample_log import cached_sample_log, sample_log
 from batsched_py.workload.swf import SwfLog, read_swf

@@ -8,8 +8,7 @@ import msgspec
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.support.terminal_text import print_exactly
-from batsched_py.support.text_table import print_pairs, print_table
+from batsched_py.support.terminal_text import print_exactly, print_pairs, print_table
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.log_archive import find_log
 

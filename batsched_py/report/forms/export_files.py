@@ -13,7 +13,7 @@ from batsched_py.figures.chart_files import drawn_as
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
 from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.spreadsheet_cells import csv_of
+from batsched_py.support.csv_text import csv_of
 
 PAGE = "report.html"
 """The page, in the folder of the campaign."""

@@ -35,8 +35,8 @@ from batsched_py.report.formatting import (
 )
 from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
+from batsched_py.support.csv_text import csv_of
 from batsched_py.support.file_readers import read_text
-from batsched_py.support.spreadsheet_cells import csv_of
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""

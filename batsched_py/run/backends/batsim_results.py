@@ -17,7 +17,7 @@ from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
 from batsched_py.results.run_files import SCHEDULE, summary
-from batsched_py.support.csv_fields import csv_line, field
+from batsched_py.support.csv_text import csv_line, field
 from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.workload.sites import Sites
 

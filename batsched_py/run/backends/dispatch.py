@@ -27,8 +27,8 @@ from batsched_py.simulator.platform.platform_writer import (
 )
 from batsched_py.support.atomic_files import locked, temporary_place, write_whole
 from batsched_py.support.file_readers import read_text
+from batsched_py.support.installation import PROGRAM
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.own_command import PROGRAM
 from batsched_py.support.setting_fields import arguments, json_text
 from batsched_py.support.signals import stop_signals
 from batsched_py.workload.batsim_workload import write_workload

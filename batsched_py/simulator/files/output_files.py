@@ -15,7 +15,7 @@ from batsched_py.simulator.finished_jobs import columns_of
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machines import MachineState
 from batsched_py.simulator.outcome import Outcome
-from batsched_py.support.csv_fields import csv_lines, fields, six_decimals
+from batsched_py.support.csv_text import csv_lines, fields, six_decimals
 from batsched_py.support.last_times import LastTimes
 from batsched_py.support.processor_sets import ProcessorSet, to_text
 

@@ -10,7 +10,7 @@ import msgspec
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.easy import Easy
-from batsched_py.support.shipped_files import platforms_folder, studies_folder
+from batsched_py.support.installation import platforms_folder, studies_folder
 from batsched_py.transport import Partner
 from batsched_studies.real_batsim import message_schedulers as schedulers
 from batsched_studies.real_batsim.made_up_workloads import in_partitions, mixed

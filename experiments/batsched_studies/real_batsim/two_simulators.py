@@ -12,7 +12,7 @@ from batsched_py.errors import SimulationError
 from batsched_py.run.backends.child_processes import Process, ProcessGroup, cause, ending
 from batsched_py.run.backends.side_by_side import socket_folder
 from batsched_py.run.simulate import simulate
-from batsched_py.support.own_command import PROGRAM
+from batsched_py.support.installation import PROGRAM
 from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation, WaitLimits, serve
 from batsched_py.transport.recording import Recorder

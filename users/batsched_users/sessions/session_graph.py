@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.support.extras import extra
+from batsched_py.support.installation import extra
 from batsched_users.sessions.delimitation import Session
 
 if TYPE_CHECKING:

@@ -1,0 +1,77 @@
+"""What is installed: this program's command and files, optional packages, and plug-ins by name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batsched_py.errors import MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def _program() -> list[str]:
+    """Return the command where it is installed, else the module.
+
+    Without ``-P`` Python would look for modules in the current folder first.
+    """
+    script = Path(sys.executable).with_name("batsched-py")
+    return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "batsched_py"]
+
+
+PROGRAM = _program()
+"""Begin of the command line of ``batsched-py``."""
+
+
+def platforms_folder() -> Path:
+    """Return the folder of the platform files; raises :class:`UsageError` if it is absent."""
+    for folder in (_PACKAGE / "platforms", _PACKAGE.parent / "platforms"):
+        if folder.is_dir():
+            return folder
+    raise UsageError("the platform files are not part of this installation")
+
+
+def studies_folder() -> Path:
+    """Return the folder of the studies; raises :class:`UsageError` if it is absent."""
+    spec = find_spec("batsched_studies")
+    if spec is None or spec.origin is None:
+        raise UsageError("the studies are not part of this installation")
+    return Path(spec.origin).parent
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Raise :class:`MissingExtraError` if a Python package of the extra ``name`` is missing.
+
+    Around the import, or, as a decorator, for a function that imports it.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        raise MissingExtraError(
+            f"the Python package {package} is not installed: pip install 'batsched_py[{name}]'"
+        ) from None
+
+
+@cache
+def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
+    """Return the entry points of a group by name, sorted."""
+    entries = sorted(_everything().select(group=group), key=lambda entry: str(entry.name))
+    return {entry.name: entry for entry in entries}
+
+
+@cache
+def _everything() -> Any:
+    """Look over all that is installed, once, and only for what is not known without that."""
+    from importlib.metadata import entry_points
+
+    return entry_points()
