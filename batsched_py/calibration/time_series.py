@@ -9,11 +9,13 @@ import numpy as np
 
 from batsched_py.calibration.matched_jobs import MatchedJobs
 from batsched_py.calibration.week_bootstrap import Sums, Weeks
+from batsched_py.errors import InputError
 from batsched_py.results.job_table import Column
 from batsched_py.support.statistics import Interval
 from batsched_py.support.step_functions import Intervals
 from batsched_py.units import HOUR, WEEK
 
+_MOST_YEARS = 50
 _DIGITS = 4
 
 
@@ -77,9 +79,14 @@ def _waiting(jobs: MatchedJobs, weight: Column) -> Series:
 
 
 def _span(jobs: MatchedJobs) -> tuple[float, float]:
-    """Return the first and the last measured submission."""
+    """Return the first and the last measured submission; raises :class:`InputError`."""
     submit = jobs.submit[jobs.measured]
-    return float(submit.min()), float(submit.max())
+    begin, end = float(submit.min()), float(submit.max())
+    if end - begin > _MOST_YEARS * 52 * WEEK:
+        raise InputError(
+            f"submissions span {end - begin:g} s: expected a log of at most {_MOST_YEARS} years"
+        )
+    return begin, end
 
 
 def _series(spans: tuple[Intervals, Intervals], begin: float, end: float, step: float) -> Series:

@@ -11,7 +11,7 @@ import pytest
 from batsched_py.calibration import calibration, calibrations
 from batsched_py.calibration.run_calibration import usual_waits
 from batsched_py.calibration.week_bootstrap import Weeks
-from batsched_py.errors import LogError, UsageError
+from batsched_py.errors import InputError, LogError, UsageError
 from batsched_py.units import DAY, HOUR, WEEK
 from helpers.calibrated import busy_log, log_of, recorded_by, table_of, under
 from helpers.partitions import machine_of
@@ -254,9 +254,10 @@ def test_tables_that_are_not_of_the_log_are_refused() -> None:
         calibration(log, table_of(log, [nan, nan]))
 
 
-def test_a_log_of_a_century() -> None:
+def test_a_log_of_a_century_is_refused() -> None:
     log = log_of([10.0, 10], submit_time=[0, 5e9])
-    assert calibration(log, table_of(log, [10, 10])).agreement.bias.value == 0
+    with pytest.raises(InputError, match="at most 50 years"):
+        calibration(log, table_of(log, [10, 10]))
 
 
 def test_a_job_that_never_waits_and_one_that_waits_for_ever_are_both_ends() -> None:
