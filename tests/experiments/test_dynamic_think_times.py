@@ -22,8 +22,7 @@ from batsched_py.units import WEEK
 from batsched_py.workload.log_archive import find_log
 from batsched_studies.dynamic_think_times import PUBLISHED, cases, claims, tables
 from batsched_studies.dynamic_think_times.measures import NAMES, measure
-from batsched_studies.dynamic_think_times.report import report
-from batsched_studies.dynamic_think_times.warm_up import cut
+from batsched_studies.dynamic_think_times.report import cut, report
 from helpers.made_up_campaign import MadeUpCampaign, changed, having
 
 COLUMNS = {metric.name: metric for metric in (*cases.METRICS, *cases.FURTHER)}

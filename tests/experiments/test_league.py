@@ -23,12 +23,10 @@ from batsched_py.support.statistics import paired_ratio, student
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 from batsched_py.workload.sample_log import cached_sample_log
 from batsched_studies.league.change import Change, after, around, before, later
-from batsched_studies.league.claims import verdicts
 from batsched_studies.league.days import Days, Jobs, busy, jobs_of_log
-from batsched_studies.league.evidence import busy_at
 from batsched_studies.league.figures import days, jobs_by_day, skills
 from batsched_studies.league.forecasts import MODELS, Forecast
-from batsched_studies.league.report import in_places, report
+from batsched_studies.league.report import busy_at, in_places, report, verdicts
 from batsched_studies.league.scores import covered, crps, crps_of_sample, energy_score
 from batsched_studies.league.site_of_log import jobs_a_week, jobs_on_trial, site_of_log
 from batsched_studies.league.standings import GROUPS, Case, Seen, overall, read

@@ -19,10 +19,9 @@ from batsched_studies.dynp import (
     extension,
     figures,
     layout,
-    load_tables,
     tables,
 )
-from batsched_studies.dynp.load import Load, read_loads
+from batsched_studies.dynp.load import Load, load_parts, read_loads
 from batsched_studies.dynp.measures import Measured, read_runs
 
 
@@ -35,7 +34,7 @@ def report(results: Any) -> Report:
     values, counted = tables.build(runs), tables.cases(runs)
     parts = (
         *layout.parts(values, counted),
-        *load_tables.parts(loads),
+        *load_parts(loads),
         (PUBLISHED["sections"]["extension"], extension.tables(longer)),
         ("Figures", figures.figures(runs, loads)),
     )

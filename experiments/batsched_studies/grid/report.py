@@ -6,10 +6,15 @@ All campaign files of the folder have this report: it shows what their runs allo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from batsched_py.report import CampaignResults, Part, Report
-from batsched_py.report.kit import Runs
-from batsched_studies.grid import TEXTS, cases, claims, figures, tables
+import altair as alt
+
+from batsched_py.report import CampaignResults, Figure, Part, Report
+from batsched_py.report.kit import Chart, Runs, inline_data, numbers, scale_of, slug
+from batsched_py.support import palette
+from batsched_studies.grid import TEXTS, cases, claims, tables
+from batsched_studies.grid.cases import QUANTITIES, mean, one_machine
 
 
 def report(results: CampaignResults) -> Report:
@@ -34,14 +39,116 @@ def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     documented = runs.where(reading=cases.DOCUMENTED)
     of_jobs = (tables.multi_site_jobs(documented, key) for key in ("count", "share"))
     yield "Multi-site jobs", of_jobs
-    yield "Configurations", figures.configurations(documented)
+    yield "Configurations", configuration_figures(documented)
     yield (
         "Local processing and job sharing",
         (
             tables.scenarios(documented),
-            *figures.scenarios(documented),
+            *scenario_figures(documented),
             tables.sharing(documented),
         ),
     )
-    yield "Lower bounds and fragments", (tables.bounds(documented), *figures.bounds(documented))
-    yield "Adaptive multi-site", (tables.adaptive(documented), *figures.adaptive(documented))
+    yield "Lower bounds and fragments", (tables.bounds(documented), *bound_figures(documented))
+    yield "Adaptive multi-site", (tables.adaptive(documented), *adaptive_figures(documented))
+
+
+TITLES = {quantity.name: quantity.title for quantity in QUANTITIES}
+COLOURS = {
+    "m64": palette.VERMILION,
+    "m64-8": palette.ORANGE,
+    "m128": palette.GREEN,
+    "m256": palette.BLUE,
+    "m256-5": palette.SKY,
+    "m384": palette.PURPLE,
+}
+"""Of the configurations of table 7.1; others have the default colours."""
+SIZE = {"width": "container", "height": 320}
+Rows = list[dict[str, Any]]
+
+
+def configuration_figures(runs: Runs) -> Iterator[Figure | None]:
+    """Yield AWRT by overhead, a line per configuration, for each workload."""
+    multi = runs.where(scenario="multi_site", adaptive=False, lower_bound=0, fragments="unlimited")
+    if len(multi.labels("sites")) < 2:
+        return
+    for workload in multi.labels("workload"):
+        of_workload = multi.where(workload=workload)
+        rows = list(_line(of_workload, "sites", "W"))
+        yield _figure("configurations", workload, rows, "W", runs.where(workload=workload))
+
+
+def scenario_figures(runs: Runs) -> Iterator[Figure | None]:
+    """Yield AWRT of multi-site by overhead beside that of job sharing, where both were run."""
+    for workload in runs.labels("workload"):
+        of_workload = runs.where(workload=workload)
+        if not of_workload.where(scenario="local"):
+            continue
+        grid = of_workload.where(sites=of_workload.where(scenario="local").labels("sites")[0])
+        multi = grid.where(scenario="multi_site")
+        rows = [row | {"line": "multi-site"} for row in _line(multi, "sites", "W")]
+        ends = (min(row["p"] for row in rows), max(row["p"] for row in rows)) if rows else ()
+        shared = mean(grid.where(scenario="sharing"), "W")
+        rows += [{"line": "job sharing", "p": p, "awrt": shared} for p in ends]
+        yield _figure("scenarios", workload, rows, "W", of_workload)
+
+
+def bound_figures(runs: Runs) -> Iterator[Figure | None]:
+    """Yield AWRT by overhead, a line per lower bound, for each configuration and workload."""
+    multi = runs.where(scenario="multi_site", adaptive=False, fragments="unlimited")
+    if len(multi.labels("lower_bound")) < 2 or runs.where(adaptive=True):
+        return
+    for (sites, workload), of_place in multi.groups("sites", "workload"):
+        if len(of_place.labels("p")) > 2:
+            rows = list(_line(of_place, "lower_bound", "RC"))
+            base = runs.where(workload=workload)
+            yield _figure("bounds", workload, rows, "RC", base, sites=sites)
+
+
+def adaptive_figures(runs: Runs) -> Iterator[Figure | None]:
+    """Yield AWRT by overhead, adaptive and not, for each configuration and workload."""
+    for (sites, workload), of_place in runs.where(scenario="multi_site").groups(
+        "sites", "workload"
+    ):
+        ours, others = (of_place.where(adaptive=is_so) for is_so in (True, False))
+        if len(ours.labels("p")) > 2:
+            rows = [row | {"line": "adaptive"} for row in _line(ours, "sites", "W")]
+            for row in _line(others, "lower_bound", "W"):
+                rows.append(row | {"line": f"lower bound {row['line']}"})
+            base = runs.where(workload=workload)
+            yield _figure("adaptive", workload, rows, "W", base, sites=sites)
+
+
+def _line(runs: Runs, label: str, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the points of a line for each value of a label."""
+    for value in runs.labels(label):
+        for p, of_p in runs.where(**{label: value}).by("p").items():
+            yield {"line": str(value), "p": p, "awrt": mean(of_p, name)}
+
+
+def _figure(
+    key: str, workload: str, rows: Rows, name: str, of_workload: Runs, **texts: Any
+) -> Figure | None:
+    if not rows:
+        return None
+    reference = one_machine(of_workload)
+    level = mean(reference, name) if reference else None
+    chart = _chart(rows, TITLES[name], level)
+    given = {"workload": workload, **texts}
+    return TEXTS.figure(key, chart, slug(key, *texts.values(), workload), **given)
+
+
+def _chart(rows: Rows, title: str, reference: float | None) -> Chart:
+    """Return lines of points, and the level of one machine across."""
+    lines = list(dict.fromkeys(str(row["line"]) for row in rows))
+    scale = scale_of(COLOURS, lines) if set(lines) <= set(COLOURS) else alt.Undefined
+    base = alt.Chart(inline_data(rows)).encode(
+        x=alt.X("p:Q", title="overhead (%)"),
+        y=alt.Y("awrt:Q", title=title, scale=alt.Scale(zero=False)),
+        color=alt.Color("line:N", title=None, scale=scale, sort=lines),
+        tooltip=["line:N", *numbers("p", "awrt")],
+    )
+    layers = [base.mark_line(strokeWidth=1.5), base.mark_point(filled=True, size=35)]
+    if reference is not None:
+        level = alt.Chart(inline_data([{"awrt": reference}]))
+        layers.append(level.mark_rule(strokeDash=[5, 3], color=palette.BLACK).encode(y="awrt:Q"))
+    return alt.layer(*layers).properties(**SIZE)

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from batsched_py.report import CampaignResults, Part, Report
+import altair as alt
+import pandas as pd
+
+from batsched_py.report import CampaignResults, Figure, Part, Report, Table
+from batsched_py.report.kit import UNKNOWN, cells, numbers, scale_of, slug
+from batsched_py.report.sites_tables import SITE
+from batsched_py.support import palette
+from batsched_py.units import HOUR
 from batsched_studies.grid_users import TEXTS
 from batsched_studies.grid_users.claims import verdicts
-from batsched_studies.grid_users.figures import figures
-from batsched_studies.grid_users.site_runs import SiteRuns, read
-from batsched_studies.grid_users.tables import tables
+from batsched_studies.grid_users.site_runs import (
+    FEEDBACK,
+    LOCAL,
+    MULTI_SITE,
+    RIGID,
+    SCENARIOS,
+    SHARING,
+    SiteRuns,
+    changes,
+    read,
+)
 
 
 def report(results: CampaignResults) -> Report:
@@ -29,3 +45,119 @@ def _summary(results: CampaignResults, logs: Sequence[SiteRuns]) -> str:
         return "No run has finished yet."
     assignments = results.runs["assignment"].nunique()
     return TEXTS["summary"].format(runs=len(results.runs), assignments=assignments)
+
+
+_WHOLE = ("wait", "awrt", "slowdown", "lateness", "delay", "away", "spread", "utilisation")
+
+
+def tables(runs: SiteRuns) -> Iterator[Table | None]:
+    """Yield the tables of a log."""
+    log = runs.log
+    yield TEXTS.table("whole", list(_whole(runs)), slug("whole", log), log=log)
+    yield TEXTS.table("waits", list(_waits(runs)), slug("waits", log), log=log)
+    yield TEXTS.table("work", list(_work(runs)), slug("work", log), log=log)
+    found = [changes(runs, replay) for replay in runs.replays()]
+    each = pd.concat(found) if found else pd.DataFrame()
+    longer = [(at, "change") for at, change in enumerate(each.get("change", ())) if change > 0]
+    yield TEXTS.table("assignments", each, slug("assignments", log), longer, log=log)
+
+
+def _whole(runs: SiteRuns) -> Iterator[dict[str, Any]]:
+    """Yield a row for each replay and scenario, over all sites."""
+    for replay in runs.replays():
+        of_replay = runs.whole.where(replay=replay)
+        local = of_replay.where(scenario=LOCAL)
+        for scenario in SCENARIOS:
+            if of_case := of_replay.where(scenario=scenario):
+                row: dict[str, Any] = {"replay": replay, "scenario": scenario}
+                row |= {name: of_case.mean(name).value for name in _WHOLE}
+                change = UNKNOWN if scenario == LOCAL else of_case.change("wait", local)
+                yield row | cells(change, "change")
+
+
+def _waits(runs: SiteRuns) -> Iterator[dict[str, Any]]:
+    """Yield a row for the users of each site under each replay: their waits before and after."""
+    for replay in runs.replays():
+        for site in runs.names():
+            of_site = runs.sites.where(replay=replay, **{SITE: site})
+            row: dict[str, Any] = {"replay": replay, "site": site}
+            row["processors"] = of_site.frame["processors"].iloc[0]
+            row["jobs"] = of_site.where(scenario=LOCAL).frame["nb_jobs"].mean()
+            local = of_site.where(scenario=LOCAL)
+            for scenario in SCENARIOS:
+                if of_case := of_site.where(scenario=scenario):
+                    row |= {f"{scenario}_wait": of_case.mean("wait").value}
+                    row |= {f"{scenario}_lateness": of_case.mean("lateness").value}
+            row |= cells(of_site.where(scenario=SHARING).change("wait", local), "change")
+            if spread := of_site.where(scenario=MULTI_SITE):
+                row["multi_site_change"] = spread.change("wait", local).value
+            yield row
+
+
+def _work(runs: SiteRuns) -> Iterator[dict[str, Any]]:
+    """Yield a row for each site, replay and scenario with exchange: what it gave and took."""
+    for replay in runs.replays():
+        for scenario in (SHARING, MULTI_SITE):
+            for site in runs.names():
+                of_site = runs.sites.where(replay=replay, **{SITE: site})
+                of_case, local = (of_site.where(scenario=s) for s in (scenario, LOCAL))
+                if not of_case:
+                    continue
+                row: dict[str, Any] = {"replay": replay, "scenario": scenario, "site": site}
+                row |= {name: of_case.mean(name).value for name in ("work", "given", "taken")}
+                row |= cells(of_case.mean("balance"), "balance")
+                row["utilisation_before"] = local.mean("utilisation").value
+                yield row | {"utilisation": of_case.mean("utilisation").value}
+
+
+_SCENARIOS = dict(zip(SCENARIOS, (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
+_SHAPES = dict(zip(SCENARIOS, ("circle", "square", "triangle-up"), strict=True))
+_REPLAYS = {RIGID: palette.BLACK, FEEDBACK: palette.BLUE}
+
+
+def figures(runs: SiteRuns) -> Iterator[Figure | None]:
+    """Yield the figures of a log."""
+    if runs.replays():
+        yield _waits_figure(runs)
+        yield _balance_figure(runs)
+
+
+def _waits_figure(runs: SiteRuns) -> Figure:
+    frame = runs.sites.frame
+    shown = frame[frame["replay"].isin(runs.replays()) & (frame["mean_waiting_time"] > 0)]
+    points = shown[["replay", "scenario", "assignment", SITE]].rename(columns={SITE: "site"})
+    points["wait"] = shown["mean_waiting_time"] / HOUR
+    marks = alt.Chart(points).mark_point(size=60)
+    marks = marks.encode(
+        x=alt.X("site:N", title=None, sort=runs.names(), axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("scenario:N", sort=list(SCENARIOS)),
+        y=alt.Y("wait:Q", title="mean wait of its users (h)", scale=alt.Scale(type="log")),
+        color=alt.Color("scenario:N", title=None, scale=scale_of(_SCENARIOS, SCENARIOS)),
+        shape=alt.Shape("scenario:N", title=None, scale=scale_of(_SHAPES, SCENARIOS)),
+        tooltip=["replay:N", "site:N", "scenario:N", "assignment:N", *numbers("wait")],
+    )
+    replays = runs.replays()
+    panels = alt.Facet("replay:N", title=None, sort=replays)
+    chart = marks.properties(width=300, height=260).facet(facet=panels, columns=len(replays))
+    return TEXTS.figure("waits", chart, slug("figure_waits", runs.log), log=runs.log)
+
+
+def _balance_figure(runs: SiteRuns) -> Figure:
+    points = pd.concat([changes(runs, replay) for replay in runs.replays()])
+    base = alt.Chart(points).encode(
+        x=alt.X("balance:Q", title="given - taken (% of what the site could do)"),
+        y=alt.Y("change:Q", title="wait of the site's users, sharing against local (%)"),
+    )
+    marks = base.mark_point(filled=True, size=70).encode(
+        color=alt.Color("replay:N", title=None, scale=scale_of(_REPLAYS, runs.replays())),
+        shape=alt.Shape("site:N", title=None, sort=runs.names()),
+        tooltip=[
+            "replay:N",
+            "site:N",
+            "assignment:N",
+            *numbers("balance", "before", "after", "change"),
+        ],
+    )
+    zero = alt.Chart(pd.DataFrame({"y": [0]})).mark_rule(strokeDash=[4, 4]).encode(y="y:Q")
+    chart = alt.layer(zero, marks).properties(width="container", height=320)
+    return TEXTS.figure("balance", chart, slug("figure_balance", runs.log), log=runs.log)

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from batsched_py.report import CampaignResults, Figure, Report, Table
+import numpy as np
+
+from batsched_py.report import CampaignResults, Figure, Report, Table, Verdict
 from batsched_py.report.kit import cells, slug
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_studies.league import RECENT, RIGID, TEXTS
-from batsched_studies.league.claims import verdicts
-from batsched_studies.league.evidence import evidence
+from batsched_studies.league.days import Floats, Jobs
 from batsched_studies.league.figures import days, skills
-from batsched_studies.league.standings import GROUPS, Case, as_skill, overall, read
+from batsched_studies.league.standings import (
+    GROUPS,
+    SAME_POLICY,
+    SUBMISSIONS,
+    Case,
+    as_skill,
+    overall,
+    read,
+)
+from batsched_studies.league.worlds import CLOSED, WORLDS
 
 _ALL = "All logs"
 _KNOW_ALL = ("climatology", "resampled", "tbuos", "site")
@@ -123,3 +134,88 @@ def _scores(case: Case) -> Iterator[dict[str, Any]]:
                     **cells(case.skill(group, model, quantity), "skill"),
                     "covered": 100 * case.covered(group, quantity, model),
                 }
+
+
+def evidence(case: Case) -> list[dict[str, Any]]:
+    """Return a row of what was recorded before the change, one after it, and one under our policy.
+
+    The last has the jobs of the second, replayed.
+    """
+    change, jobs = case.change, case.recorded.jobs
+    before = -change.learnt * WEEK, 0.0
+    after = change.settle * WEEK, change.horizon * WEEK
+    rows = [{"when": "before", **_seen(jobs, *before)}, {"when": "after", **_seen(jobs, *after)}]
+    if case.replayed is not None:
+        rows.append({"when": "after, our policy", **_seen(case.replayed.jobs, *after)})
+    return rows
+
+
+def _seen(jobs: Jobs, begin: float, end: float) -> dict[str, Any]:
+    inside = (jobs.submit >= begin) & (jobs.submit < end)
+    run, size, wait = (column[inside] for column in (jobs.run, jobs.size, jobs.wait))
+    week = np.floor((jobs.submit[inside] - begin) / WEEK).astype(int).tolist()
+    users = {*zip(week, jobs.user[inside].tolist(), strict=True)}
+    return {
+        "jobs": len(run) / (end - begin) * DAY,
+        "users": len(users) / (end - begin) * WEEK,
+        "work": 100 * float((run * size).sum()) / (end - begin) / jobs.nb_processors,
+        "busy": float(np.quantile(busy_at(jobs, np.arange(begin, end, HOUR / 2)), 0.99)),
+        "widest": float(size.max()),
+        "run": float(run.mean()) / HOUR,
+        "over_a_day": 100 * float((run > DAY).mean()),
+        "longest": float(run.max()) / HOUR,
+        "wait": float(np.nanmean(wait)) / HOUR,
+        "median_wait": float(np.nanmedian(wait)) / HOUR,
+    }
+
+
+def busy_at(jobs: Jobs, moments: Floats) -> Floats:
+    """Return how many processors jobs have at some moments."""
+    return jobs.used.at(moments)
+
+
+JUDGED = (SUBMISSIONS, SAME_POLICY)
+
+
+def verdicts(cases: Sequence[Case]) -> Iterator[Verdict]:
+    """Yield a verdict for each claim that there are runs for.
+
+    Of several logs only what they say together: the tables have each of them.
+    """
+    logs = [case for case in cases if not case.world]
+    for case in cases if len(logs) < 2 else ():
+        for group in JUDGED:
+            yield from _of_world(case, group) if case.world else _of_log(case, group)
+    for group in JUDGED if len(logs) > 1 else ():
+        for model in dict.fromkeys(model for case in logs for model in case.models):
+            if model != RIGID:
+                skill = overall(logs, group, model)
+                told: dict[str, Any] = {"model": model, "what": TEXTS[group], "skill": skill}
+                yield TEXTS.verdict("overall", skill.above(0), **told)
+
+
+def _of_world(case: Case, group: str) -> Iterator[Verdict]:
+    """The model that is right in the open world is ``rigid`` itself."""
+    maker = WORLDS[case.world]
+    if maker not in case.models:
+        return
+    told = _told(case, group, maker)
+    if case.world == CLOSED:
+        yield TEXTS.verdict("maker", told["skill"].above(0), case.name, **told)
+    beaten = told["first"] > 1
+    known = any(case.ratio(group, maker, other).is_known for other in case.models)
+    yield TEXTS.verdict("not_beaten", not beaten if known else None, case.name, **told)
+
+
+def _of_log(case: Case, group: str) -> Iterator[Verdict]:
+    for model in case.models:
+        if model != RIGID:
+            told = _told(case, group, model)
+            yield TEXTS.verdict("better", told["skill"].above(0), case.name, **told)
+
+
+def _told(case: Case, group: str, model: str) -> dict[str, Any]:
+    first, last = case.places(group)[model]
+    skill, number = case.skill(group, model), len(case.models)
+    ends = {"first": first, "last": last, "number": number}
+    return {"model": model, "what": TEXTS[group], "skill": skill, **ends}

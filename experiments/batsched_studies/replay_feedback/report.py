@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 import pandas as pd
 
 from batsched_py.report import CampaignResults, Part, Report, Text, Verdict
+from batsched_py.report.kit import listed, rows
 from batsched_studies.replay_feedback import (
     PUBLISHED,
     TEXTS,
@@ -20,7 +22,6 @@ from batsched_studies.replay_feedback import (
     models,
     session_graphs,
     spread,
-    summary,
     tables,
     text_claims,
 )
@@ -43,9 +44,9 @@ def report(results: CampaignResults) -> Report:
         ("Other user models", models.model_parts(runs)),
         *((f"Figures, {study.log}", _figures(study)) for study in logs),
     )
-    head = summary.summary(runs, counts)
+    head = summary(runs, counts)
     verdicts = _verdicts(cells, runs, logs)
-    return TEXTS.report(parts, verdicts, head, terms=summary.terms(runs))
+    return TEXTS.report(parts, verdicts, head, terms=terms(runs))
 
 
 def _verdicts(
@@ -73,3 +74,89 @@ def _graphs(logs: Sequence[Study]) -> Iterator[session_graphs.Graphs]:
         if study.log in PUBLISHED["logs"] and replayed >= set(claims.FEEDBACK):
             with suppress(MissingError):
                 yield session_graphs.of_study(study)
+
+
+def summary(runs: pd.DataFrame, counts: pd.DataFrame) -> str:
+    """Return the summary of the runs, as Markdown: sentences, then what they are compared with.
+
+    ``counts`` are those of :func:`tables.count`.
+    """
+    runs = tables.read(runs)
+    points = [*map(_reproduced, rows(counts)), _chance(runs)]
+    sentences = " ".join([TEXTS["question"], _method(runs), *_results(runs)])
+    return sentences + "\n\n" + "\n".join(f"- {point}" for point in points)
+
+
+def terms(runs: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield the words that the report of these runs uses, and what each means."""
+    there = {*runs["infrastructure"], *runs["replay"]}
+    for group in ("infrastructures", "replays"):
+        yield from ((t, text) for t, text in PUBLISHED["terms"][group].items() if t in there)
+    words = dict(PUBLISHED["terms"]["words"])
+    if not there & set(tables.REPLAYS[1:]):
+        del words["feedback"], words["session graph"]
+    yield from words.items()
+
+
+def _method(runs: pd.DataFrame) -> str:
+    there = set(runs["replay"])
+    groups = {"rigid": ["rigid"], "feedback": tables.REPLAYS[1:], "others": models.OTHERS}
+    how = []
+    for group, replays in groups.items():
+        names = ", ".join(f"`{replay}`" for replay in replays if replay in there)
+        how += [TEXTS[group].format(names=names)] if names else []
+    text = TEXTS["method"].format(
+        logs=listed(list(dict.fromkeys(runs["log"]))),
+        infrastructures=len(set(runs["infrastructure"])),
+        how=listed(how),
+    )
+    for key, column in (("shaken_runs", "shake"), ("resampled_runs", "replication")):
+        if column in runs and runs[column].notna().any():
+            text += TEXTS[key].format(runs=runs[column].nunique())
+    return f"{text}."
+
+
+def _results(runs: pd.DataFrame) -> Iterator[str]:
+    """Yield the result on each log: the earliest and the latest users, and how long jobs wait."""
+    whole = runs[runs["first"].isna()]
+    for (log, size), of_log in tables.by_log(whole):
+        days = {name: _mean_days(of_log, name) for name in ("mean_lateness", "mean_waiting_time")}
+        late, wait = days["mean_lateness"], days["mean_waiting_time"]
+        replay = next((r for r in reversed(tables.REPLAYS[1:]) if r in late), None)
+        if replay is None:
+            continue
+        in_order = late[replay].dropna().sort_values(kind="stable")
+        first, last = in_order.index[0], in_order.index[-1]
+        texts = {"log": log, "size": size, "replay": replay, "first": first, "last": last}
+        texts |= {"early": _when(in_order[first]), "late": _when(in_order[last])}
+        waits = ""
+        if "rigid" in wait:
+            values = {"rigid": wait["rigid"][last], "wait": wait[replay][last]}
+            waits = TEXTS["waits"].format(**texts, **values)
+        yield TEXTS["result" if first != last else "one_result"].format(**texts, waits=waits)
+
+
+def _mean_days(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the mean of a metric (days): rows are infrastructures, columns replays."""
+    numbers = runs.assign(days=pd.to_numeric(runs[metric]) / tables.UNITS["d"])
+    return numbers.pivot_table("days", "infrastructure", "replay")
+
+
+def _when(days: float) -> str:
+    return f"{abs(days):.1f} d {'earlier' if days < 0 else 'later'}"
+
+
+def _reproduced(counted: Any) -> str:
+    """Return what is reproduced of a table to the digit."""
+    numbers = {"count": counted, "table": tables.title(counted.table)}
+    shaken = TEXTS["far_out"].format(**numbers) if counted.spread_values else ""
+    return TEXTS["reproduced"].format(**numbers, shaken=shaken)
+
+
+def _chance(runs: pd.DataFrame) -> str:
+    """Return what the runs say of chance, and which campaign tells what they do not say."""
+    shaken, resampled = (name in runs and runs[name].notna().any() for name in ("shake", "people"))
+    key = "shaken_chance" if shaken else "resampled_chance" if resampled else "unknown_chance"
+    if len(models.model_runs(runs)):
+        key = "seeds_chance"
+    return TEXTS[key].format(log=runs["log"].iloc[0])

@@ -5,14 +5,30 @@ Any of the study's campaign files will do: what was not run is left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+import numpy as np
 import pandas as pd
 
-from batsched_py.report import CampaignResults, Part, Report, Table
-from batsched_studies.resampling import TEXTS, figures
+from batsched_py.report import CampaignResults, Figure, Part, Report, Table
+from batsched_py.report.kit import Runs, inline_data, intervals, numbers, rows
+from batsched_py.support import palette
+from batsched_py.support.statistics import finite
+from batsched_studies.resampling import TEXTS
 from batsched_studies.resampling.claims import read, verdicts
-from batsched_studies.resampling.loads import FLURRY_METRICS, flurries, sweep
+from batsched_studies.resampling.loads import FLURRY_METRICS, HOURS, flurries, sweep
 from batsched_studies.resampling.parts import MARGINALS, PARTS, parts
-from batsched_studies.resampling.positions import ABOUT, HIGHER, LOWER, QUANTITIES, positions
+from batsched_studies.resampling.positions import (
+    ABOUT,
+    HIGHER,
+    KINDS,
+    LOWER,
+    QUANTITIES,
+    plain,
+    positions,
+)
 
 
 def report(results: CampaignResults) -> Report:
@@ -21,10 +37,10 @@ def report(results: CampaignResults) -> Report:
     place, swept, flurry = positions(runs), sweep(runs), flurries(runs)
     part = parts(results, runs)
     sections: dict[str, list[Part | None]] = {
-        "The log among its variants": [_positions(place), *figures.histograms(runs, place)],
+        "The log among its variants": [_positions(place), *histograms(runs, place)],
         "Longer": [_parts(part)],
-        "More and fewer users": [_sweep(swept), figures.success(swept), figures.clock(runs)],
-        "Flurries": [_flurries(flurry), figures.flurries(flurry)],
+        "More and fewer users": [_sweep(swept), success(swept), clock(runs)],
+        "Flurries": [_flurries(flurry), flurry_ratios(flurry)],
     }
     of_claims = verdicts(place, part, swept, flurry)
     return TEXTS.report(sections.items(), of_claims, TEXTS["summary"])
@@ -78,3 +94,135 @@ def _flurries(flurry: pd.DataFrame) -> Table | None:
     if flurry.empty:
         return None
     return TEXTS.table("flurries", flurry.assign(what=flurry["metric"].map(FLURRY_METRICS)))
+
+
+WIDTH, HEIGHT, COLUMNS = 240, 140, 3
+BINS = 30
+
+
+def histograms(runs: Runs, place: pd.DataFrame) -> Iterator[Figure | None]:
+    """Yield for each metric the distribution of the variants of each log, and the log in it."""
+    for quantity in QUANTITIES if len(place) else ():
+        bars: list[dict[str, Any]] = []
+        of_metric = place[(place["metric"] == quantity.name) & (place["kind"] == KINDS[0])]
+        for row in rows(of_metric):
+            variants = plain(runs.where(log=row.log, workload=KINDS[0]))
+            shares, edges = np.histogram(finite(variants.values(quantity.name)), BINS)
+            bars += [
+                {"log": row.log, "from": low, "to": high, "share": share, "recorded": row.recorded}
+                for low, high, share in zip(edges, edges[1:], shares / row.variants, strict=False)
+            ]
+        if not bars:
+            continue
+        base = alt.Chart().properties(width=WIDTH, height=HEIGHT)
+        scale = alt.Scale(zero=False, nice=False)
+        boxes = base.mark_bar(color=palette.BLUE, opacity=0.7).encode(
+            x=alt.X("from:Q", title=quantity.title, scale=scale, bin="binned"),
+            x2="to:Q",
+            y=alt.Y("share:Q", title="share of the variants"),
+            tooltip=numbers("from", "to", "share"),
+        )
+        log = base.mark_rule(color=palette.VERMILION, strokeWidth=2).encode(
+            x="mean(recorded):Q", tooltip=numbers(recorded="log")
+        )
+        yield TEXTS.figure(
+            "histograms",
+            _by_log(alt.layer(boxes, log), bars),
+            f"histograms_{quantity.name}",
+            metric=quantity.title.capitalize(),
+            bins=BINS,
+        )
+
+
+def success(swept: pd.DataFrame) -> Figure | None:
+    """Return the share of stable runs over the utilisation."""
+    if swept.empty:
+        return None
+    points = [
+        {
+            "log": row.log,
+            "load": row.load,
+            "utilisation": row.utilisation,
+            "stable": row.stable,
+        }
+        for row in rows(swept)
+    ]
+    base = alt.Chart(inline_data(points)).encode(
+        x=alt.X("utilisation:Q", title="utilisation (%)", scale=alt.Scale(zero=False)),
+        y=alt.Y("stable:Q", title="share of stable runs", scale=alt.Scale(domain=[0, 1])),
+        color=alt.Color("log:N", title=None),
+        order="load:Q",
+        tooltip=["log:N", *numbers("load", "utilisation", "stable")],
+    )
+    chart = alt.layer(base.mark_line(), base.mark_point(filled=True, size=50))
+    return TEXTS.figure("success", chart.properties(width="container", height=240).interactive())
+
+
+def clock(runs: Runs) -> Figure | None:
+    """Return the share of the submissions in each hour of the day, with six times the users."""
+    lines: list[dict[str, Any]] = []
+    for log in runs.labels("log"):
+        of_log = runs.where(log=log)
+        workloads = {
+            "log": of_log.where(workload="recorded"),
+            "variants": plain(of_log.where(workload="variants")),
+            "six times": of_log.where(workload="variants", load=6.0),
+        }
+        if not len(workloads["six times"]) or HOURS[0] not in runs.frame:
+            continue
+        for name, some in workloads.items():
+            for hour, column in enumerate(HOURS):
+                shares = finite(some.values(column))
+                if len(shares):
+                    lines.append({"log": log, "of": name, "hour": hour, "share": shares.mean()})
+    if not lines:
+        return None
+    styles = {"log": palette.RECORDED, "variants": palette.BLUE, "six times": palette.VERMILION}
+    chart = alt.Chart().mark_line(interpolate="step-after", strokeWidth=2)
+    chart = chart.encode(
+        x=alt.X("hour:Q", title="hour of the day", scale=alt.Scale(domain=[0, 24], nice=False)),
+        y=alt.Y("share:Q", title="share of the submissions"),
+        color=alt.Color(
+            "of:N", title=None, scale=alt.Scale(domain=[*styles], range=[*styles.values()])
+        ),
+        tooltip=["of:N", "hour:O", *numbers("share")],
+    )
+    return TEXTS.figure("clock", _by_log(chart.properties(width=2 * WIDTH, height=HEIGHT), lines))
+
+
+def flurry_ratios(flurry: pd.DataFrame) -> Figure | None:
+    """Return how wait and slowdown of the others grow with the flurries."""
+    if flurry.empty:
+        return None
+    shown = [row for row in rows(flurry) if row.metric in ("wait", "wait_99", "slowdown")]
+    points = [
+        {
+            "log": row.log,
+            "rate": row.rate,
+            "what": FLURRY_METRICS[row.metric],
+            "ratio": row.ratio,
+            "low": row.low,
+            "high": row.high,
+        }
+        for row in shown
+    ]
+    title = "ratio to none"
+    base = alt.Chart().encode(
+        x=alt.X("rate:Q", title="flurries a week"), color=alt.Color("what:N", title=None)
+    )
+    line = base.mark_line(point=True).encode(
+        y=alt.Y("ratio:Q", title=title, scale=alt.Scale(zero=False)),
+        tooltip=["what:N", *numbers("rate", "ratio", "low", "high")],
+    )
+    chart = alt.layer(line, *intervals(base, points, title, opacity=0.5))
+    return TEXTS.figure(
+        "flurry_ratios", _by_log(chart.properties(width=2 * WIDTH, height=200), points)
+    )
+
+
+def _by_log(chart: Any, lines: list[dict[str, Any]]) -> Any:
+    """Return a chart for each log, side by side."""
+    logs = list(dict.fromkeys(line["log"] for line in lines))
+    facet = alt.Facet("log:N", title=None, sort=logs, header=alt.Header(labelFontWeight="bold"))
+    faceted = chart.facet(facet=facet, columns=COLUMNS, data=inline_data(lines))
+    return faceted.resolve_scale(x="independent", y="independent")

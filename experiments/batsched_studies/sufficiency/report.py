@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from batsched_py.report import CampaignResults, Report
-from batsched_studies.sufficiency import TEXTS, cases
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from batsched_py.report import CampaignResults, Figure, Report, Table
+from batsched_py.report.kit import (
+    Runs,
+    cells,
+    drawn,
+    mean_interval,
+    numbers,
+    paired,
+    paired_difference,
+    scale_of,
+    slug,
+)
+from batsched_py.support import palette
+from batsched_py.units import HOUR
+from batsched_studies.sufficiency import PUBLISHED, TEXTS, cases
+from batsched_studies.sufficiency import cases as c
 from batsched_studies.sufficiency.claims import verdicts
-from batsched_studies.sufficiency.figures import figures
-from batsched_studies.sufficiency.tables import tables
+from batsched_users.behaviour.levers import LEVERS
 
 
 def report(results: CampaignResults) -> Report:
@@ -19,3 +38,152 @@ def report(results: CampaignResults) -> Report:
         scarce = cases.scarce(next(iter(logs.values())))
         summary = TEXTS["summary"].format(runs=len(results.runs), scarce=scarce)
     return TEXTS.report(parts, judged, summary, results.title)
+
+
+def tables(log: str, runs: Runs) -> Iterator[Table | None]:
+    """Yield the tables of a log."""
+    for key, rows in (
+        ("rebound", list(_rebound(runs))),
+        ("own", list(_own(runs))),
+        ("savings", list(_savings(runs))),
+        ("users", list(_users(runs))),
+        ("bases", list(_bases(runs))),
+        ("effort", list(_effort(runs))),
+    ):
+        yield TEXTS.table(key, rows, slug(key, log), log=log)
+
+
+def _rebound(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield what is saved with open users and where they react, and the rebound."""
+    for loop, lever, share, _ in c.cases(runs):
+        if loop not in c.REACTING or not c.base(runs, c.OPEN):
+            continue
+        for where in (c.RED, c.ALL) if lever in c.LESS_WORK else (c.RED,):
+            actual, expected = c.pairs(runs, loop, lever, share, where)
+            row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
+            row |= {"where": where, "expected": expected.mean(), "actual": actual.mean()}
+            row |= cells(c.lost(runs, loop, lever, share, where), "lost", nb="n")
+            rebound = c.rebound(runs, loop, lever, share, where)
+            yield row | cells(rebound, "rebound", "rebound_low", "rebound_high")
+
+
+def _own(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield the fall of the work of all jobs, and what is saved over all weeks."""
+    for loop, lever, share, _ in c.cases(runs):
+        lost = c.lost_of_own(runs, loop, lever)
+        if share == 1 and lever in c.LESS_WORK and lost.nb:
+            row: dict[str, Any] = {"users": loop, "lever": lever}
+            row["expected"] = c.own(runs, loop, lever).mean()
+            row["work"] = c.saved(runs, loop, lever, share, c.WORK).mean()
+            row["saved"] = c.saved(runs, loop, lever, share, c.ALL).mean()
+            yield row | cells(lost, "lost", nb="n")
+
+
+def _savings(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield what is saved in red hours, after them and in all."""
+    for loop, lever, share, of_case in c.cases(runs):
+        row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
+        for where in (c.RED, c.AFTER, c.ALL, "total"):
+            found = mean_interval(c.saved(runs, loop, lever, share, where))
+            row |= cells(found, where, f"{where}_low", f"{where}_high", nb="n")
+        yield row | _jobs(of_case)
+
+
+def _jobs(runs: Runs) -> dict[str, float]:
+    """Return how many per cent of the jobs that were submitted each lever changed."""
+    jobs = runs.values("nb_jobs").mean()
+    return {name: 100 * runs.values(f"jobs_{name}").mean() / jobs for name in LEVERS[:-1]}
+
+
+def _users(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield what it costs the users."""
+    for loop, lever, share, of_case in c.cases(runs):
+        row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
+        without = c.base(runs, loop)
+        for name in ("wait", "from_wish", "lateness"):
+            change = paired_difference(*paired(of_case.values(name), without.values(name)))
+            row |= cells(change, name, f"{name}_low", f"{name}_high", nb="n")
+        yield row | {"jobs": of_case.change("jobs", without).value}
+
+
+def _bases(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield what the machine and the users do if nobody does anything."""
+    for loop in c.LOOPS:
+        if without := c.base(runs, loop):
+            names = ("jobs", "utilisation", "wait", "slowdown", "lateness")
+            row: dict[str, Any] = {"users": loop, "n": len(without)}
+            yield row | {name: without.values(name).mean() for name in names}
+
+
+def _effort(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield what the mixed levers save by effort, beside the published number."""
+    published = PUBLISHED["ict4s"]
+    for loop in c.LOOPS:
+        for lever, effort in c.EFFORTS.items():
+            found = c.saved(runs, loop, lever, 1.0, c.RED)
+            if len(found) and runs.where(lever="50"):
+                row = {"users": loop, "effort": 100 * effort, "n": len(found)}
+                if loop == c.OPEN and effort == published["effort"]:
+                    row["published"] = published["saved"]
+                yield row | cells(mean_interval(found), "red")
+
+
+_COLOURS = dict(zip(c.LOOPS, (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
+_WHO = {"nobody": palette.BLACK, "all delay": palette.VERMILION, "all renounce": palette.BLUE}
+
+
+def figures(log: str, runs: Runs) -> Iterator[Figure | None]:
+    """Yield the figures of a log."""
+    yield _savings_figure(log, runs)
+    yield _day_figure(log, runs)
+
+
+def _savings_figure(log: str, runs: Runs) -> Figure | None:
+    rows: list[dict[str, Any]] = []
+    for loop, lever, share, _ in c.cases(runs):
+        if share == 1:
+            found = mean_interval(c.saved(runs, loop, lever, share, c.RED))
+            rows.append({"users": loop, "lever": lever, **drawn(found)})
+    if not rows:
+        return None
+    base = alt.Chart(pd.DataFrame(rows)).encode(
+        x=alt.X("lever:N", title=None, sort=list(c.ORDER), axis=alt.Axis(labelAngle=-20)),
+        xOffset=alt.XOffset("users:N", sort=list(c.LOOPS)),
+        color=alt.Color("users:N", title=None, scale=scale_of(_COLOURS, list(c.LOOPS))),
+        tooltip=["users", "lever", *numbers("ours", "low", "high", digits=".3g")],
+    )
+    title = "saved in red hours (% of the energy above idling)"
+    ends = base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q")
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(y="ours:Q")
+    chart = alt.layer(ends, points).properties(width="container", height=300)
+    return TEXTS.figure("savings", chart, slug("figure_savings", log), log=log)
+
+
+def _day_figure(log: str, runs: Runs) -> Figure | None:
+    rows: list[dict[str, Any]] = []
+    shown = {"nobody": c.RIGID, "all delay": c.DELAY, "all renounce": "renounce"}
+    for loop in c.LOOPS:
+        for who, lever in shown.items():
+            of_case = runs.where(loop=loop, lever=lever, share=1.0)
+            days = runs.frame["seconds_all"].mean() / (24 * HOUR)
+            for hour in range(25) if of_case else ():  # the last step goes on until 24:00
+                busy = of_case.values(f"busy_at_{min(hour, 23):02d}").mean() / (days * HOUR)
+                rows.append({"users": loop, "who": who, "hour": hour, "busy": float(busy)})
+    if not rows:
+        return None
+    there = [who for who in shown if any(row["who"] == who for row in rows)]
+    lines = (
+        alt.Chart(pd.DataFrame(rows))
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("hour:Q", title="hour of the day", scale=alt.Scale(domain=[0, 24], nice=False)),
+            y=alt.Y("busy:Q", title="mean busy processors"),
+            color=alt.Color("who:N", title=None, scale=scale_of(_WHO, there)),
+            tooltip=["users", "who", "hour", *numbers("busy", digits=".4g")],
+        )
+    )
+    loops = [loop for loop in c.LOOPS if any(row["users"] == loop for row in rows)]
+    panels = alt.Facet("users:N", title=None, sort=loops)
+    chart = lines.properties(width=240, height=220).facet(facet=panels, columns=len(loops))
+    scarce = c.scarce(runs)
+    return TEXTS.figure("day", chart, slug("figure_day", log), log=log, scarce=scarce)

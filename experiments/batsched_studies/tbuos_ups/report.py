@@ -7,17 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from math import nan
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from batsched_py.errors import BatschedError
-from batsched_py.report import CampaignResults, Part, Report, Text
-from batsched_py.report.kit import log_name
-from batsched_py.support.statistics import SpreadTest
-from batsched_studies.tbuos_ups import TEXTS, figures, tables
+from batsched_py.report import CampaignResults, Part, Report, Table, Text
+from batsched_py.report.formatting import WORDS
+from batsched_py.report.kit import Runs, cells, log_name, quantiles, rows, slug
+from batsched_py.support.statistics import SpreadTest, finite
+from batsched_py.units import DAY, HOUR, MINUTE
+from batsched_studies.tbuos_ups import TEXTS, claims, figures
 from batsched_studies.tbuos_ups.claims import effects, read
 from batsched_studies.tbuos_ups.verdicts import verdicts
-from batsched_studies.tbuos_ups.waits import calmer, spreads, waits
+from batsched_studies.tbuos_ups.waits import (
+    SEEDS,
+    SIDES,
+    calmer,
+    spreads,
+    strict_beside_usual,
+    waits,
+)
 
 
 def report(results: CampaignResults) -> Report:
@@ -26,7 +38,7 @@ def report(results: CampaignResults) -> Report:
     compared = effects(runs)
     spread, varies, wait = spreads(runs), calmer(runs), waits(runs)
     parts = {
-        "Systems and users": tables.level_tables(runs, _recorded(results)),
+        "Systems and users": level_tables(runs, _recorded(results)),
         "Comparisons": _comparisons(compared),
         "Beside the thesis": _beside(spread, varies, wait),
         "Figures": figures.figures(runs),
@@ -36,19 +48,19 @@ def report(results: CampaignResults) -> Report:
 
 
 def _comparisons(compared: pd.DataFrame) -> Iterable[Part | None]:
-    return [Text(tables.HOW), *tables.effect_tables(compared)] if len(compared) else []
+    return [Text(HOW), *effect_tables(compared)] if len(compared) else []
 
 
 def _beside(
     spread: pd.DataFrame, varies: Mapping[tuple[str, str], SpreadTest], wait: pd.DataFrame
 ) -> Iterator[Part | None]:
     if len(spread):
-        yield tables.spread_table(spread)
-        yield tables.calmer_table(varies)
+        yield spread_table(spread)
+        yield calmer_table(varies)
         yield figures.ratio_figure(spread)
     if len(wait):
-        yield tables.wait_table(wait)
-        yield tables.strict_table(wait)
+        yield wait_table(wait)
+        yield strict_table(wait)
         yield figures.wait_figure(wait)
 
 
@@ -60,3 +72,114 @@ def _recorded(results: CampaignResults) -> Mapping[str, float]:
             times = [job.submit_time for job in results.workload(run).jobs]
             recorded[log_name(run["log"])] = 3600 * len(times) / (max(times) - min(times))
     return recorded
+
+
+LEVELS = {
+    "wait": claims.WAIT,
+    "queue": "mean_queue_length",
+    "activity": claims.ACTIVITY,
+    "weeks": claims.WEEKS,
+    "session": claims.SESSION,
+    "utilisation": "utilisation_to_last_submission",
+}
+"""Means over the seeds, and the metrics (SI units) of which they are; jobs are another."""
+
+
+def levels(runs: Runs, recorded: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return what each system does under each replay; ``recorded`` is jobs/h of the logs."""
+    of_cases = []
+    for case, of_case in runs.groups(*claims.CASE):
+        row: dict[str, Any] = dict(zip(claims.CASE, case, strict=True))
+        row |= {"seeds": len(of_case), "saturated": int(claims.is_saturated(of_case).sum())}
+        row["jobs"] = _mean(of_case, claims.JOBS)
+        throughput = of_case.mean(claims.THROUGHPUT)
+        row |= cells(throughput, "throughput", "throughput_low", "throughput_high")
+        log = row["log"]
+        row["of_log"] = throughput.value / recorded[log] if log in recorded else None
+        row |= {name: _mean(of_case, metric) for name, metric in LEVELS.items()}
+        row |= {"wait_h": row["wait"] / HOUR, "activity_d": row["activity"] / DAY}
+        of_cases.append(row | {"session_min": row["session"] / MINUTE})
+    return of_cases
+
+
+def _mean(runs: Runs, metric: str) -> float:
+    values = finite(runs.values(metric))
+    return float(values.mean()) if len(values) else nan
+
+
+def level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Table | None]:
+    """Yield what each system does under each replay, and what the users do."""
+    of_cases = levels(runs, recorded)
+    yield TEXTS.table("systems", of_cases)
+    yield TEXTS.table("users", of_cases)
+    yield TEXTS.table("warm_up", list(_warm_ups(runs)))
+
+
+def _warm_ups(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield where the rule ends the beginning of runs, if that was measured."""
+    for case, of_case in runs.groups(*claims.CASE):
+        ends, lengths = of_case.values("warm_up_d"), of_case.values("length_d")
+        if len(lengths):
+            found = finite(ends)
+            least, median, most = quantiles(found, (0, 0.5, 1))
+            row: dict[str, Any] = dict(zip(claims.CASE, case, strict=True))
+            row |= {"seeds": len(lengths), "found": len(found), "length": lengths.median()}
+            yield row | {"least": least, "median": median, "most": most}
+
+
+def effect_tables(effects: pd.DataFrame) -> Iterator[Table | None]:
+    """Yield a table of comparisons for each claim that has some."""
+    shown = effects.assign(
+        metric=effects["metric"].map(claims.NAMES),
+        verdict=[WORDS[holds] for holds in effects["holds"]],
+        runs=list(map(_runs, rows(effects))),
+    )
+    for number, title in claims.TITLES.items():
+        compared = shown[shown["claim"] == number]
+        marks = [(at, "verdict") for at, holds in enumerate(compared["holds"]) if holds is False]
+        name = slug("claim", number)
+        yield TEXTS.table("claim", compared, name, marks, number=number, claim=title)
+
+
+def _runs(effect: Any) -> str:
+    if effect.which == "stable":
+        return f"{effect.pairs} stable"
+    return f"{effect.pairs}" + (f", {effect.saturated} saturated" if effect.saturated else "")
+
+
+HOW = TEXTS["how"].format(tolerance=claims.TOLERANCE)
+
+
+def spread_table(spreads: pd.DataFrame) -> Table | None:
+    """Return how the mean wait varies over the seeds, beside the thesis."""
+    hours = {f"{name}_h": spreads[name] / HOUR for name in ("least", "median", "most")}
+    return TEXTS.table("ratios", _in_percent(spreads.assign(**hours)), seeds=SEEDS)
+
+
+def _in_percent(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(difference_percent=pd.to_numeric(frame["difference"]) * 100)
+
+
+def calmer_table(tests: Mapping[tuple[str, str], SpreadTest]) -> Table | None:
+    """Return how much mean waits vary under TBUOS beside open resampling."""
+    sides = [
+        {"log": log, "system": system, "tbuos": test.ours, "open": test.base, "p": test.p}
+        | cells(test.ratio, "ratio", nb="pairs")
+        for (log, system), test in tests.items()
+    ]
+    return TEXTS.table("calmer", sides)
+
+
+def strict_table(waits: pd.DataFrame) -> Table | None:
+    """Return open replay with either reading of EASY beside the thesis."""
+    apart = strict_beside_usual(waits)
+    if apart.empty:
+        return None
+    factors = {f"{side}_factor": np.exp(apart[f"{side}_apart"]) for side in SIDES}
+    nearer = apart["nearer"].map({True: "strict", False: "usual"})
+    return TEXTS.table("strict", apart.assign(nearer_is=nearer, **factors))
+
+
+def wait_table(waits: pd.DataFrame) -> Table | None:
+    """Return the average waits with EASY beside the thesis's table of chapter 4."""
+    return TEXTS.table("waits", _in_percent(waits))
