@@ -22,7 +22,7 @@ from batsched_studies.claims.page import (
     as_json,
     brought_up,
     from_results,
-    page,
+    make_page,
     read_kept,
 )
 from helpers.calling import command
@@ -48,7 +48,7 @@ def collection_of(folder: Path, *names: str, ran: tuple[str, ...]) -> Path:
 def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
     there = ("reservations/limits", "dynp")
     file = collection_of(tmp_path, "reservations/limits", "creasy", "dynp", ran=there)
-    made = page(from_results(tmp_path, str(file)), str(file))
+    made = make_page(from_results(tmp_path, str(file)), str(file))
     head, _, limits, dynp = made.split("\n## ")
     assert "Not judged yet: creasy." in head
     assert "`batsched-py campaign reservations/limits`" in limits
@@ -59,7 +59,7 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
 def test_a_campaign_of_which_runs_are_missing_is_told(tmp_path: Path) -> None:
     file = collection_of(tmp_path, "reservations/limits", ran=("reservations/limits",))
     next((tmp_path / "reservations_limits/runs").glob("*/out_run.json")).unlink()
-    made = page(from_results(tmp_path, str(file)), str(file))
+    made = make_page(from_results(tmp_path, str(file)), str(file))
     assert "Run in part: reservations/limits." in made
     assert re.search(r"\| reservations/limits \|.*\| 14 of 90 \|", made)
 
@@ -67,7 +67,7 @@ def test_a_campaign_of_which_runs_are_missing_is_told(tmp_path: Path) -> None:
 def test_a_campaign_without_claims_and_the_revision_of_the_others_are_told(tmp_path: Path) -> None:
     names = ("creasy/generated", "dynp")
     file = str(collection_of(tmp_path, *names, ran=names))
-    made = page(from_results(tmp_path, file), file)
+    made = make_page(from_results(tmp_path, file), file)
     assert "Without a claim: creasy/generated." in made
     revision = open_results(tmp_path / "dynp").provenance["git_revision"]
     shown = re.search(r"\| dynp \|.*\| ([0-9a-f]+(-dirty)?) \| \1 \|", made)
@@ -124,9 +124,11 @@ def test_results_of_a_folder_replace_what_is_kept_of_them(tmp_path: Path) -> Non
         kept.write_text(before)
         done = subprocess.run(call, capture_output=True, text=True, check=True)
         assert f"creasy/alphas: 9 runs, {said}" in done.stdout
-        assert written.read_text() == page(read_kept(kept))
+        assert written.read_text() == make_page(read_kept(kept))
     assert written.read_text() == PAGE.read_text()
 
 
 def test_the_page_of_the_documentation_is_of_what_is_kept() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(read_kept()), "it is made anew by: make claims"
+    assert PAGE.read_text(encoding="utf-8") == make_page(read_kept()), (
+        "it is made anew by: make claims"
+    )

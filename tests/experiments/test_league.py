@@ -536,7 +536,7 @@ def test_what_is_predicted_without_error_tells_nobody_apart() -> None:
     for seen in (case.recorded, *case.forecasts["rigid"], *case.forecasts["good"]):
         seen.jobs.wait[:] = 0
         seen.days.wait[:] = 0
-    assert case.told("recorded_waits") == ["utilisation"]
+    assert case.telling_quantities("recorded_waits") == ["utilisation"]
     alone = case.skill("recorded_waits", "good", "utilisation")
     assert case.skill("recorded_waits", "good") == alone
     assert alone.above(0) is True

@@ -161,7 +161,7 @@ def test_the_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     told: list[str] = []
     cases = [BY_NAME["`weekly`"], BY_NAME["dynamic jobs"]]
-    text = page.page(told.append, cases)
+    text = page.make_page(told.append, cases)
     assert "**2 cases with 783 jobs: 783 jobs are equal in all columns." in text
     assert "Batsim 4.2.0 with SimGrid 3.32," in text
     assert "{{" not in text

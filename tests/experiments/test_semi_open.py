@@ -74,7 +74,7 @@ def test_every_line_has_the_columns_of_its_table() -> None:
     columns = {"constant": 9, "think": 6, "adaptive": 7, "verdicts": 4}
     for name, rows in parts.items():
         assert {row.count("|") for row in rows} == {columns[name] + 1}, name
-    assert "{{" not in page.page(few())
+    assert "{{" not in page.make_page(few())
     assert "{{" not in PAGE
 
 

@@ -18,8 +18,8 @@ from batsched_py.workload.swf import read_swf
 from batsched_users.learning.learn_think_times import (
     BOUND,
     Pairs,
+    fit_all,
     fit_think_times,
-    fits,
     pooled,
     think_time_pairs,
 )
@@ -43,7 +43,7 @@ def pairs(shared: Path) -> dict[str, Pairs]:
 
 def test_five_logs(pairs: dict[str, Pairs]) -> None:
     """160,723 pairs; only with bounded response times is the slope near the paper's 0.4826."""
-    table = fits(pairs)
+    table = fit_all(pairs)
     free, bounded = table.pop("pooled")
     assert free.nb_pairs == 160_723
     assert free.slope == pytest.approx(0.062, abs=0.0005)

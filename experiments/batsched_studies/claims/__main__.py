@@ -21,4 +21,4 @@ if arguments.results is not None:
         what = "judged anew" if told[name] is of else "as before: here are fewer runs"
         print(f"{name}: {of.nb_runs} runs, {what}")
     write_whole(arguments.kept, p.as_json(told))
-write_whole(arguments.output, p.page(told))
+write_whole(arguments.output, p.make_page(told))

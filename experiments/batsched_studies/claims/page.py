@@ -63,7 +63,7 @@ def brought_up(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> dict
     return {**before, **better}
 
 
-def page(told: Mapping[str, Judged], file: str = AT_SIZE) -> str:
+def make_page(told: Mapping[str, Judged], file: str = AT_SIZE) -> str:
     """Return the page of those campaigns of the file of which something is told, in its order.
 
     How many runs there are to be is what the campaign files say now.

@@ -103,7 +103,7 @@ def recorded_parts(shared: Path) -> dict[str, str]:
     }
 
 
-def page(shared: Path) -> str:
+def make_page(shared: Path) -> str:
     """Return the whole page."""
     parts = {
         "published": published_section(shared),

@@ -18,15 +18,7 @@ from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.exchange_replay import Turn, first_difference, read_turns
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_studies.conformance.published_schedules import (
-    CAUSES,
-    COMPARISONS,
-    Schedule,
-    differing,
-    first_other,
-    of_output,
-    share,
-)
+from batsched_studies.conformance import published_schedules
 from batsched_studies.filled_page import line
 
 
@@ -53,9 +45,9 @@ class Comparison:
         return str(Path(__file__).parent / self.policy) if in_a_file else self.policy
 
 
-RUNS = [Comparison(**compared) for compared in COMPARISONS["recorded"]["runs"]]
+RUNS = [Comparison(**compared) for compared in published_schedules.COMPARISONS["recorded"]["runs"]]
 """The runs with a counterpart, in the order of the page."""
-NO_COUNTERPART: dict[str, str] = COMPARISONS["recorded"]["no_counterpart"]
+NO_COUNTERPART: dict[str, str] = published_schedules.COMPARISONS["recorded"]["no_counterpart"]
 """Recorded runs whose scheduler tests Batsim; no policy of ours does the same."""
 
 
@@ -90,12 +82,12 @@ def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
     return [turn.n for turn in recorded].index(difference.n), len(recorded)
 
 
-def recorded_schedule(shared: Path, run: str) -> Schedule:
+def recorded_schedule(shared: Path, run: str) -> published_schedules.Schedule:
     """Return what the recorded scheduler did, without the jobs that it rejected."""
     table = read_jobs(folder(shared, run) / "out_jobs.csv")
     values = metrics.overall(table.only_ran)
     starts = zip(table.text_column("job_id"), table.start.tolist(), table.ran, strict=True)
-    return Schedule(
+    return published_schedules.Schedule(
         starts={job: start for job, start, ran in starts if ran},
         mean_wait=values["mean_waiting_time"] or 0.0,
         slowdown=values["mean_bounded_slowdown"] or 0.0,
@@ -103,7 +95,7 @@ def recorded_schedule(shared: Path, run: str) -> Schedule:
     )
 
 
-def our_schedule(shared: Path, comparison: Comparison) -> Schedule:
+def our_schedule(shared: Path, comparison: Comparison) -> published_schedules.Schedule:
     """Simulate the input of a recorded run under our policy."""
     source = folder(shared, comparison.run)
     workload = load_workload(source / "workload0.json", make_rules())
@@ -117,14 +109,14 @@ def our_schedule(shared: Path, comparison: Comparison) -> Schedule:
         scheduler_options=comparison.options,
     )
     assert isinstance(result.output, EmbeddedOutput)
-    return of_output(result.output)
+    return published_schedules.of_output(result.output)
 
 
 def row(shared: Path, comparison: Comparison) -> str:
     """Return the line of a comparison."""
     theirs = recorded_schedule(shared, comparison.run)
     ours = our_schedule(shared, comparison)
-    different = differing(theirs, ours)
+    different = published_schedules.differing(theirs, ours)
     equal, total = (0, 0) if comparison.delay else equal_replies(shared, comparison)
     replies = f"all {total}" if equal == total else f"{equal} of {total}"
     return line(
@@ -133,10 +125,10 @@ def row(shared: Path, comparison: Comparison) -> str:
         "" if comparison.delay else replies,
         *(f"{schedule.mean_wait:.2f}" for schedule in (theirs, ours)),
         *(f"{schedule.slowdown:.4f}" for schedule in (theirs, ours)),
-        share(theirs, different),
+        published_schedules.share(theirs, different),
         len(different),
-        first_other(theirs, ours, different, "g"),
-        CAUSES.get(comparison.cause, ""),
+        published_schedules.first_other(theirs, ours, different, "g"),
+        published_schedules.CAUSES.get(comparison.cause, ""),
     )
 
 

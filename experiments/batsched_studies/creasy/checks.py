@@ -161,7 +161,7 @@ def mean_of(times: Quantiles, function: Any) -> float:
     return total
 
 
-def drawn(distributions: SiteDistributions) -> dict[str, float]:
+def expectations(distributions: SiteDistributions) -> dict[str, float]:
     """Return what users draw in the mean.
 
     In minutes ``run_time``, and ``long_run_time``, the part of it that is of jobs over 10 minutes;
@@ -186,7 +186,7 @@ def drawn(distributions: SiteDistributions) -> dict[str, float]:
 def table(model: Mapping[str, float], thirds: Mapping[str, float]) -> Table | None:
     """Return what the paper's numbers imply beside what the distributions have.
 
-    ``model`` is of them as learnt, ``thirds`` with run times in thirds: see :func:`drawn`.
+    ``model`` is of them as learnt, ``thirds`` with run times in thirds: see :func:`expectations`.
     """
     numbers = _implied(PUBLISHED, model) | {"thirds": thirds}
     names = ("what", "published", "ours", "says")

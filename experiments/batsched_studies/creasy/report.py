@@ -67,7 +67,10 @@ def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     yield "Generated jobs and warm-up", _generated(runs)
     drawn = SiteDistributions.read(SHIPPED)
     thirds = drawn.limited(room.UNLIMITED, run_times=THIRDS, longest_run_time=FIVE_HOURS)
-    arithmetic = (checks.table(checks.drawn(drawn), checks.drawn(thirds)), checks.sessions_table())
+    arithmetic = (
+        checks.table(checks.expectations(drawn), checks.expectations(thirds)),
+        checks.sessions_table(),
+    )
     yield "The paper's numbers among themselves", arithmetic
 
 

@@ -12,15 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit import (
-    SEED,
-    Interval,
-    Quantity,
-    Runs,
-    median_interval,
-    median_ratio,
-    rows,
-)
+from batsched_py.report import kit
+from batsched_py.report.kit import SEED, Interval, Quantity, Runs
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import PUBLISHED
 from batsched_users.behaviour.think_times import ThinkTime
@@ -85,7 +78,7 @@ def _measured(runs: pd.DataFrame, which: str, suffix: str) -> pd.DataFrame:
     cases["jobs"] = runs[f"nb_ran{suffix}"]
     for metric in (*METRICS, *FURTHER):
         cases[metric.name] = runs[f"{metric.column}{suffix}"].astype(float) * metric.scale
-    cases["busy"] = [busy_weeks(row.jobs, row.art, row.think) for row in rows(cases)]
+    cases["busy"] = [busy_weeks(row.jobs, row.art, row.think) for row in kit.rows(cases)]
     return cases
 
 
@@ -167,7 +160,7 @@ def distance(ours: pd.Series[float], printed: list[float]) -> float:
     The error of ours is that of its interval, nan for too few; that of the paper's is by
     :func:`median_error`, from quantiles over 100 replications.
     """
-    own = median_interval(ours)
+    own = kit.median_interval(ours)
     error = hypot(own.high - own.low, 2 * 1.96 * median_error(printed[0], printed[2], REPLICATIONS))
     return 2 * 1.96 * (own.value - printed[1]) / error
 
@@ -198,7 +191,7 @@ def at_equal_work(runs: Runs) -> Runs:
 def ratios_at_equal_work(pairs: Runs) -> dict[str, Interval]:
     """Return ``lin`` in relation to constant think times by metric, from :func:`at_equal_work`."""
     return {
-        metric.name: median_ratio(
+        metric.name: kit.median_ratio(
             pairs.values(metric.name), pairs.values(f"{metric.name}_constant")
         )
         for metric in QUALITY

@@ -238,12 +238,12 @@ def _all(
     high = max(finite, key=lambda at: finite[at].value)
     shown = dict.fromkeys((low, high)) if len(finite) > 4 else finite
     evidence = f"In {len(finite) - len(wrong) - len(unclear)} of {len(finite)} comparisons"
-    evidence += f": {_in_words(shown, finite)}."
+    evidence += f": {_list_ratios(shown, finite)}."
     for what, those in (("Not", wrong), ("Undecided", unclear)):
         others = f" and {len(those) - 3} more" if len(those) > 3 else ""
-        evidence += f" {what} in {_in_words(those[:3], finite)}{others}." if those else ""
+        evidence += f" {what} in {_list_ratios(those[:3], finite)}{others}." if those else ""
     worst = max(deciding(answers), key=lambda at: against(finite[at]))
-    effect = f"{_in_words([worst], finite)}, n = {finite[worst].nb}"
+    effect = f"{_list_ratios([worst], finite)}, n = {finite[worst].nb}"
     if missing := max(0, COMPARISONS[title] - len(finite)):
         effect += f", {missing} of {COMPARISONS[title]} comparisons not run"
     evidence += f" Of {missing} more there are too few runs." if missing else ""
@@ -251,6 +251,6 @@ def _all(
     return Verdict(title, answer, evidence + more, effect=effect, reading=reading)
 
 
-def _in_words(places: Iterable[str], ratios: Ratios) -> str:
+def _list_ratios(places: Iterable[str], ratios: Ratios) -> str:
     shown = ((at, ratios[at]) for at in places)
     return "; ".join(f"{at} {r.value:.2f} [{r.low:.2f}, {r.high:.2f}]" for at, r in shown)

@@ -8,17 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from batsched_py.report import Figure
-from batsched_py.report.kit import (
-    Chart,
-    Interval,
-    Quantity,
-    Runs,
-    drawn,
-    median_interval,
-    quantiles,
-)
-from batsched_py.report.kit import numbers as formatted
+from batsched_py.report import Figure, kit
+from batsched_py.report.kit import Chart, Interval, Quantity, Runs
 from batsched_py.support import palette
 from batsched_py.units import WEEK
 from batsched_studies.dynamic_think_times import TEXTS
@@ -42,7 +33,7 @@ def distributions(runs: Runs) -> Iterator[Figure | None]:
     for metric in c.METRICS:
         rows = []
         for case, replications in c.groups(runs):
-            ours = zip(NAMES, quantiles(replications.values(metric.name), AT), strict=True)
+            ours = zip(NAMES, kit.quantiles(replications.values(metric.name), AT), strict=True)
             rows.append(_place(case["scheduler"], case) | dict(ours))
         there = {(row["nodes"], row["think"]) for row in rows}
         for case, medians in c.printed():
@@ -90,7 +81,7 @@ def workload(runs: Runs) -> Figure | None:
     """Return the workload against the mean think time, lin at the mean of its own."""
     rows: Rows = []
     for case, replications in c.groups(runs):
-        work = quantiles(replications.values("work"))
+        work = kit.quantiles(replications.values("work"))
         rows.append(_point("ours", case, work, replications.median("art")))
     if not rows:
         return None
@@ -101,7 +92,7 @@ def workload(runs: Runs) -> Figure | None:
     base = alt.Chart(pd.DataFrame(rows)).encode(
         x=alt.X("minutes:Q", title="mean think time (min)", scale=alt.Scale(padding=8)),
         color=alt.Color("scheduler:N", scale=SCHEDULERS, sort=["fcfs", "easy"], legend=TOP),
-        tooltip=["from", "scheduler", "nodes", "think", *formatted(*names, digits=".4g")],
+        tooltip=["from", "scheduler", "nodes", "think", *kit.numbers(*names, digits=".4g")],
     )
     median = alt.Y("median:Q", title="workload (G core-s)")
     line = base.transform_filter("datum.from == 'ours' && datum.think != 'lin'")
@@ -144,7 +135,7 @@ def equal_work(runs: Runs) -> Figure | None:
         x=alt.X("work:Q", title="workload (G core-s)", scale=alt.Scale(zero=False)),
         y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
         color=alt.Color("scheduler:N", scale=SCHEDULERS, sort=["fcfs", "easy"], legend=TOP),
-        tooltip=[*names, *formatted("work", "value", digits=".4g")],
+        tooltip=[*names, *kit.numbers("work", "value", digits=".4g")],
     )
     shape = _shape("constant", "lin", range=["circle", "square"])
     chart = (
@@ -170,7 +161,7 @@ def readings(runs: Runs) -> Figure | None:
         place = {"system": f"{case['scheduler']}, {case['nodes']} cores", "think": case["think"]}
         of_case = runs.where(**case)
         for (reading,), replications in of_case.groups("reading"):
-            work, art = (median_interval(replications.values(name)) for name in ("work", "art"))
+            work, art = (kit.median_interval(replications.values(name)) for name in ("work", "art"))
             rows.append({**place, "reading": reading} | _crossed(work, art))
         if of_case:
             work, art = (c.printed_median(medians[name]) for name in ("work", "art"))
@@ -182,7 +173,7 @@ def readings(runs: Runs) -> Figure | None:
         x=alt.X("work:Q", title="workload (G core-s)", axis=alt.Axis(tickCount=5)),
         y=alt.Y("art:Q", title="ART (s)"),
         color=alt.Color("reading:N", sort=names, scale=scale),
-        tooltip=["reading", "system", "think", *formatted("work", "art", digits=".4g")],
+        tooltip=["reading", "system", "think", *kit.numbers("work", "art", digits=".4g")],
     )
     known = base.transform_filter("isValid(datum.art_low)")
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
@@ -203,7 +194,7 @@ def readings(runs: Runs) -> Figure | None:
 
 def _crossed(work: Interval, art: Interval) -> dict[str, float | None]:
     """Return a point and its intervals in both directions."""
-    row = {"work": drawn(work), "art": drawn(art)}
+    row = {"work": kit.drawn(work), "art": kit.drawn(art)}
     return {
         name if end == "ours" else f"{name}_{end}": value
         for name, ends in row.items()

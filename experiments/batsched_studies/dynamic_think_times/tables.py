@@ -7,17 +7,8 @@ from math import isnan, nan
 from statistics import geometric_mean
 from typing import Any
 
-from batsched_py.report import Column, Table
-from batsched_py.report.kit import (
-    Interval,
-    Runs,
-    cells,
-    columns,
-    median_interval,
-    printed,
-    quantiles,
-    where_known,
-)
+from batsched_py.report import Column, Table, kit
+from batsched_py.report.kit import Interval, Runs
 from batsched_studies.dynamic_think_times import PUBLISHED, TEXTS
 from batsched_studies.dynamic_think_times import cases as c
 
@@ -39,11 +30,11 @@ def _as_published(runs: Runs) -> Iterator[dict[str, Any]]:
                 continue
             low, middle, high = medians[metric.name]
             values, of_all = (each.values(metric.name) for each in (inner, whole))
-            median = median_interval(values)
-            row = {**case, "metric": metric.title, **cells(median, "median", nb="runs")}
-            row["ours_low"], row["ours_high"] = quantiles(values, (0.025, 0.975))
+            median = kit.median_interval(values)
+            row = {**case, "metric": metric.title, **kit.cells(median, "median", nb="runs")}
+            row["ours_low"], row["ours_high"] = kit.quantiles(values, (0.025, 0.975))
             theirs = c.printed_median(medians[metric.name])
-            row |= cells(theirs, "published", "published_from", "published_to")
+            row |= kit.cells(theirs, "published", "published_from", "published_to")
             row |= {"published_low": low, "published_high": high}
             row |= {"ratio": median.value / middle, "z": c.distance(values, medians[metric.name])}
             row |= {"whole": float(of_all.median()), "whole_ratio": of_all.median() / middle}
@@ -101,14 +92,14 @@ def _places(runs: Runs, *keys: str) -> list[dict[str, Any]]:
 
 def _published(scheduler: str, nodes: Any, think: str) -> c.Medians:
     """Return the published quantiles of a case by metric."""
-    found: c.Medians = printed(PUBLISHED, "cases", scheduler, nodes, think, otherwise={})
+    found: c.Medians = kit.printed(PUBLISHED, "cases", scheduler, nodes, think, otherwise={})
     return found
 
 
 def _ratio_row(ratios: Mapping[str, Interval], paper: Sequence[c.Medians]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, ratio in ratios.items():
-        row |= cells(ratio, name, f"{name}_low", f"{name}_high", nb="runs")
+        row |= kit.cells(ratio, name, f"{name}_low", f"{name}_high", nb="runs")
         row[f"{name}_interval"] = f"{ratio.low:.2f} to {ratio.high:.2f}" if ratio.is_known else ""
         ours, base = (quantiles_of.get(name) for quantiles_of in paper)
         row |= {f"{name}_published": None, f"{name}_z": None, f"{name}_distance": ""}
@@ -125,7 +116,7 @@ def _of_ratios(
     titles = {name: title for name, title in _TITLES.items() if rows and name in rows[0]}
     if len({row["reading"] for row in rows}) > 1:
         keys = ("reading", *keys)
-    shown: list[Column] = list(columns({key: _KEYS.get(key, key) for key in keys}))
+    shown: list[Column] = list(kit.columns({key: _KEYS.get(key, key) for key in keys}))
     for metric, heading in titles.items():
         shown += [
             Column(metric, heading, 2, "ours", below=f"{metric}_interval"),
@@ -137,8 +128,8 @@ def _of_ratios(
         for metric in titles
         if row[f"{metric}_low"] > 1 or row[f"{metric}_high"] < 1
     ]
-    shown += columns("runs")
-    return TEXTS.table(table, rows, name, marks, where_known(rows, shown), title=title)
+    shown += kit.columns("runs")
+    return TEXTS.table(table, rows, name, marks, kit.where_known(rows, shown), title=title)
 
 
 _KEYS = {"nodes": "cores"}
@@ -152,7 +143,7 @@ def all_cases(runs: Runs) -> Table | None:
         for case, replications in c.groups(runs.where(measured=measured)):
             row = case | {"measured": measured, "replications": len(replications)}
             for metric in metrics:
-                low, middle, high = quantiles(replications.values(metric))
+                low, middle, high = kit.quantiles(replications.values(metric))
                 row |= {metric: middle, f"{metric}_low": low, f"{metric}_high": high}
             rows.append(row)
     several = [Column("reading")] if len(runs.labels("reading")) > 1 else []

@@ -7,20 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.report import CampaignResults, Table, Verdict
-from batsched_py.report.kit import (
-    SEED,
-    Interval,
-    Quantity,
-    Runs,
-    all_hold,
-    cells,
-    log_name,
-    options_of,
-    paired,
-    paired_difference,
-    slug,
-)
+from batsched_py.report import CampaignResults, Table, Verdict, kit
+from batsched_py.report.kit import SEED, Interval, Quantity, Runs
 from batsched_studies.dynp import TEXTS
 from batsched_studies.dynp.measures import policy_of
 
@@ -41,10 +29,10 @@ def read_extensions(results: CampaignResults) -> list[tuple[str, Runs]]:
         policy = policy_of(run)
         if policy is None or run["users"] != "synthetic":
             continue
-        options = options_of(run, "user_options")
+        options = kit.options_of(run, "user_options")
         load = {name: options.get(name, 1.0) for name in ("extension", "shrink")}
         columns = {quantity.column: run.get(quantity.column) for quantity in QUANTITIES}
-        labels = {"log": log_name(run["log"]), "policy": policy.label, **load}
+        labels = {"log": kit.log_name(run["log"]), "policy": policy.label, **load}
         rows.append(labels | columns | {SEED: int(run.get(SEED, 0))})
     logs = Runs(pd.DataFrame(rows), QUANTITIES).groups("log")
     return [(log, runs) for (log,), runs in logs if runs.labels("extension") != [1.0]]
@@ -54,7 +42,7 @@ def tables(logs: list[tuple[str, Runs]]) -> Iterator[Table | None]:
     """Yield a table for each log."""
     for log, runs in logs:
         rows = list(_rows(runs))
-        yield TEXTS.table("load_extension", rows, slug("load_extension", log), log=log)
+        yield TEXTS.table("load_extension", rows, kit.slug("load_extension", log), log=log)
 
 
 def _rows(runs: Runs) -> Iterator[dict[str, Any]]:
@@ -64,12 +52,12 @@ def _rows(runs: Runs) -> Iterator[dict[str, Any]]:
             continue
         row = {"policy": policy, "extension": extension, "shrink": shrink}
         row |= {"area": of_case.change("area", plain).value}
-        row |= cells(of_case.mean("UTIL"), "UTIL", "UTIL, low", "UTIL, high", nb="sets")
+        row |= kit.cells(of_case.mean("UTIL"), "UTIL", "UTIL, low", "UTIL, high", nb="sets")
         change = of_case.change("UTIL", plain)
-        row |= cells(change, "change", "change, low", "change, high")
+        row |= kit.cells(change, "change", "change, low", "change, high")
         denser = _denser(runs, policy, extension) if extension > 1 else None
         if denser:
-            row |= cells(_difference(of_case, denser), "beside", "beside, low", "beside, high")
+            row |= kit.cells(_difference(of_case, denser), "beside", "beside, low", "beside, high")
         yield row | {"SLDwA": of_case.mean("SLDwA").value}
 
 
@@ -82,7 +70,7 @@ def _denser(runs: Runs, policy: str, extension: float) -> Runs:
 
 def _difference(longer: Runs, denser: Runs) -> Interval:
     """Return by how many points of UTIL longer jobs differ from shorter gaps."""
-    return paired_difference(*paired(longer.values("UTIL"), denser.values("UTIL")))
+    return kit.paired_difference(*kit.paired(longer.values("UTIL"), denser.values("UTIL")))
 
 
 def verdicts(logs: list[tuple[str, Runs]]) -> Iterator[Verdict]:
@@ -118,5 +106,5 @@ def _beside(
 ) -> Verdict:
     difference, area = _difference(longer, denser), denser.change("area", plain)
     told: dict[str, Any] = {"extension": extension, "policy": policy, "difference": difference}
-    holds = all_hold((abs(area.value) < 0.1, difference.within(-1, 1)))
+    holds = kit.all_hold((abs(area.value) < 0.1, difference.within(-1, 1)))
     return TEXTS.verdict("denser", holds, where, area=area, shrink=1 / extension, **told)

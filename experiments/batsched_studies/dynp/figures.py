@@ -13,18 +13,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from batsched_py.report import Figure
-from batsched_py.report.kit import (
-    Chart,
-    Interval,
-    drawn,
-    in_column,
-    intervals,
-    numbers,
-    rows,
-    scale_of,
-    slug,
-)
+from batsched_py.report import Figure, kit
+from batsched_py.report.kit import Chart, Interval
 from batsched_py.support import palette
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import Load
@@ -68,14 +58,14 @@ def monthly_figures(runs: Iterable[Measured]) -> Iterator[Figure]:
         if len(by_policy) > 1:
             lines = []
             for policy, run in by_policy.items():
-                for month in rows(run.months):
-                    thesis = in_column(PUBLISHED, ("monthly", run.trace, month.name), policy)
+                for month in kit.rows(run.months):
+                    thesis = kit.in_column(PUBLISHED, ("monthly", run.trace, month.name), policy)
                     ours = Interval(month.sldwa, nan, nan, 1)
                     lines.append(_point(policy, month.name, ours, thesis))
             yield TEXTS.figure(
                 "monthly_figures",
                 _chart(lines, "month", "month of submission", "SLDwA", log=True),
-                name=slug("sldwa_by_month", log),
+                name=kit.slug("sldwa_by_month", log),
                 log=log,
             )
 
@@ -95,7 +85,7 @@ def load_figure(load: Load, metric: str) -> Figure | None:
     return TEXTS.figure(
         "load_figure",
         _chart(lines, "factor", "shrinking factor", metric + unit, log=metric == "SLDwA"),
-        name=slug(metric, "by_load", load.log),
+        name=kit.slug(metric, "by_load", load.log),
         metric=metric,
         log=load.log,
     )
@@ -115,19 +105,19 @@ def slackness_figure(load: Load) -> Figure | None:
     return TEXTS.figure(
         "slackness_figure",
         _chart(lines, "slackness", "slackness (%)", "gain over SJF (%)"),
-        name=slug("gain_by_slackness", load.log),
+        name=kit.slug("gain_by_slackness", load.log),
         log=load.log,
     )
 
 
 def _point(policy: str, x: Any, ours: Interval, thesis: float | None) -> dict[str, Any]:
-    value, *ends = drawn(ours).items()
+    value, *ends = kit.drawn(ours).items()
     return {"policy": LABELS[policy], "x": x, **dict([value]), "thesis": thesis, **dict(ends)}
 
 
 def _chart(lines: Lines, what: str, x: str, y: str, *, log: bool = False) -> Chart:
     there = [label for label in LABELS.values() if any(line["policy"] == label for line in lines)]
-    shape = alt.Shape("policy:N", title=None, scale=scale_of(SHAPES, there))
+    shape = alt.Shape("policy:N", title=None, scale=kit.scale_of(SHAPES, there))
     options: dict[str, Any] = {"type": "log"} if log else {"zero": False}
     scale = alt.Scale(nice=False, padding=10, **options)
     order = "descending" if what == "factor" else "ascending"
@@ -136,12 +126,12 @@ def _chart(lines: Lines, what: str, x: str, y: str, *, log: bool = False) -> Cha
     base: Chart = alt.Chart(pd.DataFrame(lines))
     base = base.encode(
         x=alt.X("x:O", title=x, sort=order, axis=axis),
-        color=alt.Color("policy:N", title=None, scale=scale_of(COLOURS, there)),
+        color=alt.Color("policy:N", title=None, scale=kit.scale_of(COLOURS, there)),
         **aside,
-        tooltip=["policy:N", alt.Tooltip("x:O", title=what), *numbers("ours", "thesis")],
+        tooltip=["policy:N", alt.Tooltip("x:O", title=what), *kit.numbers("ours", "thesis")],
     )
     ours = alt.Y("ours:Q", title=y, scale=scale)
-    layers = [base.mark_line(strokeWidth=1.2).encode(y=ours), *intervals(base, lines, y)]
+    layers = [base.mark_line(strokeWidth=1.2).encode(y=ours), *kit.intervals(base, lines, y)]
     layers.append(base.mark_point(filled=True, size=40, opacity=1).encode(y=ours, shape=shape))
     if any(line["thesis"] is not None for line in lines):
         points = base.transform_filter("datum.thesis != null").mark_point(size=90)

@@ -14,22 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report import CampaignResults, Column, Table
-from batsched_py.report.kit import (
-    SEED,
-    Interval,
-    Runs,
-    cells,
-    columns,
-    in_column,
-    jackknife,
-    log_name,
-    options_of,
-    slug,
-    table,
-    trimmed_mean,
-    where_known,
-)
+from batsched_py.report import CampaignResults, Column, Table, kit
+from batsched_py.report.kit import SEED, Interval, Runs
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.measures import policy_of, values_of
 
@@ -121,12 +107,12 @@ class Load:
 
     def thesis(self, metric: str, shrink: float, policy: str) -> Any:
         """Return the level of a policy in Tables A.13 and A.15, None if there is none."""
-        return in_column(PUBLISHED, ("load", metric, self.trace, factor(shrink)), policy)
+        return kit.in_column(PUBLISHED, ("load", metric, self.trace, factor(shrink)), policy)
 
     def thesis_gain(self, policy: str, slackness: float) -> Any:
         """Return the average gain over SJF in Table 5.13; None if not all factors were run."""
         path = ("load_slackness_gains", self.trace, policy)
-        return in_column(PUBLISHED, path, slackness) if self.whole(policy, slackness) else None
+        return kit.in_column(PUBLISHED, path, slackness) if self.whole(policy, slackness) else None
 
 
 def read_loads(results: CampaignResults) -> list[Load]:
@@ -136,7 +122,7 @@ def read_loads(results: CampaignResults) -> list[Load]:
         policy = policy_of(run)
         if policy is None or run["users"] != "synthetic" or policy.metric != "ARTwW":
             continue
-        log, options = log_name(run["log"]), options_of(run, "user_options")
+        log, options = kit.log_name(run["log"]), kit.options_of(run, "user_options")
         name = policy.key + (UNSORTED if policy.legacy_fcfs_list_order else "")
         case = {"policy": name, "slackness": policy.slackness, "shrink": options.get("shrink", 1.0)}
         place = {"log": log, "trace": _trace(log, int(run["nb_res"]), options)}
@@ -157,7 +143,7 @@ def _trace(log: str, nodes: int, options: Mapping[str, Any]) -> str | None:
 
 def trimmed(values: Any) -> float:
     """Return the mean without the best and the worst; of two values or one the mean."""
-    return trimmed_mean(values, 1 if len(values) > 2 else 0)
+    return kit.trimmed_mean(values, 1 if len(values) > 2 else 0)
 
 
 def trimmed_rows(array: Any) -> Any:
@@ -168,7 +154,7 @@ def trimmed_rows(array: Any) -> Any:
 
 @lru_cache(4096)
 def _mean(values: tuple[float, ...]) -> Interval:
-    return jackknife(values, trimmed)
+    return kit.jackknife(values, trimmed)
 
 
 def _gain(
@@ -188,7 +174,7 @@ def _gain(
         means = trimmed_rows(common[:, drawn.astype(int)])
         return float(how(means[: len(factors)], means[len(factors) :]).mean())
 
-    return jackknife(np.arange(common.shape[1]), statistic)
+    return kit.jackknife(np.arange(common.shape[1]), statistic)
 
 
 def factor(shrink: float) -> str:
@@ -214,7 +200,7 @@ def _sorted(policy: str) -> str:
 
 def _estimate(metric: str, ours: Interval, thesis: float | None) -> dict[str, Any]:
     names = (metric, f"{metric}, low", f"{metric}, high")
-    return cells(ours, *names) | {f"{metric}, thesis": thesis}
+    return kit.cells(ours, *names) | {f"{metric}, thesis": thesis}
 
 
 def level_table(load: Load) -> Table | None:
@@ -240,17 +226,17 @@ def level_table(load: Load) -> Table | None:
                 row["sets"] = ours.nb
             if len(row) > 2:
                 rows.append(row)
-    shown = [Column("shrink", "factor", 1), *columns("policy", "sets")]
+    shown = [Column("shrink", "factor", 1), *kit.columns("policy", "sets")]
     for metric, unit, difference in (("SLDwA", "", "%"), ("UTIL", " (%)", "points")):
         shown.append(Column(metric, metric + unit, 2, "ours"))
         if metric == "SLDwA" and any(row["sets"] > 1 for row in rows):  # UTIL's: in the CSV file
             ends = {"SLDwA, low": "from", "SLDwA, high": "to"}
-            shown += columns(ends, decimals=2, kind="ours")
+            shown += kit.columns(ends, decimals=2, kind="ours")
         shown.append(Column(f"{metric}, thesis", "thesis", 2, "published"))
         title = f"difference ({difference})"
         shown.append(Column(f"{metric}, difference", title, 1, "difference"))
-    name = slug("load", load.log)
-    return table(name, load.log, rows, where_known(rows, shown), TEXTS["levels"], marks)
+    name = kit.slug("load", load.log)
+    return kit.table(name, load.log, rows, kit.where_known(rows, shown), TEXTS["levels"], marks)
 
 
 def gain_table(load: Load) -> Table | None:
@@ -269,8 +255,8 @@ def gain_table(load: Load) -> Table | None:
 
 
 def _table(key: str, load: Load, rows: list[dict[str, Any]]) -> Table | None:
-    shown = where_known(rows, TEXTS.columns(key))
-    return TEXTS.table(key, rows, slug(key, load.log), columns=shown, log=load.log)
+    shown = kit.where_known(rows, TEXTS.columns(key))
+    return TEXTS.table(key, rows, kit.slug(key, load.log), columns=shown, log=load.log)
 
 
 def _gain_cells(
@@ -279,7 +265,7 @@ def _gain_cells(
     name = _sorted(policy)
     if isinstance(shrink, str):
         ours = load.average_gain(policy, 0, metric) if load.whole(policy) else None
-        thesis = in_column(PUBLISHED, ("load_gains", metric, load.trace), name)
+        thesis = kit.in_column(PUBLISHED, ("load_gains", metric, load.trace), name)
     else:
         ours = load.gain(policy, [shrink], metric)
         new, old = (load.thesis(metric, shrink, each) for each in (name, base))
@@ -294,7 +280,7 @@ def slackness_gain_table(load: Load) -> Table | None:
         for slackness in values:
             ours = load.average_gain(policy, slackness, "SLDwA")
             if ours is not None:
-                row = {"policy": policy, "slackness": slackness, **cells(ours, "gain")}
+                row = {"policy": policy, "slackness": slackness, **kit.cells(ours, "gain")}
                 rows.append(row | {"thesis": load.thesis_gain(policy, slackness)})
     return _table("load_slackness_gains", load, rows)
 
@@ -309,12 +295,12 @@ def slackness_table(load: Load) -> Table | None:
             for value in values:
                 ours = load.mean(policy, shrink, "SLDwA", value)
                 row[f"{value:g}"] = None if ours is None else ours.value
-                row[f"{value:g}, thesis"] = in_column(PUBLISHED, path, value)
+                row[f"{value:g}, thesis"] = kit.in_column(PUBLISHED, path, value)
             rows.append(row)
     shown = [Column("policy"), Column("shrink", "factor", 1)]
     for value in sorted({value for _, values in load.slacknesses() for value in values}):
         shown.append(Column(f"{value:g}", f"{value:g} %", 2, "ours"))
         shown.append(Column(f"{value:g}, thesis", "thesis", 2, "published"))
     note = "Means over the sets without the best and the worst one."
-    name = slug("load_slackness", load.log)
-    return table(name, load.log, rows, where_known(rows, shown), note)
+    name = kit.slug("load_slackness", load.log)
+    return kit.table(name, load.log, rows, kit.where_known(rows, shown), note)

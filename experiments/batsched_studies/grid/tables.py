@@ -178,7 +178,7 @@ def readings(runs: Runs) -> Iterator[Table | None]:
     if len(runs.labels("reading")) < 2:
         return
     by_reading = {reading: runs.where(reading=reading) for reading in runs.labels("reading")}
-    fits = [{"reading": reading, **_fits(r)} for reading, r in by_reading.items()]
+    fits = [{"reading": reading, **_misfits(r)} for reading, r in by_reading.items()]
     yield TEXTS.table("readings_of_tables", [row for row in fits if len(row) > 1])
     yield _claims(runs)
     rows = [
@@ -189,7 +189,7 @@ def readings(runs: Runs) -> Iterator[Table | None]:
     yield TEXTS.table("readings_of_adaptive", rows)
 
 
-def _fits(runs: Runs) -> dict[str, float]:
+def _misfits(runs: Runs) -> dict[str, float]:
     """Return the misfits of tables 7.3 and 7.4, those that there are runs for."""
     fits: dict[str, float] = {}
     for key in ("count", "share"):

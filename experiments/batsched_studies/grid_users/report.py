@@ -13,34 +13,23 @@ from batsched_py.report.kit import UNKNOWN, cells, numbers, scale_of, slug
 from batsched_py.report.sites_tables import SITE
 from batsched_py.support import palette
 from batsched_py.units import HOUR
-from batsched_studies.grid_users import TEXTS
+from batsched_studies.grid_users import TEXTS, site_runs
 from batsched_studies.grid_users.claims import verdicts
-from batsched_studies.grid_users.site_runs import (
-    FEEDBACK,
-    LOCAL,
-    MULTI_SITE,
-    RIGID,
-    SCENARIOS,
-    SHARING,
-    SiteRuns,
-    changes,
-    read,
-)
 
 
 def report(results: CampaignResults) -> Report:
     """Return tables, figures and verdicts of the runs that are there."""
-    logs = read(results)
+    logs = site_runs.read(results)
     judged = (verdict for runs in logs for verdict in verdicts(runs))
     return TEXTS.report(_parts(logs), judged, _summary(results, logs), results.title)
 
 
-def _parts(logs: Sequence[SiteRuns]) -> Iterator[tuple[str, Iterable[Part | None]]]:
+def _parts(logs: Sequence[site_runs.SiteRuns]) -> Iterator[tuple[str, Iterable[Part | None]]]:
     for runs in logs:
         yield runs.log, (*tables(runs), *figures(runs))
 
 
-def _summary(results: CampaignResults, logs: Sequence[SiteRuns]) -> str:
+def _summary(results: CampaignResults, logs: Sequence[site_runs.SiteRuns]) -> str:
     if not logs:
         return "No run has finished yet."
     assignments = results.runs["assignment"].nunique()
@@ -50,57 +39,57 @@ def _summary(results: CampaignResults, logs: Sequence[SiteRuns]) -> str:
 _WHOLE = ("wait", "awrt", "slowdown", "lateness", "delay", "away", "spread", "utilisation")
 
 
-def tables(runs: SiteRuns) -> Iterator[Table | None]:
+def tables(runs: site_runs.SiteRuns) -> Iterator[Table | None]:
     """Yield the tables of a log."""
     log = runs.log
     yield TEXTS.table("whole", list(_whole(runs)), slug("whole", log), log=log)
     yield TEXTS.table("waits", list(_waits(runs)), slug("waits", log), log=log)
     yield TEXTS.table("work", list(_work(runs)), slug("work", log), log=log)
-    found = [changes(runs, replay) for replay in runs.replays()]
+    found = [site_runs.changes(runs, replay) for replay in runs.replays()]
     each = pd.concat(found) if found else pd.DataFrame()
     longer = [(at, "change") for at, change in enumerate(each.get("change", ())) if change > 0]
     yield TEXTS.table("assignments", each, slug("assignments", log), longer, log=log)
 
 
-def _whole(runs: SiteRuns) -> Iterator[dict[str, Any]]:
+def _whole(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
     """Yield a row for each replay and scenario, over all sites."""
     for replay in runs.replays():
         of_replay = runs.whole.where(replay=replay)
-        local = of_replay.where(scenario=LOCAL)
-        for scenario in SCENARIOS:
+        local = of_replay.where(scenario=site_runs.LOCAL)
+        for scenario in site_runs.SCENARIOS:
             if of_case := of_replay.where(scenario=scenario):
                 row: dict[str, Any] = {"replay": replay, "scenario": scenario}
                 row |= {name: of_case.mean(name).value for name in _WHOLE}
-                change = UNKNOWN if scenario == LOCAL else of_case.change("wait", local)
+                change = UNKNOWN if scenario == site_runs.LOCAL else of_case.change("wait", local)
                 yield row | cells(change, "change")
 
 
-def _waits(runs: SiteRuns) -> Iterator[dict[str, Any]]:
+def _waits(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
     """Yield a row for the users of each site under each replay: their waits before and after."""
     for replay in runs.replays():
         for site in runs.names():
             of_site = runs.sites.where(replay=replay, **{SITE: site})
             row: dict[str, Any] = {"replay": replay, "site": site}
             row["processors"] = of_site.frame["processors"].iloc[0]
-            row["jobs"] = of_site.where(scenario=LOCAL).frame["nb_jobs"].mean()
-            local = of_site.where(scenario=LOCAL)
-            for scenario in SCENARIOS:
+            row["jobs"] = of_site.where(scenario=site_runs.LOCAL).frame["nb_jobs"].mean()
+            local = of_site.where(scenario=site_runs.LOCAL)
+            for scenario in site_runs.SCENARIOS:
                 if of_case := of_site.where(scenario=scenario):
                     row |= {f"{scenario}_wait": of_case.mean("wait").value}
                     row |= {f"{scenario}_lateness": of_case.mean("lateness").value}
-            row |= cells(of_site.where(scenario=SHARING).change("wait", local), "change")
-            if spread := of_site.where(scenario=MULTI_SITE):
+            row |= cells(of_site.where(scenario=site_runs.SHARING).change("wait", local), "change")
+            if spread := of_site.where(scenario=site_runs.MULTI_SITE):
                 row["multi_site_change"] = spread.change("wait", local).value
             yield row
 
 
-def _work(runs: SiteRuns) -> Iterator[dict[str, Any]]:
+def _work(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
     """Yield a row for each site, replay and scenario with exchange: what it gave and took."""
     for replay in runs.replays():
-        for scenario in (SHARING, MULTI_SITE):
+        for scenario in (site_runs.SHARING, site_runs.MULTI_SITE):
             for site in runs.names():
                 of_site = runs.sites.where(replay=replay, **{SITE: site})
-                of_case, local = (of_site.where(scenario=s) for s in (scenario, LOCAL))
+                of_case, local = (of_site.where(scenario=s) for s in (scenario, site_runs.LOCAL))
                 if not of_case:
                     continue
                 row: dict[str, Any] = {"replay": replay, "scenario": scenario, "site": site}
@@ -110,19 +99,21 @@ def _work(runs: SiteRuns) -> Iterator[dict[str, Any]]:
                 yield row | {"utilisation": of_case.mean("utilisation").value}
 
 
-_SCENARIOS = dict(zip(SCENARIOS, (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
-_SHAPES = dict(zip(SCENARIOS, ("circle", "square", "triangle-up"), strict=True))
-_REPLAYS = {RIGID: palette.BLACK, FEEDBACK: palette.BLUE}
+_SCENARIOS = dict(
+    zip(site_runs.SCENARIOS, (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True)
+)
+_SHAPES = dict(zip(site_runs.SCENARIOS, ("circle", "square", "triangle-up"), strict=True))
+_REPLAYS = {site_runs.RIGID: palette.BLACK, site_runs.FEEDBACK: palette.BLUE}
 
 
-def figures(runs: SiteRuns) -> Iterator[Figure | None]:
+def figures(runs: site_runs.SiteRuns) -> Iterator[Figure | None]:
     """Yield the figures of a log."""
     if runs.replays():
         yield _waits_figure(runs)
         yield _balance_figure(runs)
 
 
-def _waits_figure(runs: SiteRuns) -> Figure:
+def _waits_figure(runs: site_runs.SiteRuns) -> Figure:
     frame = runs.sites.frame
     shown = frame[frame["replay"].isin(runs.replays()) & (frame["mean_waiting_time"] > 0)]
     points = shown[["replay", "scenario", "assignment", SITE]].rename(columns={SITE: "site"})
@@ -130,10 +121,10 @@ def _waits_figure(runs: SiteRuns) -> Figure:
     marks = alt.Chart(points).mark_point(size=60)
     marks = marks.encode(
         x=alt.X("site:N", title=None, sort=runs.names(), axis=alt.Axis(labelAngle=0)),
-        xOffset=alt.XOffset("scenario:N", sort=list(SCENARIOS)),
+        xOffset=alt.XOffset("scenario:N", sort=list(site_runs.SCENARIOS)),
         y=alt.Y("wait:Q", title="mean wait of its users (h)", scale=alt.Scale(type="log")),
-        color=alt.Color("scenario:N", title=None, scale=scale_of(_SCENARIOS, SCENARIOS)),
-        shape=alt.Shape("scenario:N", title=None, scale=scale_of(_SHAPES, SCENARIOS)),
+        color=alt.Color("scenario:N", title=None, scale=scale_of(_SCENARIOS, site_runs.SCENARIOS)),
+        shape=alt.Shape("scenario:N", title=None, scale=scale_of(_SHAPES, site_runs.SCENARIOS)),
         tooltip=["replay:N", "site:N", "scenario:N", "assignment:N", *numbers("wait")],
     )
     replays = runs.replays()
@@ -142,8 +133,8 @@ def _waits_figure(runs: SiteRuns) -> Figure:
     return TEXTS.figure("waits", chart, slug("figure_waits", runs.log), log=runs.log)
 
 
-def _balance_figure(runs: SiteRuns) -> Figure:
-    points = pd.concat([changes(runs, replay) for replay in runs.replays()])
+def _balance_figure(runs: site_runs.SiteRuns) -> Figure:
+    points = pd.concat([site_runs.changes(runs, replay) for replay in runs.replays()])
     base = alt.Chart(points).encode(
         x=alt.X("balance:Q", title="given - taken (% of what the site could do)"),
         y=alt.Y("change:Q", title="wait of the site's users, sharing against local (%)"),

@@ -10,18 +10,9 @@ import numpy as np
 from batsched_py.report import CampaignResults, Figure, Report, Table, Verdict
 from batsched_py.report.kit import cells, slug
 from batsched_py.units import DAY, HOUR, WEEK
-from batsched_studies.league import RECENT, RIGID, TEXTS
+from batsched_studies.league import RECENT, RIGID, TEXTS, standings
 from batsched_studies.league.days import Floats, Jobs
 from batsched_studies.league.figures import days, skills
-from batsched_studies.league.standings import (
-    GROUPS,
-    SAME_POLICY,
-    SUBMISSIONS,
-    Case,
-    as_skill,
-    overall,
-    read,
-)
 from batsched_studies.league.worlds import CLOSED, WORLDS
 
 _ALL = "All logs"
@@ -31,13 +22,13 @@ _KNOW_ALL = ("climatology", "resampled", "tbuos", "site")
 
 def report(results: CampaignResults) -> Report:
     """Return the tables, figures and verdicts of the runs that are there."""
-    cases = read(results)
+    cases = standings.read(results)
     parts = [(_ALL, _of_all(cases)), *((case.name, _of_case(case)) for case in cases)]
     summary = f"{TEXTS['summary']} {TEXTS['question']}" if cases else "No run has finished yet."
     return TEXTS.report(parts, verdicts(cases), summary, results.title)
 
 
-def _of_all(cases: Sequence[Case]) -> Iterator[Table | Figure | None]:
+def _of_all(cases: Sequence[standings.Case]) -> Iterator[Table | Figure | None]:
     if cases:
         yield skills(cases)
     if len(cases) > 1:
@@ -45,19 +36,23 @@ def _of_all(cases: Sequence[Case]) -> Iterator[Table | Figure | None]:
         yield TEXTS.table("overall", [_overall(cases, model) for model in models])
 
 
-def _overall(cases: Sequence[Case], model: str) -> dict[str, Any]:
+def _overall(cases: Sequence[standings.Case], model: str) -> dict[str, Any]:
     row: dict[str, Any] = {"model": model}
-    for group in GROUPS:
+    for group in standings.GROUPS:
         skills_of_logs = [case.skill(group, model) for case in cases if model in case.models]
         row |= cells(
-            overall(cases, group, model), group, f"{group}_low", f"{group}_high", nb="logs"
+            standings.overall(cases, group, model),
+            group,
+            f"{group}_low",
+            f"{group}_high",
+            nb="logs",
         )
         told = [skill.above(0) for skill in skills_of_logs if skill.is_known]
         row[f"{group}_told"] = f"{told.count(True)} / {told.count(False)}"
     return row
 
 
-def _of_case(case: Case) -> Iterator[Table | Figure | None]:
+def _of_case(case: standings.Case) -> Iterator[Table | Figure | None]:
     number = len(case.models)
     told: dict[str, Any] = {
         "case": case.name,
@@ -93,24 +88,24 @@ def _of_case(case: Case) -> Iterator[Table | Figure | None]:
     )
 
 
-def _league(case: Case) -> list[dict[str, Any]]:
+def _league(case: standings.Case) -> list[dict[str, Any]]:
     """Return a row for each model, the best forecast of the submissions first."""
     rows: dict[str, dict[str, Any]] = {model: {"model": model} for model in case.models}
-    for group in GROUPS:
+    for group in standings.GROUPS:
         places = case.places(group)
         for model, row in rows.items():
             row |= cells(case.skill(group, model), group, f"{group}_low", f"{group}_high")
             row[f"{group}_places"] = in_places(places[model])
-    first = next(iter(GROUPS))
+    first = next(iter(standings.GROUPS))
     worth = {model: 0.0 if model == RIGID else row[first] for model, row in rows.items()}
     return [rows[model] for model in sorted(rows, key=lambda model: -worth[model])]
 
 
-def _recent(case: Case) -> Iterator[dict[str, Any]]:
+def _recent(case: standings.Case) -> Iterator[dict[str, Any]]:
     for model in _KNOW_ALL:
         row: dict[str, Any] = {"model": model}
-        for group in GROUPS:
-            skill = as_skill(case.ratio(group, model, RECENT))
+        for group in standings.GROUPS:
+            skill = standings.as_skill(case.ratio(group, model, RECENT))
             row |= cells(skill, group, f"{group}_low", f"{group}_high")
         yield row
 
@@ -121,9 +116,9 @@ def in_places(places: tuple[int, int]) -> str:
     return f"{first}" if first == last else f"{first} to {last}"
 
 
-def _scores(case: Case) -> Iterator[dict[str, Any]]:
+def _scores(case: standings.Case) -> Iterator[dict[str, Any]]:
     names = TEXTS.published["texts_of_quantities"]
-    for group, quantities in GROUPS.items():
+    for group, quantities in standings.GROUPS.items():
         for quantity in quantities:
             for model in case.models:
                 yield {
@@ -136,7 +131,7 @@ def _scores(case: Case) -> Iterator[dict[str, Any]]:
                 }
 
 
-def evidence(case: Case) -> list[dict[str, Any]]:
+def evidence(case: standings.Case) -> list[dict[str, Any]]:
     """Return a row of what was recorded before the change, one after it, and one under our policy.
 
     The last has the jobs of the second, replayed.
@@ -174,10 +169,10 @@ def busy_at(jobs: Jobs, moments: Floats) -> Floats:
     return jobs.used.at(moments)
 
 
-JUDGED = (SUBMISSIONS, SAME_POLICY)
+JUDGED = (standings.SUBMISSIONS, standings.SAME_POLICY)
 
 
-def verdicts(cases: Sequence[Case]) -> Iterator[Verdict]:
+def verdicts(cases: Sequence[standings.Case]) -> Iterator[Verdict]:
     """Yield a verdict for each claim that there are runs for.
 
     Of several logs only what they say together: the tables have each of them.
@@ -189,17 +184,17 @@ def verdicts(cases: Sequence[Case]) -> Iterator[Verdict]:
     for group in JUDGED if len(logs) > 1 else ():
         for model in dict.fromkeys(model for case in logs for model in case.models):
             if model != RIGID:
-                skill = overall(logs, group, model)
+                skill = standings.overall(logs, group, model)
                 told: dict[str, Any] = {"model": model, "what": TEXTS[group], "skill": skill}
                 yield TEXTS.verdict("overall", skill.above(0), **told)
 
 
-def _of_world(case: Case, group: str) -> Iterator[Verdict]:
+def _of_world(case: standings.Case, group: str) -> Iterator[Verdict]:
     """The model that is right in the open world is ``rigid`` itself."""
     maker = WORLDS[case.world]
     if maker not in case.models:
         return
-    told = _told(case, group, maker)
+    told = _standing(case, group, maker)
     if case.world == CLOSED:
         yield TEXTS.verdict("maker", told["skill"].above(0), case.name, **told)
     beaten = told["first"] > 1
@@ -207,14 +202,14 @@ def _of_world(case: Case, group: str) -> Iterator[Verdict]:
     yield TEXTS.verdict("not_beaten", not beaten if known else None, case.name, **told)
 
 
-def _of_log(case: Case, group: str) -> Iterator[Verdict]:
+def _of_log(case: standings.Case, group: str) -> Iterator[Verdict]:
     for model in case.models:
         if model != RIGID:
-            told = _told(case, group, model)
+            told = _standing(case, group, model)
             yield TEXTS.verdict("better", told["skill"].above(0), case.name, **told)
 
 
-def _told(case: Case, group: str, model: str) -> dict[str, Any]:
+def _standing(case: standings.Case, group: str, model: str) -> dict[str, Any]:
     first, last = case.places(group)[model]
     skill, number = case.skill(group, model), len(case.models)
     ends = {"first": first, "last": last, "number": number}

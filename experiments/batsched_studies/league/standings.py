@@ -117,7 +117,7 @@ class Case:
         """Return the mean score of all weeks."""
         return float(_means(self.weekly(group, quantity, model)))
 
-    def told(self, group: str) -> list[str]:
+    def telling_quantities(self, group: str) -> list[str]:
         """Return the quantities of a group that tell models apart.
 
         Not those which rigid replay predicts without any error, as the waits of an empty machine.
@@ -135,7 +135,7 @@ class Case:
         """
         if not {model, base} <= set(self.models) or model == base:
             return UNKNOWN
-        names = [name for name in self.told(group) if quantity in ("", name)]
+        names = [name for name in self.telling_quantities(group) if quantity in ("", name)]
         if not names:
             return UNKNOWN
         pairs = [[self.weekly(group, name, which) for which in (model, base)] for name in names]

@@ -73,7 +73,7 @@ def entry(case: Case) -> str:
     return f"{case.name} ({case.told})" if case.told else case.name
 
 
-def told(case: Case, compared: Comparison) -> str:
+def table_row(case: Case, compared: Comparison) -> str:
     """Return what the page says of a case, in one of its tables."""
     return entry(case) if compared.all_equal else row(case, compared)
 
@@ -85,7 +85,7 @@ def equal_row(group: str, equal: Sequence[tuple[Case, Comparison]]) -> str:
     return line(f"{group}: {len(equal)} cases, {jobs:,} jobs", entries)
 
 
-def page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
+def make_page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
     """Return the whole page; ``tell`` hears of each case as it is done."""
     results = _results(tell, cases)
     done = list(zip(cases, results, strict=True))
@@ -95,8 +95,8 @@ def page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
         TEXT,
         {
             "date": datetime.now(UTC).date().isoformat(),
-            "batsim": _said("--version").removeprefix("v"),
-            "simgrid": _said("--simgrid-version").removesuffix(".0"),
+            "batsim": _batsim_version("--version").removeprefix("v"),
+            "simgrid": _batsim_version("--simgrid-version").removesuffix(".0"),
             "ours": version("batsched_py"),
             "cases": str(len(cases)),
             "jobs": f"{sum(it.jobs for it in results):,}",
@@ -116,11 +116,11 @@ def _results(tell: Callable[[str], None], cases: Sequence[Case]) -> list[Compari
             folder = Path(root, str(number))
             results.append(result(case, folder))
             shutil.rmtree(folder)
-            tell(f"{number} of {len(cases)}: {told(case, results[-1])}")
+            tell(f"{number} of {len(cases)}: {table_row(case, results[-1])}")
     return results
 
 
-def _said(option: str) -> str:
+def _batsim_version(option: str) -> str:
     """Return what batsim says of its version."""
     done = subprocess.run(["batsim", option], capture_output=True, text=True, check=True)
     return done.stdout.strip()

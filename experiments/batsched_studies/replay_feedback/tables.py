@@ -17,17 +17,8 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.report import Column, Table, formatting
-from batsched_py.report.kit import (
-    Beside,
-    beside,
-    beside_published,
-    columns,
-    log_name,
-    quantiles,
-    slug,
-    where_known,
-)
+from batsched_py.report import Column, Table, formatting, kit
+from batsched_py.report.kit import Beside
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS
@@ -94,9 +85,9 @@ class Cell:
     def beside(self) -> Beside:
         """Ours beside the number nearest to their median that is printed as the published one."""
         if self.published is None:
-            return beside(self.values, math.nan)
-        (middle,) = quantiles(self.values, (0.5,))
-        return beside(self.values, nearest(self.published, middle))
+            return kit.beside(self.values, math.nan)
+        (middle,) = kit.quantiles(self.values, (0.5,))
+        return kit.beside(self.values, nearest(self.published, middle))
 
     @property
     def ends(self) -> Ends:
@@ -129,7 +120,7 @@ def unit_title(metric: str) -> str:
 def printed(log: str, run: tuple[str, str], metric: str) -> float | None:
     """Return the published value of an (infrastructure, replay), in the unit of its table."""
     table = PUBLISHED[METRICS[metric][1]]
-    row = beside_published.printed(table, PUBLISHED["logs"].get(log), " ".join(run))
+    row = kit.beside_published.printed(table, PUBLISHED["logs"].get(log), " ".join(run))
     return None if row is None else float(row[table["metrics"].index(metric)])
 
 
@@ -139,7 +130,7 @@ def read(runs: pd.DataFrame) -> pd.DataFrame:
     Runs in the given order of events come first, then shaken ones by seed.
     """
     unset = {name: math.nan for name in ("first", "people", "shake") if name not in runs}
-    runs = runs.assign(log=runs["log"].map(log_name), **unset)
+    runs = runs.assign(log=runs["log"].map(kit.log_name), **unset)
     runs["shake"] = pd.to_numeric(runs["shake"], errors="coerce")
     return runs.sort_values("shake", kind="stable", na_position="first")
 
@@ -263,7 +254,7 @@ def tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
         in_table = [cell for _, row in lines for cell in row]
         runs = max(len(cell.values) for cell in in_table)
         compared = any(cell.published is not None for cell in in_table)
-        shown = [*columns("infrastructure", "replay")]
+        shown = [*kit.columns("infrastructure", "replay")]
         for metric in dict.fromkeys(cell.metric for cell in in_table):
             shown.append(Column(metric, unit_title(metric), 2, "ours"))
             shown += [Column(f"{metric}_spread", "spread", kind="ours")] if runs > 1 else ()
@@ -280,9 +271,9 @@ def tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
         yield TEXTS.table(
             "published",
             rows,
-            slug(name, log, size),
+            kit.slug(name, log, size),
             [(at, cell.metric) for at, (_, row) in enumerate(lines) for cell in row if cell.equal],
-            where_known(rows, shown),
+            kit.where_known(rows, shown),
             title=PUBLISHED[name]["title"],
             log=log,
             size=size,

@@ -8,32 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.report import Verdict
-from batsched_py.report.kit import (
-    Interval,
-    Quantity,
-    Runs,
-    all_hold,
-    deciding,
-    from_cells,
-    listed,
-    log_name,
-    rows,
-)
-from batsched_studies.resampling import PUBLISHED, TEXTS
+from batsched_py.report import Verdict, kit
+from batsched_py.report.kit import Interval, Quantity, Runs
+from batsched_studies.resampling import PUBLISHED, TEXTS, positions
 from batsched_studies.resampling.loads import BUSIEST_WEEK, FLURRY_METRICS
 from batsched_studies.resampling.parts import PARTS, beside_variants
-from batsched_studies.resampling.positions import (
-    ABOUT,
-    AMONG,
-    EDGE,
-    INSIDE,
-    KINDS,
-    QUANTITIES,
-    TRACES,
-)
 
-WORKLOADS = ("recorded", *KINDS, "five times", "flurries")
+WORKLOADS = ("recorded", *positions.KINDS, "five times", "flurries")
 PLACES: dict[str, dict[str, str]] = PUBLISHED["places"]
 """By metric and trace where the thesis has the log among its variants."""
 REACHED: dict[str, tuple[float, float]] = PUBLISHED["reached"]
@@ -48,9 +29,9 @@ def read(frame: pd.DataFrame) -> Runs:
     """Return the runs of a campaign with the quantities of the study."""
     further = (Quantity("wait_99", "wait_99", "99 % of the waits (h)", 1 / 3600),)
     if frame.empty:
-        return Runs(frame, (*QUANTITIES, *further))
-    named = frame.assign(log=frame["log"].map(log_name))
-    return Runs(named[named["workload"].isin(WORKLOADS)], (*QUANTITIES, *further))
+        return Runs(frame, (*positions.QUANTITIES, *further))
+    named = frame.assign(log=frame["log"].map(kit.log_name))
+    return Runs(named[named["workload"].isin(WORKLOADS)], (*positions.QUANTITIES, *further))
 
 
 def verdicts(
@@ -81,14 +62,14 @@ def verdicts(
 def _original(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
     """Yield whether the log is inside, which any variants may show; outside all only as many can
     show as the thesis has."""
-    for log, of_log in place[place["kind"] == KINDS[0]].groupby("log", sort=False):
-        told = "; ".join(f"{row.metric} {_below(row)}" for row in rows(of_log))
+    for log, of_log in place[place["kind"] == positions.KINDS[0]].groupby("log", sort=False):
+        told = "; ".join(f"{row.metric} {_below(row)}" for row in kit.rows(of_log))
         outside = of_log[of_log["outside"]]
         holds: bool | None = True
         if len(outside):
             number = int(outside["variants"].max())
             holds = None if number < VARIANTS else False
-            told = f"outside all {number:,} by {listed(outside['metric'])}: {told}"
+            told = f"outside all {number:,} by {kit.listed(outside['metric'])}: {told}"
         yield TEXTS.verdict(key, holds, str(log), told=told, effect=told)
 
 
@@ -98,31 +79,31 @@ def _below(row: Any) -> str:
 
 def _share(row: Any) -> Interval:
     """Return the share of variants that have less than the log."""
-    return from_cells(row, "below", "below_low", "below_high", nb="variants")
+    return kit.from_cells(row, "below", "below_low", "below_high", nb="variants")
 
 
 def _throughput(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
-    for row in rows(_of_metric(place, key)):
-        printed = PLACES[key].get(TRACES.get(row.log, ""), "")
-        yield _placed(key, AMONG[INSIDE](_share(row)), row, printed)
+    for row in kit.rows(_of_metric(place, key)):
+        printed = PLACES[key].get(positions.TRACES.get(row.log, ""), "")
+        yield _placed(key, positions.AMONG[positions.INSIDE](_share(row)), row, printed)
 
 
 def _utilisation(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
-    for row in rows(_of_metric(place, key)):
-        percent = from_cells(row, "median_percent", "median_low", "median_high", nb="variants")
-        answers = (_share(row).above(EDGE), percent.above(-UTILISATION_LESS))
-        yield _placed(key, all_hold(answers), row)
+    for row in kit.rows(_of_metric(place, key)):
+        percent = kit.from_cells(row, "median_percent", "median_low", "median_high", nb="variants")
+        answers = (_share(row).above(positions.EDGE), percent.above(-UTILISATION_LESS))
+        yield _placed(key, kit.all_hold(answers), row)
 
 
 def _printed_places(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
-    for row in rows(_of_metric(place, key)):
-        printed = PLACES[key].get(TRACES.get(row.log, ""), "")
+    for row in kit.rows(_of_metric(place, key)):
+        printed = PLACES[key].get(positions.TRACES.get(row.log, ""), "")
         if printed:
-            yield _placed(key, AMONG[printed](_share(row)), row, printed)
+            yield _placed(key, positions.AMONG[printed](_share(row)), row, printed)
 
 
 def _of_metric(place: pd.DataFrame, metric: str) -> pd.DataFrame:
-    return place[(place["metric"] == metric) & (place["kind"] == KINDS[0])]
+    return place[(place["metric"] == metric) & (place["kind"] == positions.KINDS[0])]
 
 
 def _placed(key: str, holds: bool | None, row: Any, printed: str = "") -> Verdict:
@@ -138,7 +119,7 @@ def _placed(key: str, holds: bool | None, row: Any, printed: str = "") -> Verdic
         effect=effect,
         told=f" The thesis has {told}." if told else "",
         numbers=effect,
-        where=ABOUT[row.where],
+        where=positions.ABOUT[row.where],
         percent=row.median_percent,
     )
 
@@ -147,7 +128,7 @@ def _extension(key: str, part: pd.DataFrame) -> Iterator[Verdict]:
     for log, of_log in part.groupby("log", sort=False):
         if not {0, *PARTS} & {*of_log["part"]} > {0}:
             continue
-        found = list(rows(beside_variants(of_log)))
+        found = list(kit.rows(beside_variants(of_log)))
         told = "; ".join(f"part {of.part} {_times(of.times)} times, p = {of.p:.2g}" for of in found)
         limit = LEVEL / len(found)
         known = all(of.least <= limit for of in found)
@@ -162,11 +143,11 @@ def _extension(key: str, part: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _times(values: Iterable[float]) -> str:
-    return listed(f"{value:.2f}" for value in values)
+    return kit.listed(f"{value:.2f}" for value in values)
 
 
 def _shape(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
-    for row in rows(sweep[sweep["load"] == SIX].dropna(subset=["of_log"])):
+    for row in kit.rows(sweep[sweep["load"] == SIX].dropna(subset=["of_log"])):
         apart = max(row.apart_hours, row.apart_days)
         known = not isnan(apart + row.roughness)
         holds = apart < TOLERANCE and row.roughness < row.of_log if known else None
@@ -186,10 +167,10 @@ TOLERANCE = 0.1
 
 def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
     for log, of_log in sweep.groupby("log", sort=False):
-        heaviest = next(rows(of_log.tail(1)))
+        heaviest = next(kit.rows(of_log.tail(1)))
         if heaviest.load <= 1 or not heaviest.pairs:
             continue
-        fewer = from_cells(heaviest, "fewer", "fewer_low", "fewer_high", nb="pairs")
+        fewer = kit.from_cells(heaviest, "fewer", "fewer_low", "fewer_high", nb="pairs")
         most = of_log["most_stable"].max()
         yield TEXTS.verdict(
             key,
@@ -205,7 +186,7 @@ def _reached(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
     """Yield where a machine saturates: from the largest utilisation (per cent) of a stable run up
     to that of the lightest load of which none is, or to all of the machine."""
     for log, of_log in sweep.groupby("log", sort=False):
-        bounds = REACHED.get(TRACES.get(str(log), ""))
+        bounds = REACHED.get(positions.TRACES.get(str(log), ""))
         stable = of_log["most_stable"].max()
         if bounds is None or of_log["stable"].min() == 1 or isnan(stable):
             continue
@@ -218,7 +199,7 @@ def _reached(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _stable_shares(of_log: pd.DataFrame) -> str:
-    return "; ".join(f"{row.load:g}: {row.stable:.0%}" for row in rows(of_log))
+    return "; ".join(f"{row.load:g}: {row.stable:.0%}" for row in kit.rows(of_log))
 
 
 def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
@@ -226,16 +207,16 @@ def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
     for log, of_log in flurry.groupby("log", sort=False):
         judged = of_log[of_log["metric"].isin(worse)]
         steps = {
-            row: from_cells(row, "step", "step_low", "step_high", nb="pairs")
-            for row in rows(judged)
+            row: kit.from_cells(row, "step", "step_low", "step_high", nb="pairs")
+            for row in kit.rows(judged)
         }
         answers = {row: step.above(1) for row, step in steps.items()}
         several = judged["rate"].nunique() > 1
-        holds = all_hold(answers.values()) if several else None  # of one rate none is more
+        holds = kit.all_hold(answers.values()) if several else None  # of one rate none is more
         largest = [row for row in steps if row.rate == judged["rate"].max()]
         told = "; ".join(f"{_named(row)} x {_ratio(row)}" for row in largest)
         effect = f"{largest[0].rate:g} a week: {told}, {largest[0].pairs} pairs"
-        open_ = deciding(answers) if several and not holds else []
+        open_ = kit.deciding(answers) if several and not holds else []
         against = "; ".join(f"{_named(row)} up to {row.rate:g} x {steps[row]}" for row in open_)
         effect += f"; not clear step by step: {against}" if against else ""
         yield TEXTS.verdict(key, holds, str(log), effect=effect, numbers=effect)
@@ -254,8 +235,8 @@ def _beside_none(
 ) -> Iterator[Verdict]:
     """Yield whether the ratios of a metric to none of them are there, at each rate."""
     for log, of_log in flurry[flurry["metric"] == metric].groupby("log", sort=False):
-        ratios = {row.rate: from_cells(row, "ratio", nb="pairs") for row in rows(of_log)}
-        holds = all_hold(map(answer, ratios.values()))
+        ratios = {row.rate: kit.from_cells(row, "ratio", nb="pairs") for row in kit.rows(of_log)}
+        holds = kit.all_hold(map(answer, ratios.values()))
         told = "; ".join(f"{rate:g} a week x {of}, {of.nb} pairs" for rate, of in ratios.items())
         yield TEXTS.verdict(key, holds, str(log), effect=told, numbers=told)
 

@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit import (
-    Interval,
-    Quantity,
-    Runs,
-    cells,
-    median_interval,
-    quantiles,
-    share_interval,
-)
+from batsched_py.report import kit
+from batsched_py.report.kit import Interval, Quantity, Runs
 from batsched_py.support.statistics import finite
 from batsched_studies.resampling import PUBLISHED
 
@@ -85,17 +78,17 @@ def plain(runs: Runs) -> Runs:
 
 
 def _position(of_log: float, variants: Any) -> dict[str, Any]:
-    low, median, high = quantiles(variants, (EDGE, 0.5, 1 - EDGE))
+    low, median, high = kit.quantiles(variants, (EDGE, 0.5, 1 - EDGE))
     # A variant that is equal counts for both sides.
     nb_below = float(((variants < of_log) + 0.5 * (variants == of_log)).sum())
-    below = share_interval(nb_below, len(variants))
+    below = kit.share_interval(nb_below, len(variants))
     percent = 100 * (variants / of_log - 1) if of_log else np.full(len(variants), np.nan)
     numbers = {"recorded": of_log, "median": median, "low": low, "high": high}
     ends = {"least_percent": percent.min(), "most_percent": percent.max()}
     return {
         **numbers,
-        **cells(below, "below", "below_low", "below_high", nb="variants"),
-        **cells(median_interval(percent), "median_percent", "median_low", "median_high"),
+        **kit.cells(below, "below", "below_low", "below_high", nb="variants"),
+        **kit.cells(kit.median_interval(percent), "median_percent", "median_low", "median_high"),
         **ends,
         "outside": not variants.min() <= of_log <= variants.max(),
         "where": next((name for name in (INSIDE, LOWER, HIGHER) if AMONG[name](below)), OPEN),

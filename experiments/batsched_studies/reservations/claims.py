@@ -38,17 +38,17 @@ def _of_policy(log: str, policy: str, found: list[Case]) -> Iterator[Verdict]:
     """Cases are from the narrowest width to the widest, each from the shortest lead on."""
     last = found[-1]
     change = last.change(OTHERS)
-    yield TEXTS.verdict("cost", change.above(0), log, change=change, **_told(last))
+    yield TEXTS.verdict("cost", change.above(0), log, change=change, **_texts(last))
     narrowest = next(c for c in found if c.labels[REQUEST] == last.labels[REQUEST])
     if narrowest is not last:
         more = dearer(last, narrowest)
-        other = _told(narrowest)["share"]
-        yield TEXTS.verdict("wider", more.above(0), log, more=more, other=other, **_told(last))
+        other = _texts(narrowest)["share"]
+        yield TEXTS.verdict("wider", more.above(0), log, more=more, other=other, **_texts(last))
     soonest = next(c for c in found if c.labels["width"] == last.labels["width"])
     if soonest is not last:
         more = dearer(last, soonest)
         yield TEXTS.verdict(
-            "lead", more.above(0), log, more=more, other=soonest.labels[REQUEST], **_told(last)
+            "lead", more.above(0), log, more=more, other=soonest.labels[REQUEST], **_texts(last)
         )
 
 
@@ -58,10 +58,10 @@ def _displacing(log: str, displacing: Case, plain: Case) -> Verdict:
     first, second = admitted
     told: dict[str, Any] = {"more": more, "displacing": first, "literal": second}
     reading = TEXTS["admission"]
-    return TEXTS.verdict("displacing", more.above(0), log, reading=reading, **told, **_told(plain))
+    return TEXTS.verdict("displacing", more.above(0), log, reading=reading, **told, **_texts(plain))
 
 
-def _told(case: Case) -> dict[str, Any]:
+def _texts(case: Case) -> dict[str, Any]:
     labels = case.labels
     return {
         "policy": labels["policy"],

@@ -6,15 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from batsched_py.report import CampaignResults
-from batsched_py.report.kit import (
-    Interval,
-    Quantity,
-    Runs,
-    log_name,
-    paired,
-    paired_difference,
-)
+from batsched_py.report import CampaignResults, kit
+from batsched_py.report.kit import Interval, Quantity, Runs
 from batsched_py.units import HOUR
 
 NONE = "none"
@@ -44,7 +37,7 @@ class Case:
 
     def hours(self, name: str = OTHERS) -> Any:
         """Return by how many hours a wait is longer, by replication."""
-        ours, base = paired(self.with_it.values(name), self.without.values(name))
+        ours, base = kit.paired(self.with_it.values(name), self.without.values(name))
         return ours - base
 
     def change(self, name: str) -> Interval:
@@ -56,7 +49,7 @@ def read(results: CampaignResults) -> list[tuple[str, Runs]]:
     """Return the runs by log; none if none has finished."""
     if results.runs.empty:
         return []
-    frame = results.runs.assign(log=results.runs["log"].map(log_name))
+    frame = results.runs.assign(log=results.runs["log"].map(kit.log_name))
     return [(log, of_log) for (log,), of_log in Runs(frame, QUANTITIES).groups("log")]
 
 
@@ -75,4 +68,4 @@ def cases(runs: Runs, axis: str) -> Iterator[Case]:
 
 def dearer(first: Case, second: Case) -> Interval:
     """Return by how many hours the others wait longer for the first case than for the second."""
-    return paired_difference(*paired(first.hours(), second.hours()))
+    return kit.paired_difference(*kit.paired(first.hours(), second.hours()))

@@ -8,17 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from batsched_py.report import CampaignResults, Figure, Report, Table
-from batsched_py.report.kit import (
-    Runs,
-    cells,
-    drawn,
-    intervals,
-    numbers,
-    scale_of,
-    slug,
-    where_known,
-)
+from batsched_py.report import CampaignResults, Figure, Report, Table, kit
+from batsched_py.report.kit import Runs
 from batsched_py.support import palette
 from batsched_studies.reservations import TEXTS
 from batsched_studies.reservations.claims import verdicts
@@ -44,8 +35,8 @@ def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:
     yield cost(log, runs)
     for axis, row in ((REQUEST, _reservation), (LIMITS, _limit)):
         rows = [case.labels | row(case) for case in cases(runs, axis)]
-        shown = where_known(rows, TEXTS.columns(axis))
-        yield TEXTS.table(axis, rows, slug(axis, log), columns=shown, log=log)
+        shown = kit.where_known(rows, TEXTS.columns(axis))
+        yield TEXTS.table(axis, rows, kit.slug(axis, log), columns=shown, log=log)
 
 
 def _reservation(case: Case) -> dict[str, Any]:
@@ -55,9 +46,9 @@ def _reservation(case: Case) -> dict[str, Any]:
         "reserving_before": case.without.mean("reserving").value,
         "before": case.without.mean(OTHERS).value,
         "after": case.with_it.mean(OTHERS).value,
-        **cells(case.change(OTHERS), "change", nb="pairs"),
-        **cells(case.change("wide"), "wide", "wide_low", "wide_high"),
-        **cells(case.change("narrow"), "narrow", "narrow_low", "narrow_high"),
+        **kit.cells(case.change(OTHERS), "change", nb="pairs"),
+        **kit.cells(case.change("wide"), "wide", "wide_low", "wide_high"),
+        **kit.cells(case.change("narrow"), "narrow", "narrow_low", "narrow_high"),
         "utilisation": case.without.mean("utilisation").value,
     }
 
@@ -66,9 +57,9 @@ def _limit(case: Case) -> dict[str, Any]:
     return {
         "before": case.without.mean("wait").value,
         "after": case.with_it.mean("wait").value,
-        **cells(case.change("wait"), "change", nb="pairs"),
-        **cells(case.change("wide"), "wide", "wide_low", "wide_high"),
-        **cells(case.change("narrow"), "narrow", "narrow_low", "narrow_high"),
+        **kit.cells(case.change("wait"), "change", nb="pairs"),
+        **kit.cells(case.change("wide"), "wide", "wide_low", "wide_high"),
+        **kit.cells(case.change("narrow"), "narrow", "narrow_low", "narrow_high"),
         "slowdown": case.change("slowdown").value,
         "utilisation": case.with_it.mean("utilisation").value,
         "utilisation_before": case.without.mean("utilisation").value,
@@ -92,7 +83,7 @@ def cost(log: str, runs: Runs) -> Figure | None:
             "policy": case.labels["policy"],
             "width": _share(case.labels["width"]),
             "request": case.labels[REQUEST],
-            **drawn(case.change(OTHERS)),
+            **kit.drawn(case.change(OTHERS)),
         }
         for case in found
     ]
@@ -105,21 +96,26 @@ def cost(log: str, runs: Runs) -> Figure | None:
     base = alt.Chart().encode(
         x=alt.X("request:N", title=None, sort=requests, axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("policy:N", sort=policies),
-        color=alt.Color("policy:N", title=None, scale=scale_of(colours, policies)),
-        tooltip=["policy:N", "width:N", "request:N", *numbers("ours", "low", "high", digits=".3g")],
+        color=alt.Color("policy:N", title=None, scale=kit.scale_of(colours, policies)),
+        tooltip=[
+            "policy:N",
+            "width:N",
+            "request:N",
+            *kit.numbers("ours", "low", "high", digits=".3g"),
+        ],
     )
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
         y=alt.Y("ours:Q", title=_TITLE),
-        shape=alt.Shape("policy:N", title=None, scale=scale_of(shapes, policies)),
+        shape=alt.Shape("policy:N", title=None, scale=kit.scale_of(shapes, policies)),
     )
     zero = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4]).encode(y=alt.datum(0))
-    layers = alt.layer(zero, *intervals(base, rows, _TITLE), points)
+    layers = alt.layer(zero, *kit.intervals(base, rows, _TITLE), points)
     panels = alt.Facet("width:N", title=None, sort=widths)
     chart = layers.properties(width=340, height=280).facet(
         facet=panels, data=frame, columns=len(widths)
     )
     chart = chart.resolve_scale(y="independent")
-    return TEXTS.figure("cost", chart, slug("figure_cost", log), log=log)
+    return TEXTS.figure("cost", chart, kit.slug("figure_cost", log), log=log)
 
 
 def _share(width: float) -> str:

@@ -67,7 +67,7 @@ class Reserving:
         while self.next_submission() <= now:
             job, drawn = self._jobs[self._next]
             self._next += 1
-            due.append(self._drawn(job) if drawn else job)
+            due.append(self._as_reservation(job) if drawn else job)
         return due
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
@@ -79,7 +79,7 @@ class Reserving:
             self._refused.append(again)
             self._again = now
 
-    def _drawn(self, job: WorkloadJob) -> WorkloadJob:
+    def _as_reservation(self, job: WorkloadJob) -> WorkloadJob:
         asked = {"reserved_start": job.submit_time + self._lead} if self._ask else {}
         return msgspec.structs.replace(
             job, size=self._size, user=RESERVING, extra={**job.extra, **asked}

@@ -14,22 +14,7 @@ from batsched_py.figures.chart_files import write_chart
 from batsched_py.report.kit import inline_data
 from batsched_py.support import palette
 from batsched_studies.filled_page import DOCS, filled
-from batsched_studies.semi_open import tables
-from batsched_studies.semi_open.reopening import (
-    ADAPTIVE,
-    CONSTANT,
-    EXPONENTIAL,
-    HYPERBOLA,
-    OPEN_RATE,
-    PROBABILITIES,
-    RATES,
-    SEEDS,
-    THINK_RATES,
-    USERS,
-    Case,
-    Measured,
-    mean,
-)
+from batsched_studies.semi_open import reopening, tables
 from batsched_studies.semi_open.verdicts import verdict_rows
 from batsched_users.analytic.reopen_queue import with_constant
 
@@ -37,7 +22,7 @@ PAGE = DOCS / "semi-open.md"
 IMAGES = DOCS / "images"
 TEXT = Path(__file__).with_name("template.md")
 WIDTH, HEIGHT = 200, 150
-NAMES = {EXPONENTIAL: "e^-r", HYPERBOLA: "hyperbola"}
+NAMES = {reopening.EXPONENTIAL: "e^-r", reopening.HYPERBOLA: "hyperbola"}
 FIELDS = {
     "throughput": "throughput",
     "jobs_per_user": "jobs by user",
@@ -46,20 +31,22 @@ FIELDS = {
 }
 
 
-def page(measured: Measured) -> str:
+def make_page(measured: reopening.Measured) -> str:
     """Return the whole page."""
     parts = {
         "mixed": tables.mixed_rows(),
         "constant": tables.constant_rows(measured),
         "think": tables.think_rows(measured),
-        **{model: tables.adaptive_rows(measured, model) for model in ADAPTIVE},
+        **{model: tables.adaptive_rows(measured, model) for model in reopening.ADAPTIVE},
         "verdicts": verdict_rows(measured),
     }
     lines = {name: "\n".join(rows) for name, rows in parts.items()}
-    return filled(TEXT, {**lines, "users": f"{USERS:,}", "seeds": str(len(SEEDS))})
+    return filled(
+        TEXT, {**lines, "users": f"{reopening.USERS:,}", "seeds": str(len(reopening.SEEDS))}
+    )
 
 
-def pictures(measured: Measured, folder: Path) -> None:
+def pictures(measured: reopening.Measured, folder: Path) -> None:
     """Draw the pictures of the page into a folder."""
     charts = {
         "mixed": mixed_picture(),
@@ -87,16 +74,16 @@ def mixed_picture() -> Any:
     return _panels(points, "users", "closed users", ("response time", "throughput"), "open rate")
 
 
-def think_picture(measured: Measured) -> Any:
+def think_picture(measured: reopening.Measured) -> Any:
     """Return what hangs on the think rate, and what does not."""
     points = [
         {
             "rate": rate,
             "of": f"{p:g}",
-            **_row(measured, Case(CONSTANT, p, think_time=1 / rate)),
+            **_row(measured, reopening.Case(reopening.CONSTANT, p, think_time=1 / rate)),
         }
-        for p in PROBABILITIES
-        for rate in THINK_RATES
+        for p in reopening.PROBABILITIES
+        for rate in reopening.THINK_RATES
     ]
     shown = ("throughput", "response time", "throughput by user")
     return _panels(points, "rate", "think rate 1 / Z", shown, "p", log=True)
@@ -106,39 +93,41 @@ def constant_picture() -> Any:
     """Return what grows with a constant probability, exactly."""
     points = []
     for percent in range(49):
-        exact = with_constant(OPEN_RATE, percent / 100)
+        exact = with_constant(reopening.OPEN_RATE, percent / 100)
         row = {title: getattr(exact, field) for field, title in FIELDS.items()}
         points.append({"p": percent / 100, "of": "exact", **row})
     return _panels(points, "p", "p", tuple(FIELDS.values()), "")
 
 
-def adaptive_picture(measured: Measured) -> Any:
+def adaptive_picture(measured: reopening.Measured) -> Any:
     """Return the four numbers over the open rate, for both ways to go on."""
     points = [
-        {"rate": rate, "of": NAMES[model], **_row(measured, Case(model, open_rate=rate))}
-        for model in ADAPTIVE
-        for rate in RATES
+        {"rate": rate, "of": NAMES[model], **_row(measured, reopening.Case(model, open_rate=rate))}
+        for model in reopening.ADAPTIVE
+        for rate in reopening.RATES
     ]
     return _panels(points, "rate", "open rate", tuple(FIELDS.values()), "p")
 
 
-def bias_picture(measured: Measured) -> Any:
+def bias_picture(measured: reopening.Measured) -> Any:
     """Return the run times of jobs after which users go on, and after which they leave."""
     points = [
         {
             "rate": rate,
             "of": f"{NAMES[model]}, {name}",
-            "run time": mean(measured, Case(model, open_rate=rate), field).value,
+            "run time": reopening.mean(
+                measured, reopening.Case(model, open_rate=rate), field
+            ).value,
         }
-        for model in ADAPTIVE
+        for model in reopening.ADAPTIVE
         for field, name in (("last_run_time", "last"), ("continued_run_time", "continued"))
-        for rate in RATES
+        for rate in reopening.RATES
     ]
     return _panels(points, "rate", "open rate", ("run time",), "jobs")
 
 
-def _row(measured: Measured, case: Case) -> dict[str, float]:
-    return {title: mean(measured, case, field).value for field, title in FIELDS.items()}
+def _row(measured: reopening.Measured, case: reopening.Case) -> dict[str, float]:
+    return {title: reopening.mean(measured, case, field).value for field, title in FIELDS.items()}
 
 
 def _panels(

@@ -6,16 +6,7 @@ from collections.abc import Iterator
 
 from batsched_py.report.kit import Interval
 from batsched_studies.filled_page import line
-from batsched_studies.semi_open.reopening import (
-    CONSTANT,
-    OPEN_RATE,
-    PRINTED,
-    PROBABILITIES,
-    THINK_RATES,
-    Case,
-    Measured,
-    mean,
-)
+from batsched_studies.semi_open import reopening
 from batsched_users.analytic import mixed
 from batsched_users.analytic.mixed_queue import MixedPoint
 from batsched_users.analytic.reopen_queue import with_constant
@@ -36,8 +27,8 @@ def steady_states(nb_users: int, open_rate: float) -> list[MixedPoint]:
 
 def mixed_rows() -> Iterator[str]:
     """Yield the lines of the mixed model: ours, and by the other program."""
-    for users, theirs in PRINTED["mixed"].items():
-        closed, both = (steady_states(int(users), rate)[-1] for rate in (0.0, OPEN_RATE))
+    for users, theirs in reopening.PRINTED["mixed"].items():
+        closed, both = (steady_states(int(users), rate)[-1] for rate in (0.0, reopening.OPEN_RATE))
         ours = (
             *(closed.closed_response, closed.throughput, both.closed_response),
             *(both.closed_throughput, both.throughput, both.open_response),
@@ -46,43 +37,49 @@ def mixed_rows() -> Iterator[str]:
         yield line(users, *(f"{own:.4f} / {other:.4f}" for own, other in pairs))
 
 
-def constant_rows(measured: Measured) -> Iterator[str]:
+def constant_rows(measured: reopening.Measured) -> Iterator[str]:
     """Yield the lines of a constant probability."""
-    for probability, (throughput, response) in PRINTED["constant"].items():
-        case = Case(CONSTANT, float(probability))
-        exact = with_constant(OPEN_RATE, case.probability)
+    for probability, (throughput, response) in reopening.PRINTED["constant"].items():
+        case = reopening.Case(reopening.CONSTANT, float(probability))
+        exact = with_constant(reopening.OPEN_RATE, case.probability)
         yield line(
             probability,
             throughput,
             f"{exact.throughput:.4f}",
-            told(mean(measured, case, "throughput")),
+            format_interval(reopening.mean(measured, case, "throughput")),
             response,
             f"{exact.mean_response:.3f}",
-            told(mean(measured, case, "mean_response")),
+            format_interval(reopening.mean(measured, case, "mean_response")),
             f"{exact.jobs_per_user:.2f}",
             f"{exact.throughput_per_user:.3f}",
         )
 
 
-def think_rows(measured: Measured) -> Iterator[str]:
+def think_rows(measured: reopening.Measured) -> Iterator[str]:
     """Yield the lines of the think time with a constant probability."""
-    for probability in PROBABILITIES:
-        for rate in THINK_RATES:
-            case = Case(CONSTANT, probability, think_time=1 / rate)
+    for probability in reopening.PROBABILITIES:
+        for rate in reopening.THINK_RATES:
+            case = reopening.Case(reopening.CONSTANT, probability, think_time=1 / rate)
             fields = ("throughput", "mean_response", "mean_queue", "throughput_per_user")
-            cells = (told(mean(measured, case, field)) for field in fields)
+            cells = (format_interval(reopening.mean(measured, case, field)) for field in fields)
             yield line(probability, f"{rate:g}", *cells)
 
 
-def adaptive_rows(measured: Measured, model: str) -> Iterator[str]:
+def adaptive_rows(measured: reopening.Measured, model: str) -> Iterator[str]:
     """Yield the lines of a probability that hangs on the response: ours, and the other program."""
-    for rate, theirs in PRINTED["adaptive"][model].items():
-        case = Case(model, open_rate=float(rate))
+    for rate, theirs in reopening.PRINTED["adaptive"][model].items():
+        case = reopening.Case(model, open_rate=float(rate))
         pairs = zip(FIELDS, theirs, strict=True)
-        yield line(rate, *(f"{told(mean(measured, case, f))} / {other}" for f, other in pairs))
+        yield line(
+            rate,
+            *(
+                f"{format_interval(reopening.mean(measured, case, f))} / {other}"
+                for f, other in pairs
+            ),
+        )
 
 
-def told(interval: Interval) -> str:
+def format_interval(interval: Interval) -> str:
     """Return an interval with three digits after the point, or as many as make sense."""
     digits = 3 if interval.value < 5 else 2
     ends = f"{interval.low:.{digits}f} to {interval.high:.{digits}f}"

@@ -27,7 +27,7 @@ from batsched_studies.semi_open.reopening import (
     ratio,
     values,
 )
-from batsched_studies.semi_open.tables import CLOSED_THINK_TIME, steady_states, told
+from batsched_studies.semi_open.tables import CLOSED_THINK_TIME, format_interval, steady_states
 from batsched_users.analytic.mixed_queue import closed_response
 from batsched_users.analytic.reopen_queue import with_constant
 
@@ -100,7 +100,7 @@ def _of_think_rate(measured: Measured) -> Iterator[Verdict]:
             all_hold(change.within(1 - SAME, 1 + SAME) for change in changes),
             f"1 / Z = {fast:g} over {slow:g}, "
             + "; ".join(
-                f"p = {p:g}: x {told(change)}"
+                f"p = {p:g}: x {format_interval(change)}"
                 for p, change in zip(PROBABILITIES, changes, strict=True)
             ),
         )
@@ -146,7 +146,7 @@ def _comes_to_one(measured: Measured) -> Verdict:
     jobs = [mean(measured, case, "jobs_per_user") for case in at_end]
     holds = all_hold((*(x.above(FULL) for x in throughputs), *(n.below(FEW) for n in jobs)))
     effect = "; ".join(
-        f"{NAMES[case.model]}: X = {told(x)}, {told(n)} jobs by user"
+        f"{NAMES[case.model]}: X = {format_interval(x)}, {format_interval(n)} jobs by user"
         for case, x, n in zip(at_end, throughputs, jobs, strict=True)
     )
     return _verdict("comes_to_one", holds, f"lambda = {HIGH:g}, {effect}")
@@ -164,8 +164,8 @@ def _along_a_line(measured: Measured) -> Verdict:
     return _verdict(
         "along_a_line",
         all_hold((bend.below(1), falls.above(1))),
-        f"farthest from a line, hyperbola over e^-r: x {told(bend)}; fall of e^-r in the first "
-        f"half over the second: x {told(falls)}",
+        f"farthest from a line, hyperbola over e^-r: x {format_interval(bend)}; fall of e^-r in "
+        f"the first half over the second: x {format_interval(falls)}",
     )
 
 
@@ -188,8 +188,9 @@ def _of_run_times(measured: Measured) -> Iterator[Verdict]:
         yield _verdict(
             "bias",
             all_hold((*(longer.above(1) for longer in last), less.below(1))),
-            f"last over continued jobs: x {told(last[0])} at lambda = {LOW:g}, x {told(last[1])} "
-            f"at {HIGH:g}; their difference at {HIGH:g} over {LOW:g}: x {told(less)}",
+            f"last over continued jobs: x {format_interval(last[0])} at lambda = {LOW:g}, "
+            f"x {format_interval(last[1])} at {HIGH:g}; their difference at {HIGH:g} over {LOW:g}: "
+            f"x {format_interval(less)}",
             model=NAMES[model],
         )
     cases = (Case(model, open_rate=LOW) for model in (HYPERBOLA, EXPONENTIAL))
@@ -208,7 +209,7 @@ def _more(key: str, change: Interval, rate: float) -> Verdict:
 
 
 def _beside(change: Interval, rate: float) -> str:
-    return f"hyperbola over e^-r at lambda = {rate:g}: x {told(change)}"
+    return f"hyperbola over e^-r at lambda = {rate:g}: x {format_interval(change)}"
 
 
 def _verdict(key: str, holds: bool | None, effect: str, **named: object) -> Verdict:

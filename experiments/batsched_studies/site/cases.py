@@ -12,15 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.kit import (
-    UNKNOWN,
-    Interval,
-    Quantity,
-    Runs,
-    jackknife,
-    paired,
-    paired_difference,
-)
+from batsched_py.report import kit
+from batsched_py.report.kit import UNKNOWN, Interval, Quantity, Runs
 from batsched_py.run.settings import SETTINGS
 from batsched_py.support.quotient import ratio
 from batsched_py.support.statistics import Floats
@@ -87,7 +80,7 @@ class Case:
 
     def pairs(self, name: str) -> tuple[pd.Series[float], pd.Series[float]]:
         """Return a quantity with the change and as it is, of equal replications."""
-        return paired(self.runs.values(name), self.base.values(name))
+        return kit.paired(self.runs.values(name), self.base.values(name))
 
     def ratio(self, name: str) -> Interval:
         """Return the mean of a quantity in relation to that as it is."""
@@ -99,7 +92,7 @@ class Case:
 
     def more(self, name: str) -> Interval:
         """Return by how much a quantity is larger than as it is."""
-        return paired_difference(*self.pairs(name))
+        return kit.paired_difference(*self.pairs(name))
 
     def same(self, name: str) -> bool | None:
         """Tell whether a quantity is just what it is as it is; None if it is not known."""
@@ -123,7 +116,7 @@ class Case:
             changed, base, other, other_base = of.mean(axis=0)
             return ratio(ratio(changed, base), ratio(other, other_base))
 
-        return jackknife(rows, statistic, is_ratio=True)
+        return kit.jackknife(rows, statistic, is_ratio=True)
 
 
 def _settings(runs: Runs) -> dict[str, Any]:

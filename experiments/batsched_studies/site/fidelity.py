@@ -86,7 +86,7 @@ def least_change(runs: Runs) -> float:
     return verdict.least_change(of(runs, "bias"))
 
 
-def told(runs: Runs) -> str:
+def describe(runs: Runs) -> str:
     """Return that in words, with the numbers behind it."""
     kind = judged(runs)
     if kind == UNKNOWN:

@@ -28,14 +28,14 @@ def _summary(logs: Sequence[tuple[str, Runs]]) -> str:
     """Return how far to trust the answer, and the answer in a sentence."""
     if not logs:
         return TEXTS["nothing"]
-    told = (text for log, runs in logs for text in _told(log, runs, len(logs) > 1))
+    told = (text for log, runs in logs for text in _summary_texts(log, runs, len(logs) > 1))
     return "\n\n".join(text for text in told if text)
 
 
-def _told(log: str, runs: Runs, several: bool) -> Iterator[str]:
+def _summary_texts(log: str, runs: Runs, several: bool) -> Iterator[str]:
     if several:
         yield f"### {log}"
-    yield " ".join(filter(None, (fidelity.told(runs), waits_as_it_is(runs))))
+    yield " ".join(filter(None, (fidelity.describe(runs), waits_as_it_is(runs))))
     yield headline(runs)
     yield changed(runs)
 
@@ -57,7 +57,7 @@ def _answer(log: str, runs: Runs) -> Iterator[Part | None]:
 
 
 def _fidelity(log: str, runs: Runs) -> Iterator[Part | None]:
-    yield _text(fidelity.told(runs))
+    yield _text(fidelity.describe(runs))
     yield fidelity.table(log, runs)
 
 

@@ -16,16 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batsched_py.report.kit import (
-    SEED,
-    Interval,
-    Quantity,
-    Runs,
-    log_name,
-    mean_interval,
-    paired,
-    paired_difference,
-)
+from batsched_py.report import kit
+from batsched_py.report.kit import SEED, Interval, Quantity, Runs
 from batsched_py.support.quotient import ratio
 from batsched_py.support.statistics import jackknife
 from batsched_py.units import HOUR
@@ -67,7 +59,7 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
     """Return the runs by log; none of a campaign without runs."""
     if runs.empty:
         return {}
-    frame = runs.assign(log=runs["log"].map(log_name))
+    frame = runs.assign(log=runs["log"].map(kit.log_name))
     idle, computing = WATTS
     busy = frame["busy_red"] / frame["seconds_red"]
     frame["watts_red"] = idle * frame["processors"] + (computing - idle) * busy
@@ -103,7 +95,7 @@ def cases(runs: Runs) -> Iterator[tuple[str, str, float, Runs]]:
 def saved(runs: Runs, loop: str, lever: str, share: float, where: str) -> pd.Series[float]:
     """Return what is saved by replication, per cent; empty for what was not run."""
     ours = runs.where(loop=loop, lever=lever, share=share).values(where)
-    ours, without = paired(ours, base(runs, loop).values(where))
+    ours, without = kit.paired(ours, base(runs, loop).values(where))
     return 100 - 100 * ours / without
 
 
@@ -111,13 +103,15 @@ def pairs(
     runs: Runs, loop: str, lever: str, share: float, where: str
 ) -> tuple[pd.Series[float], pd.Series[float]]:
     """Return what is saved and what the same people save as open users, per cent."""
-    return paired(saved(runs, loop, lever, share, where), saved(runs, OPEN, lever, share, where))
+    return kit.paired(
+        saved(runs, loop, lever, share, where), saved(runs, OPEN, lever, share, where)
+    )
 
 
 def lost(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interval:
     """Return by how many points less is saved than with open users, the same people."""
     ours, expected = pairs(runs, loop, lever, share, where)
-    return paired_difference(expected, ours)
+    return kit.paired_difference(expected, ours)
 
 
 def rebound(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interval:
@@ -137,7 +131,7 @@ def quotient(
 
     It is unknown unless the divisor is clearly above 0: of what may be 0 there is no share.
     """
-    if not mean_interval(of).above(0):
+    if not kit.mean_interval(of).above(0):
         return Interval(nan, nan, nan, len(of))
 
     def statistic(rows: NDArray[np.float64]) -> float:
@@ -174,4 +168,6 @@ def lost_of_own(runs: Runs, loop: str, lever: str) -> Interval:
     It is what these users take back. Work counts whenever it is done: what moves into the weeks
     since there is room for it is no more work. Of open users it is 0.
     """
-    return paired_difference(*paired(own(runs, loop, lever), saved(runs, loop, lever, 1.0, WORK)))
+    return kit.paired_difference(
+        *kit.paired(own(runs, loop, lever), saved(runs, loop, lever, 1.0, WORK))
+    )

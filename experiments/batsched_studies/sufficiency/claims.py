@@ -8,16 +8,8 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from batsched_py.report import Verdict
-from batsched_py.report.kit import (
-    Interval,
-    Runs,
-    all_hold,
-    deciding,
-    listed,
-    mean_interval,
-    paired,
-)
+from batsched_py.report import Verdict, kit
+from batsched_py.report.kit import Interval, Runs
 from batsched_studies.sufficiency import PUBLISHED, TEXTS
 from batsched_studies.sufficiency import cases as c
 
@@ -37,7 +29,7 @@ def verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
 def _verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
     levers = [name for name in runs.labels("lever") if name in c.ORDER]
     full = {
-        lever: mean_interval(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
+        lever: kit.mean_interval(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
         for lever in levers
         if len(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
     }
@@ -72,7 +64,7 @@ def _rebounds(
 def _after(runs: Runs, loop: str) -> Interval | None:
     """Return by how many per cent more is consumed after red hours if all delay."""
     after = c.saved(runs, loop, c.DELAY, 1.0, c.AFTER)
-    return mean_interval(-after) if len(after) else None
+    return kit.mean_interval(-after) if len(after) else None
 
 
 def _linear(log: str, runs: Runs) -> Iterator[Verdict]:
@@ -97,7 +89,7 @@ def _on_the_line(part: pd.Series[float], whole: pd.Series[float], effort: float)
 
     Unknown where it cannot be told that the whole effort saves anything.
     """
-    return c.quotient(*paired(part, whole * effort / 100), lambda ratio: ratio - 1)
+    return c.quotient(*kit.paired(part, whole * effort / 100), lambda ratio: ratio - 1)
 
 
 def _more(change: Interval) -> bool | None:
@@ -131,15 +123,15 @@ def _all(
     answers = {name: holds(interval) for name, interval in found.items()}
     told = "; ".join(f"{name} {interval}" for name, interval in found.items())
     further = "".join(
-        f" {word}: {listed(names)}."
+        f" {word}: {kit.listed(names)}."
         for word, what in (("Not", False), ("Undecided", None))
         if (names := [name for name in answers if answers[name] is what])
     )
-    least = max(deciding(answers), key=lambda name: against(found[name]))
+    least = max(kit.deciding(answers), key=lambda name: against(found[name]))
     of, among = found[least], f", which decides of {len(found)}" if len(found) > 1 else ""
     return TEXTS.verdict(
         key,
-        all_hold(answers.values()),
+        kit.all_hold(answers.values()),
         log,
         effect=f"{least}{among}: {of}, n = {of.nb}",
         found=told + "." + (further if len(found) > 1 else ""),

@@ -8,18 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from batsched_py.report import CampaignResults, Figure, Report, Table
-from batsched_py.report.kit import (
-    Runs,
-    cells,
-    drawn,
-    mean_interval,
-    numbers,
-    paired,
-    paired_difference,
-    scale_of,
-    slug,
-)
+from batsched_py.report import CampaignResults, Figure, Report, Table, kit
+from batsched_py.report.kit import Runs
 from batsched_py.support import palette
 from batsched_py.units import HOUR
 from batsched_studies.sufficiency import PUBLISHED, TEXTS, cases
@@ -50,7 +40,7 @@ def tables(log: str, runs: Runs) -> Iterator[Table | None]:
         ("bases", list(_bases(runs))),
         ("effort", list(_effort(runs))),
     ):
-        yield TEXTS.table(key, rows, slug(key, log), log=log)
+        yield TEXTS.table(key, rows, kit.slug(key, log), log=log)
 
 
 def _rebound(runs: Runs) -> Iterator[dict[str, Any]]:
@@ -62,9 +52,9 @@ def _rebound(runs: Runs) -> Iterator[dict[str, Any]]:
             actual, expected = c.pairs(runs, loop, lever, share, where)
             row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
             row |= {"where": where, "expected": expected.mean(), "actual": actual.mean()}
-            row |= cells(c.lost(runs, loop, lever, share, where), "lost", nb="n")
+            row |= kit.cells(c.lost(runs, loop, lever, share, where), "lost", nb="n")
             rebound = c.rebound(runs, loop, lever, share, where)
-            yield row | cells(rebound, "rebound", "rebound_low", "rebound_high")
+            yield row | kit.cells(rebound, "rebound", "rebound_low", "rebound_high")
 
 
 def _own(runs: Runs) -> Iterator[dict[str, Any]]:
@@ -76,7 +66,7 @@ def _own(runs: Runs) -> Iterator[dict[str, Any]]:
             row["expected"] = c.own(runs, loop, lever).mean()
             row["work"] = c.saved(runs, loop, lever, share, c.WORK).mean()
             row["saved"] = c.saved(runs, loop, lever, share, c.ALL).mean()
-            yield row | cells(lost, "lost", nb="n")
+            yield row | kit.cells(lost, "lost", nb="n")
 
 
 def _savings(runs: Runs) -> Iterator[dict[str, Any]]:
@@ -84,8 +74,8 @@ def _savings(runs: Runs) -> Iterator[dict[str, Any]]:
     for loop, lever, share, of_case in c.cases(runs):
         row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
         for where in (c.RED, c.AFTER, c.ALL, "total"):
-            found = mean_interval(c.saved(runs, loop, lever, share, where))
-            row |= cells(found, where, f"{where}_low", f"{where}_high", nb="n")
+            found = kit.mean_interval(c.saved(runs, loop, lever, share, where))
+            row |= kit.cells(found, where, f"{where}_low", f"{where}_high", nb="n")
         yield row | _jobs(of_case)
 
 
@@ -101,8 +91,8 @@ def _users(runs: Runs) -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
         without = c.base(runs, loop)
         for name in ("wait", "from_wish", "lateness"):
-            change = paired_difference(*paired(of_case.values(name), without.values(name)))
-            row |= cells(change, name, f"{name}_low", f"{name}_high", nb="n")
+            change = kit.paired_difference(*kit.paired(of_case.values(name), without.values(name)))
+            row |= kit.cells(change, name, f"{name}_low", f"{name}_high", nb="n")
         yield row | {"jobs": of_case.change("jobs", without).value}
 
 
@@ -125,7 +115,7 @@ def _effort(runs: Runs) -> Iterator[dict[str, Any]]:
                 row = {"users": loop, "effort": 100 * effort, "n": len(found)}
                 if loop == c.OPEN and effort == published["effort"]:
                     row["published"] = published["saved"]
-                yield row | cells(mean_interval(found), "red")
+                yield row | kit.cells(kit.mean_interval(found), "red")
 
 
 _COLOURS = dict(zip(c.LOOPS, (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
@@ -142,21 +132,21 @@ def _savings_figure(log: str, runs: Runs) -> Figure | None:
     rows: list[dict[str, Any]] = []
     for loop, lever, share, _ in c.cases(runs):
         if share == 1:
-            found = mean_interval(c.saved(runs, loop, lever, share, c.RED))
-            rows.append({"users": loop, "lever": lever, **drawn(found)})
+            found = kit.mean_interval(c.saved(runs, loop, lever, share, c.RED))
+            rows.append({"users": loop, "lever": lever, **kit.drawn(found)})
     if not rows:
         return None
     base = alt.Chart(pd.DataFrame(rows)).encode(
         x=alt.X("lever:N", title=None, sort=list(c.ORDER), axis=alt.Axis(labelAngle=-20)),
         xOffset=alt.XOffset("users:N", sort=list(c.LOOPS)),
-        color=alt.Color("users:N", title=None, scale=scale_of(_COLOURS, list(c.LOOPS))),
-        tooltip=["users", "lever", *numbers("ours", "low", "high", digits=".3g")],
+        color=alt.Color("users:N", title=None, scale=kit.scale_of(_COLOURS, list(c.LOOPS))),
+        tooltip=["users", "lever", *kit.numbers("ours", "low", "high", digits=".3g")],
     )
     title = "saved in red hours (% of the energy above idling)"
     ends = base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q")
     points = base.mark_point(filled=True, size=60, opacity=1).encode(y="ours:Q")
     chart = alt.layer(ends, points).properties(width="container", height=300)
-    return TEXTS.figure("savings", chart, slug("figure_savings", log), log=log)
+    return TEXTS.figure("savings", chart, kit.slug("figure_savings", log), log=log)
 
 
 def _day_figure(log: str, runs: Runs) -> Figure | None:
@@ -178,12 +168,12 @@ def _day_figure(log: str, runs: Runs) -> Figure | None:
         .encode(
             x=alt.X("hour:Q", title="hour of the day", scale=alt.Scale(domain=[0, 24], nice=False)),
             y=alt.Y("busy:Q", title="mean busy processors"),
-            color=alt.Color("who:N", title=None, scale=scale_of(_WHO, there)),
-            tooltip=["users", "who", "hour", *numbers("busy", digits=".4g")],
+            color=alt.Color("who:N", title=None, scale=kit.scale_of(_WHO, there)),
+            tooltip=["users", "who", "hour", *kit.numbers("busy", digits=".4g")],
         )
     )
     loops = [loop for loop in c.LOOPS if any(row["users"] == loop for row in rows)]
     panels = alt.Facet("users:N", title=None, sort=loops)
     chart = lines.properties(width=240, height=220).facet(facet=panels, columns=len(loops))
     scarce = c.scarce(runs)
-    return TEXTS.figure("day", chart, slug("figure_day", log), log=log, scarce=scarce)
+    return TEXTS.figure("day", chart, kit.slug("figure_day", log), log=log, scarce=scarce)

@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 from batsched_py.metrics import max_over_min
 from batsched_py.report.kit import Runs, paired, printed, quantiles
 from batsched_py.support.statistics import SpreadTest, finite, mean_interval, spread_test
-from batsched_studies.tbuos_ups import PUBLISHED
-from batsched_studies.tbuos_ups.claims import (
-    CASE,
-    DRAW_NOTHING,
-    EASY,
-    WAIT,
-    certain,
-    is_saturated,
-    one_size,
-)
+from batsched_studies.tbuos_ups import PUBLISHED, claims
 
 Floats = NDArray[np.float64]
 SEEDS = 30
@@ -42,17 +33,17 @@ def spreads(runs: Runs) -> pd.DataFrame:
     ``nodes`` is how many processors the machine has.
     """
     rows = []
-    for (log, replay, system), of_case in runs.groups(*CASE):
-        if replay not in PUBLISHED["ratios"] or system not in ("fcfs", *EASY):
+    for (log, replay, system), of_case in runs.groups(*claims.CASE):
+        if replay not in PUBLISHED["ratios"] or system not in ("fcfs", *claims.EASY):
             continue
-        comparable = system in EASY and len(of_case) >= SEEDS
+        comparable = system in claims.EASY and len(of_case) >= SEEDS
         trace = PUBLISHED["logs"].get(log) if comparable else None
         thesis = printed(PUBLISHED, "ratios", replay, trace)
-        waits, stable = of_case.values(WAIT), ~is_saturated(of_case)
+        waits, stable = of_case.values(claims.WAIT), ~claims.is_saturated(of_case)
         for which, some in (("all", waits), ("stable", waits[stable])):
             if len(some) > 1 and (which == "all" or len(some) < len(waits)):
                 row = {"log": log, "replay": replay, "system": system, "which": which}
-                row["nodes"] = one_size(of_case.labels("nb_res"))
+                row["nodes"] = claims.one_size(of_case.labels("nb_res"))
                 rows.append(row | _spread(finite(some), thesis))
     return pd.DataFrame(rows)
 
@@ -76,9 +67,9 @@ def calmer(runs: Runs) -> dict[tuple[str, str], SpreadTest]:
     Pairs are of equal seeds, and so of the same people; only where there are :data:`PAIRS`.
     """
     tests = {}
-    for log, system in product(runs.labels("log"), EASY):
+    for log, system in product(runs.labels("log"), claims.EASY):
         sides = (runs.where(log=log, replay=name, system=system) for name in ("tbuos", "resampled"))
-        tbuos, open_ = paired(*(of_case.values(WAIT) for of_case in sides))
+        tbuos, open_ = paired(*(of_case.values(claims.WAIT) for of_case in sides))
         if len(tbuos) >= PAIRS:
             tests[log, system] = spread_test(tbuos, open_)
     return tests
@@ -91,23 +82,23 @@ def waits(runs: Runs) -> pd.DataFrame:
     of the log, which is certain. ``nodes`` is how many processors the machine has.
     """
     rows = []
-    for (log, replay, system), of_case in runs.groups(*CASE):
+    for (log, replay, system), of_case in runs.groups(*claims.CASE):
         name = FLUID.get(replay, replay)
         rigid = runs.where(log=log, replay="rigid", system=system)
-        if system not in EASY or name not in PUBLISHED["waits"] or not rigid:
+        if system not in claims.EASY or name not in PUBLISHED["waits"] or not rigid:
             continue
         trace = PUBLISHED["logs"].get(log)
-        mean = mean_interval(of_case.values(WAIT))
-        ours, reference = mean.value, float(finite(rigid.values(WAIT)).mean())
+        mean = mean_interval(of_case.values(claims.WAIT))
+        ours, reference = mean.value, float(finite(rigid.values(claims.WAIT)).mean())
         thesis, conventional = (
             printed(PUBLISHED, "waits", model, trace) for model in (name, "rigid")
         )
         row = {"log": log, "replay": replay, "system": system, "seeds": len(of_case), "ours": ours}
         row |= {"thesis": thesis, "difference": ours / thesis - 1 if thesis else None}
-        row["nodes"] = one_size(of_case.labels("nb_res"))
+        row["nodes"] = claims.one_size(of_case.labels("nb_res"))
         row |= {"ours_to_rigid": None, "low": nan, "high": nan}
         if ours and reference:
-            known = certain(mean) if replay in DRAW_NOTHING else mean
+            known = claims.certain(mean) if replay in claims.DRAW_NOTHING else mean
             ends = {"ours_to_rigid": ours, "low": known.low, "high": known.high}
             row |= {name: end / reference for name, end in ends.items()}
         row["thesis_to_rigid"] = thesis / conventional if thesis and conventional else None
@@ -141,9 +132,11 @@ def strict_beside_usual(waits: pd.DataFrame) -> pd.DataFrame:
     rigid = comparable(waits)
     rigid = rigid[(rigid["replay"] == "rigid") & rigid["thesis"].notna()]
     of_log = rigid.pivot(index="log", columns="system", values="ours")
-    if not {*EASY} <= {*of_log.columns}:
+    if not {*claims.EASY} <= {*of_log.columns}:
         return pd.DataFrame()
-    both = of_log.dropna(subset=list(EASY)).rename(columns=dict(zip(EASY, SIDES, strict=True)))
+    both = of_log.dropna(subset=list(claims.EASY)).rename(
+        columns=dict(zip(claims.EASY, SIDES, strict=True))
+    )
     both[["thesis", "nodes"]] = rigid.drop_duplicates("log").set_index("log")[["thesis", "nodes"]]
     for side in SIDES:
         both[f"{side}_apart"] = np.log(both[side] / both["thesis"].astype(float)).abs()

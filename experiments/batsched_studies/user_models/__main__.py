@@ -4,10 +4,10 @@ import os
 
 from batsched_py.support.atomic_files import write_whole
 from batsched_studies.filled_page import page_parser
-from batsched_studies.user_models.page import PAGE, page
+from batsched_studies.user_models.page import PAGE, make_page
 
 if __name__ == "__main__":  # not in the processes that measure the logs
     parser = page_parser("user_models", PAGE, "folder of logs")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     arguments = parser.parse_args()
-    write_whole(arguments.output, page(arguments.shared, arguments.jobs))
+    write_whole(arguments.output, make_page(arguments.shared, arguments.jobs))

@@ -65,6 +65,6 @@ def mean_run_time() -> str:
     return f"{SiteDistributions.read(SHIPPED).run_times.mean / 60:.0f}"
 
 
-def page(shared: Path, workers: int) -> str:
+def make_page(shared: Path, workers: int) -> str:
     """Return the whole page."""
     return filled(TEXT, {**tables(shared, workers), "mean_run_time": mean_run_time()})

@@ -7,7 +7,7 @@ from pathlib import Path
 from batsched_studies.filled_page import line
 from batsched_studies.user_models.logs import PRINTED, jobs_of, path_of, rows_of, versions
 from batsched_users.learning.learn_site import continuation_by_response, site_facts
-from batsched_users.learning.learn_think_times import ThinkTimeFit, fits, think_time_pairs
+from batsched_users.learning.learn_think_times import ThinkTimeFit, fit_all, think_time_pairs
 from batsched_users.measures.job_columns import columns_of_log
 
 PAPER_LOGS: dict[str, str] = PRINTED["schlagkamp"]["here"]
@@ -22,7 +22,7 @@ def think_time_rows(shared: Path, logs: dict[str, str]) -> list[str]:
     pairs = {log: think_time_pairs(columns.ended) for log, columns in jobs.items()}
     return [
         line(logs.get(log, f"**{log}**"), "not known", fitted(free), fitted(most))
-        for log, (free, most) in fits(pairs).items()
+        for log, (free, most) in fit_all(pairs).items()
     ]
 
 

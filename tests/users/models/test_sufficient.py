@@ -22,7 +22,7 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.sample_log import cached_sample_log
 from batsched_users.behaviour.job_profiles import run_time_of
-from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, levers_told, read_levers
+from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, levers_of_cell, read_levers
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models import rigid
 from batsched_users.models.sufficient import Sufficient
@@ -164,8 +164,8 @@ def test_delayed_and_then_changed(tmp_path: Any) -> None:
     users = Sufficient(log_of((150, 2, 10)), yellow="space_degradation", **options)
     (job,) = play(users)
     assert job.job.extra == {"lever": "delay+space_degradation", "wished_submission_time": 150}
-    assert levers_told(job.job.extra["lever"]) == ["delay", "space_degradation"]
-    assert levers_told(None) == levers_told("") == []
+    assert levers_of_cell(job.job.extra["lever"]) == ["delay", "space_degradation"]
+    assert levers_of_cell(None) == levers_of_cell("") == []
 
 
 # What is counted --------------------------------------------------------------------------------

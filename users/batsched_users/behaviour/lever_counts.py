@@ -32,7 +32,7 @@ class LeverCounts:
         """Count one job more that met a lever."""
         self._jobs_by_lever[lever] += 1
 
-    def told(self, signal: EnergySignal) -> dict[str, Any]:
+    def statistics(self, signal: EnergySignal) -> dict[str, Any]:
         """Return all counts, with the seconds of bad states that the run saw, and a sentence."""
         begin, end = (self._first, self._last) if self._first < inf else (0.0, 0.0)
         seconds = {

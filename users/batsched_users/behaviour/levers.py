@@ -82,12 +82,12 @@ def chosen(levers: Mapping[str, float], whether: float, which: float) -> str:
     return last
 
 
-def told(*levers: str) -> str:
+def lever_cell(*levers: str) -> str:
     """Return what the column ``lever`` says of a job: ``delay``, or ``delay+reconfiguration``."""
     return _AND.join(filter(None, levers))
 
 
-def levers_told(column: Any) -> list[str]:
+def levers_of_cell(column: Any) -> list[str]:
     """Return the levers of a job by its column ``lever``; none where that is empty."""
     return column.split(_AND) if isinstance(column, str) and column else []
 

@@ -111,7 +111,7 @@ def think_times(
     """
     from batsched_py.workload.swf import read_swf
     from batsched_users.behaviour.think_times import PUBLISHED
-    from batsched_users.learning.learn_think_times import fits, think_time_pairs
+    from batsched_users.learning.learn_think_times import fit_all, think_time_pairs
     from batsched_users.measures.job_columns import columns_of_log
 
     logs = {}
@@ -126,7 +126,7 @@ def think_times(
             f"{line.intercept:.0f}",
             f"{line.mean_absolute_residual:.0f}",
         )
-        for name, lines in fits(logs).items()
+        for name, lines in fit_all(logs).items()
         for line, bound in zip(lines, ("", " (response < 8 h)"), strict=True)
     ]
     published = ("Schlagkamp 2015", "", f"{PUBLISHED.slope:.4f}", f"{PUBLISHED.intercept:.0f}", "")

@@ -102,7 +102,7 @@ def fit_think_times(pairs: Pairs, most_response: float = inf) -> ThinkTimeFit:
     )
 
 
-def fits(logs: Mapping[str, Pairs], bound: float = BOUND) -> dict[str, list[ThinkTimeFit]]:
+def fit_all(logs: Mapping[str, Pairs], bound: float = BOUND) -> dict[str, list[ThinkTimeFit]]:
     """Return by log, and for ``pooled`` of all, the fits without and with bounded response time."""
     parts = {**logs, "pooled": pooled(logs.values())}
     return {

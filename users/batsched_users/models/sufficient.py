@@ -26,8 +26,8 @@ from batsched_users.behaviour.levers import (
     ScaledProfiles,
     Sizes,
     chosen,
+    lever_cell,
     read_levers,
-    told,
 )
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.models.rigid import Rigid, model_named
@@ -209,7 +209,7 @@ class Sufficient:
 
         ``jobs`` are those wished; one that was delayed and then changed counts as both.
         """
-        return self._counts.told(self._signal)
+        return self._counts.statistics(self._signal)
 
     def _submitted(self, wish: _Wish, now: float) -> Iterator[WorkloadJob]:
         """Yield what is submitted now for a wish, unless it is held back or renounced."""
@@ -263,7 +263,7 @@ class Sufficient:
             notes = {"lever": DELAY, "wished_submission_time": wish.at}
         size, longer = self._sizes.changed(lever, job.size) if lever else (job.size, 1.0)
         if (size, longer) != (job.size, 1.0):
-            notes["lever"] = told(delayed, lever)
+            notes["lever"] = lever_cell(delayed, lever)
             self._counts.add(lever)
             changes = {
                 "size": size,
