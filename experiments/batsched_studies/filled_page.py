@@ -24,10 +24,14 @@ def filled(template: Path, parts: Mapping[str, str]) -> str:
     return text
 
 
-def page_parser(study: str, page: Path, shared: str) -> ArgumentParser:
-    """Return the parser of a command that writes a page; ``shared`` is the help of that option."""
-    told = f"Write docs/{page.name}."
-    parser = ArgumentParser(f"python -m batsched_studies.{study}", description=told)
-    parser.add_argument("--shared", type=Path, required=True, help=shared)
+def page_parser(study: str, page: Path, shared: str = "") -> ArgumentParser:
+    """Return the command-line parser of ``python -m batsched_studies.STUDY``, which writes a page.
+
+    ``shared`` is the help of the option ``--shared``; without it there is no such option.
+    """
+    description = f"Write docs/{page.name}."
+    parser = ArgumentParser(f"python -m batsched_studies.{study}", description=description)
+    if shared:
+        parser.add_argument("--shared", type=Path, required=True, help=shared)
     parser.add_argument("--output", type=Path, default=page, help=f"default: docs/{page.name}")
     return parser

@@ -1,18 +1,15 @@
 """Run by ``python -m batsched_studies.semi_open``."""
 
 import os
-from argparse import ArgumentParser
 from pathlib import Path
 
 from batsched_py.support.atomic_files import write_whole
+from batsched_studies.filled_page import page_parser
 from batsched_studies.semi_open.page import IMAGES, PAGE, make_page, pictures
 from batsched_studies.semi_open.reopening import measured_by_case
 
 if __name__ == "__main__":  # not in the processes that simulate
-    parser = ArgumentParser(
-        "python -m batsched_studies.semi_open", description=f"Write {PAGE.name}."
-    )
-    parser.add_argument("--output", type=Path, default=PAGE, help=f"default: docs/{PAGE.name}")
+    parser = page_parser("semi_open", PAGE)
     parser.add_argument("--images", type=Path, default=IMAGES, help="default: docs/images")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     arguments = parser.parse_args()

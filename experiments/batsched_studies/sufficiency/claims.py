@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -34,18 +34,18 @@ def _verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
         if len(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
     }
     if full:
-        yield _all("saves", log, full, _more)
+        yield _all("saves", log, full)
     yield from _linear(log, runs)
     for loop in c.LOOPS:
         if found := _after(runs, loop):
-            yield _all("after", log, {c.DELAY: found}, _more, users=c.NAMES[loop])
+            yield _all("after", log, {c.DELAY: found}, users=c.NAMES[loop])
     for loop in c.REACTING:
         for where in (c.RED, c.ALL):
             yield from _rebounds(log, runs, loop, where, levers)
         asked = [lever for lever in levers if lever in c.LESS_WORK]
         own = {lever: lost for lever in asked if (lost := c.lost_of_own(runs, loop, lever)).nb}
         if own:
-            yield _all("rebound_own", log, own, _more, users=c.NAMES[loop])
+            yield _all("rebound_own", log, own, users=c.NAMES[loop])
 
 
 def _rebounds(
@@ -56,9 +56,9 @@ def _rebounds(
     found = {lever: lost for lever in asked if (lost := c.lost(runs, loop, lever, 1.0, where)).nb}
     values: dict[str, Any] = {"users": c.NAMES[loop]}
     if c.DELAY in found:
-        yield _all("rebound_delay", log, {c.DELAY: found.pop(c.DELAY)}, _more, **values)
+        yield _all("rebound_delay", log, {c.DELAY: found.pop(c.DELAY)}, **values)
     if found:
-        yield _all(f"rebound_{where}", log, found, _more, **values)
+        yield _all(f"rebound_{where}", log, found, **values)
 
 
 def _after(runs: Runs, loop: str) -> Interval | None:
@@ -81,7 +81,7 @@ def _linear(log: str, runs: Runs) -> Iterator[Verdict]:
         parts = {part: of for part, of in savings.items() if part < 100 and len(of)}
         if parts and len(whole):
             ratios = {f"{part:.0f} %": _on_the_line(of, whole, part) for part, of in parts.items()}
-            yield _all(key, log, ratios, _near, _distance, published=PUBLISHED["ict4s"]["claim"])
+            yield _all(key, log, ratios, near=True, published=PUBLISHED["ict4s"]["claim"])
 
 
 def _on_the_line(part: pd.Series[float], whole: pd.Series[float], effort: float) -> Interval:
@@ -92,49 +92,31 @@ def _on_the_line(part: pd.Series[float], whole: pd.Series[float], effort: float)
     return c.quotient(*kit.paired(part, whole * effort / 100), lambda ratio: ratio - 1)
 
 
-def _more(change: Interval) -> bool | None:
-    return change.above(0)
+def _all(key: str, log: str, found: Found, *, near: bool = False, **values: Any) -> Verdict:
+    """Return the verdict that all changes are above 0 or, with ``near``, close to it.
 
-
-def _near(away: Interval) -> bool | None:
-    return away.within(-TOLERANCE, TOLERANCE)
-
-
-def _inverse(change: Interval) -> float:
-    return -change.value
-
-
-def _distance(away: Interval) -> float:
-    return abs(away.value)
-
-
-def _all(
-    key: str,
-    log: str,
-    found: Found,
-    holds: Callable[[Interval], bool | None],
-    against: Callable[[Interval], float] = _inverse,
-    **values: Any,
-) -> Verdict:
-    """Return the verdict on what is to hold of all that was found; open if it is of some.
-
-    Its effect is the one that speaks most against the claim, among those that decide.
+    The claim is open if one of the changes is inconclusive. The effect is the change that speaks
+    most against the claim, among those that decide it.
     """
-    answers = {name: holds(interval) for name, interval in found.items()}
-    told = "; ".join(f"{name} {interval}" for name, interval in found.items())
+    answers = {
+        name: change.within(-TOLERANCE, TOLERANCE) if near else change.above(0)
+        for name, change in found.items()
+    }
+    shown = "; ".join(f"{name} {change}" for name, change in found.items())
     further = "".join(
         f" {word}: {kit.listed(names)}."
         for word, what in (("Not", False), ("Undecided", None))
         if (names := [name for name in answers if answers[name] is what])
     )
-    least = max(kit.deciding(answers), key=lambda name: against(found[name]))
+    against = {name: abs(of.value) if near else -of.value for name, of in found.items()}
+    least = max(kit.deciding(answers), key=against.__getitem__)
     of, among = found[least], f", which decides of {len(found)}" if len(found) > 1 else ""
     return TEXTS.verdict(
         key,
         kit.all_hold(answers.values()),
         log,
         effect=f"{least}{among}: {of}, n = {of.nb}",
-        found=told + "." + (further if len(found) > 1 else ""),
+        found=shown + "." + (further if len(found) > 1 else ""),
         n=of.nb,
         **values,
     )

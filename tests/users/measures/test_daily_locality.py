@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from batsched_py.errors import UsageError
 from batsched_py.units import DAY, HOUR
 from batsched_users.behaviour.calendar import Calendar
-from batsched_users.measures.daily_locality import bin_edges, daily_largest_shares
+from batsched_users.measures.workload_comparison import bin_edges, daily_largest_shares
 
 
 def test_edges_are_quantiles_and_bins_have_equal_weight() -> None:

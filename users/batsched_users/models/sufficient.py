@@ -19,10 +19,10 @@ from batsched_py.support.option_values import boolean, number, one_of
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.energy_signal import GREEN, RED, STATES, YELLOW, read_signal
-from batsched_users.behaviour.lever_counts import LeverCounts
 from batsched_users.behaviour.levers import (
     DELAY,
     RENOUNCE,
+    LeverCounts,
     ScaledProfiles,
     Sizes,
     chosen,
