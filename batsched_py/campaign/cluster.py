@@ -217,8 +217,9 @@ def _cluster_of_jobs(system: str, folder: Path) -> Any:
         return dask.config.get(f"jobqueue.{system}.{name}", None) or default
 
     kind = _systems()[system]
+    job_class: Any = kind.job_cls
 
-    class Job(kind.job_cls):  # type: ignore[misc]
+    class Job(job_class):  # type: ignore[misc]
         async def close(self) -> None:
             await super().close()
             self.status = distributed.Status.closed  # distributed wants it, dask-jobqueue does not

@@ -154,7 +154,7 @@ def _notes(notes: list[str], run: Run) -> list[str]:
 def _write(calibrated: Calibrated, places: Sequence[Path]) -> None:
     from batsched_py.calibration.verdict import THRESHOLDS, verdict
     from batsched_py.report.calibrating.calibration_report import calibration_report
-    from batsched_py.report.forms.html_page import page
+    from batsched_py.report.forms.html_page import render_page
 
     stored: dict[str, Any] = {
         **calibrated.settings,
@@ -165,7 +165,7 @@ def _write(calibrated: Calibrated, places: Sequence[Path]) -> None:
     }
     stored.pop("statistics", None)
     write_whole(places[0], msgspec.json.format(msgspec.json.encode(stored), indent=1) + b"\n")
-    write_whole(places[1], page(calibration_report(calibrated)))
+    write_whole(places[1], render_page(calibration_report(calibrated)))
 
 
 def _print(found: PolicyCalibrations) -> None:

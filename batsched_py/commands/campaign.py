@@ -142,7 +142,7 @@ def _carry_out_all(
 ) -> None:
     """Run each campaign in a folder of its own; failed runs of one do not keep others from it."""
     from batsched_py.campaign.run_campaign import PlannedCampaign
-    from batsched_py.report.collected_claims import judged
+    from batsched_py.report.collected_claims import judge_campaign
 
     members = collection.campaigns
     if options.quick:  # of which each file says how often it repeats
@@ -163,9 +163,15 @@ def _carry_out_all(
             if (done := _carry_out(campaign, dry_run=dry_run, report=report)) is None:
                 continue
             if done.report is not None:
-                numbers = done.nb_finished, len(campaign.runs)
-                command = member.command(quick=options.quick)
-                claims.append(judged(member.label, command, *numbers, done.report))
+                claims.append(
+                    judge_campaign(
+                        done.report,
+                        name=member.label,
+                        command=member.command(quick=options.quick),
+                        nb_runs=done.nb_finished,
+                        nb_planned=len(campaign.runs),
+                    )
+                )
             _check_failures(campaign.runs, done.failures)
         except BatschedError as error:  # of this campaign, such as of its report's code
             failed[member.label] = str(error)
@@ -176,12 +182,12 @@ def _carry_out_all(
 
 
 def _write_claims(title: str, claims: list[Judged], folder: Path) -> None:
-    from batsched_py.report.collected_claims import collected
+    from batsched_py.report.collected_claims import collect_claims
     from batsched_py.report.forms.export_files import PAGE
     from batsched_py.report.forms.publish import write_page
     from batsched_py.report.forms.terminal import print_report
 
-    report = collected(title, claims)
+    report = collect_claims(title, claims)
     page, *files = write_page(report, folder / PAGE)
     print_report(report, console())
     print(f"wrote {page}, and {len(files)} files of tables in {files[0].parent}")
@@ -258,11 +264,13 @@ def _say_tables(tables: list[Path], results: CampaignResults) -> None:
 def _write_report(planned: PlannedCampaign, results: CampaignResults) -> Report:
     from batsched_py.campaign.preparation import beside
     from batsched_py.report.campaign_report import report_of
-    from batsched_py.report.forms.publish import publish
+    from batsched_py.report.forms.export_files import PAGE
+    from batsched_py.report.forms.publish import write_page
     from batsched_py.report.forms.terminal import print_report
 
     report = report_of(results, beside(planned.spec, "report"))
-    page, *files = publish(report, results)  # first, as nobody may read what is printed
+    # First, as nobody may read what is printed.
+    page, *files = write_page(report, results.out / PAGE, results)
     print_report(report, console())
     print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
     return report

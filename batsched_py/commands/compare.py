@@ -142,11 +142,11 @@ def _check_table(name: str, tables: dict[str, pd.DataFrame]) -> None:
 def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
     """Write the page, the files of the report, and the whole tables; return how many files."""
     from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
-    from batsched_py.report.forms.html_page import page
+    from batsched_py.report.forms.html_page import render_page
     from batsched_py.support.csv_text import csv_of
 
     written = write_files(report, out / FOLDER)
     for name, frame in whole.items():
         write_whole(out / FOLDER / f"{name}.csv", csv_of(frame))
-    write_whole(out / PAGE, page(report))
+    write_whole(out / PAGE, render_page(report))
     return len(written) + len(whole) + 1

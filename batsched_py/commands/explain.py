@@ -106,12 +106,12 @@ def explain(
 
 
 def _tell(told: Explanation, clock: Described, as_json: bool) -> None:
-    from batsched_py.explain.wording import in_words, on_the_clock
+    from batsched_py.explain.wording import describe, on_the_clock
 
     if as_json:
         print_exactly(msgspec.json.format(msgspec.json.encode(told)).decode())
         return
-    for line in in_words(told):
+    for line in describe(told):
         print(one_line(line))
     if clock.unix_start_time is not None:
         with suppress(InputError):  # no date is known: it is beyond the calendar

@@ -76,7 +76,7 @@ def _write(
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.report.campaign_report import report_of
     from batsched_py.report.forms.export_files import PAGE, files_of
-    from batsched_py.report.forms.publish import publish
+    from batsched_py.report.forms.publish import write_page
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--output {output}: expected a name that ends with .html")
@@ -109,7 +109,7 @@ def _write(
     made = report_of(results, by)
     _say_left_out(results, by)
     say_replaced([place, *files.glob("*")])
-    for path in publish(made, results, place):
+    for path in write_page(made, place, results):
         print(f"wrote {path}")
 
 
@@ -123,7 +123,7 @@ def _say_left_out(results: CampaignResults, by: str | None) -> None:
 def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     """Write the page of one run."""
     from batsched_py.campaign.campaign_file import STORED
-    from batsched_py.report.forms.html_page import page
+    from batsched_py.report.forms.html_page import render_page
     from batsched_py.report.one_run import OneRun, run_report
     from batsched_py.run.stored_run import jobs_file
     from batsched_py.support.atomic_files import write_whole
@@ -137,7 +137,7 @@ def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     place = output or Path(f"{run.prefix}_report.html")
     make_folder_of(place)
     say_replaced([place])
-    write_whole(place, page(run_report(run), run))
+    write_whole(place, render_page(run_report(run), run))
     print(f"wrote {place}")
 
 

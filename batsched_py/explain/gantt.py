@@ -74,7 +74,7 @@ def picture(watch: Watch, margin: float) -> Picture:
     begin, end = life.submit_time - room, end + room
     roles = _roles(watch, life, left)
     rows, processors = [], []
-    for job in watch.history.jobs.values():
+    for job in watch.jobs.values():
         stop = end if job.end is None else job.end
         if job.start is not None and job.start < end and stop > begin:
             role = roles.get(job.id, "other")
@@ -82,11 +82,11 @@ def picture(watch: Watch, margin: float) -> Picture:
             processors.append(job.processors)
     jobs = pd.DataFrame(rows, columns=["job", "role", "time", "until"])
     bars = over_processors(jobs, processors)
-    return Picture(life.id, life.submit_time, left, begin, end, watch.history.nb_processors, bars)
+    return Picture(life.id, life.submit_time, left, begin, end, watch.nb_processors, bars)
 
 
 def _roles(watch: Watch, life: Life, left: float) -> dict[str, Role]:
-    roles: dict[str, Role] = dict.fromkeys(overtakers(watch.history, life, left), "overtook")
+    roles: dict[str, Role] = dict.fromkeys(overtakers(watch.jobs, life, left), "overtook")
     for waited in watch.passes:
         if waited.held.why in ("reservation", "behind") and waited.held.by is not None:
             roles[waited.held.by] = "reserved"

@@ -10,8 +10,7 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.dilated_jobs import is_placed, original_id
+from batsched_py.protocol.dilated_jobs import is_placed
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 
@@ -47,52 +46,6 @@ class Life(msgspec.Struct):
     def nb_processors(self) -> int:
         """Number of processors on which it runs or ran, which may differ from its size."""
         return len(self.processors)
-
-
-class History:
-    """The lives of all jobs so far."""
-
-    def __init__(self) -> None:
-        self.jobs: dict[str, Life] = {}
-        self.nb_processors = 0
-
-    def heard(self, message: m.Message) -> None:
-        """Take what the simulator says into account."""
-        for event in message.events:
-            if isinstance(event, m.JobCompleted):
-                job = self.jobs.get(original_id(event.job_id))
-                if job is not None:
-                    job.end, job.state = message.now, event.job_state
-            elif isinstance(event, m.SimulationBegins):
-                self.nb_processors = event.nb_compute_resources
-
-    def answered(self, message: m.Message, reply: m.Message) -> None:
-        """Take the submissions and the reply to them into account."""
-        for event in reply.events:
-            if isinstance(event, m.RegisterJob):
-                self._submitted(message.now, event.job)
-        for event in message.events:
-            if isinstance(event, m.JobSubmitted):
-                self._submitted(message.now, event.job)
-        for event in reply.events:
-            if isinstance(event, m.ExecuteJob):
-                job = self.jobs[original_id(event.job_id)]
-                job.start, job.processors, job.state = message.now, event.alloc, "RUNNING"
-            elif isinstance(event, m.RejectJob):
-                job = self.jobs[event.job_id]
-                job.end, job.state = message.now, REJECTED
-            elif isinstance(event, m.RegisterJob) and is_placed(event.job_id):
-                job = self.jobs[original_id(event.job_id)]
-                job.end = None  # it was refused so that this form of it runs
-                job.dilation = event.job.extra["dilation"]
-                job.transfer = event.job.extra.get("transfer", 0.0)
-
-    def _submitted(self, now: float, job: m.JobDescription) -> None:
-        if job.id in self.jobs or is_placed(job.id):
-            return  # the echo of a registration, or a job that is here already
-        self.jobs[job.id] = Life(
-            job.id, len(self.jobs), job.size, now, job.expected_run_time, job.extra
-        )
 
 
 def job_ids(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:

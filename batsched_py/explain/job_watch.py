@@ -7,13 +7,14 @@ from math import inf
 import msgspec
 
 from batsched_py.errors import PluginError
-from batsched_py.explain.job_history import History, Life
+from batsched_py.explain.job_history import Life
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import is_placed, original_id
 from batsched_py.support.json_values import to_python
 
@@ -72,7 +73,9 @@ class Watch:
     """Follows the job ``wanted`` through a replay under ``policy``."""
 
     def __init__(self, wanted: str, policy: Scheduler, margin: float = 0.0) -> None:
-        self.history = History()
+        self.jobs: dict[str, Life] = {}
+        """All jobs that were submitted so far, by id."""
+        self.nb_processors = 0
         self.passes: list[Pass] = []
         self.started: Started | None = None
         self.now = 0.0
@@ -89,7 +92,7 @@ class Watch:
     @property
     def life(self) -> Life | None:
         """What became of the job so far, None before its submission."""
-        return self.history.jobs.get(self._wanted)
+        return self.jobs.get(self._wanted)
 
     def seen_all(self, now: float) -> bool:
         """Tell whether the job ended, and as much time passed as a picture shows behind it."""
@@ -105,10 +108,13 @@ class Watch:
         called = changed = False
         for event in message.events:
             if isinstance(event, m.JobCompleted):
-                job = self.history.jobs.get(original_id(event.job_id))
+                job = self.jobs.get(original_id(event.job_id))
                 if job is not None:
                     early = job.expected_end - message.now
                     ended.append(Ended(job.id, job.nb_processors, early))
+                    job.end, job.state = message.now, event.job_state
+            elif isinstance(event, m.SimulationBegins):
+                self.nb_processors = event.nb_compute_resources
             elif isinstance(event, m.JobSubmitted):
                 if not is_placed(event.job_id):
                     submitted.append(event.job_id)
@@ -117,7 +123,6 @@ class Watch:
             elif isinstance(event, m.Notify):
                 changed = changed or event.type.startswith("event_machine_")
         self._happened = Happened(ended, submitted, called, changed)
-        self.history.heard(message)
 
     def passed(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
         """Ask the policy what holds the job, if it waits."""
@@ -133,20 +138,39 @@ class Watch:
         self._head = job.id if held.why == "head" else held.by
 
     def answered(self, message: m.Message, reply: m.Message) -> None:
-        """Note the replies' submissions, and how the job started."""
-        self.history.answered(message, reply)
+        """Note the submissions and the reply to them, and how the job started."""
+        for event in (*reply.events, *message.events):
+            if isinstance(event, m.RegisterJob | m.JobSubmitted):
+                self._note_submission(message.now, event.job)
         started = []
         for event in reply.events:
-            if isinstance(event, m.RegisterJob) and not is_placed(event.job_id):
+            if isinstance(event, m.ExecuteJob):
+                job = self.jobs[original_id(event.job_id)]
+                job.start, job.processors, job.state = message.now, event.alloc, "RUNNING"
+                started.append(job.id)
+            elif isinstance(event, m.RejectJob):
+                job = self.jobs[event.job_id]
+                job.end, job.state = message.now, REJECTED
+            elif isinstance(event, m.RegisterJob) and is_placed(event.job_id):
+                job = self.jobs[original_id(event.job_id)]
+                job.end = None  # it was refused so that this form of it runs
+                job.dilation = event.job.extra["dilation"]
+                job.transfer = event.job.extra.get("transfer", 0.0)
+            elif isinstance(event, m.RegisterJob):
                 self._happened.submitted.append(event.job_id)
-            elif isinstance(event, m.ExecuteJob):
-                started.append(original_id(event.job_id))
         if self._wanted in started:
             self._note_start(started)
 
+    def _note_submission(self, now: float, job: m.JobDescription) -> None:
+        if job.id in self.jobs or is_placed(job.id):
+            return  # the echo of a registration, or a job that is here already
+        self.jobs[job.id] = Life(
+            job.id, len(self.jobs), job.size, now, job.expected_run_time, job.extra
+        )
+
     def _note_start(self, started: list[str]) -> None:
         job = next(job for job in self._machine.releases() if job.id == self._wanted)
-        sizes = (self.history.jobs[name].nb_processors for name in started)
+        sizes = (self.jobs[name].nb_processors for name in started)
         shares = {site.name: site.share(job.processors) for site in self._machine.sites}
         head, until = self._reservation()
         backfilled = head is not None and self._was_ahead(head, job)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
 import msgspec
 
-from batsched_py.explain.job_history import History, Life
+from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Happened, Pass, Started, Watch
 from batsched_py.model.policy import ExplainingScheduler
 from batsched_py.model.waiting_reason import Why
@@ -91,7 +91,7 @@ def explanation(watch: Watch, policy: str, most: int) -> Explanation:
         size=life.size,
         estimate=life.estimate,
         policy=policy,
-        nb_processors=watch.history.nb_processors,
+        nb_processors=watch.nb_processors,
         explains_itself=isinstance(watch.policy, ExplainingScheduler),
         submit_time=life.submit_time,
         start=life.start,
@@ -100,7 +100,7 @@ def explanation(watch: Watch, policy: str, most: int) -> Explanation:
         processors=to_text(life.processors),
         waited=left - life.submit_time,
         log_end=watch.now,
-        overtaken_by=overtakers(watch.history, life, left),
+        overtaken_by=overtakers(watch.jobs, life, left),
         held=lines(watch.passes, left, most),
         started=watch.started,
         extra=life.extra,
@@ -109,11 +109,11 @@ def explanation(watch: Watch, policy: str, most: int) -> Explanation:
     )
 
 
-def overtakers(history: History, life: Life, left: float) -> list[str]:
+def overtakers(jobs: Mapping[str, Life], life: Life, left: float) -> list[str]:
     """Return the jobs submitted after ``life`` that started before it did."""
     later = [
         (job.start, job.number, job.id)
-        for job in history.jobs.values()
+        for job in jobs.values()
         if job.number > life.number and job.start is not None and job.start < left
     ]
     return [name for _, _, name in sorted(later)]

@@ -18,7 +18,7 @@ LISTED = 5
 """Jobs that a list names; of the others it says how many they are."""
 
 
-def in_words(told: Explanation) -> Iterator[str]:
+def describe(told: Explanation) -> Iterator[str]:
     """Give the lines of the account, the summary first."""
     yield _summary(told)
     if told.overtaken_by:

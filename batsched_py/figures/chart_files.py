@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_texts import drawable
 from batsched_py.support import palette
 from batsched_py.support.atomic_files import write_whole
+from batsched_py.support.terminal_text import one_line, with_controls_shown
 
 WIDTH = 640
 """Width in pixels of a figure that takes that of its container."""
@@ -62,10 +62,10 @@ def write_chart(chart: Any, path: Path) -> None:
     form = format_of(path)
     with alt.data_transformers.enable("default", max_rows=None):
         spec = chart.to_dict()
-    write_whole(path, drawn_as(form, spec))
+    write_whole(path, render_chart(form, spec))
 
 
-def drawn_as(form: str, spec: dict[str, Any]) -> bytes:
+def render_chart(form: str, spec: dict[str, Any]) -> bytes:
     """Return a Vega-Lite specification as a file of one of the :data:`FORMATS`."""
     import vl_convert
 
@@ -117,3 +117,40 @@ def _smaller(png: bytes) -> bytes:
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
     return pack(">I", len(content)) + kind + content + pack(">I", zlib.crc32(kind + content))
+
+
+_ROWS = ("data", "datasets")
+_NO_XML = re.compile("[\ufffe\uffff]")
+_BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
+
+
+def drawable(spec: Any) -> Any:
+    """Return a Vega-Lite specification whose texts can be drawn, and are nothing but texts.
+
+    Control characters, for which the library that draws ends the process, are shown as numbers.
+    Vega-Lite puts titles, and names of fields that have none, into expressions between quotation
+    marks that a backslash before one would end.
+    """
+    if isinstance(spec, list | tuple):
+        return [drawable(item) for item in spec]
+    if not isinstance(spec, dict):
+        return _text(spec) if isinstance(spec, str) else spec
+    made = {
+        _text(key): _rows(value) if key in _ROWS else drawable(value) for key, value in spec.items()
+    }
+    title = spec.get("title", spec.get("field"))
+    if isinstance(title, str) and (clean := one_line(title).replace("\\", _BACKSLASH)) != title:
+        made["title"] = clean
+    return made
+
+
+def _rows(data: Any) -> Any:
+    if isinstance(data, list | tuple):
+        return [_rows(item) for item in data]
+    if isinstance(data, dict):
+        return {_text(key): _rows(value) for key, value in data.items()}
+    return _text(data) if isinstance(data, str) else data
+
+
+def _text(text: str) -> str:
+    return _NO_XML.sub("\ufffd", with_controls_shown(text))

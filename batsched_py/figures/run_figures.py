@@ -4,23 +4,23 @@ All take the frame :attr:`batsched_py.Result.jobs`, a row for each job with the 
 ``_jobs.csv``, times in seconds, and return a chart of altair whose ``data`` is a frame too. Step
 functions are exact; of very many steps the means over equal parts are shown, with the least and the
 most as a band, and the subtitle says so. No chart has more rows than altair takes without being
-asked. A chart is as wide as ``chart.properties(width=...)`` says, ``"container"`` too.
-"""
+asked. A chart is as wide as ``chart.properties(width=...)`` says, ``"container"`` too."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from math import inf
 from typing import Any, Unpack
 
 import altair as alt
 import msgspec
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.figures.schedule_window import jobs_inside, widest_window
 from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
@@ -131,7 +131,7 @@ def utilisation(
     drawn = [layers.area("busy", y), demand_line, layers.line("busy", y)]
     drawn += [layers.level(name, nb_processors or 0, y) for name in machine]
     return _finished(
-        alt.layer(*drawn, layers.hover(), *layers.names()), "Utilisation", _said(ran, notes)
+        alt.layer(*drawn, layers.hover(), *layers.names()), "Utilisation", _notes_of(ran, notes)
     )
 
 
@@ -158,7 +158,7 @@ def queue(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> Chart:
         layers.hover(),
         *layers.names(),
     ).resolve_scale(y="independent")
-    return _finished(drawn, "Queue", _said(ran, steps.notes))
+    return _finished(drawn, "Queue", _notes_of(ran, steps.notes))
 
 
 def submissions(
@@ -350,7 +350,7 @@ def _layers(
     return StepLayers.of(steps, axis.written(steps.edges), axis, colours)
 
 
-def _said(ran: pd.DataFrame, notes: list[str]) -> list[str]:
+def _notes_of(ran: pd.DataFrame, notes: list[str]) -> list[str]:
     return notes if len(ran) else ["no job ran"]
 
 
@@ -358,3 +358,47 @@ def _finished(chart: Chart, title: str, notes: list[str]) -> Chart:
     heading = alt.TitleParams(title, subtitle=notes, anchor="start")
     sized = chart.properties(width=WIDTH, height=HEIGHT, title=heading)
     return sized.interactive(name=f"{title.lower()}_shown", bind_y=False)
+
+
+def widest_window(ran: pd.DataFrame, most_jobs: int, most_rectangles: int) -> tuple[float, float]:
+    """Return begin and end of the widest window around the longest queue that may be shown.
+
+    A job on processors that are no neighbours has several rectangles. There is at least one job.
+    """
+    start, finish = ran["starting_time"].to_numpy(float), ran["finish_time"].to_numpy(float)
+    middle = _fullest(ran)
+    apart = np.maximum(start - middle, middle - finish)  # a wider half of the window shows the job
+    nearest = np.argsort(apart, kind="stable")
+    jobs, pieces = np.arange(1, len(ran) + 1), np.cumsum(_pieces(ran)[nearest])
+    too_many = (jobs > most_jobs) | (pieces > most_rectangles)
+    half = max(float(apart[nearest][too_many].min()), 1.0) if too_many.any() else inf
+    return max(middle - half, float(start.min())), min(middle + half, float(finish.max()))
+
+
+def jobs_inside(
+    ran: pd.DataFrame, begin: float, end: float, most_jobs: int, most_rectangles: int
+) -> pd.DataFrame:
+    """Return the jobs that run in a window: the widest, if they are too many."""
+    start, finish = ran["starting_time"], ran["finish_time"]
+    at_once = (start == finish) & (start >= begin) & (start <= end)
+    rows = ran[((start < end) & (finish > begin)) | at_once]
+    widest = rows.sort_values("requested_number_of_resources", ascending=False, kind="stable")
+    pieces = np.cumsum(_pieces(widest))
+    return widest[(pieces <= most_rectangles) & (np.arange(len(rows)) < most_jobs)].sort_index()
+
+
+def _pieces(jobs: pd.DataFrame) -> NDArray[np.int64]:
+    """Return how many rectangles each job is at most."""
+    return np.array([str(text).count(" ") + 1 for text in jobs["allocated_resources"]], dtype=int)
+
+
+def _fullest(ran: pd.DataFrame) -> float:
+    """Return when most jobs waited; when most processors were busy if none ever did."""
+    submit, start = ran["submission_time"].to_numpy(float), ran["starting_time"].to_numpy(float)
+    waiting = Intervals(submit, start)
+    level = waiting.at(waiting.instants)
+    if level.max() <= 0:
+        size = ran["requested_number_of_resources"].to_numpy(float)
+        waiting = Intervals(start, ran["finish_time"].to_numpy(float), size)
+        level = waiting.at(waiting.instants)
+    return float(waiting.instants[level.argmax()])

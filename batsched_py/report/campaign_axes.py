@@ -131,11 +131,6 @@ def _forms(text: str) -> list[str]:
 def panel_name(labels: Mapping[str, Any], names: Mapping[str, Mapping[Any, str]]) -> str:
     """Return some labels as words: names as they are, numbers with what they are of."""
     return ", ".join(
-        f"{axis_title(axis)} {names[axis][value]}" if needs_axis(value) else names[axis][value]
+        names[axis][value] if isinstance(value, str) else f"{axis_title(axis)} {names[axis][value]}"
         for axis, value in labels.items()
     )
-
-
-def needs_axis(value: Any) -> bool:
-    """Tell whether a value says nothing without the name of its axis: a number, yes or no."""
-    return not isinstance(value, str)

@@ -1,23 +1,50 @@
-"""A campaign's report: that of its study, or a plain one."""
+"""The report of a campaign: that of its study, or a plain one of metrics and figures."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 import traceback
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import pandas as pd
 
 from batsched_py.campaign.campaign_folder import REPORTS
 from batsched_py.errors import PluginError
-from batsched_py.report.campaign_axes import axis_title, short_names
-from batsched_py.report.default_report import plain_report
-from batsched_py.report.document import Report
-from batsched_py.report.formatting import in_italics
+from batsched_py.report.campaign_axes import (
+    CampaignAxes,
+    axes_of,
+    axis_title,
+    panel_name,
+    short_names,
+    with_all_labels,
+)
+from batsched_py.report.document import Figure, Part, Report, Table, Text
+from batsched_py.report.formatting import in_italics, spoken
+from batsched_py.report.kit.selection import Runs, slug
+from batsched_py.report.kit.tables import sections
+from batsched_py.report.less_work import NO_GAIN
+from batsched_py.report.metric_figures import metric_figure
+from batsched_py.report.metric_matrix import has_intervals, metric_matrix, site_tables
+from batsched_py.report.metric_words import (
+    FURTHER,
+    OF_REACTING_USERS,
+    REACTING,
+    ShownMetric,
+    glossary,
+    main_metrics,
+    react,
+    reactions,
+    shown_metrics,
+    users_of,
+)
+from batsched_py.report.simulated_setup import names_table, setup_lines
 from batsched_py.support.installation import entry_points_of
 from batsched_py.support.plugin_files import load_file
+from batsched_py.support.statistics import FEWEST
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -138,3 +165,166 @@ def _report_failed(file: str, command: str, error: BaseException) -> str:
 def _command(place: str, out: Path) -> str:
     """Return the command that makes a report by the code at a place."""
     return shlex.join(["batsched-py", "report", str(out), "--report", place])
+
+
+_DRAWN = 4
+"""Metrics that have a figure."""
+_TOLD = 6
+"""Rows that the summary names as doing less work."""
+UNKNOWN_CHANCE = (
+    "**Nothing was repeated, so nothing is known about chance**: another order of what happens in "
+    "the same instant, or other weeks of the same users, might turn a small difference around. "
+    "`shake = [0, 1, 2, 3, 4]` in `[run]` repeats each run with another order of simultaneous "
+    "events; `replications = 5` at the top of the file with other seeds, where users are drawn by "
+    "chance (such as `feedback` with `resampled = true`)."
+)
+EQUAL_RUNS = (
+    "**The repeated runs do not differ from each other, so nothing is known about chance**: "
+    "nothing is drawn at random here. `shake = [0, 1, 2, 3, 4]` in `[run]` repeats each run with "
+    "another order of simultaneous events; users that are drawn by chance (such as `feedback` with "
+    "`resampled = true`) differ by seed."
+)
+FEW_RUNS = (
+    f"**Too few runs were repeated, so nothing is known about chance**: with {FEWEST} or more runs "
+    "of a combination, its numbers have an interval. `replications` and `shake` in the campaign "
+    "file set how many there are."
+)
+
+
+def plain_report(results: CampaignResults) -> Report:
+    """Return what a campaign came to, for somebody who was not there."""
+    runs = results.runs
+    title = results.title or results.name
+    if runs.empty:
+        return Report(title, "", ())
+    axes = axes_of(runs, results.axes)
+    runs = with_all_labels(runs, axes.labels)
+    main = shown_metrics(runs, main_metrics(results.metric, react(runs)))
+    further = shown_metrics(runs, [name for name in FURTHER if name not in {m.name for m in main}])
+    matrices = list(_matrices(runs, axes, main))
+    tables = [matrix for matrix in matrices if isinstance(matrix, Table)]
+    figures = [_figure(runs, axes, metric) for metric in main[:_DRAWN]]
+    parts: list[tuple[str, Iterable[Part | None]]] = [
+        (_question(axes), matrices),
+        ("Figures", figures),
+        ("Sites", site_tables(results, axes)),
+        ("Further metrics", [_further(runs, axes, further)]),
+    ]
+    words = [("What the words mean", [glossary([*main, *further]), names_table(results)])]
+    return Report(
+        title=title,
+        source="",
+        sections=(*sections(parts), *sections(words, for_reference=True)),
+        summary=_summary(_lines(results, axes, main), tables, axes, _chance(runs, axes, main)),
+    )
+
+
+def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figure | None:
+    """Return the figure of a metric; of lateness without users who do not react, as it is 0."""
+    if metric.name == "mean_lateness" and react(runs) is not False:
+        runs = runs[reactions(runs).map(lambda of_run: of_run is not False)]
+    return metric_figure(runs, axes, metric)
+
+
+def _question(axes: CampaignAxes) -> str:
+    if axes.compared is None:
+        return "Metrics"
+    what = "policies" if axes.compared == "scheduler" else spoken(axes.compared)
+    return f"{what.capitalize()} compared"
+
+
+def _lines(
+    results: CampaignResults, axes: CampaignAxes, metrics: Sequence[ShownMetric]
+) -> Iterator[str]:
+    """Yield what was simulated; and that the main metric is not there, if so."""
+    yield from setup_lines(results, axes)
+    if results.metric is not None and results.metric not in {metric.name for metric in metrics}:
+        yield f"**No run has the metric `{results.metric}`**, which the campaign file names"
+
+
+def _summary(
+    lines: Iterable[str], matrices: Sequence[Table], axes: CampaignAxes, chance: str
+) -> str:
+    text = _less_work(matrices, axes) + "\n".join(f"- {line}" for line in lines)
+    if has_intervals(matrices) or not matrices:
+        return text
+    return f"{text}\n\n{chance}"
+
+
+def _chance(runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]) -> str:
+    """Return why no number of a campaign has an interval, as Markdown."""
+    names = [metric.name for metric in metrics]
+    rows = [group.frame for _, group in Runs(runs).groups(*axes.labels)]
+    if not axes.repeats or all(len(of_row) == 1 for of_row in rows):
+        return UNKNOWN_CHANCE
+    differ = any((of_row[names].nunique() > 1).any() for of_row in rows)
+    return FEW_RUNS if differ else EQUAL_RUNS
+
+
+def _less_work(matrices: Sequence[Table], axes: CampaignAxes) -> str:
+    """Return which rows of the matrices do less work than those beside them, as Markdown."""
+    names = [f"{label}_name" for label in reversed(axes.labels)]  # the compared one first
+    found = [
+        f"{in_italics(', '.join(row[name] for name in names))} {row['less_work']}"
+        for matrix in matrices
+        for _, row in matrix.frame.iterrows()
+        if row["less_work"]
+    ]
+    more = f" (and {len(found) - _TOLD} more rows)" if len(found) > _TOLD else ""
+    told = f"{'; '.join(found[:_TOLD])}{more}"
+    return f"**Less work is done in some runs**: {told}. {NO_GAIN}\n\n" * bool(found)
+
+
+def _matrices(
+    runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
+) -> Iterator[Part]:
+    """Yield a matrix for each user model, and what is to be known before it is read."""
+    base = runs[axes.compared].iloc[0] if axes.compared is not None else None
+    told = set()
+    for name, group in _facets(runs, axes):
+        reacting = react(group)
+        there = shown_metrics(group, main_metrics(metrics[0].name, reacting) if metrics else [])
+        of_group = {metric.name for metric in there}
+        if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in told:
+            names = ", ".join(_users_who(reacting, runs, axes))
+            yield Text(f"{in_italics(names)}: {REACTING[reacting]}")
+            told.add(reacting)
+        matrix = metric_matrix(
+            group,
+            axes,
+            [metric for metric in metrics if metric.name in of_group],  # in units of the page
+            name=slug("matrix", name),
+            title=f"Users: {name}" if name else "All runs",
+            base=base,
+        )
+        if matrix is not None:
+            yield matrix
+
+
+def _users_who(reacting: bool | None, runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:
+    """Return the names of the user models of a page that react, or of which it is not known."""
+    if axes.users is not None:
+        return [name for name, group in _facets(runs, axes) if react(group) is reacting]
+    by_model = runs.groupby("users", sort=False)
+    models = [str(name) for name, of_model in by_model if react(of_model) is reacting]
+    return list(short_names(models).values())
+
+
+def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the runs of each user model with its name; all if the model is no axis."""
+    if axes.users is None:
+        yield ", ".join(short_names(users_of(runs)).values()), runs
+        return
+    names = {axes.users: short_names(runs[axes.users].unique())}
+    for (value,), group in Runs(runs).groups(axes.users):
+        yield panel_name({axes.users: value}, names), group.frame
+
+
+def _further(
+    runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
+) -> Table | None:
+    """Return the means of what is not in the matrices, without changes."""
+    alone = CampaignAxes(None, axes.users, axes.others, axes.repeats)
+    if axes.compared is not None:
+        alone = CampaignAxes(None, axes.users, (*axes.others, axes.compared), axes.repeats)
+    return metric_matrix(runs, alone, metrics, name="further", title="Means over the runs")

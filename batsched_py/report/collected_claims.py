@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+import pandas as pd
 
 from batsched_py.report.document import Part, Report, Section, Table, Text, Verdict
 from batsched_py.report.formatting import tally, verdict
@@ -35,39 +36,25 @@ class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
     """The revision of the code that has judged them, "" if it is not known."""
 
 
-def judged(
-    name: str,
-    command: str,
-    nb_runs: int,
-    nb_planned: int,
-    report: Report,
-    *,
-    revision: str = "",
-    judged_by: str = "",
-) -> Judged:
-    """Return what the report of a campaign says of claims; the arguments are its fields."""
+def judge_campaign(report: Report, **about: Any) -> Judged:
+    """Return what the report of a campaign says of claims; ``about`` are the fields it has not."""
     touched = tuple(
         msgspec.structs.replace(of, evidence="")
         for of in report.verdicts
         if of.holds is not None or of.effect
     )
-    lines = report.summary.split("\n\n")
+    cautions = [line for line in report.summary.split("\n\n") if line.startswith("**This is ")]
     return Judged(
-        name,
-        command,
-        nb_runs,
-        nb_planned,
-        report.title,
-        report.source,
-        touched,
-        len(report.verdicts) - len(touched),
-        tuple(line for line in lines if line.startswith("**This is ")),
-        revision,
-        judged_by,
+        title=report.title,
+        source=report.source,
+        verdicts=touched,
+        nb_untouched=len(report.verdicts) - len(touched),
+        cautions=tuple(cautions),
+        **about,
     )
 
 
-def collected(title: str, judged: Sequence[Judged]) -> Report:
+def collect_claims(title: str, judged: Sequence[Judged]) -> Report:
     """Return what holds by study, by claim and by campaign, and a section for each campaign.
 
     That has a table of its claims, with source, tally and command. Of claims that the runs of a
@@ -157,4 +144,4 @@ def _parts(judged: Judged) -> tuple[Part, ...]:
 def _table(name: str, title: str, rows: list[dict[str, Any]], note: str = "") -> Table:
     """Return the table of rows, without the columns in which all have nothing."""
     shown = [column for column in rows[0] if any(row[column] != "" for row in rows)]
-    return Table.of_rows(name, title, rows, columns(*shown), note)
+    return Table(name, title, pd.DataFrame(rows)[shown], columns(*shown), note)

@@ -7,7 +7,6 @@ is unique within a report, in small letters, digits and underscores.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -54,21 +53,6 @@ class Table(msgspec.Struct, frozen=True):
         missing = [name for name in names if name not in self.frame]
         if missing:
             raise ValueError(f"table {self.name}: its frame has no columns {missing}")
-
-    @classmethod
-    def of_rows(
-        cls,
-        name: str,
-        title: str,
-        rows: Sequence[Mapping[str, Any]],
-        columns: tuple[Column, ...],
-        note: str = "",
-    ) -> Table:
-        """Return the table of rows by column, which may be none; the frame has these columns."""
-        import pandas as pd
-
-        frame = pd.DataFrame(list(rows), columns=[column.name for column in columns])
-        return cls(name, title, frame, columns, note)
 
     @property
     def shown(self) -> tuple[Column, ...]:

@@ -36,12 +36,11 @@ def less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
     return " and ".join(told)
 
 
-def less_work_sentence(two: Mapping[str, pd.DataFrame]) -> str:
-    """Return a sentence on which of two named groups of runs does less work, "" if neither."""
+def compare_work(two: Mapping[str, pd.DataFrame]) -> str:
+    """Return which of two named groups of runs does less work, and how; "" if neither does."""
     (a, ours), (b, others) = two.items()
     told = {a: less_work(ours, others), b: less_work(others, ours)}
-    found = "; ".join(f"{name} {words}" for name, words in told.items() if words)
-    return f"{found}. {NO_GAIN} " * bool(found)
+    return "; ".join(f"{name} {words}" for name, words in told.items() if words)
 
 
 def refused_share(runs: pd.DataFrame) -> float:

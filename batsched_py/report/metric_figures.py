@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import Any
 
+import altair as alt
 import pandas as pd
 
 from batsched_py.report.campaign_axes import (
@@ -16,6 +17,7 @@ from batsched_py.report.campaign_axes import (
     short_names,
 )
 from batsched_py.report.document import Figure
+from batsched_py.report.kit.charts import Chart, numbers
 from batsched_py.report.kit.estimates import mean_of_repeats
 from batsched_py.report.kit.selection import Runs
 from batsched_py.report.metric_words import ShownMetric
@@ -104,103 +106,72 @@ def _rows(
     return rows
 
 
-def _bars(metric: ShownMetric, lines: str, rows: Sequence[Row]) -> tuple[list[Row], int]:
+def _bars(metric: ShownMetric, lines: str, rows: Sequence[Row]) -> tuple[list[Chart], int]:
     names = list(dict.fromkeys(row["name"] for row in rows))
-    title = axis_title(lines)
-    side = {"field": "name", "type": "nominal", "sort": names, "title": None}
-    length = {"type": "quantitative", "title": metric.heading, "axis": {"tickCount": 5}}
-    bars = {
-        "mark": {"type": "bar", "height": {"band": 0.6}},
-        "encoding": {
-            "x": {"field": "shown", **length},
-            "y": side,
-            "tooltip": _tooltip(metric, {"name": title}),
-        },
-    }
-    ends = {
-        "mark": {"type": "rule", "strokeWidth": 2, "color": "black"},
-        "encoding": {
-            "x": {"field": "shown_low", **length},
-            "x2": {"field": "shown_high"},
-            "y": side,
-        },
-    }
+    length: dict[str, Any] = {"title": metric.heading, "axis": alt.Axis(tickCount=5)}
+    base: Chart = alt.Chart().encode(y=alt.Y("name:N", sort=names, title=None))
+    bars = base.mark_bar(height=alt.RelativeBandSize(0.6)).encode(
+        x=alt.X("shown:Q", **length), tooltip=_tooltip(metric, {"name": axis_title(lines)})
+    )
+    ends = base.mark_rule(strokeWidth=2, color="black").encode(
+        x=alt.X("shown_low:Q", **length), x2="shown_high"
+    )
     return [bars, ends], _BAR * len(names)
 
 
 def _lines(
     metric: ShownMetric, across: str, lines: str | None, rows: Sequence[Row]
-) -> tuple[list[Row], int]:
+) -> tuple[list[Chart], int]:
     names = list(dict.fromkeys(row["name"] for row in rows))
-    x: Row = {"field": "across", "type": "quantitative", "title": axis_title(across)}
-    x |= {"scale": {"zero": False, "padding": 12}}
     values = sorted({row["across"] for row in rows})
+    x = alt.X("across:Q", title=axis_title(across)).scale(zero=False, padding=12)
     if len(values) <= _MOST_TICKS:
-        x |= {"axis": {"values": values, "format": ".4~g"}}
-    y = {"type": "quantitative", "title": metric.heading, "scale": {"zero": True}}
-    legend = {"field": "name", "type": "nominal", "sort": names, "title": axis_title(lines or "")}
-    told = {"across": axis_title(across)} | ({"name": axis_title(lines)} if lines else {})
-    several = len(names) > 1
-    line = {
-        "mark": {"type": "line", "point": {"filled": True, "size": 60}},
-        "encoding": {
-            "x": x,
-            "y": {"field": "shown", **y},
-            "tooltip": _tooltip(metric, told),
-            **({"color": legend, "strokeDash": legend | {"legend": None}} if several else {}),
-        },
-    }
-    ends = {
-        "mark": {"type": "rule", "strokeWidth": 1.5},
-        "encoding": {
-            "x": x,
-            "y": {"field": "shown_low", **y},
-            "y2": {"field": "shown_high"},
-            **({"color": legend} if several else {}),
-        },
-    }
+        x = x.axis(values=values, format=".4~g")
+    y: dict[str, Any] = {"title": metric.heading, "scale": alt.Scale(zero=True)}
+    shown = {"across": axis_title(across)} | ({"name": axis_title(lines)} if lines else {})
+    base: Chart = alt.Chart().encode(x=x)
+    dashed = base
+    if len(names) > 1:
+        legend: dict[str, Any] = {"sort": names, "title": axis_title(lines or "")}
+        base = base.encode(color=alt.Color("name:N", **legend))
+        dashed = base.encode(strokeDash=alt.StrokeDash("name:N", legend=None, **legend))
+    line = dashed.mark_line(point=alt.OverlayMarkDef(filled=True, size=60)).encode(
+        y=alt.Y("shown:Q", **y), tooltip=_tooltip(metric, shown)
+    )
+    ends = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("shown_low:Q", **y), y2="shown_high")
     return [line, ends], _LINES_HEIGHT
 
 
 def _chart(
-    rows: Sequence[Row], layers: list[Row], height: int, metric: ShownMetric, own_scale: str
-) -> dict[str, Any]:
+    rows: Sequence[Row], layers: list[Chart], height: int, metric: ShownMetric, own_scale: str
+) -> Chart:
     intervals = any("low" in row for row in rows)
     panels = list(dict.fromkeys(row["panel"] for row in rows))
-    shown = {"value": "shown"}
-    if intervals:
-        shown |= {"low": "shown_low", "high": "shown_high"}
+    shown = {"value": "shown"} | ({"low": "shown_low", "high": "shown_high"} if intervals else {})
     scaled = "isValid(datum.{0}) ? datum.{0} / {1} : null"  # not 0 where there is none
-    chart: dict[str, Any] = {
-        "data": {"values": list(rows)},
-        "transform": [
-            {"calculate": scaled.format(name, metric.scale), "as": of} for name, of in shown.items()
-        ],
-    }
-    layers = layers if intervals else layers[:1]
+    in_unit = {to: scaled.format(name, metric.scale) for name, to in shown.items()}
+    data = alt.Data(values=list(rows))  # type: ignore[no-untyped-call]
+    layered = alt.layer(*layers[: 2 if intervals else 1], data=data)
+    chart: Chart = layered.transform_calculate(**in_unit).properties(height=height)
     if len(panels) == 1:
-        # The name of what has no other panel, so it is not taken for all that the page has.
-        of = {"title": {"text": panels[0], "anchor": "start"}} if panels[0] else {}
-        return chart | of | {"width": "container", "height": height, "layer": layers}
-    facet = {"field": "panel", "type": "nominal", "sort": panels, "title": None}
-    spec = {"width": _PANEL_WIDTH, "height": height, "layer": layers}
-    chart |= {"facet": facet, "columns": 2, "spec": spec}
-    resolve = {"scale": {own_scale: "independent"}} if own_scale else {}
-    if len(panels) % 2:  # else the axis of the second column is below the panel that is not there
-        resolve["axis"] = {"x": "independent"}
-    return chart | ({"resolve": resolve} if resolve else {})
+        # The name of what has no other panel, so it is not taken for all that the report has.
+        title = {"title": alt.TitleParams(panels[0], anchor="start")} if panels[0] else {}
+        chart = chart.properties(width="container", **title)
+    else:
+        facet = alt.Facet("panel:N", sort=panels, title=None)
+        chart = chart.properties(width=_PANEL_WIDTH).facet(facet, columns=2)
+        if own_scale:
+            own: dict[str, Any] = {own_scale: "independent"}
+            chart = chart.resolve_scale(**own)
+        if len(panels) % 2:  # else the axis of the second column is below the missing panel
+            chart = chart.resolve_axis(x="independent")
+    return chart
 
 
-def _tooltip(metric: ShownMetric, titles: Mapping[str, str]) -> list[dict[str, str]]:
-    numbers = {"shown": metric.heading, "shown_low": "95 % from", "shown_high": "to"}
-    return [
-        {"field": "panel", "type": "nominal", "title": "of"},
-        *({"field": of, "type": "nominal", "title": title} for of, title in titles.items()),
-        *(
-            {"field": of, "type": "quantitative", "format": ".4~g", "title": title}
-            for of, title in numbers.items()
-        ),
-    ]
+def _tooltip(metric: ShownMetric, titles: Mapping[str, str]) -> list[alt.Tooltip]:
+    of = {"panel": "of", **titles}
+    labels = [alt.Tooltip(f"{name}:N", title=title) for name, title in of.items()]
+    return labels + numbers(shown=metric.heading, shown_low="95 % from", shown_high="to")
 
 
 def _caption(rows: Sequence[Row], across: str | None, left_out: int, own_scale: str) -> str:

@@ -1,7 +1,7 @@
-"""Policies by metrics: what each gave, and by how much it differs from the first.
+"""Tables of metrics, a row for each policy: what it gave, and how it differs from the first.
 
 Differences are of pairs of runs with the same seeds, so what the two have in common (the same
-people) cancels; their intervals say whether other seeds may turn them around.
+users) cancels; their intervals say whether other seeds may turn them around.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.campaign_axes import CampaignAxes, axis_title, short_names
+from batsched_py.report.campaign_axes import CampaignAxes, axis_title, short_names, with_all_labels
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import in_italics
-from batsched_py.report.kit.estimates import mean_of_repeats
-from batsched_py.report.kit.pairing import paired
-from batsched_py.report.kit.selection import Runs
+from batsched_py.report.kit.estimates import cells, mean_of_repeats
+from batsched_py.report.kit.selection import Runs, paired
 from batsched_py.report.less_work import NO_GAIN, less_work
-from batsched_py.report.metric_words import ShownMetric
+from batsched_py.report.metric_words import ShownMetric, shown_metrics
+from batsched_py.report.runs_table import ShownRuns, stored_of
 from batsched_py.support.statistics import FEWEST, Interval, paired_difference, paired_ratio
+from batsched_py.units import HOUR
 
 WITHIN = "within the spread"
 """Said of a difference that other seeds may turn around."""
@@ -146,7 +147,6 @@ def _rows(
 def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -> dict[str, Any]:
     name = metric.name
     mean = mean_of_repeats(ours[name].astype(float))
-    row = {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
     change, words = Interval(nan, nan, nan, 0), ""
     if base is not None and len(base):
         pair = paired(ours[name].astype(float), base[name].astype(float))
@@ -157,13 +157,12 @@ def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -
         same = change.value == 0 and bool((pair[0] == pair[1]).all())
         unit = metric.unit if metric.is_difference else "%"
         words = change_words(told, unit, nb_runs=mean.nb, same=same)
-    return row | {
-        f"{name}_change": change.value,
-        f"{name}_change_low": change.low,
-        f"{name}_change_high": change.high,
-        f"{name}_change_pairs": change.nb,
-        f"{name}_words": words,
-    }
+    of_change = f"{name}_change"
+    row = cells(mean, name, f"{name}_low", f"{name}_high")
+    row |= cells(
+        change, of_change, f"{of_change}_low", f"{of_change}_high", nb=f"{of_change}_pairs"
+    )
+    return row | {f"{name}_words": words}
 
 
 def _change(ours: pd.Series[float], base: pd.Series[float], *, is_difference: bool) -> Interval:
@@ -237,3 +236,64 @@ def _is_equal_in_all_pairs(row: dict[str, Any], metric: ShownMetric) -> bool:
     change, words = _change_in(row, metric.name), row[f"{metric.name}_words"]
     known = not isnan(change.value) and change.nb >= FEWEST
     return known and not change.is_known and words != SAME
+
+
+SITE = "home_site"
+"""The column of a site's name; ``site`` may be a label of the campaign."""
+_TIMES = ("mean_waiting_time", "mean_turnaround_time_by_width")
+_WORK = {
+    "work_of_users": "work of its users",
+    "given": "given",
+    "taken": "taken",
+    "balance": "balance",
+}
+_NOTE = (
+    "Means over the replications. Jobs and times are of the users of a site, wherever they ran. "
+    "*Given* is the work done on the site's processors for users of other sites, *taken* that done "
+    "elsewhere for its users, *balance* given minus taken; work is processors times hours."
+)
+
+
+def site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None]:
+    """Yield the waits of each site beside those of an axis's first value, and its work.
+
+    Nothing for runs without sites.
+    """
+    frame = with_all_labels(runs_by_site(results), axes.labels)
+    if frame.empty:
+        return
+    by_site = msgspec.structs.replace(axes, others=(*axes.others, SITE))
+    base = None if axes.compared is None else frame[axes.compared].iloc[0]
+    titles = {_TIMES[1]: "mean response time, wide jobs count more"}
+    waits = [
+        msgspec.structs.replace(metric, title=titles.get(metric.name, metric.title))
+        for metric in shown_metrics(frame, _TIMES)
+    ]
+    title = "Waits of the users of each site"
+    yield metric_matrix(frame, by_site, waits, name="site_waits", title=title, base=base)
+    work = [
+        ShownMetric("processors", "processors", decimals=0),
+        ShownMetric("nb_jobs", "jobs", decimals=0),
+        *(ShownMetric(name, title, "processor h", HOUR, 0) for name, title in _WORK.items()),
+        *shown_metrics(frame, ["utilisation"]),
+    ]
+    there = [metric for metric in work if metric.name in frame]
+    alone = msgspec.structs.replace(by_site, compared=None, others=(*by_site.labels,), users=None)
+    table = metric_matrix(frame, alone, there, name="sites", title="Work of each site")
+    yield None if table is None else msgspec.structs.replace(table, note=_NOTE)
+
+
+def runs_by_site(results: ShownRuns) -> pd.DataFrame:
+    """Return a row for each site of each run: the run's, with :data:`SITE` and the site's metrics.
+
+    Empty if no run has sites. For the metrics see :func:`batsched_py.metrics.per_site`.
+    """
+    runs = results.runs
+    if "nb_multi_site_jobs" not in runs:
+        return pd.DataFrame()
+    rows = [
+        {**row, SITE: site, **values}
+        for row, stored in zip(runs.to_dict("records"), stored_of(results), strict=True)
+        for site, values in stored.get("metrics", {}).get("per_site", {}).items()
+    ]
+    return pd.DataFrame(rows)

@@ -18,6 +18,7 @@ from batsched_py.report.formatting import cell
 from batsched_py.report.kit.charts import Chart, inline_data, numbers
 from batsched_py.report.kit.selection import log_name
 from batsched_py.report.kit.tables import sections, table
+from batsched_py.report.metric_matrix import site_tables
 from batsched_py.report.metric_words import (
     FURTHER,
     ShownMetric,
@@ -26,9 +27,7 @@ from batsched_py.report.metric_words import (
     react,
     shown_metrics,
 )
-from batsched_py.report.named_settings import names_table
-from batsched_py.report.simulated_setup import setup_lines, submitted
-from batsched_py.report.sites_tables import site_tables
+from batsched_py.report.simulated_setup import names_table, setup_lines, submitted
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.run.result import Result
 from batsched_py.run.stored_run import jobs_file
@@ -214,14 +213,8 @@ def _waits(jobs: pd.DataFrame) -> Iterator[dict[str, Any]]:
     ran = jobs[jobs["starting_time"].notna() & jobs["measured"]]
     wait = (ran["starting_time"] - ran["submission_time"]).astype(float)
     size = ran["requested_number_of_resources"].astype(float).clip(lower=1)
-    by_size: dict[Any, pd.Series[float]] = dict(
-        iter(wait.groupby(2 ** np.ceil(np.log2(size)).astype(int)))
-    )
-    for high, waits in by_size.items():
+    waits = wait.groupby(2 ** np.ceil(np.log2(size)).astype(int)).agg(["size", "mean", "median"])
+    for high, jobs_of, mean, median in waits.itertuples():
         low = high // 2 + 1 if high > 2 else high
-        yield {
-            "size": f"{low}" if low == high else f"{low} to {high}",
-            "jobs": len(waits),
-            "mean": waits.mean(),
-            "median": waits.median(),
-        }
+        name = f"{low}" if low == high else f"{low} to {high}"
+        yield {"size": name, "jobs": jobs_of, "mean": mean, "median": median}

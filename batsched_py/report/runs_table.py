@@ -1,4 +1,4 @@
-"""All runs of a campaign for the page: labels, metrics, settings, provenance, by column."""
+"""All runs of a campaign for the page's script: labels, metrics, settings, by column."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pandas as pd
 
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.campaign_axes import short_names
-from batsched_py.report.formatting import spoken
+from batsched_py.report.formatting import is_nothing, spoken
 from batsched_py.report.metric_words import main_metrics, react
-from batsched_py.report.packed_columns import packed, words
+from batsched_py.support.file_readers import parse_json
 
 if TYPE_CHECKING:
     from batsched_py.workload import Workload
@@ -98,7 +98,7 @@ def runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
         "metrics": [name for name in (*COUNTS, *METRICS) if name in runs],
         "columns": {str(name): packed(runs[name].tolist()) for name in runs},
         "settings": {str(name): packed(settings[name].tolist()) for name in settings},
-        "commands": words(_command(results, row) for _, row in runs.iterrows()),
+        "commands": [_command(results, row) for _, row in runs.iterrows()],
     }
 
 
@@ -158,3 +158,44 @@ def _command(results: ShownRuns, row: Any) -> str:
         return results.command(row)
     except KeyError:  # no run of the campaign as it is now
         return ""
+
+
+_EXACT = 2**53
+DIGITS = 6
+"""Significant digits of a number in the page; the CSV files have all."""
+
+
+def packed(values: Sequence[Any]) -> dict[str, Any]:
+    """Return a column as ``{"v": values}``, or ``{"u": different values, "i": which of them}``.
+
+    Numbers keep six significant digits. A setting that is the same for all runs costs one value.
+    """
+    plain = [_plain(value) for value in values]
+    unique: dict[Any, int] = {}
+    which = [unique.setdefault(msgspec.json.encode(value), len(unique)) for value in plain]
+    different = [parse_json(key, Any, "a value") for key in unique]
+    if len(different) == 1:
+        return {"u": different, "n": len(plain)}
+    if len(different) * 2 > len(plain):
+        return {"v": plain}
+    return {"u": different, "i": which}
+
+
+def rounded(value: float) -> float | int:
+    """Return a number with six significant digits, as an integer if it is one with few digits."""
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e100 else short
+
+
+def _plain(value: Any) -> Any:
+    if is_nothing(value):
+        return None
+    if hasattr(value, "item"):  # a scalar of numpy
+        value = value.item()
+    if isinstance(value, int) and abs(value) > _EXACT:
+        return str(value)  # a seed, say: JavaScript would round it
+    if isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float):
+        return rounded(value) if abs(value) != float("inf") else str(value)
+    return str(value)

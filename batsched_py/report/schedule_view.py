@@ -14,11 +14,10 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.figures import run_figures
-from batsched_py.figures.chart_texts import drawable
+from batsched_py.figures.chart_files import drawable
 from batsched_py.figures.time_axis import TimeOptions
 from batsched_py.metrics import BOUND
-from batsched_py.report.packed_columns import rounded
-from batsched_py.report.runs_table import ShownRuns
+from batsched_py.report.runs_table import ShownRuns, rounded
 
 MOST_RUNS = 12
 MOST_USERS = 1_000
@@ -44,7 +43,7 @@ def schedules_of(results: ShownRuns) -> Schedules:
         jobs = results.kept_jobs(row)
         if jobs is not None:
             chart = schedule(jobs, int(row["nb_res"]), **_clock(results, row))
-            shown.append({"run": at, "chart": chart, "users": users_of(jobs)})
+            shown.append({"run": at, "chart": chart, "users": summarise_users(jobs)})
     return Schedules(shown, _note(results, len(rows), len(shown)))
 
 
@@ -104,7 +103,7 @@ def _short(value: Any) -> Any:
     return round(value, _DECIMALS) if isinstance(value, float) else value
 
 
-def users_of(jobs: pd.DataFrame) -> dict[str, list[Any]]:
+def summarise_users(jobs: pd.DataFrame) -> dict[str, list[Any]]:
     """Return by column a row for each known user: jobs and means over the user's own jobs.
 
     Times in seconds; ``slowdown`` is bounded (10 s), ``activity`` is from the first to the last

@@ -19,7 +19,7 @@ import pytest
 import vl_convert
 
 from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.figures.chart_files import drawn_as, printable
+from batsched_py.figures.chart_files import printable, render_chart
 from batsched_py.report import Report
 from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload
@@ -521,7 +521,9 @@ def test_figures_without_their_runs_are_left_out_with_a_note() -> None:
 def drawn_texts(name: str) -> list[str]:
     """Return the texts in the file of a figure."""
     figures_of = {figure.name[:5]: figure for figure in sample_report().figures}
-    return re.findall(r"<text[^>]*>([^<]*)</text>", drawn_as("svg", figures_of[name].spec).decode())
+    return re.findall(
+        r"<text[^>]*>([^<]*)</text>", render_chart("svg", figures_of[name].spec).decode()
+    )
 
 
 @cache

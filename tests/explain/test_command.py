@@ -12,7 +12,7 @@ import pytest
 from batsched_py.commands import recorded_run
 from batsched_py.explain.gantt import NAMES, figure_of, picture
 from batsched_py.explain.replayed_exchange import read_turns
-from batsched_py.figures.chart_files import drawn_as
+from batsched_py.figures.chart_files import render_chart
 from batsched_py.run.plugin_objects import BY_NAME
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.easy import Easy
@@ -186,10 +186,10 @@ def test_the_rectangles(tmp_path: Path) -> None:
     assert explained["time"] == pytest.approx(136 / 60)
     assert explained[["low", "high"]].tolist() == [-0.5, 1.5]
     assert set(labels["job"]) >= {"w0!0000", "w0!0001", "w0!0002"}
-    svg = drawn_as("svg", chart.to_dict()).decode()
+    svg = render_chart("svg", chart.to_dict()).decode()
     assert "minutes since the submission of w0!0002" in svg
     assert all(name in svg for name in (*NAMES.values(), "it waits"))
-    assert svg == drawn_as("svg", figure_of(shown).to_dict()).decode()
+    assert svg == render_chart("svg", figure_of(shown).to_dict()).decode()
 
 
 def test_bars_stay_within_the_picture(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_bars_stay_within_the_picture(tmp_path: Path) -> None:
     watch = watched(path, "w0!0004", Easy(), 0.1)
     shown = picture(watch, 0.1)
     bar = shown.bars.set_index("job").loc["w0!0000"]
-    assert watch.history.jobs["w0!0000"].end == 100
+    assert watch.jobs["w0!0000"].end == 100
     assert (bar.time, bar.until) == (shown.begin, shown.end)
 
 
@@ -211,4 +211,4 @@ def test_a_job_that_has_not_ended_goes_to_the_edge(tmp_path: Path) -> None:
     shown = picture(watch, 0.5)
     assert shown.left == watch.now
     assert (shown.bars["until"] == shown.end).all()
-    assert drawn_as("svg", figure_of(shown).to_dict())
+    assert render_chart("svg", figure_of(shown).to_dict())

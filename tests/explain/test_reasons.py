@@ -17,7 +17,7 @@ from batsched_py.errors import InputError, PluginError
 from batsched_py.explain.job_watch import Ended, Watch
 from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.explain.waiting_lines import Explanation, Line, explanation
-from batsched_py.explain.wording import in_words, lasting
+from batsched_py.explain.wording import describe
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
@@ -32,6 +32,7 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.list_scheduling import ListScheduling
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.ups import Ups
+from batsched_py.support.durations import format_exact_duration
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import WorkloadJob
@@ -61,7 +62,7 @@ def why(
 
 
 def account(told: Explanation) -> str:
-    return "\n".join(in_words(told))
+    return "\n".join(describe(told))
 
 
 def short(line: Line) -> tuple[Any, ...]:
@@ -237,7 +238,7 @@ def test_an_advance_reservation(tmp_path: Path) -> None:
 
 def test_too_wide(tmp_path: Path) -> None:
     told = why(tmp_path, [J(0, 9, 5), J(1, 1, 5)], 8, Easy, 0)
-    lines = list(in_words(told))
+    lines = list(describe(told))
     assert lines[0].endswith("rejected at t=0 (00:00:00)")
     assert lines[1].startswith("it asked for 9 processors, and the machine has 8")
 
@@ -398,7 +399,7 @@ def test_a_log_that_ends_early(tmp_path: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:9]))
     told = explained(path, Easy(), "w0!0001")
     assert told.start is None
-    (line, *_) = in_words(told)
+    (line, *_) = describe(told)
     assert "never started: the log ends at t=12 (00:00:12), when it had waited 2 s" in line
 
 
@@ -419,7 +420,7 @@ def test_many_moves_become_few_lines(tmp_path: Path) -> None:
 
 
 def test_durations() -> None:
-    assert [lasting(seconds) for seconds in (0.5, 60, 3725, 90000, inf)] == [
+    assert [format_exact_duration(seconds) for seconds in (0.5, 60, 3725, 90000, inf)] == [
         "0.5 s",
         "1 min (60 s)",
         "1 h 2 min (3725 s)",

@@ -13,7 +13,7 @@ import pytest
 import vl_convert
 
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_files import LOOKS, SCALE, drawn_as, format_of, write_chart
+from batsched_py.figures.chart_files import LOOKS, SCALE, format_of, render_chart, write_chart
 
 SMALL = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 5.0]})
 
@@ -43,7 +43,7 @@ def test_the_end_of_the_name_says_the_format(form: str, beginning: bytes, tmp_pa
 
 def test_a_png_is_packed_well_and_has_the_same_pixels() -> None:
     made = vl_convert.vegalite_to_png(a_chart().to_dict(), scale=SCALE, config=LOOKS)
-    packed = drawn_as("png", a_chart().to_dict())
+    packed = render_chart("png", a_chart().to_dict())
     assert len(packed) < len(made) / 2
     header, pixels, end = chunks(packed)
     kinds = [kind for kind, _ in (header, pixels, end)]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import vl_convert
 
-from batsched_py.figures.chart_files import drawn_as
-from batsched_py.figures.chart_texts import drawable
+from batsched_py.figures.chart_files import drawable, render_chart
 
 
 def chart(name: str, **title: str) -> dict[str, Any]:
@@ -36,13 +35,13 @@ def chart(name: str, **title: str) -> dict[str, Any]:
 def test_a_name_is_drawn_and_never_computed(name: str) -> None:
     spec = chart("size", title=name)
     spec["data"]["values"][0]["who"] = name
-    svg = drawn_as("svg", spec).decode()
+    svg = render_chart("svg", spec).decode()
     assert "<script" not in svg
     (mark,) = vl_convert.vegalite_to_vega(drawable(spec))["marks"]
     for expression in ("tooltip", "description"):
         # A quotation mark behind two backslashes would end the text.
         assert '\\\\"' not in mark["encode"]["update"][expression]["signal"]
-    assert drawn_as("png", spec).startswith(b"\x89PNG")
+    assert render_chart("png", spec).startswith(b"\x89PNG")
 
 
 def test_a_field_without_a_title_is_called_by_its_name_all_the_same() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.report import Figure, Report, Section, Table
-from batsched_py.report.default_report import plain_report
-from batsched_py.report.forms.html_page import page
+from batsched_py.report.campaign_report import plain_report
+from batsched_py.report.forms.html_page import render_page
 from batsched_py.report.one_run import OneRun, run_report
 from helpers.made_up_report import MadeUp, a_report, published_table
 from helpers.waiting import LIMIT
@@ -39,7 +39,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page(a_report(), MadeUp()), encoding="utf-8")  # type: ignore[arg-type]
+    path.write_text(render_page(a_report(), MadeUp()), encoding="utf-8")  # type: ignore[arg-type]
     return path
 
 
@@ -84,8 +84,8 @@ def test_the_page_of_a_run_and_that_of_a_campaign_are_quiet(load: Load, tmp_path
     run = OneRun(tmp_path / "easy")
     campaign = MadeUp(3)
     pages = {
-        "run.html": page(run_report(run), run),
-        "campaign.html": page(plain_report(campaign), campaign),  # type: ignore[arg-type]
+        "run.html": render_page(run_report(run), run),
+        "campaign.html": render_page(plain_report(campaign), campaign),  # type: ignore[arg-type]
     }
     for name, text in pages.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -289,7 +289,7 @@ def panels() -> Figure:
 @pytest.fixture(scope="module")
 def panels_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "panels.html"
-    path.write_text(page(Report("T", "", (Section("S", (panels(),)),))), encoding="utf-8")
+    path.write_text(render_page(Report("T", "", (Section("S", (panels(),)),))), encoding="utf-8")
     return path
 
 
@@ -326,7 +326,7 @@ def arranged_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wide = pd.DataFrame({"policy": ["easy"], "of": ["all"]} | {f"m{n}": [n] for n in range(20)})
     parts = (*arranged(), Table("wide", "Wide", wide))
     report = Report("T", "", (Section("S", parts),), terms=(("easy", "a *policy*"),))
-    path.write_text(page(report), encoding="utf-8")
+    path.write_text(render_page(report), encoding="utf-8")
     return path
 
 
@@ -386,7 +386,7 @@ def test_nothing_is_black_on_a_dark_page(load: Load, panels_file: Path) -> None:
 
 def test_a_campaign_that_kept_metrics_only_says_so(load: Load, tmp_path: Path) -> None:
     path = tmp_path / "metrics.html"
-    path.write_text(page(a_report(), MadeUp(300, keep_jobs=False)), encoding="utf-8")  # type: ignore[arg-type]
+    path.write_text(render_page(a_report(), MadeUp(300, keep_jobs=False)), encoding="utf-8")  # type: ignore[arg-type]
     opened = load(shown=path)
     assert "repeat a run with the command" in opened.locator("#schedule-note").inner_text()
     assert not opened.locator("#schedule-body").is_visible()
@@ -398,7 +398,7 @@ def test_a_campaign_that_kept_metrics_only_says_so(load: Load, tmp_path: Path) -
 
 def test_a_page_that_follows_a_campaign_stays_where_it_was(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    shown = page(a_report(), MadeUp(), refresh=1)  # type: ignore[arg-type]
+    shown = render_page(a_report(), MadeUp(), refresh=1)  # type: ignore[arg-type]
     path.write_text(shown, encoding="utf-8")
     opened = browser.new_page(viewport={"width": 1000, "height": 600})
     opened.set_default_timeout(1000 * LIMIT)

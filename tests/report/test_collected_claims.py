@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batsched_py.report.collected_claims import Judged, collected, judged
+from batsched_py.report.collected_claims import Judged, collect_claims, judge_campaign
 from batsched_py.report.document import Report, Table, Text, Verdict
 
 
@@ -24,7 +24,7 @@ def test_claims_are_counted_by_study_and_by_claim() -> None:
 
     Studies are called by what is before the colon of their campaigns' titles.
     """
-    made = collected(
+    made = collect_claims(
         "All",
         [
             of("a", "Weather: one log", sun=True, rain=True, snow=None),
@@ -43,11 +43,15 @@ def test_claims_are_counted_by_study_and_by_claim() -> None:
 
 
 def test_of_campaigns_whose_runs_say_nothing_there_is_their_number() -> None:
-    silent = judged(
-        "a", "run a", 1, 2, Report("Weather", "A. Author", (), (Verdict("sun", None, ""),))
+    silent = judge_campaign(
+        Report("Weather", "A. Author", (), (Verdict("sun", None, ""),)),
+        name="a",
+        command="run a",
+        nb_runs=1,
+        nb_planned=2,
     )
     assert (silent.verdicts, silent.nb_untouched) == ((), 1)
-    (overview, part) = collected("All", [silent]).sections
+    (overview, part) = collect_claims("All", [silent]).sections
     assert [table.name for table in overview.parts if isinstance(table, Table)] == ["campaigns"]
     (text,) = part.parts
     assert isinstance(text, Text)

@@ -10,7 +10,7 @@ import pytest
 
 from batsched_py.errors import OutputError
 from batsched_py.report import Figure, Report, Section
-from batsched_py.report.forms.export_files import data_of, drawn, markdown, write_files
+from batsched_py.report.forms.export_files import data_of, markdown, render_figure, write_files
 from helpers.made_up_report import a_report, published_table
 
 
@@ -45,7 +45,7 @@ def test_a_figure_without_data_has_no_file_of_them(tmp_path: Path) -> None:
 def test_nothing_is_fetched_for_a_figure() -> None:
     spec = {"data": {"url": "https://example.org/data.csv"}, "mark": "point", "encoding": {}}
     with pytest.raises(ValueError, match=r"example\.org"):
-        drawn(Figure("f", "F", spec))
+        render_figure(Figure("f", "F", spec))
 
 
 def test_markdown_has_verdicts_and_marks() -> None:

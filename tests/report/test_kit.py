@@ -12,13 +12,11 @@ import pandas as pd
 import pytest
 
 from batsched_py.report import Column, Report, Text, Verdict
-from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
 from batsched_py.report.kit.charts import inline_data, intervals, numbers, scale_of
-from batsched_py.report.kit.estimates import cells, drawn, from_cells
-from batsched_py.report.kit.pairing import paired
-from batsched_py.report.kit.selection import Quantity, Runs, log_name, slug
+from batsched_py.report.kit.estimates import cells, chart_cells, from_cells
+from batsched_py.report.kit.selection import Quantity, Runs, log_name, paired, slug
 from batsched_py.report.kit.tables import columns, sections, table, where_known
-from batsched_py.report.kit.texts import Texts
+from batsched_py.report.kit.texts import Texts, compared, find_published, in_column, read_published
 from batsched_py.support import palette
 from batsched_py.support.statistics import Interval
 
@@ -86,14 +84,14 @@ def test_estimates_as_cells() -> None:
     row = cells(interval, "gain", nb="runs")
     assert row == {"gain": 2, "low": 1, "high": 3, "runs": 4}
     assert from_cells(SimpleNamespace(**row), "gain", nb="runs") == interval
-    assert drawn(interval) == {"ours": 2, "low": 1, "high": 3}
-    assert drawn(alone) == {"ours": 2, "low": None, "high": None}
+    assert chart_cells(interval) == {"ours": 2, "low": 1, "high": 3}
+    assert chart_cells(alone) == {"ours": 2, "low": None, "high": None}
 
 
 def test_published_numbers_are_found_by_their_path() -> None:
-    assert printed(PUBLISHED, "plain", 6000) == 71
-    assert printed(PUBLISHED, "plain", 1500, otherwise=0) == 0
-    assert printed(PUBLISHED, "plain", 6000, "deeper") is None
+    assert find_published(PUBLISHED, "plain", 6000) == 71
+    assert find_published(PUBLISHED, "plain", 1500, otherwise=0) == 0
+    assert find_published(PUBLISHED, "plain", 6000, "deeper") is None
     assert in_column(PUBLISHED, ("levels", "KTH", 0.5), "easy") == 4
     assert in_column(PUBLISHED["levels"], ("KTH", 1), "easy") is None  # the row is shorter
     assert in_column(PUBLISHED, ("levels", "CTC", 1), "easy") is None

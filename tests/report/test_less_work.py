@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from batsched_py import simulate
+from batsched_py.report.campaign_report import plain_report
 from batsched_py.report.comparing.campaigns import CampaignComparison
 from batsched_py.report.comparing.runs import compare_runs
-from batsched_py.report.default_report import plain_report
 from batsched_py.report.less_work import NO_GAIN, less_work
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload

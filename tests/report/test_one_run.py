@@ -8,7 +8,7 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.report import Report
-from batsched_py.report.forms.html_page import page
+from batsched_py.report.forms.html_page import render_page
 from batsched_py.report.one_run import ONCE, OneRun, run_report
 from batsched_py.report.simulated_setup import submitted
 from batsched_py.run.result import Result
@@ -66,7 +66,7 @@ def test_it_says_what_was_simulated_and_what_came_out(ours: tuple[Result, Path])
 
 def test_the_page_has_schedule_users_and_settings(ours: tuple[Result, Path]) -> None:
     run = OneRun(f"{ours[1]}_jobs.csv")
-    text = page(run_report(run), run)
+    text = render_page(run_report(run), run)
     assert "Its settings" in text
     assert f"<dd>{ours[1]}" in text
     assert '"vconcat":' in text  # of the schedule
@@ -80,7 +80,7 @@ def test_a_run_of_batsim_has_a_page_too(of_batsim: Path) -> None:
     assert key_numbers(report)["mean wait"] == "2.250 h"
     assert key_numbers(report)["utilisation"] == f"{100 * 1200 / (4 * 14500):.1f} %"
     assert "users" not in report.summary.partition("nothing is known")[0].lower()
-    assert "Its settings" in page(report, run)
+    assert "Its settings" in render_page(report, run)
 
 
 def test_waits_are_by_sizes_in_powers_of_two(of_batsim: Path) -> None:

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.report import Column, Report, Section, Table
-from batsched_py.report.forms.html_page import page, rendered, safe_json, vega
+from batsched_py.report.forms.html_page import render_markdown, render_page, safe_json, vega
 from batsched_py.support import palette
 from helpers.made_up_report import EVIL, MadeUp, a_report
 
 
 @pytest.fixture(scope="module")
 def made() -> str:
-    return page(a_report(), MadeUp())
+    return render_page(a_report(), MadeUp())
 
 
 class Elements(HTMLParser):
@@ -59,9 +59,9 @@ def test_data_that_json_does_not_know() -> None:
 
 
 def test_markdown_is_rendered_without_html_and_pictures() -> None:
-    assert rendered("**a** `b`") == "<p><strong>a</strong> <code>b</code></p>\n"
-    assert "<img" not in rendered("![x](https://example.org/x.png) <img src=x>")
-    assert "<a" not in rendered("[x](javascript:alert(1))")
+    assert render_markdown("**a** `b`") == "<p><strong>a</strong> <code>b</code></p>\n"
+    assert "<img" not in render_markdown("![x](https://example.org/x.png) <img src=x>")
+    assert "<a" not in render_markdown("[x](javascript:alert(1))")
 
 
 def test_nothing_is_asked_of_the_network(made: str) -> None:
@@ -113,18 +113,18 @@ def test_ours_and_published_are_paired_only_if_both_are_there() -> None:
     ours = (Column("log"), Column("x", kind="ours"))
     for columns, has_tag in ((ours, False), ((*ours, Column("y", kind="published")), True)):
         report = Report("T", "", (Section("S", (Table("t", "T", frame, columns),)),))
-        assert ("<small>ours</small>" in page(report)) is has_tag
+        assert ("<small>ours</small>" in render_page(report)) is has_tag
 
 
 def test_backticks_in_a_cell_are_code_and_nothing_else_is_markup() -> None:
     table = Table("t", "T", pd.DataFrame({"x": ["hours of `cap_hours` <b> *"]}))
-    text = page(Report("T", "", (Section("S", (table,)),)))
+    text = render_page(Report("T", "", (Section("S", (table,)),)))
     assert "hours of <code>cap_hours</code> &lt;b&gt; *" in text
 
 
 def test_a_long_table_ends_in_its_csv_file() -> None:
     table = Table("t", "T", pd.DataFrame({"x": range(1200)}))
-    text = page(Report("T", "", (Section("S", (table,)),)))
+    text = render_page(Report("T", "", (Section("S", (table,)),)))
     assert "All runs" not in text  # of a report alone
     assert "200 more rows are in the CSV file only" in text
     assert "%0A1199%0A" in text

@@ -9,9 +9,14 @@ import pandas as pd
 import pytest
 
 from batsched_py.report import Report, Text
-from batsched_py.report.campaign_report import report_of
-from batsched_py.report.default_report import EQUAL_RUNS, FEW_RUNS, UNKNOWN_CHANCE, plain_report
-from batsched_py.report.forms.export_files import drawn
+from batsched_py.report.campaign_report import (
+    EQUAL_RUNS,
+    FEW_RUNS,
+    UNKNOWN_CHANCE,
+    plain_report,
+    report_of,
+)
+from batsched_py.report.forms.export_files import render_figure
 from batsched_py.report.metric_matrix import WITHIN
 from batsched_py.report.metric_words import REACTING
 from batsched_py.support.statistics import mean_interval
@@ -146,7 +151,7 @@ def test_a_number_is_drawn_across_and_the_rest_is_coloured() -> None:
         (policy, at) for policy in ("easy", "creasy") for at in (600, 6000)
     ]
     assert encoding["y"]["scale"] == {"zero": True}
-    assert drawn(figure)["png"][:4] == b"\x89PNG"
+    assert render_figure(figure)["png"][:4] == b"\x89PNG"
 
 
 def test_a_single_panel_says_whose_it_is() -> None:
@@ -178,7 +183,7 @@ def test_labels_are_bars_with_panels_of_what_else_varies() -> None:
     assert figure.spec["facet"]["sort"] == ["600 s", "6000 s"]
     assert {row["name"] for row in figure.spec["data"]["values"]} == {"easy", "creasy"}
     assert "begins at 0" in figure.caption
-    assert drawn(figure)["png"][:4] == b"\x89PNG"
+    assert render_figure(figure)["png"][:4] == b"\x89PNG"
 
 
 def test_what_is_shown_is_explained() -> None:

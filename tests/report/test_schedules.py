@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.figures import run_figures
-from batsched_py.report.packed_columns import packed, words
-from batsched_py.report.runs_table import provenance, runs_table, stored_of
-from batsched_py.report.schedule_view import chosen_rows, schedule, schedules_of, users_of
+from batsched_py.report.runs_table import packed, provenance, runs_table, stored_of
+from batsched_py.report.schedule_view import chosen_rows, schedule, schedules_of, summarise_users
 from helpers.made_up_report import MadeUp, some_jobs
 
 
@@ -64,7 +63,7 @@ def test_all_parts_are_zoomed_together() -> None:
 
 def test_users_are_means_over_their_own_jobs() -> None:
     jobs = some_jobs(100)
-    users = users_of(jobs)
+    users = summarise_users(jobs)
     at = users["user"].index("3")
     jobs_of_user = jobs[jobs["user"] == "3"]
     run = jobs_of_user["finish_time"] - jobs_of_user["starting_time"]
@@ -83,7 +82,7 @@ def test_users_are_means_over_their_own_jobs() -> None:
 def test_jobs_of_the_warm_up_are_not_counted() -> None:
     """The same jobs as in the metrics."""
     result = simulate("sample", users="feedback", warm_up=20 * 86_400)
-    users = users_of(result.jobs)
+    users = summarise_users(result.jobs)
     counted = dict(zip(users["user"], users["jobs"], strict=True))
     expected = {user: metrics["nb_jobs"] for user, metrics in result.measured["per_user"].items()}
     assert counted["24"] == 115
@@ -93,8 +92,8 @@ def test_jobs_of_the_warm_up_are_not_counted() -> None:
 def test_jobs_that_are_not_measured_and_unknown_users_are_not_counted() -> None:
     jobs = some_jobs(20).assign(measured=[False] * 10 + [True] * 10)
     jobs.loc[15, "user"] = None
-    assert sum(users_of(jobs)["jobs"]) == 9
-    assert users_of(jobs.drop(columns="user")) == {}
+    assert sum(summarise_users(jobs)["jobs"]) == 9
+    assert summarise_users(jobs.drop(columns="user")) == {}
 
 
 def test_of_many_runs_some_are_chosen_over_the_axes() -> None:
@@ -145,13 +144,6 @@ def test_a_packed_column_gives_its_values_back(values: list) -> None:
 
 def test_a_setting_that_all_runs_share_is_there_once() -> None:
     assert packed(["easy"] * 3200) == {"u": ["easy"], "n": 3200}
-
-
-def test_commands_share_their_words() -> None:
-    lines = ["simulate a --seed 1", "simulate  a --seed 2"]
-    made = words(lines)
-    assert [" ".join(made["words"][at] for at in line) for line in made["lines"]] == lines
-    assert made["words"].count("simulate") == 1
 
 
 def test_the_table_of_runs_has_labels_metrics_and_settings() -> None:

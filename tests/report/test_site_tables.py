@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from batsched_py.report.default_report import plain_report
+from batsched_py.report.campaign_report import plain_report
 from batsched_py.report.formatting import headings, rows_of
-from batsched_py.report.sites_tables import SITE, runs_by_site
+from batsched_py.report.metric_matrix import SITE, runs_by_site
 from helpers.made_up_report import MadeUp
 
 UNITS = {"work_of_users": 1, "given": 2, "taken": 1, "balance": 1}

@@ -74,7 +74,7 @@ def _users(found: PolicyCalibrations) -> Text | None:
     )
 
 
-def _setup(calibrated: Calibrated) -> Iterator[Part]:
+def _setup(calibrated: Calibrated) -> Iterator[Part | None]:
     run = calibrated.settings["run"]
     given = {
         "policy": f"{run['scheduler']} {run['scheduler_options'] or ''}".strip(),

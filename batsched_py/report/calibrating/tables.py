@@ -19,6 +19,21 @@ RECORDED = "recorded"
 """The row and the line of what the log says."""
 _NEAR = f"within a factor of {FACTOR:g} or {MARGIN / MINUTE:g} min"
 _SHOWN = {True: "yes", False: "no", None: "?"}
+_BIAS = Column("bias", "bias (h)", 2, scale=HOUR, below="bias_ends")
+_RANK = Column("rank", "rank correlation", 2, below="rank_ends")
+_EXPLAINED = Column("explained", "share explained", 2, below="explained_ends")
+_MEASURES = (
+    Column("mean", "mean wait (h)", 2, scale=HOUR, below="mean_ends"),
+    Column("median", "median (h)", 2, scale=HOUR, below="median_ends"),
+    _BIAS,
+    Column("relative", "bias (% of recorded)", 0, scale=0.01, below="relative_ends"),
+    _RANK,
+    _EXPLAINED,
+    Column("at_once", "start at once (%)", 0, scale=0.01, below="at_once_ends"),
+    Column("agree", "... as recorded (%)", 0, scale=0.01, below="agree_ends"),
+    Column("near", "near (%)", 0, scale=0.01, below="near_ends"),
+    Column("backlog", "backlog, correlation", 2, below="backlog_ends"),
+)
 _COUNTS = {
     "in_log": "in the log",
     "dropped": "left out by the rules",
@@ -32,51 +47,20 @@ _COUNTS = {
 }
 
 
-def of_policies(found: PolicyCalibrations) -> Table:
+def of_policies(found: PolicyCalibrations) -> Table | None:
     """Return what is measured of each policy, in a row each below what was recorded."""
     said = found.of_site.agreement
-    recorded = {
-        "policy": RECORDED,
-        **_cells("mean", said.mean_recorded),
-        **_cells("median", said.median_recorded),
-        **_cells("at_once", said.at_once_recorded, percent=True),
-        "utilisation": found.of_site.utilisation.recorded,
-    }
-    rows = [recorded, *(_policy(name, of) for name, of in found.policies.items())]
-    if (usual := found.of_site.by_size_and_hour) is not None:
-        rows.append(
-            {
-                "policy": f"usual wait {USUAL}",
-                **_cells("rank", usual.rank_correlation),
-                **_cells("explained", usual.share_explained),
-                **_cells("near", usual.near, percent=True),
-            }
-        )
-    times = {"mean": "mean wait (h)", "median": "median (h)", "bias": "bias (h)"}
-    shares = {
-        "relative": "bias (% of recorded)",
-        "at_once": "start at once (%)",
-        "agree": "... as recorded (%)",
-        "near": "near (%)",
-    }
-    shown = (
-        Column("policy"),
-        *(
-            Column(name, title, 2, scale=HOUR, below=f"{name}_ends")
-            for name, title in times.items()
-        ),
-        Column("relative", shares["relative"], 0, scale=0.01, below="relative_ends"),
-        Column("rank", "rank correlation", 2, below="rank_ends"),
-        Column("explained", "share explained", 2, below="explained_ends"),
-        *(
-            Column(name, shares[name], 0, scale=0.01, below=f"{name}_ends")
-            for name in ("at_once", "agree", "near")
-        ),
-        Column("backlog", "backlog, correlation", 2, below="backlog_ends"),
-        Column("utilisation", "utilisation (%)", 1, scale=0.01),
+    recorded = _row(
+        mean=said.mean_recorded, median=said.median_recorded, at_once=said.at_once_recorded
     )
-    every = {name for column in shown for name in (column.name, column.below) if name}
-    blank = {name: "" if name.endswith("_ends") else None for name in every}
+    rows = [{"policy": RECORDED, **recorded, "utilisation": found.of_site.utilisation.recorded}]
+    rows += [{"policy": name, **_policy(of)} for name, of in found.policies.items()]
+    if (usual := found.of_site.by_size_and_hour) is not None:
+        measured = _row(
+            rank=usual.rank_correlation, explained=usual.share_explained, near=usual.near
+        )
+        rows.append({"policy": f"usual wait {USUAL}", **measured})
+    shown = (Column("policy"), *_MEASURES, Column("utilisation", "utilisation (%)", 1, scale=0.01))
     note = (
         "Below the values: 95 % intervals, by drawing whole weeks of submission again. *Bias* is "
         "the mean of simulated - recorded waits. *Share explained* is 1 - SSE / SST of log(1 min + "
@@ -85,36 +69,39 @@ def of_policies(found: PolicyCalibrations) -> Table:
         "*usual wait* is what jobs of the same size and hour of day waited in other weeks: it "
         "needs no simulation."
     )
-    made = table("policies", "Recorded and simulated waits", [blank | row for row in rows], shown)
-    assert made is not None
-    return Table(made.name, made.title, made.frame, shown, note)
+    return table("policies", "Recorded and simulated waits", rows, shown, note)
 
 
-def _policy(name: str, found: Calibration) -> dict[str, Any]:
+def _policy(found: Calibration) -> dict[str, Any]:
     said = found.agreement
-    return {
-        "policy": name,
-        **_cells("mean", said.mean_simulated),
-        **_cells("median", said.median_simulated),
-        **_cells("bias", said.bias),
-        **_cells("relative", said.relative_bias, percent=True),
-        **_cells("rank", said.rank_correlation),
-        **_cells("explained", said.share_explained),
-        **_cells("at_once", said.at_once_simulated, percent=True),
-        **_cells("agree", said.at_once_agree, percent=True),
-        **_cells("near", said.near, percent=True),
-        **_cells("backlog", found.backlog.work.correlation),
-        "utilisation": found.utilisation.simulated,
-    }
+    measured = _row(
+        mean=said.mean_simulated,
+        median=said.median_simulated,
+        bias=said.bias,
+        relative=said.relative_bias,
+        rank=said.rank_correlation,
+        explained=said.share_explained,
+        at_once=said.at_once_simulated,
+        agree=said.at_once_agree,
+        near=said.near,
+        backlog=found.backlog.work.correlation,
+    )
+    return {**measured, "utilisation": found.utilisation.simulated}
 
 
-def _cells(name: str, value: Interval, *, percent: bool = False) -> dict[str, Any]:
+def _row(**measured: Interval) -> dict[str, Any]:
+    """Return the cells of all measures, blank where nothing was measured."""
+    row: dict[str, Any] = {}
+    for column in _MEASURES:
+        value = measured.get(column.name)
+        row |= {column.name: None, column.below: ""} if value is None else _cells(column, value)
+    return row
+
+
+def _cells(column: Column, value: Interval) -> dict[str, Any]:
     """Return the cells of a value: itself, and its interval in the unit of its column."""
-    in_hours = name in ("mean", "median", "bias")
-    scale, digits = (0.01, 0) if percent else (HOUR, 2) if in_hours else (1.0, 2)
-    low, high = (f"{end / scale:z.{digits}f}" for end in (value.low, value.high))
-    ends = f"{low} to {high}" if value.is_known else ""
-    return {name: value.value, f"{name}_ends": ends}
+    low, high = (f"{end / column.scale:z.{column.decimals}f}" for end in (value.low, value.high))
+    return {column.name: value.value, column.below: f"{low} to {high}" if value.is_known else ""}
 
 
 def differences(found: PolicyCalibrations) -> Table | None:
@@ -122,20 +109,18 @@ def differences(found: PolicyCalibrations) -> Table | None:
     rows = [
         {
             "other": f"{found.site} - {'usual wait ' * (each.other == USUAL)}{each.other}",
-            **_cells("rank", each.rank_correlation),
-            **_cells("explained", each.share_explained),
-            **(
-                {"bias": None, "bias_ends": ""}
-                if each.absolute_bias is None
-                else _cells("bias", each.absolute_bias)
-            ),
+            **_cells(_RANK, each.rank_correlation),
+            **_cells(_EXPLAINED, each.share_explained),
+            "bias": None,
+            "bias_ends": "",
+            **({} if each.absolute_bias is None else _cells(_BIAS, each.absolute_bias)),
         }
         for each in found.differences
     ]
     shown = (
         Column("other", "difference"),
-        Column("rank", "rank correlation", 2, below="rank_ends"),
-        Column("explained", "share explained", 2, below="explained_ends"),
+        _RANK,
+        _EXPLAINED,
         Column("bias", "absolute bias (h)", 2, scale=HOUR, below="bias_ends"),
     )
     note = (
@@ -163,7 +148,7 @@ _OF_GROUPS = (
     *columns("jobs"),
     Column("recorded", "recorded mean wait (h)", 2, scale=HOUR),
     Column("simulated", "simulated (h)", 2, scale=HOUR),
-    Column("bias", "bias (h)", 2, scale=HOUR, below="bias_ends"),
+    _BIAS,
     Column("rank", "rank correlation", 2),
     Column("reproduced"),
 )
@@ -177,19 +162,17 @@ def row(group: Group) -> dict[str, Any]:
         "jobs": group.jobs,
         "recorded": group.mean_recorded,
         "simulated": group.mean_simulated,
-        **_cells("bias", group.bias),
+        **_cells(_BIAS, group.bias),
         "rank": group.rank_correlation,
         "reproduced": _SHOWN[group.reproduced],
     }
 
 
-def of_jobs(counts: Mapping[str, JobCounts]) -> Table:
+def of_jobs(counts: Mapping[str, JobCounts]) -> Table | None:
     """Return how many jobs are compared, and why the others are not, by policy."""
     rows = [
         {"what": words, **{policy: getattr(of, name) for policy, of in counts.items()}}
         for name, words in _COUNTS.items()
     ]
     shown = (Column("what", "jobs"), *(Column(policy) for policy in counts))
-    made = table("jobs", "Which jobs are compared", rows, shown)
-    assert made is not None
-    return made
+    return table("jobs", "Which jobs are compared", rows, shown)

@@ -26,11 +26,11 @@ from batsched_py.report.comparing.setting_differences import (
     of_code,
     settings_table,
 )
-from batsched_py.report.document import Column, Part, Report, Section, Table, Text
+from batsched_py.report.document import Column, Part, Report, Table, Text
 from batsched_py.report.forms.notebook_report import NotebookReport
 from batsched_py.report.kit.estimates import cells
-from batsched_py.report.kit.tables import columns
-from batsched_py.report.less_work import NO_GAIN, less_work_sentence
+from batsched_py.report.kit.tables import columns, sections, table
+from batsched_py.report.less_work import NO_GAIN, compare_work
 from batsched_py.run.settings import Settings
 from batsched_py.support.statistics import FEWEST, Interval
 
@@ -161,7 +161,7 @@ class CampaignComparison:
                 results.runs.iloc[pairs[row]]
                 for results, row in ((self.a, "row_a"), (self.b, "row_b"))
             )
-            if words := less_work_sentence({"A": a, "B": b}).removesuffix(f". {NO_GAIN} "):
+            if words := compare_work({"A": a, "B": b}):
                 told[str(group)] = words
         if not told:
             return ""
@@ -187,14 +187,11 @@ class CampaignComparison:
         """Return all of it as a document."""
         names = f"A is {self.names[0]}, B is {self.names[1]}; differences are B - A, ratios B / A."
         notes = [names, *self.pairing.notes, *self._alike]
-        about: list[Part] = [Text("\n\n".join(notes)), self._settings()]
-        if self.pairing.only_a or self.pairing.only_b:
-            about.append(self._only_in_one())
-        sections = [Section("What was compared", tuple(about))]
-        if not self.changed.empty:
-            sections.append(Section("Differences", self._differences()))
+        about: list[Part | None] = [Text("\n\n".join(notes)), self._settings(), self._only_in_one()]
+        differences = [] if self.changed.empty else self._differences()
+        made = sections([("What was compared", about), ("Differences", differences)])
         title = f"{self.names[0]} and {self.names[1]}"
-        return Report(title, "", tuple(sections), summary=self.summary)
+        return Report(title, "", tuple(made), summary=self.summary)
 
     def _of_group(self, pairs: pd.DataFrame) -> list[dict[str, Any]]:
         a, b = self._values(pairs)
@@ -258,17 +255,17 @@ class CampaignComparison:
             note += "Runs that failed are left out."
         return settings_table(a, b, note, always=tuple(a)[:_ALWAYS])
 
-    def _only_in_one(self) -> Table:
+    def _only_in_one(self) -> Table | None:
         rows = []
         alone = (("A", self.a, self.pairing.only_a), ("B", self.b, self.pairing.only_b))
         for name, results, only in alone:
             axes = [axis for axis in results.axes if axis not in REPEATED]
             counts = grouped(results.runs.iloc[only][axes]).value_counts(sort=False)
-            rows += [{"campaign": name, "runs": nb, "labels": text} for text, nb in counts.items()]
+            rows += [{"campaign": name, "labels": text, "runs": nb} for text, nb in counts.items()]
         shown = (Column("campaign", "only in"), *columns("labels", "runs"))
-        return Table.of_rows("only_in_one", "Runs without a counterpart", rows, shown)
+        return table("only_in_one", "Runs without a counterpart", rows, shown)
 
-    def _differences(self) -> tuple[Part, ...]:
+    def _differences(self) -> list[Part]:
         changed = self.changed
         largest = changed.head(LARGEST)
         shown = (*columns("group", "metric"), *_COLUMNS, *columns("size", "unit"))
@@ -291,7 +288,7 @@ class CampaignComparison:
             if not drawable.empty:
                 drawn = [name for name in MAIN if name in set(drawable["metric"])]
                 parts.append(figures.ratios(drawable, drawn))
-        return tuple(parts)
+        return parts
 
     def _main(self) -> pd.DataFrame:
         """Return the main metrics of the groups that differ most in them."""

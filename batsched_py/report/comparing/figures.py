@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.comparing.tables import job_names
+from batsched_py.report.comparing.run_tables import job_names
 from batsched_py.report.document import Figure
 from batsched_py.support import palette
 from batsched_py.support.statistics import FEWEST, quantiles

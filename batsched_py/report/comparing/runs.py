@@ -6,25 +6,122 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS
-from batsched_py.report.comparing import distributions, figures, tables
-from batsched_py.report.comparing import user_gains as users
-from batsched_py.report.comparing.compared_sources import Source, find_pair
+from batsched_py.report.comparing import figures, run_tables
+from batsched_py.report.comparing.compared_sources import (
+    RunData,
+    Source,
+    find_pair,
+    read_run,
+    run_of,
+)
 from batsched_py.report.comparing.job_differences import ROUNDING, TOLERANCE
-from batsched_py.report.comparing.job_matching import Match, match_jobs
-from batsched_py.report.comparing.run_data import RunData, read_run, run_of
 from batsched_py.report.comparing.setting_differences import differing, settings_of, settings_table
-from batsched_py.report.document import Part, Report, Section, Table, Text
+from batsched_py.report.document import Part, Report, Table, Text
 from batsched_py.report.forms.notebook_report import NotebookReport
-from batsched_py.report.less_work import less_work_sentence
+from batsched_py.report.kit.tables import sections
+from batsched_py.report.less_work import NO_GAIN, compare_work
 
 if TYPE_CHECKING:
     from batsched_py.run.result import Result
 
+MATCHED = 0.5
+"""Share of the smaller run's jobs that must have a counterpart."""
+ALIKE = 0.9
+"""Share of these that must be the same jobs."""
+
+Rows = NDArray[np.int64]
+
+
+class Match(msgspec.Struct, frozen=True):
+    """Pairs of jobs, as row numbers."""
+
+    rows_a: Rows
+    rows_b: Rows
+    """Of the counterparts of ``rows_a``, in the same order."""
+    only_a: Rows
+    only_b: Rows
+    same_jobs: bool
+    """Whether the pairs are the same jobs, so that they can be compared one by one."""
+    note: str
+    """How jobs were matched, or why they cannot be."""
+
+
+def match_jobs(a: pd.DataFrame, b: pd.DataFrame) -> Match:
+    """Match jobs by workload and id, and judge whether they are the same jobs.
+
+    Replay of a log names the workload w0 if it is rigid and dyn if users react: if the workloads
+    have little in common, jobs are matched by their ids alone, as long as these are unique.
+
+    Populations that are drawn by chance number their jobs 1, 2, ...: with another seed, id 7 is
+    another job. A pair is the same job if its recorded submission time is the same, or if user,
+    profile (what it computes) and processors are. Where these are not :data:`ALIKE` of the
+    pairs, or the pairs not :data:`MATCHED` of the jobs, only distributions can be compared.
+    """
+    rows_a, rows_b = _joined(a, b, ["workload", "job"])
+    fewest = min(len(a), len(b))
+    note = "Jobs are matched by workload and id."
+    if len(rows_a) < MATCHED * fewest and a["job"].is_unique and b["job"].is_unique:
+        by_id = _joined(a, b, ["job"])
+        if len(by_id[0]) > len(rows_a):
+            rows_a, rows_b = by_id
+            workloads = [", ".join(sorted(frame["workload"].unique())[:3]) for frame in (a, b)]
+            note = (
+                "Jobs are matched by id alone, since their workloads have different names: "
+                f"{workloads[0]} in A, {workloads[1]} in B."
+            )
+    alike = _share_alike(a.iloc[rows_a], b.iloc[rows_b])
+    few = len(rows_a) < MATCHED * fewest
+    if few:
+        note = (
+            f"Only {len(rows_a)} ids are in both runs, of {len(a)} jobs in A and {len(b)} in B: "
+            "these are not the same jobs, so distributions and metrics are compared."
+        )
+    elif alike < ALIKE:
+        note = (
+            f"{len(rows_a)} ids are in both runs, but only {alike:.0%} of them are the same job "
+            "(recorded submission, or user, profile and processors): a population that was drawn "
+            "anew, or another log. So distributions and metrics are compared."
+        )
+    only_a, only_b = (
+        np.setdiff1d(np.arange(len(run)), rows) for run, rows in ((a, rows_a), (b, rows_b))
+    )
+    return Match(rows_a, rows_b, only_a, only_b, not few and alike >= ALIKE, note)
+
+
+def _joined(a: pd.DataFrame, b: pd.DataFrame, keys: list[str]) -> tuple[Rows, Rows]:
+    both = (
+        a[keys]
+        .assign(row_a=np.arange(len(a)))
+        .merge(b[keys].assign(row_b=np.arange(len(b))), on=keys, how="inner", validate="1:1")
+    )
+    return both["row_a"].to_numpy(np.int64), both["row_b"].to_numpy(np.int64)
+
+
+def _share_alike(a: pd.DataFrame, b: pd.DataFrame) -> float:
+    if not len(a):
+        return 0.0
+
+    def equal(name: str) -> NDArray[np.bool_]:
+        return np.asarray(a[name].to_numpy() == b[name].to_numpy())
+
+    unknown = (a["user"].to_numpy() == "") | (b["user"].to_numpy() == "")
+    shift = np.abs(a["original"].to_numpy() - b["original"].to_numpy())
+    # A rejected job got no processors, and tells nothing by that.
+    size = equal("size") | (a["size"].to_numpy() == 0) | (b["size"].to_numpy() == 0)
+    of_user = equal("user") | unknown
+    same = of_user & ((shift <= TOLERANCE) | (equal("profile") & size))
+    return float(same.mean())
+
+
+_Titled = tuple[str, list[Part | None]]
+"""The title and the parts of a section."""
 _COMPARED = ("submit", "start", "finish")
 _CHANGES = ("state", "processors", "size", "user", "execution", "original")
 _OF_SCHEDULE = ("state", "size", "user", "original")
@@ -132,20 +229,18 @@ class RunComparison:
     @cached_property
     def metrics(self) -> pd.DataFrame:
         """All metrics that are defined in either: unit, a, b, difference, relative to |a|."""
-        rows = []
-        for name in (*COUNTS, *METRICS):
-            a, b = self.a.metrics.get(name), self.b.metrics.get(name)
-            if a is None and b is None:
-                continue
-            a, b = (np.nan if value is None else float(value) for value in (a, b))
-            unit = METRICS[name].unit if name in METRICS else "jobs"
-            rows.append((name, unit, a, b, *tables.difference(a, b)))
-        return pd.DataFrame(rows, columns=["metric", "unit", "a", "b", "difference", "relative"])
+        both = {"a": self.a.metrics, "b": self.b.metrics}
+        rows = pd.DataFrame(both, index=[*COUNTS, *METRICS], dtype=float).dropna(how="all")
+        rows["difference"] = rows["b"] - rows["a"]
+        rows["relative"] = rows["difference"] / rows["a"].abs().where(rows["a"] != 0)
+        units = [METRICS[name].unit if name in METRICS else "jobs" for name in rows.index]
+        rows.insert(0, "unit", units)
+        return rows.rename_axis("metric").reset_index()
 
     @cached_property
     def users(self) -> pd.DataFrame:
         """A row per user with jobs in both runs, by how much the user's waiting changed in all."""
-        return users.per_user(self.pairs[self.pairs["measured"]])
+        return run_tables.per_user(self.pairs[self.pairs["measured"]])
 
     @property
     def whole_tables(self) -> dict[str, pd.DataFrame]:
@@ -180,13 +275,14 @@ class RunComparison:
     @property
     def _less_work(self) -> str:
         """That one run does less work than the other, as a sentence; "" if neither does."""
-        return less_work_sentence({"A": self.a.as_row, "B": self.b.as_row})
+        found = compare_work({"A": self.a.as_row, "B": self.b.as_row})
+        return f"{found}. {NO_GAIN} " if found else ""
 
     @property
     def _difference(self) -> str:
         """How many jobs differ, and by how much the mean wait."""
         wait = self.metrics.set_index("metric").reindex(["mean_waiting_time"]).iloc[0]
-        text = tables.in_words("Mean waiting time", wait["a"], wait["b"])
+        text = run_tables.describe_change("Mean waiting time", wait["a"], wait["b"])
         if not self.match.same_jobs:
             return f"{self.match.note} {text}"
         moved = int(self.pairs["moved"].sum())
@@ -202,13 +298,12 @@ class RunComparison:
     def report(self) -> Report:
         """Return all of it as a document."""
         names = f"A is {self.a.name}, B is {self.b.name}; differences are B - A."
-        sections = [Section("What was compared", (Text(names), self._settings()))]
+        parts: list[_Titled] = [("What was compared", [Text(names), self._settings()])]
         if not self.identical:
-            by_job = self.match.same_jobs
-            sections += self._by_job() if by_job else self._by_distribution()
-            sections.append(Section("Metrics", (tables.of_metrics(self.metrics),)))
+            parts += self._by_job() if self.match.same_jobs else self._by_distribution()
+            parts.append(("Metrics", [run_tables.of_metrics(self.metrics)]))
         title = f"{self.a.name} and {self.b.name}"
-        return Report(title, "", tuple(sections), summary=self.summary)
+        return Report(title, "", tuple(sections(parts)), summary=self.summary)
 
     def _settings(self) -> Table | Text:
         a, b = settings_of(self.a.settings), settings_of(self.b.settings)
@@ -218,29 +313,24 @@ class RunComparison:
         note = f"{missing[0]} has no PREFIX_run.json." if missing else ""
         return settings_table(a, b, note)
 
-    def _by_job(self) -> list[Section]:
-        jobs: list[Part] = [Text(self.match.note), tables.shifts(self.pairs)]
-        if (other := tables.other_changes(self.pairs)) is not None:
-            jobs.append(other)
+    def _by_job(self) -> list[_Titled]:
         only_a, only_b = self.match.only_a, self.match.only_b
         alone = {"A": self.a.jobs.iloc[only_a], "B": self.b.jobs.iloc[only_b]}
-        if any(map(len, alone.values())):
-            jobs.append(tables.only_in_one(alone))
+        jobs: list[Part | None] = [Text(self.match.note), run_tables.shifts(self.pairs)]
+        jobs += [run_tables.other_changes(self.pairs), run_tables.only_in_one(alone)]
         if self.pairs["start_shift"].any():
-            jobs += [tables.largest_shifts(self.pairs), figures.shift_of_starts(self.pairs)]
-        sections = [Section("Jobs", tuple(jobs))]
+            jobs += [run_tables.largest_shifts(self.pairs), figures.shift_of_starts(self.pairs)]
         compared = self.pairs[self.pairs["measured"]]
-        parts: list[Part] = [users.effects(compared)] if len(compared) else []
+        of_users: list[Part | None] = [run_tables.effects(compared)] if len(compared) else []
         if len(self.users):
-            parts += [users.top_movers(self.users, compared), figures.waits_of_users(self.users)]
-        if parts:
-            sections.append(Section("Users", tuple(parts)))
-        return sections
+            of_users.append(run_tables.top_movers(self.users, compared))
+            of_users.append(figures.waits_of_users(self.users))
+        return [("Jobs", jobs), ("Users", of_users)]
 
-    def _by_distribution(self) -> list[Section]:
+    def _by_distribution(self) -> list[_Titled]:
         a, b = (_drawn_anew(run.jobs) for run in (self.a, self.b))
-        tables = (distributions.means(a, b), distributions.quantiles(a, b))
-        return [Section("Distributions", (*tables, figures.distribution_of_waits(a, b)))]
+        tables = [run_tables.means(a, b), run_tables.quantiles(a, b)]
+        return [("Distributions", [*tables, figures.distribution_of_waits(a, b)])]
 
 
 def _drawn_anew(jobs: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.errors import OutputError
-from batsched_py.figures.chart_files import drawn_as
+from batsched_py.figures.chart_files import render_chart
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
 from batsched_py.support.atomic_files import write_whole
@@ -48,7 +48,7 @@ def write_files(report: Report, folder: Path) -> list[Path]:
         write(f"{table.name}.csv", csv_of(table.frame))
     write(TABLES, markdown(report))
     for figure in report.figures:
-        for suffix, content in drawn(figure).items():
+        for suffix, content in render_figure(figure).items():
             write(f"{figure.name}.{suffix}", content)
         data = data_of(figure.spec)
         if data is not None:
@@ -73,10 +73,10 @@ def markdown(report: Report) -> str:
     return _HTML.sub(r"\\<", text)
 
 
-def drawn(figure: Figure) -> dict[str, bytes]:
+def render_figure(figure: Figure) -> dict[str, bytes]:
     """Return a figure as ``png`` and ``svg``; nothing is fetched from anywhere."""
     spec = figure.spec
-    return {form: drawn_as(form, spec) for form in ("png", "svg")}
+    return {form: render_chart(form, spec) for form in ("png", "svg")}
 
 
 def data_of(spec: dict[str, Any]) -> pd.DataFrame | None:

@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from batsched_py.figures.chart_texts import drawable
+from batsched_py.figures.chart_files import drawable
 from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
@@ -48,7 +48,9 @@ _POLICY = (
 )
 
 
-def page(report: Report, results: ShownRuns | None = None, *, refresh: int | None = None) -> str:
+def render_page(
+    report: Report, results: ShownRuns | None = None, *, refresh: int | None = None
+) -> str:
     """Return the HTML page of a report.
 
     With ``results`` it has a table of all runs, and the schedules and users of some. With
@@ -116,7 +118,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["markdown"] = rendered
+    environment.filters["markdown"] = render_markdown
     environment.filters["code"] = _with_code
     environment.filters["inline"] = lambda text: Markup(_markdown().renderInline(text))
     return environment
@@ -127,7 +129,7 @@ def _with_code(text: str) -> Markup:
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def rendered(text: str) -> Markup:
+def render_markdown(text: str) -> Markup:
     """Return Markdown as HTML: raw HTML is shown as text, pictures are left out."""
     return Markup(_markdown().render(text))
 

@@ -19,9 +19,9 @@ class NotebookReport(Report, frozen=True):
     def _repr_html_(self) -> str:
         """Return texts and tables; figures are on the page only."""
         from batsched_py.report.forms.export_files import markdown
-        from batsched_py.report.forms.html_page import rendered
+        from batsched_py.report.forms.html_page import render_markdown
 
-        return str(rendered(markdown(self)))
+        return str(render_markdown(markdown(self)))
 
     def write(self, path: str | Path) -> Path:
         """Write the page as one HTML file; return its path.
@@ -29,8 +29,8 @@ class NotebookReport(Report, frozen=True):
         It is written whole or not at all, missing folders are made; raises
         :class:`batsched_py.errors.OutputError`.
         """
-        from batsched_py.report.forms.html_page import page
+        from batsched_py.report.forms.html_page import render_page
         from batsched_py.support.atomic_files import write_whole
 
-        write_whole(path, page(self))
+        write_whole(path, render_page(self))
         return Path(path)

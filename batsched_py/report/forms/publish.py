@@ -10,8 +10,8 @@ import msgspec
 from batsched_py.errors import PluginError
 from batsched_py.report.campaign_report import report_of
 from batsched_py.report.document import Report
-from batsched_py.report.forms.export_files import PAGE, files_of, write_files
-from batsched_py.report.forms.html_page import page
+from batsched_py.report.forms.export_files import files_of, write_files
+from batsched_py.report.forms.html_page import render_page
 from batsched_py.support.atomic_files import write_whole
 
 if TYPE_CHECKING:
@@ -22,17 +22,12 @@ EVERY = 10
 """Seconds after which the page of a campaign that runs is looked at, and made, again."""
 
 
-def publish(report: Report, results: CampaignResults, page_file: Path | None = None) -> list[Path]:
-    """Write the page (default: ``report.html`` in the campaign's folder), and the files beside it.
+def write_page(report: Report, place: Path, results: CampaignResults | None = None) -> list[Path]:
+    """Write a report as a page, with all runs if there are ``results``, and the files beside it.
 
     Returns the paths, the page first. Raises :class:`batsched_py.errors.OutputError`.
     """
-    return write_page(report, results.out / PAGE if page_file is None else page_file, results)
-
-
-def write_page(report: Report, place: Path, results: CampaignResults | None = None) -> list[Path]:
-    """Write a report as a page, with all runs if there are ``results``, and the files beside it."""
-    write_whole(place, page(report, results))
+    write_whole(place, render_page(report, results))
     return [place, *write_files(report, files_of(place))]
 
 
@@ -51,4 +46,4 @@ def write_page_so_far(results: CampaignResults, place: Path, named: str | None =
         except PluginError as error:
             summary += f"The report cannot be made from these runs: {error}"
     report = msgspec.structs.replace(report, summary=summary + report.summary)
-    write_whole(place, page(report, results if nb_ended else None, refresh=EVERY))
+    write_whole(place, render_page(report, results if nb_ended else None, refresh=EVERY))

@@ -13,28 +13,33 @@ from batsched_py.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from batsched_py.report.formatting import listed
-    from batsched_py.report.kit.beside_published import compared, in_column, printed, read_published
     from batsched_py.report.kit.charts import Chart, inline_data, intervals, numbers, scale_of
     from batsched_py.report.kit.estimates import (
         UNKNOWN,
         all_hold,
         cells,
+        chart_cells,
         deciding,
-        drawn,
         from_cells,
     )
-    from batsched_py.report.kit.pairing import paired
     from batsched_py.report.kit.selection import (
         SEED,
         Quantity,
         Runs,
         log_name,
         options_of,
+        paired,
         rows,
         slug,
     )
     from batsched_py.report.kit.tables import columns, sections, table, where_known
-    from batsched_py.report.kit.texts import Texts
+    from batsched_py.report.kit.texts import (
+        Texts,
+        compared,
+        find_published,
+        in_column,
+        read_published,
+    )
     from batsched_py.support.plugin_files import study_module
     from batsched_py.support.statistics import (
         Beside,
@@ -64,10 +69,11 @@ __all__ = [
     "all_hold",
     "beside",
     "cells",
+    "chart_cells",
     "columns",
     "compared",
     "deciding",
-    "drawn",
+    "find_published",
     "from_cells",
     "in_column",
     "inline_data",
@@ -83,7 +89,6 @@ __all__ = [
     "paired",
     "paired_difference",
     "paired_ratio",
-    "printed",
     "quantiles",
     "read_published",
     "rows",

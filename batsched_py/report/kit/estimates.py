@@ -36,7 +36,7 @@ def from_cells(
     return Interval(*(getattr(row, name) for name in (value, low, high, nb)))
 
 
-def drawn(estimate: Interval) -> dict[str, Any]:
+def chart_cells(estimate: Interval) -> dict[str, Any]:
     """Return ``ours``, ``low`` and ``high`` for a chart, where an unknown end is None."""
     low, high = (None if isnan(end) else end for end in (estimate.low, estimate.high))
     return {"ours": estimate.value, "low": low, "high": high}

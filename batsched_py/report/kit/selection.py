@@ -1,4 +1,4 @@
-"""Runs of a campaign by their labels, and their numbers in the units of a paper."""
+"""Runs of a campaign by their labels, side by side, in the units of a paper."""
 
 from __future__ import annotations
 
@@ -6,13 +6,25 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
-from batsched_py.report.kit.pairing import paired
 from batsched_py.support.file_readers import parse_json
 from batsched_py.support.statistics import Interval, mean_interval, median_ratio, paired_ratio
+
+Rows = TypeVar("Rows", "pd.Series[float]", pd.DataFrame)
+
+
+def paired(ours: Rows, base: Rows) -> tuple[Rows, Rows]:
+    """Return the rows of both whose index (the seed) the other has too, in the order of ours.
+
+    Of several rows with the same index the first counts.
+    """
+    ours, base = (side[~side.index.duplicated()] for side in (ours, base))
+    both = ours.index.intersection(base.index)
+    return ours.loc[both], base.loc[both]
+
 
 SEED = "replication"
 """The label that tells the runs of one case apart; equal ones have the same users."""

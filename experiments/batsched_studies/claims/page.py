@@ -19,7 +19,7 @@ from batsched_py.campaign.collection import Member, read_collection
 from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import UsageError
 from batsched_py.report.campaign_report import report_of
-from batsched_py.report.collected_claims import Judged, collected, has_claims, judged
+from batsched_py.report.collected_claims import Judged, collect_claims, has_claims, judge_campaign
 from batsched_py.report.forms.export_files import markdown
 from batsched_py.support.file_readers import is_file, read_json
 from batsched_studies.filled_page import DOCS, filled
@@ -80,7 +80,7 @@ def make_page(told: Mapping[str, Judged], file: str = AT_SIZE) -> str:
         "Without a claim": [of.name for of in shown if not has_claims(of)],
     }
     missing = [f"{what}: {'; '.join(those)}." for what, those in lists.items() if those]
-    claims = markdown(collected("Claims", shown)).partition("\n## ")[2]
+    claims = markdown(collect_claims("Claims", shown)).partition("\n## ")[2]
     return filled(TEXT, {"missing": " ".join(missing) or "All were run.", "claims": f"## {claims}"})
 
 
@@ -98,12 +98,12 @@ def _judged(member: Member, path: Path, folder: Path) -> Judged:
     results = open_results(folder)
     campaign = _planned(member, path)
     code = campaign.report
-    return judged(
-        member.label,
-        member.command(),
-        len(results.runs),
-        len(campaign.runs),  # results may be of a smaller size
+    return judge_campaign(
         report_of(results, None if code is None else f"{path.parent / code}"),
+        name=member.label,
+        command=member.command(),
+        nb_runs=len(results.runs),
+        nb_planned=len(campaign.runs),  # results may be of a smaller size
         revision=results.provenance.get("git_revision") or "",
         judged_by=provenance().get("git_revision") or "",
     )

@@ -13,7 +13,15 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import Chart, Runs, drawn, intervals, numbers, printed, scale_of
+from batsched_py.report.kit import (
+    Chart,
+    Runs,
+    chart_cells,
+    find_published,
+    intervals,
+    numbers,
+    scale_of,
+)
 from batsched_py.support import palette
 from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MORE, MOST, TITLES, system
@@ -51,9 +59,9 @@ def _by_users(runs: Runs, name: str) -> Figure:
     for alpha, policy in zip(ALPHAS, POLICIES, strict=True):
         for users, of_users in runs.by("nb_users").items():
             of_case = of_users.where(alpha=alpha)
-            value = printed(PUBLISHED, f"at_{users}", name, alpha)
+            value = find_published(PUBLISHED, f"at_{users}", name, alpha)
             if of_case:
-                rows.append({"policy": policy, "x": users, **drawn(of_case.mean(name))})
+                rows.append({"policy": policy, "x": users, **chart_cells(of_case.mean(name))})
             if value is not None:
                 theirs.append({"policy": policy, "x": users, "paper": value})
     title = TITLES[name]
@@ -95,7 +103,7 @@ def _by_class(runs: Runs, key: str, prefix: str, title: str) -> Figure | None:
         of_policy = runs.where(alpha=alpha, nb_users=250)
         for name in CLASSES if of_policy else ():
             mean = of_policy.mean(f"{prefix}{name}")
-            rows.append({"policy": policy, "x": TITLES[name], **drawn(mean)})
+            rows.append({"policy": policy, "x": TITLES[name], **chart_cells(mean)})
     if not rows or all(row["ours"] != row["ours"] for row in rows):
         return None
     policies = {row["policy"] for row in rows}
@@ -119,11 +127,11 @@ def by_alpha(runs: Runs, suffix: str = "", reading: str = "") -> Iterator[Figure
         return
     gains, classes = [], []
     for alpha, creasy in alphas.items():
-        paper = printed(PUBLISHED, "throughput_gain", alpha)
-        gains.append({"x": alpha, "paper": paper, **drawn(creasy.change("throughput", easy))})
+        paper = find_published(PUBLISHED, "throughput_gain", alpha)
+        gains.append({"x": alpha, "paper": paper, **chart_cells(creasy.change("throughput", easy))})
         for name in CLASSES:
             paper = PUBLISHED["response_change"][name] if alpha == MOST else None
-            change = drawn(creasy.change(name, easy))
+            change = chart_cells(creasy.change(name, easy))
             classes.append({"x": alpha, "class": TITLES[name], "paper": paper, **change})
     texts = {"reading": f", {reading}" if reading else ""}
     chart = _over_alpha(gains, "throughput against EASY (%)")

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Table
-from batsched_py.report.kit import Quantity, Runs, cells, columns, compared, printed
+from batsched_py.report.kit import Quantity, Runs, cells, columns, compared, find_published
 from batsched_py.units import HOUR
 from batsched_studies.creasy import PUBLISHED, TEXTS
 
@@ -61,7 +61,9 @@ def at_250(runs: Runs) -> Iterator[Table | None]:
     of_250 = runs.where(nb_users=250)
     rows: list[dict[str, Any]] = []
     for name in (*PRINTED, "bounded_slowdown", "continuation"):
-        numbers = [printed(PUBLISHED, "at_250", name, alpha, otherwise=nan) for alpha in (0, MOST)]
+        numbers = [
+            find_published(PUBLISHED, "at_250", name, alpha, otherwise=nan) for alpha in (0, MOST)
+        ]
         change = 100 * (numbers[1] / numbers[0] - 1)
         rows += _rows(TITLES[name], name, of_250, (*numbers, change))
     yield TEXTS.table("comparison", rows, "at_250_users", title="250 users")
@@ -102,7 +104,7 @@ def by_alpha(runs: Runs, name: str = "by_alpha", reading: str = "") -> Table | N
         if alpha == EASY:
             continue
         row = {"alpha": alpha, **cells(creasy.change("throughput", easy), "gain", nb="n")}
-        row["published"] = printed(PUBLISHED, "throughput_gain", alpha, otherwise=nan)
+        row["published"] = find_published(PUBLISHED, "throughput_gain", alpha, otherwise=nan)
         names = ("utilisation", "response", "slowdown", "session_length", *CLASSES)
         rows.append(row | {name: creasy.change(name, easy).value for name in names})
     return TEXTS.table("by_alpha", rows, name, reading=reading)

@@ -194,7 +194,7 @@ def readings(runs: Runs) -> Figure | None:
 
 def _crossed(work: Interval, art: Interval) -> dict[str, float | None]:
     """Return a point and its intervals in both directions."""
-    row = {"work": kit.drawn(work), "art": kit.drawn(art)}
+    row = {"work": kit.chart_cells(work), "art": kit.chart_cells(art)}
     return {
         name if end == "ours" else f"{name}_{end}": value
         for name, ends in row.items()

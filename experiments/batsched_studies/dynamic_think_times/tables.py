@@ -92,7 +92,7 @@ def _places(runs: Runs, *keys: str) -> list[dict[str, Any]]:
 
 def _published(scheduler: str, nodes: Any, think: str) -> c.Medians:
     """Return the published quantiles of a case by metric."""
-    found: c.Medians = kit.printed(PUBLISHED, "cases", scheduler, nodes, think, otherwise={})
+    found: c.Medians = kit.find_published(PUBLISHED, "cases", scheduler, nodes, think, otherwise={})
     return found
 
 

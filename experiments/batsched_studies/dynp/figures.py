@@ -111,7 +111,7 @@ def slackness_figure(load: Load) -> Figure | None:
 
 
 def _point(policy: str, x: Any, ours: Interval, thesis: float | None) -> dict[str, Any]:
-    value, *ends = kit.drawn(ours).items()
+    value, *ends = kit.chart_cells(ours).items()
     return {"policy": LABELS[policy], "x": x, **dict([value]), "thesis": thesis, **dict(ends)}
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from batsched_py.report import CampaignResults, Figure, Part, Report, Table
 from batsched_py.report.kit import UNKNOWN, cells, numbers, scale_of, slug
-from batsched_py.report.sites_tables import SITE
+from batsched_py.report.metric_matrix import SITE
 from batsched_py.support import palette
 from batsched_py.units import HOUR
 from batsched_studies.grid_users import TEXTS, site_runs

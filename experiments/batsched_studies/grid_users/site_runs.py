@@ -10,7 +10,7 @@ import pandas as pd
 
 from batsched_py.report import CampaignResults
 from batsched_py.report.kit import SEED, Quantity, Runs, log_name
-from batsched_py.report.sites_tables import SITE, runs_by_site
+from batsched_py.report.metric_matrix import SITE, runs_by_site
 from batsched_py.units import HOUR
 
 LOCAL, SHARING, MULTI_SITE = SCENARIOS = ("local", "sharing", "multi_site")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import drawn, intervals, numbers, scale_of, slug
+from batsched_py.report.kit import chart_cells, intervals, numbers, scale_of, slug
 from batsched_py.support import palette
 from batsched_py.units import DAY
 from batsched_studies.league import RIGID, TEXTS
@@ -60,7 +60,7 @@ def skills(cases: Sequence[Case]) -> Figure:
 
 
 def _skill(case: Case, group: str, model: str) -> dict[str, Any]:
-    found = drawn(case.skill(group, model))
+    found = chart_cells(case.skill(group, model))
     return {key: end and max(end, _LEAST) for key, end in found.items()}
 
 

@@ -120,7 +120,7 @@ def unit_title(metric: str) -> str:
 def printed(log: str, run: tuple[str, str], metric: str) -> float | None:
     """Return the published value of an (infrastructure, replay), in the unit of its table."""
     table = PUBLISHED[METRICS[metric][1]]
-    row = kit.beside_published.printed(table, PUBLISHED["logs"].get(log), " ".join(run))
+    row = kit.find_published(table, PUBLISHED["logs"].get(log), " ".join(run))
     return None if row is None else float(row[table["metrics"].index(metric)])
 
 

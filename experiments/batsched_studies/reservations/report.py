@@ -83,7 +83,7 @@ def cost(log: str, runs: Runs) -> Figure | None:
             "policy": case.labels["policy"],
             "width": _share(case.labels["width"]),
             "request": case.labels[REQUEST],
-            **kit.drawn(case.change(OTHERS)),
+            **kit.chart_cells(case.change(OTHERS)),
         }
         for case in found
     ]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Figure
-from batsched_py.report.kit import Chart, Runs, drawn, numbers, scale_of, slug
+from batsched_py.report.kit import Chart, Runs, chart_cells, numbers, scale_of, slug
 from batsched_py.support import palette
 from batsched_studies.site import TEXTS
 from batsched_studies.site import cases as c
@@ -36,7 +36,12 @@ def answer(log: str, runs: Runs) -> Figure | None:
     if not found:
         return None
     rows = [
-        {"change": case.change, "users": case.people, "panel": name, **drawn(case.ratio(name))}
+        {
+            "change": case.change,
+            "users": case.people,
+            "panel": name,
+            **chart_cells(case.ratio(name)),
+        }
         for case in found
         for name in _PANELS
     ]

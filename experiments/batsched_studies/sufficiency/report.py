@@ -133,7 +133,7 @@ def _savings_figure(log: str, runs: Runs) -> Figure | None:
     for loop, lever, share, _ in c.cases(runs):
         if share == 1:
             found = kit.mean_interval(c.saved(runs, loop, lever, share, c.RED))
-            rows.append({"users": loop, "lever": lever, **kit.drawn(found)})
+            rows.append({"users": loop, "lever": lever, **kit.chart_cells(found)})
     if not rows:
         return None
     base = alt.Chart(pd.DataFrame(rows)).encode(

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.metrics import max_over_min
-from batsched_py.report.kit import Runs, paired, printed, quantiles
+from batsched_py.report.kit import Runs, find_published, paired, quantiles
 from batsched_py.support.statistics import SpreadTest, finite, mean_interval, spread_test
 from batsched_studies.tbuos_ups import PUBLISHED, claims
 
@@ -38,7 +38,7 @@ def spreads(runs: Runs) -> pd.DataFrame:
             continue
         comparable = system in claims.EASY and len(of_case) >= SEEDS
         trace = PUBLISHED["logs"].get(log) if comparable else None
-        thesis = printed(PUBLISHED, "ratios", replay, trace)
+        thesis = find_published(PUBLISHED, "ratios", replay, trace)
         waits, stable = of_case.values(claims.WAIT), ~claims.is_saturated(of_case)
         for which, some in (("all", waits), ("stable", waits[stable])):
             if len(some) > 1 and (which == "all" or len(some) < len(waits)):
@@ -91,7 +91,7 @@ def waits(runs: Runs) -> pd.DataFrame:
         mean = mean_interval(of_case.values(claims.WAIT))
         ours, reference = mean.value, float(finite(rigid.values(claims.WAIT)).mean())
         thesis, conventional = (
-            printed(PUBLISHED, "waits", model, trace) for model in (name, "rigid")
+            find_published(PUBLISHED, "waits", model, trace) for model in (name, "rigid")
         )
         row = {"log": log, "replay": replay, "system": system, "seeds": len(of_case), "ours": ours}
         row |= {"thesis": thesis, "difference": ours / thesis - 1 if thesis else None}

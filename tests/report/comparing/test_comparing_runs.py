@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import batsched_py
 from batsched_py.errors import InputError, UsageError
+from batsched_py.report.comparing.run_tables import effects
 from batsched_py.report.comparing.runs import RunComparison, compare_runs
-from batsched_py.report.comparing.user_gains import effects
 from batsched_py.report.document import Table
 from batsched_py.workload.sample_log import sample_log
 from helpers.examples import few_examples

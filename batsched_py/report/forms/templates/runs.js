@@ -8,11 +8,6 @@ function runLabel(row) {
   return labels.join(", ") || `run ${row + 1}`;
 }
 
-function runCommand(row) {
-  const { words, lines } = data.runs.commands;
-  return lines[row].map((word) => words[word]).join(" ");
-}
-
 function listOf(title, entries) {
   const items = entries.filter(([, value]) => value != null && value !== "" && value !== "{}");
   if (!items.length) return null;
@@ -24,7 +19,7 @@ function listOf(title, entries) {
 function showDetails(row) {
   const { columns, metrics, settings, units } = data.runs;
   const isMetric = new Set(metrics);
-  const command = runCommand(row);
+  const command = data.runs.commands[row];
   const copied = make("output", {});
   const copy = make("button", { type: "button", class: "control", onclick: async () => {
     try { await navigator.clipboard.writeText(command); copied.value = " copied"; } catch { copied.value = " select it and copy"; }
