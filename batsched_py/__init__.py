@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
     from batsched_py.workload.conversion_rules import Rules, make_rules
     from batsched_py.workload.load import load_workload
-    from batsched_py.workload.log_archive import find_log
+    from batsched_py.workload.logs.log_archive import find_log
     from batsched_py.workload.workload import Workload, WorkloadJob
 
 __all__ = [

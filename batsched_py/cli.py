@@ -77,7 +77,7 @@ class _LazyCommands(TyperGroup):
         return [name for names in _grouped(_commands()).values() for name in names]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        from batsched_py.support.plugin_descriptions import description
+        from batsched_py.plugins.plugin_descriptions import description
 
         commands = _commands()
         width = max(map(len, commands), default=0)
@@ -173,7 +173,7 @@ def main() -> None:
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
                 sys.exit(1)
-            from batsched_py.support.code_places import described, raised_at
+            from batsched_py.plugins.code_places import described, raised_at
 
             if isinstance(error, OSError) and raised_at(error) is None:  # the system says enough
                 _fail(str(error), 1)

@@ -15,6 +15,8 @@ from batsched_py.model.job import RUNNING, Job
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.system import System
 from batsched_py.model.user_model import UserModel, profile_of
+from batsched_py.options.budgets import Budgets
+from batsched_py.processors.sets import from_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_rules import (
     Refusal,
@@ -23,9 +25,7 @@ from batsched_py.protocol.decision_rules import (
     six_decimals_up,
 )
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
-from batsched_py.support.budgets import Budgets
 from batsched_py.support.json_values import to_python
-from batsched_py.support.processor_sets import from_text
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.sites import Sites

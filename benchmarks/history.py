@@ -15,7 +15,7 @@ import msgspec
 from measuring import ROWS, Bench, Measured, Row
 
 import batsched_py
-from batsched_py.support.file_readers import parse_json
+from batsched_py.files.readers import parse_json
 
 FILE = Path(__file__).with_name("history.jsonl")
 TABLE = "the table of benchmarks"

@@ -18,7 +18,7 @@ import floor
 from batsched_py import Workload, load_workload
 from batsched_py.errors import UsageError
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 
 LOG = "KTH-SP2-1996-2.1-cln"
 """The log of all rows that name no other; the sample log where it is not there."""

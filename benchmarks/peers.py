@@ -24,11 +24,11 @@ from measuring import Bench, Child, begun, child, ended, our_command
 from process_rows import by_the_floor, by_us
 
 from batsched_py import load_workload
+from batsched_py.files.readers import csv_rows
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
-from batsched_py.support.file_readers import csv_rows
-from batsched_py.workload.batsim_workload import write_workload
+from batsched_py.workload.batsim.batsim_workload import write_workload
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 
 Starts = dict[str, float]
 """When each job starts, by its number."""

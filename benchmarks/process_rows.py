@@ -10,7 +10,7 @@ from pathlib import Path
 import floor
 from measuring import Bench, Child, Measured, child, our_command, row
 
-from batsched_py.workload.swf import read_swf, write_swf
+from batsched_py.workload.logs.swf import read_swf, write_swf
 
 CURIE = "CEA-Curie-2011-2.1-cln"
 COPIES = 3

@@ -22,7 +22,7 @@ from batsched_py.simulator.platform.platform_writer import homogeneous_xml
 from batsched_py.transport.conversation import Conversation, WaitLimits, serve
 from batsched_py.transport.scheduler_socket import SchedulerSocket
 from batsched_py.transport.simulator_socket import SimulatorSocket
-from batsched_py.workload.batsim_workload import write_workload
+from batsched_py.workload.batsim.batsim_workload import write_workload
 
 MESSAGE = 350
 """Bytes of a usual message."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import grimp
 
-from batsched_py.support.file_readers import read_toml
+from batsched_py.files.readers import read_toml
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"

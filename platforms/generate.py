@@ -10,8 +10,8 @@ import sys
 from itertools import combinations
 from pathlib import Path
 
+from batsched_py.files.writers import write_whole
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
-from batsched_py.support.atomic_files import write_whole
 from batsched_py.workload.sites import TABLE_7_1, nb_processors, parse_sites
 
 SIZES = {64: "the sample log", 100: "KTH-SP2", 128: "SDSC-SP2"}

@@ -24,7 +24,7 @@ from random import Random
 
 from batsched_py import units
 from batsched_py.errors import UsageError
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.files.writers import write_whole
 
 GENERATOR_VERSION = 1
 """Increased whenever the same seed gives another log; the name of its copy in the cache has it."""

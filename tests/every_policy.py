@@ -17,9 +17,9 @@ from typing import Any
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.preparation import prepare
-from batsched_py.support.plugins import SCHEDULERS, USERS, names
+from batsched_py.plugins.plugins import SCHEDULERS, USERS, names
 from batsched_py.support.terminal_text import print_table
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.logs.swf import read_swf
 
 FIRST = 20_000
 """Jobs of a log."""

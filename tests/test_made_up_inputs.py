@@ -14,16 +14,16 @@ import pytest
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.commands.protocol.decision_process_options import json_options
 from batsched_py.errors import BatschedError, InputError, OutputError, UsageError, WorkloadError
+from batsched_py.files.writers import locked
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.whole_run import check_whole, sealed
-from batsched_py.simulator.external_events import read_events
+from batsched_py.simulator.batsim4.external_events import read_events
 from batsched_py.simulator.platform.platform_reader import check_well_formed, read_platform
 from batsched_py.simulator.platform.platform_writer import scaled_xml
-from batsched_py.support.atomic_files import locked
 from batsched_py.transport.recording import Recorder, read_exchange
-from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.log_archive import find_log
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.batsim.batsim_workload import read_workload
+from batsched_py.workload.logs.log_archive import find_log
+from batsched_py.workload.logs.swf import read_swf
 from batsched_users.behaviour.empirical_distributions import read_distribution
 from batsched_users.models.population_members import read_members
 from batsched_users.models.weekly import read_parameters
@@ -80,7 +80,7 @@ def test_a_machine_of_a_header_is_one_that_can_be(tmp_path: Path) -> None:
 
 def test_a_log_comes_through_a_pipe(tmp_path: Path) -> None:
     script = (
-        "from batsched_py.workload.log_archive import find_log as f;"
+        "from batsched_py.workload.logs.log_archive import find_log as f;"
         "a, b = f('/dev/stdin'), f('/dev/stdin'); print(a == b, a.read_text(), end='')"
     )
     shown = subprocess.run(

@@ -13,7 +13,6 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from batsched_py.accounting.accounting_system import AccountingSystem, RecordLines
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.log_rows import ALLOCATED, PLACE_OF, RUN_TIME, START, LogRows
 from batsched_py.accounting.machine_draft import (
@@ -27,15 +26,16 @@ from batsched_py.accounting.names import Pseudonyms
 from batsched_py.accounting.seen_nodes import MOST_NODES, SeenNodes
 from batsched_py.accounting.site_time import SiteClock
 from batsched_py.accounting.sorted_records import SortedRows
+from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
 from batsched_py.accounting.tally import Tally
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.atomic_files import keep_inputs, make_folder_of, parts_of, whole_file
-from batsched_py.support.csv_text import csv_of_rows
-from batsched_py.support.file_readers import STANDARD_INPUT
+from batsched_py.files.csv_text import csv_of_rows
+from batsched_py.files.readers import STANDARD_INPUT
+from batsched_py.files.writers import keep_inputs, make_folder_of, parts_of, whole_file
 from batsched_py.units import HOUR
-from batsched_py.workload.clock import parse_time_zone
-from batsched_py.workload.swf import write_swf_to
-from batsched_py.workload.swf_header import header_lines
+from batsched_py.workload.logs.clock import parse_time_zone
+from batsched_py.workload.logs.swf import write_swf_to
+from batsched_py.workload.logs.swf_header import header_lines
 
 
 class ImportFiles(NamedTuple):

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.durations import parse_time
-from batsched_py.support.option_values import one_of
-from batsched_py.support.processor_sets import MOST_PROCESSORS
+from batsched_py.options.durations import parse_time
+from batsched_py.options.option_values import one_of
+from batsched_py.processors.sets import MOST_PROCESSORS
 
 UNITS = ("cores", "nodes")
 """What a processor of the log may be."""

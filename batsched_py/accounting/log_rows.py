@@ -9,7 +9,7 @@ from batsched_py.accounting.names import Names, Pseudonyms
 from batsched_py.accounting.records import JobRecord, number_of_cluster
 from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.tally import Tally
-from batsched_py.workload.swf import CANCELLED, UNKNOWN
+from batsched_py.workload.logs.swf import CANCELLED, UNKNOWN
 
 NAMED = ("user", "group", "executable", "queue", "partition")
 """Fields of a log that number names."""

@@ -16,9 +16,9 @@ from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME
 from batsched_py.accounting.machine_use import Gap, MachineUse
 from batsched_py.accounting.seen_nodes import SeenNodes
 from batsched_py.accounting.sorted_records import Row
-from batsched_py.support.processor_sets import ProcessorSet, to_text
+from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.units import DAY, HOUR
-from batsched_py.workload.swf import UNKNOWN
+from batsched_py.workload.logs.swf import UNKNOWN
 
 
 class NodeGroup(msgspec.Struct):

@@ -8,7 +8,7 @@ import re
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.terminal_text import one_line
-from batsched_py.workload.swf import UNKNOWN
+from batsched_py.workload.logs.swf import UNKNOWN
 
 LEAST_SALT = 16
 """Characters of a salt: with a shorter one, somebody who tries salts would find it."""

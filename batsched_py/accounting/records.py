@@ -10,10 +10,10 @@ from typing import NoReturn
 
 import msgspec
 
-from batsched_py.support.durations import parse_slurm_time
+from batsched_py.options.durations import parse_slurm_time
+from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.support.json_values import shown
-from batsched_py.support.processor_sets import MOST_PROCESSORS
-from batsched_py.workload.swf import UNKNOWN
+from batsched_py.workload.logs.swf import UNKNOWN
 
 FAILED, COMPLETED = 0, 1
 """The status of a job in a log, as the Standard Workload Format numbers it."""

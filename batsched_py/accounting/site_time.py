@@ -12,8 +12,8 @@ from itertools import product
 
 from batsched_py.accounting.records import NO_VALUES, refuse
 from batsched_py.accounting.tally import Tally
-from batsched_py.workload.clock import LATEST, parse_time_zone
-from batsched_py.workload.swf import UNKNOWN
+from batsched_py.workload.logs.clock import LATEST, parse_time_zone
+from batsched_py.workload.logs.swf import UNKNOWN
 
 Instants = tuple[int, ...]
 """Unix times that a text may mean, ascending: none if nothing is known, two in an hour that comes

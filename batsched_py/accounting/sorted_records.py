@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import merge
 
-from batsched_py.support.packed_rows import PackedBatches
+from batsched_py.files.packed_rows import PackedBatches
 
 Row = tuple[int, ...]
 IN_MEMORY = 65_536

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from batsched_py.accounting.records import JobRecord, MalformedRecordError
 from batsched_py.errors import InputError, parameter
-from batsched_py.workload.swf import SHOWN_LINES, UNKNOWN
+from batsched_py.workload.logs.swf import SHOWN_LINES, UNKNOWN
 
 
 class Tally:

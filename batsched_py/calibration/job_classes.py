@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from batsched_py.calibration.matched_jobs import MatchedJobs
 from batsched_py.units import DAY, HOUR, MINUTE
-from batsched_py.workload.clock import clock_of, local_hours
 from batsched_py.workload.log_partitions import LogPartitions
+from batsched_py.workload.logs.clock import clock_of, local_hours
+from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.swf import SwfLog
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _REQUESTS = {

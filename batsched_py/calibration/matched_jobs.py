@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import LogError, UsageError
 from batsched_py.results.job_table import Column, JobTable, Mask
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.logs.swf import SwfLog
 
 _SAME = 1.0
 """Seconds within which two times are the same: those of logs are whole."""

@@ -11,8 +11,8 @@ from batsched_py.calibration.run_calibration import Calibration, ComparedRun
 from batsched_py.calibration.week_bootstrap import Estimate
 from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.statistics import Interval
+from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.swf import SwfLog
 
 USUAL = "by size and hour"
 """What stands beside the policies: the usual waits, see :mod:`.run_calibration`."""

@@ -23,8 +23,8 @@ from batsched_py.errors import UsageError
 from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.statistics import Interval
 from batsched_py.units import MINUTE
+from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.swf import SwfLog
 
 
 class UsualWaits(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from batsched_py.calibration.agreement import FACTOR, MARGIN
 from batsched_py.calibration.groups import FEWEST_JOBS, USER, Group
 from batsched_py.calibration.policy_calibrations import USUAL, Difference, PolicyCalibrations
 from batsched_py.calibration.run_calibration import Calibration
-from batsched_py.support.durations import format_duration
+from batsched_py.options.durations import format_duration
 from batsched_py.support.statistics import FEWEST, Interval
 from batsched_py.units import MINUTE
 

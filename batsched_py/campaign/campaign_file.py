@@ -15,11 +15,11 @@ import msgspec
 from msgspec import Meta
 
 from batsched_py.campaign.planned_runs import KEYS, REPLICATION, Label, PlannedRun, expand
-from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import CampaignError, CampaignFileError, UsageError
+from batsched_py.files.readers import is_file, is_folder, parse_toml, read_text
+from batsched_py.files.toml_lines import line_of
 from batsched_py.metrics import METRICS
-from batsched_py.support.checked_values import find_fault
-from batsched_py.support.file_readers import is_file, is_folder, parse_toml, read_text
+from batsched_py.options.checked_values import find_fault
 from batsched_py.support.installation import studies_folder
 from batsched_py.support.json_values import did_you_mean
 

@@ -26,22 +26,22 @@ from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
 from batsched_py.campaign.preparation import PreparedRun, axes_of, beside
 from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import BatschedError, InputError, UsageError, parameter
+from batsched_py.files.csv_text import csv_of
+from batsched_py.files.readers import is_file
+from batsched_py.files.writers import whole_file, write_whole
 from batsched_py.metrics import METRICS
+from batsched_py.plugins.plugin_files import importable_name
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.whole_run import read_sealed, run_settings, write_sealed
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings
-from batsched_py.support.atomic_files import whole_file, write_whole
-from batsched_py.support.csv_text import csv_of
-from batsched_py.support.file_readers import is_file
 from batsched_py.support.installation import entry_points_of
 from batsched_py.support.json_values import shown
-from batsched_py.support.plugin_files import importable_name
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_archive import SAMPLE
+from batsched_py.workload.logs.log_archive import SAMPLE
 from batsched_py.workload.site_rules import depends_on_sites
 
 REPORTS = "batsched_py.reports"

@@ -10,7 +10,7 @@ import msgspec
 
 from batsched_py.campaign.campaign_file import check_head, find_campaign, placed
 from batsched_py.errors import CampaignError, CampaignFileError, UsageError
-from batsched_py.support.file_readers import is_file, parse_toml, read_text
+from batsched_py.files.readers import is_file, parse_toml, read_text
 from batsched_py.support.json_values import did_you_mean
 
 KEYS = ("name", "title", "campaigns")

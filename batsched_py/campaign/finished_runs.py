@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import BatschedError, InputError
+from batsched_py.files.readers import is_file, read_log
+from batsched_py.files.writers import write_whole
 from batsched_py.results import whole_run
 from batsched_py.results.whole_run import NamedFile, read_run, sealed
 from batsched_py.run.named_files import HASH
 from batsched_py.run.stored_run import check_counts
-from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.file_readers import is_file, read_log
 from batsched_py.support.json_values import is_number
 
 PREFIX = "out"

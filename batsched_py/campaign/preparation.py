@@ -23,22 +23,22 @@ from batsched_py.campaign.run_identity import (
     provenance,
 )
 from batsched_py.campaign.run_task import Task
-from batsched_py.campaign.toml_lines import line_with
 from batsched_py.errors import PluginError, UsageError
-from batsched_py.run.isolated_run import isolated
+from batsched_py.files.digests import digest
+from batsched_py.files.readers import is_file, is_folder, parse_json
+from batsched_py.files.toml_lines import line_with
+from batsched_py.options.setting_fields import arguments
+from batsched_py.plugins import plugins
+from batsched_py.plugins.isolated_run import isolated
+from batsched_py.plugins.plugin_files import load_file
 from batsched_py.run.named_files import HASH
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.resolved_run import check
 from batsched_py.run.settings import SETTINGS, Settings
-from batsched_py.support import plugins
-from batsched_py.support.file_digest import digest
-from batsched_py.support.file_readers import is_file, is_folder, parse_json
 from batsched_py.support.installation import PROGRAM
-from batsched_py.support.plugin_files import load_file
-from batsched_py.support.setting_fields import arguments
 from batsched_py.support.signals import kept_handlers
 from batsched_py.workload.load import size_of_machine
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 
 
 class PreparedRun(msgspec.Struct):

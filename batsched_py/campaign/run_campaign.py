@@ -17,11 +17,11 @@ from batsched_py.campaign.campaign_folder import CampaignResults, check_folder, 
 from batsched_py.campaign.collection import read_collection
 from batsched_py.campaign.finished_runs import RunState, hash_in
 from batsched_py.campaign.preparation import PreparedRun, prepare
-from batsched_py.campaign.runner import Failure, execute, whole_logs_first
-from batsched_py.campaign.worker_processes import LocalWorkers
+from batsched_py.campaign.workers.runner import Failure, execute, whole_logs_first
+from batsched_py.campaign.workers.worker_processes import LocalWorkers
 from batsched_py.errors import UsageError, parameter
+from batsched_py.files.writers import locked, make_folder_of
 from batsched_py.run.stored_values import check_outside
-from batsched_py.support.atomic_files import locked, make_folder_of
 from batsched_py.support.terminal_text import console
 
 
@@ -48,7 +48,7 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.jobs is not None and self.jobs < 1:
             raise UsageError(f"{parameter('jobs')} {self.jobs}: expected at least 1")
         if self.cluster is not None:
-            from batsched_py.campaign.cluster import check_cluster
+            from batsched_py.campaign.workers.cluster import check_cluster
 
             check_cluster(self.cluster)
         _ = self.share
@@ -157,7 +157,7 @@ class PlannedCampaign:
             with LocalWorkers(self.options.at_a_time) as executor:
                 yield executor
         else:
-            from batsched_py.campaign.cluster import open_cluster
+            from batsched_py.campaign.workers.cluster import open_cluster
 
             inputs = {path for run in runs for path in run.task.files}
             where, jobs = self.options.cluster, self.options.jobs or 1

@@ -17,6 +17,10 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.files.digests import digest
+from batsched_py.files.readers import read_bytes
+from batsched_py.plugins import plugins
+from batsched_py.plugins.imported_files import imported_modules
 from batsched_py.run.backends.dispatch import launcher
 from batsched_py.run.named_files import (
     HASH,
@@ -29,10 +33,6 @@ from batsched_py.run.named_files import (
 from batsched_py.run.result import versions
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import EMBEDDED
-from batsched_py.support import plugins
-from batsched_py.support.file_digest import digest
-from batsched_py.support.file_readers import read_bytes
-from batsched_py.support.imported_files import imported_modules
 
 _STARTS = ("batsched_py.run.simulate", "batsched_py.run.resolved_run")
 """The modules that simulate a run; the modules that they import determine it too."""

@@ -1,7 +1,7 @@
 """One run as a task for a worker: everything that it takes, and what it gives.
 
 A task goes to a worker as a value and comes back as the content of files, which the worker writes
-into the campaign's folder (:mod:`batsched_py.campaign.runner`).
+into the campaign's folder (:mod:`batsched_py.campaign.workers.runner`).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from batsched_py.campaign.finished_runs import LOG, PREFIX, RUN_JSON
 from batsched_py.campaign.planned_runs import COLUMNS, KEYS
 from batsched_py.campaign.run_identity import code_digest
 from batsched_py.errors import BatschedError, InputError, InvariantError, PluginError
+from batsched_py.files.digests import Version, digest, version
+from batsched_py.plugins.code_places import described
+from batsched_py.plugins.isolated_run import isolated
+from batsched_py.plugins.plugin_files import load_file
 from batsched_py.results.whole_run import TABLES
-from batsched_py.run.isolated_run import isolated
 from batsched_py.run.resolved_run import Input, Reading, read_input, resolve_run
 from batsched_py.run.result import Result
 from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import execute
 from batsched_py.run.stored_values import EMBEDDED
-from batsched_py.support.code_places import described
-from batsched_py.support.file_digest import Version, digest, version
-from batsched_py.support.plugin_files import load_file
 from batsched_py.workload.load import is_batsim_json
-from batsched_py.workload.swf import SwfLog, read_swf
+from batsched_py.workload.logs.swf import SwfLog, read_swf
 
 Files = dict[str, bytes]
 """The files of a run: name to content."""

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.campaign.preparation import PreparedRun
-from batsched_py.support.durations import format_duration
+from batsched_py.options.durations import format_duration
 
 # From the most alike to the least: what two runs have in common for the time of one to tell that
 # of the other.

@@ -11,14 +11,14 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
+from batsched_py.files.writers import make_folder_of, say_replaced, write_whole
 from batsched_py.run.settings import SETTINGS, USERS, Settings
 from batsched_py.run.stored_values import Run, check_outside
-from batsched_py.support.atomic_files import make_folder_of, say_replaced, write_whole
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import one_line, print_table, say
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import describe
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 
 if TYPE_CHECKING:
     from batsched_py.calibration import Calibration, PolicyCalibrations
@@ -109,7 +109,7 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
     from batsched_py.calibration.matched_jobs import check_waits
     from batsched_py.report.calibrating.calibration_report import Calibrated
     from batsched_py.run.resolved_run import resolve_run
-    from batsched_py.workload.swf import read_swf
+    from batsched_py.workload.logs.swf import read_swf
 
     site = next(iter(runs.values()))
     log = read_swf(path, skip_bad_lines=site.skip_bad_lines)

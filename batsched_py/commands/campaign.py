@@ -11,7 +11,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import BatschedError, SimulationError, UsageError
 from batsched_py.support.terminal_text import console, one_line, say
-from batsched_py.workload.log_archive import SAMPLE
+from batsched_py.workload.logs.log_archive import SAMPLE
 
 _SHOWN = 10
 """Failures that are printed."""
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from batsched_py.campaign.finished_runs import RunState
     from batsched_py.campaign.preparation import PreparedRun
     from batsched_py.campaign.run_campaign import CampaignOptions, PlannedCampaign
-    from batsched_py.campaign.runner import Failure
+    from batsched_py.campaign.workers.runner import Failure
     from batsched_py.report.collected_claims import Judged
     from batsched_py.report.document import Report
 
@@ -332,6 +332,6 @@ def _show(
     estimated = estimate(chosen, [(run, time) for run, time in seconds if time is not None])
     print(f"estimate: {estimated.text(planned.options.at_a_time)}")
     if planned.options.cluster is not None:
-        from batsched_py.campaign.cluster import job_script
+        from batsched_py.campaign.workers.cluster import job_script
 
         print(job_script(planned.options.cluster, planned.folder))

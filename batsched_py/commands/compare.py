@@ -10,8 +10,8 @@ import msgspec
 import typer
 
 from batsched_py.errors import OutputError, UsageError
-from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.file_readers import is_folder
+from batsched_py.files.readers import is_folder
+from batsched_py.files.writers import write_whole
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.terminal_text import console, print_exactly
 
@@ -69,7 +69,7 @@ def compare(
     if as_json:
         _print_json(compared, tables)
     elif csv is not None:
-        from batsched_py.support.csv_text import csv_of
+        from batsched_py.files.csv_text import csv_of
 
         print_exactly(csv_of(tables[csv]), end="")
     else:
@@ -141,9 +141,9 @@ def _check_table(name: str, tables: dict[str, pd.DataFrame]) -> None:
 
 def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
     """Write the page, the files of the report, and the whole tables; return how many files."""
+    from batsched_py.files.csv_text import csv_of
     from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
     from batsched_py.report.forms.html_page import render_page
-    from batsched_py.support.csv_text import csv_of
 
     written = write_files(report, out / FOLDER)
     for name, frame in whole.items():

@@ -13,9 +13,9 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol.decision_process_options import OF_SITES
 from batsched_py.errors import InputError, UsageError
+from batsched_py.files.writers import make_folder_of
+from batsched_py.options.setting_fields import parse_options
 from batsched_py.run.settings import Settings
-from batsched_py.support.atomic_files import make_folder_of
-from batsched_py.support.setting_fields import parse_options
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import one_line, print_exactly
 
@@ -72,7 +72,7 @@ def explain(
     from batsched_py.explain.job_watch import Watch
     from batsched_py.explain.replayed_exchange import read_turns, replay
     from batsched_py.explain.waiting_lines import MOST, explanation
-    from batsched_py.run.isolated_run import isolated
+    from batsched_py.plugins.isolated_run import isolated
 
     if scheduler is None and (scheduler_options or settings != Settings()):
         given = "-O means" if scheduler_options else "sites and speed mean"

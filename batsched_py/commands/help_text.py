@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from batsched_py.support.plugin_descriptions import first_paragraph
+from batsched_py.plugins.plugin_descriptions import first_paragraph
 
 
 class CommandHelp(TyperCommand):

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from batsched_py.support import plugins
-from batsched_py.support.plugin_descriptions import REPLAY, description
+from batsched_py.plugins import plugins
+from batsched_py.plugins.plugin_descriptions import REPLAY, description
 from batsched_py.support.terminal_text import print_pairs, print_table
 
 _FLAGS = {plugins.SCHEDULERS: ("--scheduler", "-O"), plugins.USERS: ("--users", "-U")}
@@ -37,7 +37,7 @@ def _group_of(name: str) -> str:
         return plugins.USERS
     if not plugins.names_file(name):
         return plugins.SCHEDULERS
-    from batsched_py.support.plugin_files import load_file
+    from batsched_py.plugins.plugin_files import load_file
 
     return plugins.SCHEDULERS if hasattr(load_file(name), "schedule") else plugins.USERS
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from batsched_py.errors import UsageError
+from batsched_py.files.readers import is_folder
 from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import machine_size, unknown_whole
 from batsched_py.run.stored_run import jobs_file
-from batsched_py.support.file_readers import is_folder
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.terminal_text import say
 

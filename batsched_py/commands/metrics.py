@@ -78,7 +78,7 @@ def _show(rows: list[dict[str, Any]], form: str) -> None:
     if form == "json":
         print_exactly(msgspec.json.format(msgspec.json.encode(rows), indent=1).decode())
     elif rows and form == "csv":
-        from batsched_py.support.csv_text import csv_of_rows
+        from batsched_py.files.csv_text import csv_of_rows
 
         print_exactly(csv_of_rows(rows[0], (row.values() for row in rows)), end="")
     elif rows:

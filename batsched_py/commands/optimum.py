@@ -9,11 +9,11 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.support.atomic_files import make_folder_of, write_whole
-from batsched_py.support.setting_fields import parse_options
+from batsched_py.files.writers import make_folder_of, write_whole
+from batsched_py.options.setting_fields import parse_options
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.workload.conversion_rules import Rules, describe
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 
 
 @o.with_rules

@@ -13,16 +13,16 @@ from batsched_py.commands.protocol.decision_process_options import OF_SITES, jso
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
 from batsched_py.explain.replayed_exchange import Turn, beginning, has_six_decimals
+from batsched_py.files.readers import is_file
+from batsched_py.options.budgets import Budgets
+from batsched_py.options.setting_fields import arguments, parse_budgets
+from batsched_py.plugins import plugins
 from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, is_named, read_run
 from batsched_py.run.make_process import make_process
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import ProcessSettings
-from batsched_py.support import plugins
-from batsched_py.support.budgets import Budgets
-from batsched_py.support.file_readers import is_file
-from batsched_py.support.setting_fields import arguments, parse_budgets
 
 
 def paths(run: str) -> tuple[Path, Path]:

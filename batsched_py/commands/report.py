@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batsched_py.errors import UsageError
-from batsched_py.support.atomic_files import make_folder_of, say_replaced
-from batsched_py.support.file_readers import is_file
+from batsched_py.files.readers import is_file
+from batsched_py.files.writers import make_folder_of, say_replaced
 from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
@@ -123,10 +123,10 @@ def _say_left_out(results: CampaignResults, by: str | None) -> None:
 def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     """Write the page of one run."""
     from batsched_py.campaign.campaign_file import STORED
+    from batsched_py.files.writers import write_whole
     from batsched_py.report.forms.html_page import render_page
     from batsched_py.report.one_run import OneRun, run_report
     from batsched_py.run.stored_run import jobs_file
-    from batsched_py.support.atomic_files import write_whole
 
     try:
         jobs_file(prefix)

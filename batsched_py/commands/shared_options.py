@@ -10,8 +10,8 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from batsched_py.options.setting_fields import SettingField, parse_options
 from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Settings
-from batsched_py.support.setting_fields import SettingField, parse_options
 
 
 def option(field: SettingField, group: str | None = None) -> Any:

@@ -11,14 +11,14 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import InvariantError, SimulationError, UsageError
+from batsched_py.files.writers import keep_inputs, make_folder_of, write_whole
 from batsched_py.run.settings import BACK_END, Settings
 from batsched_py.run.stored_values import Run, check_outside
-from batsched_py.support.atomic_files import keep_inputs, make_folder_of, write_whole
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import one_line, say
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import describe
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 
 if TYPE_CHECKING:
     from batsched_py.run.resolved_run import ResolvedRun

@@ -15,9 +15,9 @@ from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
 from batsched_py.figures.chart_files import write_chart
 from batsched_py.figures.run_figures import over_processors, rectangles
+from batsched_py.options.durations import format_exact_duration
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support import palette
-from batsched_py.support.durations import format_exact_duration
 from batsched_py.units import UNITS, unit_of
 
 Role = Literal["other", "overtook", "reserved", "explained"]

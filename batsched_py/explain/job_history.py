@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dilated_jobs import is_placed
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 
 
 class Life(msgspec.Struct):

@@ -12,7 +12,7 @@ from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Happened, Pass, Started, Watch
 from batsched_py.model.policy import ExplainingScheduler
 from batsched_py.model.waiting_reason import Why
-from batsched_py.support.processor_sets import to_text
+from batsched_py.processors.sets import to_text
 
 MOST = 30
 """Lines that are wanted at most: as long as there are more, less of them is told apart."""

@@ -8,10 +8,10 @@ from math import inf
 from batsched_py.explain.job_watch import Ended, Happened, Started
 from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
+from batsched_py.options.durations import format_exact_duration
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.support.durations import format_exact_duration
 from batsched_py.units import DAY, HOUR, MINUTE
-from batsched_py.workload.clock import moment
+from batsched_py.workload.logs.clock import moment
 from batsched_py.workload.unused_input import RESERVATION
 
 LISTED = 5
@@ -44,7 +44,7 @@ def describe(told: Explanation) -> Iterator[str]:
 def on_the_clock(told: Explanation, unix_start_time: float, time_zone: str) -> str:
     """Say what clocks showed where the log was recorded, whose second 0 is ``unix_start_time``.
 
-    Raises :class:`InputError` as :func:`~batsched_py.workload.clock.moment` does.
+    Raises :class:`InputError` as :func:`~batsched_py.workload.logs.clock.moment` does.
     """
     moments = (("submitted", told.submit_time), ("started", told.start), ("ended", told.end))
     shown = [

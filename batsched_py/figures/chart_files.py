@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError
+from batsched_py.files.writers import write_whole
 from batsched_py.support import palette
-from batsched_py.support.atomic_files import write_whole
 from batsched_py.support.terminal_text import one_line, with_controls_shown
 
 WIDTH = 640

@@ -23,9 +23,9 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from batsched_py.errors import UsageError, parameter
 from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
+from batsched_py.processors.sets import ProcessorSet, from_text
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
 from batsched_py.support import palette
-from batsched_py.support.processor_sets import ProcessorSet, from_text
 from batsched_py.support.step_functions import Array, Intervals
 from batsched_py.units import DAY, HOUR, WEEK
 

@@ -13,7 +13,7 @@ import pandas as pd
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.step_functions import Array
 from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
-from batsched_py.workload.clock import local_seconds
+from batsched_py.workload.logs.clock import local_seconds
 
 _CLOCK = {"hours": "%H:%M", "minutes": "%H:%M"}
 _DAYS = {"date": "%d %b", "week": "%d %b", "month": "%b %Y", "quarter": "%b %Y"}

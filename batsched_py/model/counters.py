@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InvariantError
-from batsched_py.support.code_places import described
+from batsched_py.plugins.code_places import described
 from batsched_py.support.json_values import shown, to_python
 
 

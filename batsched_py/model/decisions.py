@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from procset import ProcSet
 
-    from batsched_py.support.processor_sets import ProcessorSet
+    from batsched_py.processors.sets import ProcessorSet
 
 
 class Start(msgspec.Struct, gc=False, eq=False):
     """Run ``job`` now, on ``processors``.
 
-    These are a :class:`~batsched_py.support.processor_sets.ProcessorSet`, a
+    These are a :class:`~batsched_py.processors.sets.ProcessorSet`, a
     :class:`procset.ProcSet`, numbers such as ``[0, 1]``, or None for the lowest free ones; there
     are as many as the size of the job.
 

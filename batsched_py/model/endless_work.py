@@ -9,7 +9,7 @@ from math import inf
 from batsched_py.errors import BudgetError
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel, given, next_due, no_job, not_moved_on
-from batsched_py.support.budgets import Budgets, exceeded
+from batsched_py.options.budgets import Budgets, exceeded
 from batsched_py.workload.workload import WorkloadJob
 
 _FEW = 100

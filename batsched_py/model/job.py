@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 
 
 class JobState(Enum):

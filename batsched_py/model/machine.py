@@ -9,8 +9,8 @@ from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.partitions import views_of
 from batsched_py.model.site import Site
+from batsched_py.processors.sets import ProcessorSet, from_procset, to_text
 from batsched_py.support.json_values import is_number, to_python
-from batsched_py.support.processor_sets import ProcessorSet, from_procset, to_text
 from batsched_py.workload.machine_description import NO_LIMITS, MachineDescription
 from batsched_py.workload.sites import SiteDescription
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from batsched_py.model.job import Job
 from batsched_py.model.site import Release, Site
-from batsched_py.support.processor_bits import bits_of, pool_of
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, with_bounds
+from batsched_py.processors.bits import bits_of, pool_of
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, with_bounds
 from batsched_py.workload.machine_description import Partition
 
 

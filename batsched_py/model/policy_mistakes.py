@@ -8,7 +8,7 @@ from typing import Any
 from batsched_py.errors import BatschedError, BudgetError, InvariantError, ProtocolError
 from batsched_py.model.decisions import Decision, Kill, Reject, Start
 from batsched_py.model.job import Job
-from batsched_py.support.code_places import raised_at, waits_at
+from batsched_py.plugins.code_places import raised_at, waits_at
 
 
 def mistake_of_policy(

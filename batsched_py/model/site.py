@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import Job
-from batsched_py.support.processor_bits import bits_of, pool_of
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_procset, to_text
+from batsched_py.processors.bits import bits_of, pool_of
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_procset, to_text
 
 if TYPE_CHECKING:
     from procset import ProcSet

@@ -23,8 +23,8 @@ from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import REJECTED, EndedJob, UserModel, given, next_due, plain_job
-from batsched_py.support.budgets import Budgets
-from batsched_py.support.processor_sets import ProcessorSet
+from batsched_py.options.budgets import Budgets
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob

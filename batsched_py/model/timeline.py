@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from batsched_py.model.site import Site
 
 MANY = 20
-"""So many jobs are placed together as arrays, see :mod:`batsched_py.model.placement`."""
+"""So many jobs are placed together as arrays, see :mod:`batsched_py.model.compiled.switch`."""
 NB_CLASSES = 16
 """Into how many classes sizes and durations are divided to bound starts from below."""
 BOUNDS_PAY = 200

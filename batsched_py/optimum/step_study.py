@@ -19,6 +19,7 @@ import msgspec
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
+from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
@@ -30,12 +31,11 @@ from batsched_py.optimum.scheduling_step import (
     scale,
 )
 from batsched_py.optimum.solver import solve
+from batsched_py.plugins import plugins
 from batsched_py.schedulers.dynp.dynp_policy import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
-from batsched_py.support import plugins
-from batsched_py.support.csv_text import csv_of_rows
 from batsched_py.workload import Workload
 
 AUTO, EXACT = "auto", "exact"

@@ -11,7 +11,7 @@ from typing import Any
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.support.json_values import is_number, shown
-from batsched_py.workload.profile_types import profile_type
+from batsched_py.workload.batsim.profile_types import profile_type
 
 Refusal = Callable[[m.JobDescription, Mapping[str, Any]], str | None]
 """Says why a Batsim cannot take a job and its profile if they are registered, None if it can."""

@@ -12,16 +12,16 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError
-from batsched_py.protocol import messages as m
-from batsched_py.support.file_readers import parse_exactly, parse_json
-from batsched_py.support.json_values import is_integer, shown, whole
-from batsched_py.support.old_names import renamed
-from batsched_py.support.processor_sets import (
+from batsched_py.files.readers import parse_exactly, parse_json
+from batsched_py.processors.sets import (
     MOST_PROCESSORS,
     ProcessorSet,
     from_text,
     to_text,
 )
+from batsched_py.protocol import messages as m
+from batsched_py.support.json_values import is_integer, shown, whole
+from batsched_py.support.old_names import renamed
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
 MOST_BYTES = 2**29

@@ -2,7 +2,7 @@
 
 A message carries the time and a list: events from Batsim to the scheduler, decisions back. Each
 struct is flat: the members of ``data`` on the wire are fields here, beside ``timestamp``
-(seconds). Sets of processors are of :mod:`batsched_py.support.processor_sets`; only JSON has text.
+(seconds). Sets of processors are of :mod:`batsched_py.processors.sets`; only JSON has text.
 Names are those of version 4.2; what only Batsim 5 has comes last.
 
 Source: the protocols as observed from Batsim 4.2.0 and 5.0.0-rc2.
@@ -16,9 +16,9 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet
 from batsched_py.protocol.own_job_fields import check_fields
 from batsched_py.support.json_values import is_number
-from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet
 from batsched_py.units import LATEST_TIME
 
 EXACT_TIMES = "exact-times"

@@ -13,11 +13,11 @@ import sys
 from typing import Protocol
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.protocol import message_json
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json
 from batsched_py.protocol.batsim5.scheduler_side import Asked, Batsim5Side
-from batsched_py.support.processor_sets import MOST_PROCESSORS
 
 _MISSED = (
     "this is a message of Batsim 5, whose first frame did not come: was the simulation under way "

@@ -14,6 +14,7 @@ import pandas as pd
 
 from batsched_py.campaign.campaign_folder import REPORTS
 from batsched_py.errors import PluginError
+from batsched_py.plugins.plugin_files import load_file
 from batsched_py.report.campaign_axes import (
     CampaignAxes,
     axes_of,
@@ -43,7 +44,6 @@ from batsched_py.report.metric_words import (
 )
 from batsched_py.report.simulated_setup import names_table, setup_lines
 from batsched_py.support.installation import entry_points_of
-from batsched_py.support.plugin_files import load_file
 from batsched_py.support.statistics import FEWEST
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from batsched_py.metrics import METRICS
 from batsched_py.model.user_model import any_reacts
+from batsched_py.plugins.plugins import RIGID
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import is_nothing, spoken
-from batsched_py.support.plugins import RIGID
 from batsched_py.units import SYMBOLS, UNITS, unit_of
 
 DEFAULT = "mean_waiting_time"

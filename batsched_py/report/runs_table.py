@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import pandas as pd
 
+from batsched_py.files.readers import parse_json
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.campaign_axes import short_names
 from batsched_py.report.formatting import is_nothing, spoken
 from batsched_py.report.metric_words import main_metrics, react
-from batsched_py.support.file_readers import parse_json
 
 if TYPE_CHECKING:
     from batsched_py.workload import Workload

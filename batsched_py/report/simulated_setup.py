@@ -10,6 +10,10 @@ import msgspec
 import pandas as pd
 
 from batsched_py.errors import BatschedError
+from batsched_py.files.readers import parse_json
+from batsched_py.plugins import plugins
+from batsched_py.plugins.plugin_descriptions import REPLAY, description, first_paragraph, written_in
+from batsched_py.plugins.plugins import RIGID
 from batsched_py.report.campaign_axes import (
     INPUTS,
     CampaignAxes,
@@ -21,13 +25,9 @@ from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import as_markdown, in_italics, is_nothing, listed, spoken
 from batsched_py.report.kit.selection import Runs, log_name
 from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
-from batsched_py.support import plugins
-from batsched_py.support.file_readers import parse_json
-from batsched_py.support.plugin_descriptions import REPLAY, description, first_paragraph, written_in
-from batsched_py.support.plugins import RIGID
 from batsched_py.units import DAY, UNITS, unit_of
-from batsched_py.workload.clock import moment
-from batsched_py.workload.log_archive import SAMPLE
+from batsched_py.workload.logs.clock import moment
+from batsched_py.workload.logs.log_archive import SAMPLE
 
 _POLICIES = ("scheduler", "scheduler_options")
 _USERS = ("users", "user_options")

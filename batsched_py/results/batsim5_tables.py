@@ -12,6 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from batsched_py.errors import InputError
+from batsched_py.files.csv_text import csv_line, field
+from batsched_py.files.readers import csv_rows, read_text
+from batsched_py.processors.last_times import LastTimes
+from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, from_text
 from batsched_py.protocol.batsim_jobs_columns import (
     BATSIM_COLUMNS,
     JOBS_COLUMNS,
@@ -20,11 +24,7 @@ from batsched_py.protocol.batsim_jobs_columns import (
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
-from batsched_py.support.csv_text import csv_line, field
-from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.support.json_values import shown
-from batsched_py.support.last_times import LastTimes
-from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet, from_text
 
 _FROM_SUBMISSION = ("waiting_time", "turnaround_time", "stretch")
 _NO_ENERGY = "-1.000000"

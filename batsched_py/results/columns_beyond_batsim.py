@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from batsched_py.files.csv_text import csv_line, csv_lines, fields, six_decimals
+from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import SECONDS
 from batsched_py.protocol.dilated_jobs import placed_id
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results.job_table import RARE, Column, Mask
 from batsched_py.simulator.ended_jobs import DescribedJobs
-from batsched_py.support.csv_text import csv_line, csv_lines, fields, six_decimals
-from batsched_py.support.packed_rows import PackedBatches
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION
 
 _BATCH = 1 << 14

@@ -13,15 +13,15 @@ from sys import intern
 import numpy as np
 
 from batsched_py.errors import InputError, ProtocolError
+from batsched_py.files.readers import csv_rows, numbered_csv_rows, read_text
+from batsched_py.processors.sets import NO_PROCESSORS, from_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
 from batsched_py.results.batsim5_tables import jobs_as_batsim4
 from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
 from batsched_py.results.run_files import SUFFIX, beside, sites_of
 from batsched_py.results.site_columns import SiteColumns
-from batsched_py.support.file_readers import csv_rows, numbered_csv_rows, read_text
 from batsched_py.support.old_names import renamed_to
-from batsched_py.support.processor_sets import NO_PROCESSORS, from_text
 from batsched_py.workload.sites import HOME, Sites
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 

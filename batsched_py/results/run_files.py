@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
+from batsched_py.files.readers import csv_rows, is_file, parse_json, read_text
+from batsched_py.processors.sets import MOST_PROCESSORS, from_text, to_text
 from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
-from batsched_py.support.file_readers import csv_rows, is_file, parse_json, read_text
 from batsched_py.support.json_values import shown
-from batsched_py.support.processor_sets import MOST_PROCESSORS, from_text, to_text
 from batsched_py.workload.sites import SiteDescription, Sites
 
 SUFFIX = "_jobs.csv"

@@ -7,8 +7,8 @@ from array import array
 import msgspec
 import numpy as np
 
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.results.job_table import NO_HOME, JobTable
-from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.workload.sites import Sites
 
 _SHORT = 1 << 16

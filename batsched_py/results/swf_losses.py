@@ -14,9 +14,9 @@ from batsched_py.protocol.batsim_jobs_columns import KILLED, LEAST_EXECUTION_TIM
 from batsched_py.results.job_table import JobTable
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.sites import HOME, home_of
-from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
 
 _SAME = 1e-9

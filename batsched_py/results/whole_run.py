@@ -22,11 +22,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from batsched_py.errors import InputError
-from batsched_py.support.atomic_files import sync_folder, write_whole
-from batsched_py.support.file_digest import digest_of, sha256
-from batsched_py.support.file_readers import parse_json, read_bytes
-from batsched_py.support.processor_sets import MOST_PROCESSORS
-from batsched_py.workload.clock import LATEST, parse_time_zone
+from batsched_py.files.digests import digest_of, sha256
+from batsched_py.files.readers import parse_json, read_bytes
+from batsched_py.files.writers import sync_folder, write_whole
+from batsched_py.processors.sets import MOST_PROCESSORS
+from batsched_py.workload.logs.clock import LATEST, parse_time_zone
 
 RUN_JSON = "_run.json"
 """What follows PREFIX in the name of the file that describes a run."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import UsageError, parameter
+from batsched_py.model.policy import needs_estimates
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.resolved_machine import ResolvedMachine
 from batsched_py.run.stored_values import ProcessSettings
-from batsched_py.schedulers.partitioned import on_partitions
+from batsched_py.schedulers.partitioned import on_partitions, policy_itself
+from batsched_py.workload.load import is_batsim_json
 
 if TYPE_CHECKING:
     from batsched_py.model.user_model import UserModel
@@ -45,4 +48,37 @@ def make_process(
         speed_factor=settings.speed_factor,
         budgets=settings.budgets,
         nb_recorded=0 if users is None or workload is None else len(workload.jobs),
+    )
+
+
+def check_limits(scheduler: object, workload: Workload, nb_processors: float) -> None:
+    """Raise :class:`UsageError` if a policy plans with run times, and jobs have no limit.
+
+    Jobs that are wider than the machine are refused anyway.
+    """
+    if not needs_estimates(scheduler):
+        return
+    unlimited = [
+        job
+        for job in workload.jobs
+        if job.walltime is None and job.estimate is None and job.size <= nb_processors
+    ]
+    if not unlimited:
+        return
+    rules_apply = workload.rules and not is_batsim_json(workload.name)
+    hint = "give each job a walltime or an estimate"
+    if rules_apply and workload.rules.get("walltime") == "requested":
+        hint = (
+            f"{parameter('walltime')} double or {parameter('walltime')} exact gives them one, "
+            f"{parameter('drop')} no-request leaves them out"
+        )
+    elif rules_apply:
+        hint = (
+            f"{parameter('least_walltime')} 1 or {parameter('walltime')} exact gives them one, "
+            f"{parameter('drop')} zero-runtime leaves them out"
+        )
+    raise UsageError(
+        f"{type(policy_itself(scheduler)).__name__} plans with the time limit of each job, but "
+        f"{len(unlimited)} of {len(workload.jobs)} jobs in {workload.name} have none, the first is "
+        f"job {unlimited[0].id}: {hint}"
     )

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from batsched_py.errors import BatschedError
+from batsched_py.files.digests import digest
+from batsched_py.files.readers import read_toml
+from batsched_py.plugins import plugins
+from batsched_py.plugins.code_places import is_installed
+from batsched_py.plugins.imported_files import imported_files
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import Run
-from batsched_py.support import plugins
-from batsched_py.support.code_places import is_installed
-from batsched_py.support.file_digest import digest
-from batsched_py.support.file_readers import read_toml
-from batsched_py.support.imported_files import imported_files
 
 HASH = 12
 """Digits of a SHA-256 that tell files, and runs, apart."""

@@ -15,9 +15,9 @@ import msgspec
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import PluginError, UsageError, parameter
+from batsched_py.plugins import plugins
 from batsched_py.run.stored_values import EMBEDDED, ProcessSettings, Run
 from batsched_py.schedulers.partitioned import policy_itself
-from batsched_py.support import plugins
 
 S = TypeVar("S", bound=msgspec.Struct)
 

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from batsched_py.files.digests import sha256
+from batsched_py.options.setting_fields import of_their_types
 from batsched_py.run.backends.dispatch import check_backend
 from batsched_py.run.named_files import digests_of_settings
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.resolved_machine import ResolvedMachine, resolve_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import Run
-from batsched_py.support.file_digest import sha256
-from batsched_py.support.setting_fields import of_their_types
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload, size_of_machine
-from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.log_partitions import with_whole_nodes
+from batsched_py.workload.logs.log_archive import find_log
+from batsched_py.workload.logs.swf import SwfLog
+from batsched_py.workload.logs.swf_frame import digest, log_of_frame
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.sites import HOME, Sites, home_number
-from batsched_py.workload.swf import SwfLog
-from batsched_py.workload.swf_frame import digest, log_of_frame
 from batsched_py.workload.workload import check_times
 
 if TYPE_CHECKING:

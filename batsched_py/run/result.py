@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 import msgspec
 
 from batsched_py.errors import OutputError
+from batsched_py.files.writers import parts_of, put_in_place, write_parts, write_whole
 from batsched_py.metrics import registry, time_windows
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import jobs_of
@@ -25,7 +26,6 @@ from batsched_py.results.whole_run import (
 )
 from batsched_py.run.key_numbers import KeyNumbers
 from batsched_py.run.stored_run import RunFiles
-from batsched_py.support.atomic_files import parts_of, put_in_place, write_parts, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.options.budgets import Budgets
+from batsched_py.options.durations import parse_time
+from batsched_py.options.setting_fields import Setting, parse_budgets, parse_limits, setting_fields
+from batsched_py.plugins.plugins import RIGID
+from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
-from batsched_py.support.budgets import Budgets
-from batsched_py.support.durations import parse_time
-from batsched_py.support.plugins import RIGID
-from batsched_py.support.processor_sets import MOST_PROCESSORS
-from batsched_py.support.setting_fields import Setting, parse_budgets, parse_limits, setting_fields
 from batsched_py.workload.conversion_rules import (
     CHOICES,
     DEFAULT,

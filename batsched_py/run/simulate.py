@@ -16,12 +16,12 @@ from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.counters import counters_of
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel, makes_up_jobs, reacts
+from batsched_py.plugins.isolated_run import isolated
+from batsched_py.plugins.plugins import RIGID
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.run_files import stored_sites
 from batsched_py.run.backends.dispatch import run_outside
-from batsched_py.run.isolated_run import isolated
-from batsched_py.run.make_process import make_process
-from batsched_py.run.needed_limits import check_limits
+from batsched_py.run.make_process import check_limits, make_process
 from batsched_py.run.notes import notes_on
 from batsched_py.run.progress import progress_of, progress_shown
 from batsched_py.run.resolved_run import ResolvedRun, resolve
@@ -30,7 +30,6 @@ from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import EMBEDDED, OF_MACHINE_FILE, Run
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.support.json_values import did_you_mean, unshared
-from batsched_py.support.plugins import RIGID
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload.conversion_rules import as_dict
 from batsched_py.workload.machine_description import partition_texts

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from batsched_py.errors import InputError, UsageError, parameter
+from batsched_py.files.readers import is_file, is_folder, read_text
 from batsched_py.metrics import COUNTS
 from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
 from batsched_py.results.job_table import JobTable, Mask
@@ -23,7 +24,6 @@ from batsched_py.results.run_files import (
     unknown_whole,
 )
 from batsched_py.results.whole_run import check_whole
-from batsched_py.support.file_readers import is_file, is_folder, read_text
 from batsched_py.support.json_values import did_you_mean
 
 _MEASURED = {"overall", "windows", "per_user"}

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.budgets import AboveZero, Budgets
-from batsched_py.support.plugins import RIGID
-from batsched_py.support.processor_sets import MOST_PROCESSORS
+from batsched_py.options.budgets import AboveZero, Budgets
+from batsched_py.plugins.plugins import RIGID
+from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import DEFAULT, PRESETS, Rules, check_sites
 from batsched_py.workload.sites import MOST_TIMES, is_platform, parse_sites

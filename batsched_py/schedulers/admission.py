@@ -9,7 +9,7 @@ from math import inf
 from batsched_py.model.job import ENDED, WAITING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.support.processor_sets import NO_PROCESSORS
+from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.workload.machine_description import Outage, Partition
 
 

@@ -12,7 +12,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import Order, RankedJobs, place_in
 from batsched_py.model.waiting_reason import WaitingReason, Why
-from batsched_py.support.processor_sets import NO_PROCESSORS
+from batsched_py.processors.sets import NO_PROCESSORS
 
 if TYPE_CHECKING:
     from batsched_py.model.site import Site

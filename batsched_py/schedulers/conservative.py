@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
+from batsched_py.model.compiled.switch import placement
 from batsched_py.model.decisions import CallMeLater, Decision, Start
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
-from batsched_py.model.placement import placement
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import JobArrays, JobRows, ValuesByNumber
 from batsched_py.model.queue.orders import fixed_key
@@ -18,7 +18,7 @@ from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.units import LATEST_TIME
 
 if TYPE_CHECKING:
-    from batsched_py.model.placement import Line
+    from batsched_py.model.compiled.switch import Line
 
 LATE = 1e-3
 """Seconds by which an end may come late: Batsim's clock has six decimals, and it may tell the

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from batsched_py.model.queue.orders import ClockOrder, FixedOrder
 from batsched_py.model.queue.waiting_queue import by_submission
+from batsched_py.options.option_values import number
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
-from batsched_py.support.option_values import number
 from batsched_py.units import MINUTE
 
 if TYPE_CHECKING:

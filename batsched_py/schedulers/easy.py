@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
 from batsched_py.model.queue.orders import two_orders
+from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
-from batsched_py.support.option_values import one_of
 
 if TYPE_CHECKING:
     from batsched_py.model.site import Release, Site

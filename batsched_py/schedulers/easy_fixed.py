@@ -7,9 +7,9 @@ from math import inf
 from batsched_py.model.job import Job
 from batsched_py.model.queue.orders import two_orders
 from batsched_py.model.site import Site
+from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
-from batsched_py.support.processor_sets import NO_PROCESSORS
 
 
 class EasyFixed(Backfilling):

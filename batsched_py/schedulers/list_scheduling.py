@@ -11,7 +11,7 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import Key, WaitingQueue
 from batsched_py.model.queue.orders import RankedJobs, fixed_key, order_named, place_in
 from batsched_py.model.waiting_reason import WaitingReason
-from batsched_py.support.option_values import one_of
+from batsched_py.options.option_values import one_of
 
 
 class ListScheduling:

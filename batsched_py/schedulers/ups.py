@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.model.queue.orders import ClockOrder
+from batsched_py.options.option_values import number, one_of
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
-from batsched_py.support.option_values import number, one_of
 from batsched_py.units import HOUR
 
 if TYPE_CHECKING:

@@ -18,14 +18,15 @@ The kernel, which is all that a run of our own process needs, in the order in wh
 - ``finished_jobs``: of many, most are packed, as the columns of ``ended_jobs``; ``outcome``: what a
   simulation leaves
 
-In the place of Batsim 4.2, ``batsim4`` is the simulator, with what its options ask for besides:
+In the place of Batsim 4.2, ``batsim4`` has the simulator and the ``external_events`` that let
+machines fail and come back. Its options ask for more:
 
-- ``energy``: what hosts consume; ``power_states``: pstates that machines are switched to
-- ``machine_states``: how long machines were idle, computing, asleep, ...
-- ``external_events``: machines fail and come back
+- ``energy``: what hosts consume
+- ``power``: ``power_states`` that machines are switched to, and ``machine_states``, the times for
+  which machines were idle, computing or asleep
 
-In the place of Batsim 5, ``batsim5`` is the simulator, with its own ``batsim5_decisions``, of which
-some are ``periodic``, and ``batsim5_machines``.
+In the place of Batsim 5, ``batsim5`` has the simulator, its ``decisions``, some of which are
+``periodic``, and its ``machines``.
 
 Around it:
 

@@ -16,7 +16,7 @@ from batsched_py.simulator.options import Options
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 
 if TYPE_CHECKING:
-    from batsched_py.simulator.power_states import PowerManagement
+    from batsched_py.simulator.power.power_states import PowerManagement
 
 
 class Decisions:

@@ -14,12 +14,12 @@ import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
 from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original_id
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
 from batsched_py.simulator.profiles import Profile
-from batsched_py.support.processor_sets import ProcessorSet
 
 _LEAST = np.longdouble(str(LEAST_EXECUTION_TIME))
 _UNKNOWN = Profile(None)

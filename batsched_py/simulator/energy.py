@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import PlatformError
+from batsched_py.files.packed_rows import PackedList
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.simulator.platform.hosts import Host
 from batsched_py.support.old_names import renamed_to
-from batsched_py.support.packed_rows import PackedList
-from batsched_py.support.processor_sets import ProcessorSet
 
 _ALL = slice(None)
 _PSTATE = re.compile(r"\s*[0-9]{1,9}\s*")

@@ -12,6 +12,8 @@ from batsched_py.errors import (
     SimulationError,
     jobs_wait,
 )
+from batsched_py.options.setting_fields import parse_budgets
+from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
@@ -24,8 +26,6 @@ from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.simulation_begins import simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.support.processor_sets import NO_PROCESSORS
-from batsched_py.support.setting_fields import parse_budgets
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.workload import Workload
 

@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED, SUCCESS
 from batsched_py.protocol.decision_rules import check_mapping
@@ -25,7 +26,6 @@ from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import Composed
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.support.processor_sets import ProcessorSet, to_text
 
 if TYPE_CHECKING:
     from batsched_py.simulator.energy import Energy

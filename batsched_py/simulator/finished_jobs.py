@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import overload
 
+from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
-from batsched_py.support.packed_rows import PackedBatches
 
 IN_MEMORY = 1 << 15
 """Jobs up to which nothing is packed (some 25 MB)."""

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import JobError, ProtocolError, WorkloadError
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_REACHED
 from batsched_py.protocol.dynamic_registration import Registration
@@ -23,7 +24,6 @@ from batsched_py.simulator.profiles import (
     parse_registered,
 )
 from batsched_py.support.json_values import copier_of
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 

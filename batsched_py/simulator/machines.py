@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from batsched_py.support.processor_bits import pool_of
-from batsched_py.support.processor_sets import ProcessorSet
+from batsched_py.processors.bits import pool_of
+from batsched_py.processors.sets import ProcessorSet
 
 
 class MachineState(Enum):

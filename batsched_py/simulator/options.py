@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from batsched_py.support.budgets import Budgets
-from batsched_py.support.setting_fields import Setting
+from batsched_py.options.budgets import Budgets
+from batsched_py.options.setting_fields import Setting
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ import msgspec
 
 if TYPE_CHECKING:
     from batsched_py.simulator.jobs import SimulatedJob
-    from batsched_py.simulator.machine_states import TracedMachines
-    from batsched_py.simulator.power_states import PowerManagement
+    from batsched_py.simulator.power.machine_states import TracedMachines
+    from batsched_py.simulator.power.power_states import PowerManagement
 
 
 class Outcome(msgspec.Struct):

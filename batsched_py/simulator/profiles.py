@@ -12,7 +12,7 @@ import msgspec
 from batsched_py.errors import WorkloadError
 from batsched_py.support.json_values import is_integer, is_number
 from batsched_py.support.old_names import renamed, renamed_to
-from batsched_py.workload.profile_types import profile_type
+from batsched_py.workload.batsim.profile_types import profile_type
 
 
 class Parallel(msgspec.Struct, gc=False, frozen=True):

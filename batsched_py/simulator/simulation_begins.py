@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.workload.workload import Workload
 
 

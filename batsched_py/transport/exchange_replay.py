@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import BatschedError, InputError, ProtocolError
+from batsched_py.files.readers import parse_json
 from batsched_py.protocol import message_json
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee.referee import Referee
 from batsched_py.protocol.scheduler_side import SchedulerSide, side_of
-from batsched_py.support.file_readers import parse_json
 from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.recording import Record, read_exchange

@@ -13,10 +13,10 @@ from typing import Literal
 import msgspec
 
 from batsched_py.errors import InputError, OutputError
+from batsched_py.files.readers import parse_json, read_bytes
+from batsched_py.files.writers import make_folder_of, new_file
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.support.atomic_files import make_folder_of, new_file
-from batsched_py.support.file_readers import parse_json, read_bytes
 from batsched_py.support.json_values import shown
 from batsched_py.transport import Partner
 from batsched_py.transport.closing import Closing

@@ -11,10 +11,10 @@ from typing import TypeVar
 import zmq
 
 from batsched_py.errors import ProtocolError, SimulationError, UsageError, parameter
+from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.protocol import message_json
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json
-from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.transport.closing import Closing
 from batsched_py.transport.connection_events import connection_events
 from batsched_py.transport.recording import Recorder

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.checked_values import convert
-from batsched_py.support.durations import parse_time
+from batsched_py.options.checked_values import convert
+from batsched_py.options.durations import parse_time
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.sites import Sites

@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 
 from batsched_py.errors import UsageError
-from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.log_partitions import with_whole_nodes
+from batsched_py.workload.logs.swf import read_swf
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.sites import Sites
-from batsched_py.workload.swf import read_swf
 from batsched_py.workload.workload import Workload
 
 
@@ -29,7 +29,7 @@ def load_workload(
     """Load a Batsim workload (``.json``, ``.json.gz``) or an SWF log (any other name).
 
     ``rules``, ``skip_bad_lines``, ``speed_factor``, ``sites`` and ``described`` are for logs, see
-    :func:`~batsched_py.workload.swf.read_swf` and
+    :func:`~batsched_py.workload.logs.swf.read_swf` and
     :func:`~batsched_py.workload.log_conversion.workload_from_log`. A Batsim workload is taken as
     it is: its ``rules`` are those that it was made with, as far as the file says.
 

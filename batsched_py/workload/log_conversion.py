@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import whole
-from batsched_py.workload.clock import LATEST, clock_of
+from batsched_py.workload.batsim.profile_types import run_time_profile
 from batsched_py.workload.conversion_rules import (
     Keep,
     Rules,
@@ -20,11 +20,11 @@ from batsched_py.workload.conversion_rules import (
     job_number_range,
 )
 from batsched_py.workload.log_partitions import LogPartitions
+from batsched_py.workload.logs.clock import LATEST, clock_of
+from batsched_py.workload.logs.swf import CANCELLED, Column, Mask, SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.profile_types import run_time_profile
 from batsched_py.workload.site_rules import give_homes, split_jobs
 from batsched_py.workload.sites import Sites
-from batsched_py.workload.swf import CANCELLED, Column, Mask, SwfLog
 from batsched_py.workload.unused_input import unused_of_log
 from batsched_py.workload.workload import Workload, WorkloadJob
 

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from batsched_py.workload.logs.swf import Column, SwfLog
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.swf import Column, SwfLog
 from batsched_py.workload.workload import Workload
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from batsched_py.errors import InputError
 from batsched_py.units import DAY
-from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.clock import clock_of, moment
+from batsched_py.workload.batsim.batsim_workload import read_workload
 from batsched_py.workload.load import is_batsim_json
-from batsched_py.workload.log_flags import Flag, log_flags
-from batsched_py.workload.log_months import LogMonth, log_months
-from batsched_py.workload.recorded_schedule import RecordedSchedule, recorded_schedule
-from batsched_py.workload.swf import SwfLog, read_swf
+from batsched_py.workload.logs.clock import clock_of, moment
+from batsched_py.workload.logs.log_flags import Flag, log_flags
+from batsched_py.workload.logs.log_months import LogMonth, log_months
+from batsched_py.workload.logs.recorded_schedule import RecordedSchedule, recorded_schedule
+from batsched_py.workload.logs.swf import SwfLog, read_swf
 
 
 class LogSummary(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from batsched_py.support.processor_sets import (
+from batsched_py.processors.sets import (
     MOST_PROCESSORS,
     NO_PROCESSORS,
     ProcessorSet,

@@ -15,9 +15,9 @@ import msgspec
 from msgspec.structs import replace
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
-from batsched_py.support.checked_values import Seconds, convert
-from batsched_py.support.file_readers import is_file, read_toml
-from batsched_py.support.processor_sets import (
+from batsched_py.files.readers import is_file, read_toml
+from batsched_py.options.checked_values import Seconds, convert
+from batsched_py.processors.sets import (
     MOST_PROCESSORS,
     ProcessorSet,
     from_text,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.workload.conversion_rules import Homes, Rules, Split
+from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.sites import HOME, SiteDescription, Sites, home_by_name, home_of
-from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.workload import WorkloadJob
 
 

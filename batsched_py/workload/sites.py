@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.processor_sets import ProcessorSet
+from batsched_py.processors.sets import ProcessorSet
 
 HOME = "home"
 """The field of a job, in a workload and in the results, that names its home."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batsched_py.workload.logs.recorded_schedule import recorded_schedule
+from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.recorded_schedule import recorded_schedule
 from batsched_py.workload.sites import HOME, Sites
-from batsched_py.workload.swf import SwfLog
 from batsched_py.workload.workload import WorkloadJob
 
 RESERVATION = ("reserved_start", "reserved_end")

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
 
-from batsched_py.support.file_readers import read_text
+from batsched_py.files.readers import read_text
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.logs.swf import read_swf
 from helpers.accounting_records import sacct
 from helpers.calling import Called, command
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from batsched_py.accounting.machine_use import Gap, machine_use
 from batsched_py.accounting.seen_nodes import SeenNodes, expand_nodes
-from batsched_py.accounting.slurm import SYSTEM
+from batsched_py.accounting.systems.slurm import SYSTEM
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.logs.swf import read_swf
 from batsched_py.workload.machine_file import read_machine
-from batsched_py.workload.swf import read_swf
 from helpers.accounting_records import sacct
 from helpers.imports import Imported, imported
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.accounting import oar, pbs, slurm
+from batsched_py.accounting.systems import oar, pbs, slurm
 from batsched_py.workload.machine_file import read_machine
 from helpers.accounting_records import SLURM, sacct
 from helpers.imports import imported

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.accounting.names import Names, Pseudonyms
-from batsched_py.accounting.slurm import SYSTEM
+from batsched_py.accounting.systems.slurm import SYSTEM
 from batsched_py.errors import InputError, UsageError
 from helpers.accounting_records import SLURM, sacct
 from helpers.calling import command

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.accounting.oar import SYSTEM
+from batsched_py.accounting.systems.oar import SYSTEM
 from batsched_py.errors import InputError
 from helpers.imports import Imported, imported
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.accounting.pbs import SYSTEM, attributes, hosts_of, requested_processors
 from batsched_py.accounting.records import MalformedRecordError
+from batsched_py.accounting.systems.pbs import SYSTEM, attributes, hosts_of, requested_processors
 from batsched_py.errors import InputError
 from helpers.imports import Imported, imported
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.accounting import oar, pbs, seen_nodes, slurm
-from batsched_py.accounting.accounting_system import AccountingSystem
+from batsched_py.accounting import seen_nodes
 from batsched_py.accounting.seen_nodes import MOST_NODES, expand_nodes
+from batsched_py.accounting.systems import oar, pbs, slurm
+from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.errors import InputError
 from helpers.accounting_records import SLURM, sacct
 from helpers.imports import imported

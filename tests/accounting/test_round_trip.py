@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.accounting import oar, pbs, slurm
-from batsched_py.accounting.accounting_system import AccountingSystem
 from batsched_py.accounting.import_log import import_log
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.workload.sample_log import sample_log
-from batsched_py.workload.swf import SwfLog, read_swf
+from batsched_py.accounting.systems import oar, pbs, slurm
+from batsched_py.accounting.systems.accounting_system import AccountingSystem
+from batsched_py.workload.logs.sample_log import sample_log
+from batsched_py.workload.logs.swf import SwfLog, read_swf
 from helpers.accounting_records import Job, as_oar, as_pbs, as_slurm, jobs_of
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batsched_py.accounting import sorted_records
 from batsched_py.accounting.import_log import import_log
 from batsched_py.accounting.import_options import ImportOptions, parse_partition_limits
-from batsched_py.accounting.slurm import SYSTEM, parse_memory_of_job
+from batsched_py.accounting.systems.slurm import SYSTEM, parse_memory_of_job
 from batsched_py.errors import InputError, UsageError
 from helpers.accounting_records import SLURM, sacct
 from helpers.imports import Imported, imported

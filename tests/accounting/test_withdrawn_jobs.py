@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.accounting import oar, pbs, slurm
-from batsched_py.accounting.accounting_system import AccountingSystem
+from batsched_py.accounting.systems import oar, pbs, slurm
+from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.calibration.matched_jobs import check_waits
 from batsched_py.errors import LogError, UsageError
 from batsched_py.workload.conversion_rules import PRESETS, make_rules
 from batsched_py.workload.log_conversion import workload_from_log
-from batsched_py.workload.log_months import log_months
 from batsched_py.workload.log_summary import log_summary
-from batsched_py.workload.recorded_schedule import recorded_schedule
-from batsched_py.workload.swf import read_swf, write_swf
+from batsched_py.workload.logs.log_months import log_months
+from batsched_py.workload.logs.recorded_schedule import recorded_schedule
+from batsched_py.workload.logs.swf import read_swf, write_swf
 from helpers.accounting_records import sacct
 from helpers.imports import imported
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from batsched_py import load_workload, simulate
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from helpers.logs import swf_text
 
 KINDS = [Scanned, Blocks]

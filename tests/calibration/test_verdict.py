@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from batsched_py.calibration import PolicyCalibrations, calibrations
 from batsched_py.calibration.verdict import least_change, verdict
-from batsched_py.support.durations import format_duration
+from batsched_py.options.durations import format_duration
 from batsched_py.units import DAY, HOUR
 from helpers.calibrated import log_of, table_of
 

@@ -23,7 +23,7 @@ from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_campaign import run_campaign, share_of
-from batsched_py.campaign.runner import execute, whole_logs_first
+from batsched_py.campaign.workers.runner import execute, whole_logs_first
 from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.report.campaign_report import report_of
 from batsched_py.support.installation import PROGRAM, platforms_folder

@@ -10,8 +10,8 @@ import pytest
 
 from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_campaign
 from batsched_py.campaign.preparation import axes_of, prepare
-from batsched_py.campaign.toml_lines import line_of
 from batsched_py.errors import BatschedError, CampaignFileError, InputError, UsageError
+from batsched_py.files.toml_lines import line_of
 
 BASE = """\
 name = "base"

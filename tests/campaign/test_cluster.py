@@ -18,9 +18,9 @@ import dask
 import distributed
 from dask_jobqueue.local import LocalCluster as LocalJobs
 
-from batsched_py.campaign import cluster
-from batsched_py.campaign.cluster import Requirements, check_worker
 from batsched_py.campaign.run_campaign import run_campaign
+from batsched_py.campaign.workers import cluster
+from batsched_py.campaign.workers.cluster import Requirements, check_worker
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.support.installation import PROGRAM
 from helpers.campaigns import CampaignFolder

@@ -15,9 +15,9 @@ from batsched_py.campaign import run_identity as identity
 from batsched_py.campaign.campaign_file import Campaign, PlannedRun
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import determining_code
+from batsched_py.options.setting_fields import parse_options
 from batsched_py.run.settings import Settings
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml
-from batsched_py.support.setting_fields import parse_options
 from helpers.logs import swf_text
 
 ROOT = Path(__file__).parents[2]
@@ -91,12 +91,12 @@ def test_all_that_runs_load_determines_them() -> None:
         ("batsched_py/results/job_table.py", True),
         ("batsched_py/simulator/engine.py", True),
         ("batsched_py/simulator/tasks/parallel_tasks.py", True),
-        ("batsched_py/support/processor_sets.py", True),
+        ("batsched_py/processors/sets.py", True),
         ("batsched_py/transport/recording.py", True),
-        ("batsched_py/workload/swf.py", True),
+        ("batsched_py/workload/logs/swf.py", True),
         ("users/batsched_users/resampling/__init__.py", True),
         ("users/batsched_users/sessions/session_graph.py", True),
-        ("batsched_py/accounting/slurm.py", False),
+        ("batsched_py/accounting/systems/slurm.py", False),
         ("batsched_py/campaign/preparation.py", False),
         ("batsched_py/commands/list.py", False),
         ("batsched_py/explain/wording.py", False),

@@ -15,10 +15,10 @@ import pytest
 from batsched_py.campaign.finished_runs import RUN_JSON
 from batsched_py.campaign.run_identity import code_digest
 from batsched_py.campaign.run_task import RunFailed, Task, perform
-from batsched_py.campaign.worker_processes import LocalWorkers, WorkerLost
+from batsched_py.campaign.workers.worker_processes import LocalWorkers, WorkerLost
+from batsched_py.files.digests import digest
 from batsched_py.run.settings import Settings
-from batsched_py.support.file_digest import digest
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from helpers.waiting import LIMIT, is_alive, wait_until
 
 SAMPLE = str(find_log("sample"))
@@ -86,7 +86,7 @@ def test_a_worker_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> N
 
 SCRIPT = """
 import os
-from batsched_py.campaign.worker_processes import LocalWorkers
+from batsched_py.campaign.workers.worker_processes import LocalWorkers
 print("once", flush=True)
 with LocalWorkers(1) as workers:
     print(workers.submit(os.getcwd).result())

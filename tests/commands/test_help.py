@@ -11,10 +11,10 @@ import pytest
 import typer
 
 from batsched_py.cli import COMMANDS, GROUPS, PLACES
+from batsched_py.plugins import plugins
+from batsched_py.plugins.plugin_descriptions import description, description_of_object
 from batsched_py.run.settings import SETTINGS
-from batsched_py.support import plugins
 from batsched_py.support.installation import entry_points_of
-from batsched_py.support.plugin_descriptions import description, description_of_object
 from helpers.calling import command
 
 LIBRARIES = {"altair", "asyncio", "jinja2", "numpy", "pandas", "rich", "zmq"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
-from batsched_py.support.processor_sets import ProcessorSet
 from batsched_studies.conformance import page, published_schedules, recorded_runs
 from batsched_studies.real_batsim import page as real_page
 from batsched_studies.user_models import page as user_models_page

@@ -19,7 +19,7 @@ from batsched_py.report.kit import Interval, Runs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import WEEK
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.dynamic_think_times import PUBLISHED, cases, claims, tables
 from batsched_studies.dynamic_think_times.measures import NAMES, measure
 from batsched_studies.dynamic_think_times.report import cut, report

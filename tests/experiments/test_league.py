@@ -18,10 +18,10 @@ from scipy.stats import norm
 from batsched_py import Workload, WorkloadJob, load_workload, make_rules, simulate
 from batsched_py.errors import UsageError
 from batsched_py.figures.chart_files import printable
-from batsched_py.support.file_readers import read_toml
+from batsched_py.files.readers import read_toml
 from batsched_py.support.statistics import paired_ratio, student
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
-from batsched_py.workload.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import cached_sample_log
 from batsched_studies.league.change import Change, after, around, before, later
 from batsched_studies.league.days import Days, Jobs, busy, jobs_of_log
 from batsched_studies.league.figures import days, jobs_by_day, skills

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import SimulationError
+from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, names
 from batsched_py.protocol import messages as m
 from batsched_py.report.comparing.job_differences import Kind
 from batsched_py.support.installation import PROGRAM, platforms_folder
-from batsched_py.support.plugins import RIGID, SCHEDULERS, USERS, names
 from batsched_studies.real_batsim import page
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import compared

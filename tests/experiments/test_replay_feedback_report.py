@@ -25,7 +25,7 @@ from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.replay_feedback import (
     PUBLISHED,
     claims,

@@ -12,7 +12,7 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.report import Report
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.resampling import claims, loads, measures, parts, positions
 from batsched_studies.resampling.report import report
 from helpers.made_up_campaign import MadeUpCampaign, table_of

@@ -16,7 +16,7 @@ from batsched_py import Workload, load_workload, simulate
 from batsched_py.campaign.campaign_file import PlannedRun, find_campaign, read_campaign
 from batsched_py.report.kit.selection import Runs
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.tbuos_ups import claims
 from batsched_studies.tbuos_ups import waits as waited
 from batsched_studies.tbuos_ups.verdicts import verdicts

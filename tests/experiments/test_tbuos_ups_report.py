@@ -15,7 +15,7 @@ from batsched_py import load_workload, simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report.document import Report
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.tbuos_ups import PUBLISHED, claims, measures, verdicts, warm_up
 from batsched_studies.tbuos_ups import waits as waited
 from batsched_studies.tbuos_ups.report import report

@@ -13,12 +13,12 @@ from batsched_py.commands import recorded_run
 from batsched_py.explain.gantt import NAMES, figure_of, picture
 from batsched_py.explain.replayed_exchange import read_turns
 from batsched_py.figures.chart_files import render_chart
+from batsched_py.options.budgets import Budgets
 from batsched_py.run.plugin_objects import BY_NAME
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.easy import Easy
-from batsched_py.support.budgets import Budgets
 from batsched_py.testing import workload
-from batsched_py.workload.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import cached_sample_log
 from helpers.calling import command
 from helpers.explained import JOBS, record, watched
 from helpers.sealed_runs import seal, unsealed

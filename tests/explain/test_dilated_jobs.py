@@ -16,7 +16,7 @@ from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
-from batsched_py.workload.batsim_workload import write_workload
+from batsched_py.workload.batsim.batsim_workload import write_workload
 from helpers.calling import Called, command
 
 POLICY = """

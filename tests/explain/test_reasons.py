@@ -25,6 +25,7 @@ from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import EndedJob
 from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.options.durations import format_exact_duration
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
 from batsched_py.schedulers.easy import Easy
@@ -32,7 +33,6 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.list_scheduling import ListScheduling
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.ups import Ups
-from batsched_py.support.durations import format_exact_duration
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import WorkloadJob

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from batsched_py.workload.swf import FIELDS
+from batsched_py.workload.logs.swf import FIELDS
 
 Job = dict[str, int]
 """The fields of a line in a log."""

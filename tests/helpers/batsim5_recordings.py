@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import BatschedError
+from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
-from batsched_py.support.processor_sets import MOST_PROCESSORS
 from batsched_py.transport import simulator_socket
 from helpers.calling import call
 from helpers.recorded_batsim5 import BATSIM, SCHEDULER, frames, return_code

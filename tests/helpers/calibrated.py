@@ -14,7 +14,7 @@ from batsched_py import simulate
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.swf_export import write_result_log
 from batsched_py.units import WEEK
-from batsched_py.workload.swf import FIELDS, SwfLog, read_swf, write_swf
+from batsched_py.workload.logs.swf import FIELDS, SwfLog, read_swf, write_swf
 
 PROCESSORS = 16
 RULES = "predictsim"

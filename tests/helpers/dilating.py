@@ -10,12 +10,12 @@ from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import UserModel
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee.referee import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous, with_sites
-from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.workload import Workload
 from batsched_py.workload.sites import Sites, parse_sites
 

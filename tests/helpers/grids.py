@@ -9,14 +9,14 @@ from batsched_py import simulate
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.processors.sets import from_text
 from batsched_py.results.job_table import JobTable
 from batsched_py.run.result import Result
 from batsched_py.schedulers.grid.grid_policy import Grid
-from batsched_py.simulator.batsim4 import Batsim4Simulator
+from batsched_py.simulator.batsim4.external_events import ExternalEvent
+from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import with_sites
-from batsched_py.support.processor_sets import from_text
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.sites import nb_processors, parse_sites
 from batsched_py.workload.workload import REFERENCE_SPEED

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from batsched_py.accounting.accounting_system import AccountingSystem
 from batsched_py.accounting.import_log import import_log
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.machine_draft import MachineDraft
-from batsched_py.workload.swf import SwfLog, read_swf
+from batsched_py.accounting.systems.accounting_system import AccountingSystem
+from batsched_py.workload.logs.swf import SwfLog, read_swf
 from helpers.accounting_records import Job, jobs_of
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
 
 
 def processors(text: str) -> ProcessorSet:

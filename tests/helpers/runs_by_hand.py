@@ -7,9 +7,9 @@ from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS
-from batsched_py.support.processor_sets import ProcessorSet, to_text
 from helpers.sealed_runs import seal
 
 _HEADER = ",".join(BATSIM_COLUMNS)

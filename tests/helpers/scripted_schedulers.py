@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4 import Batsim4Simulator
+from batsched_py.simulator.batsim4.external_events import ExternalEvent
+from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Platform, homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 from helpers.processors import processors

@@ -11,13 +11,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4 import Batsim4Simulator
+from batsched_py.simulator.batsim4.external_events import ExternalEvent
+from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options
-from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.workload import Workload, WorkloadJob
 
 Profiles = dict[str, dict[str, Any]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from batsched_py import simulate
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
-from batsched_py.support.durations import parse_time
+from batsched_py.options.durations import parse_time
 from batsched_py.units import DAY, WEEK
 from helpers.calling import call
 from helpers.schedules_by_hand import table_of

@@ -17,7 +17,7 @@ from batsched_py.metrics import EqualHosts, JobTable, busy_within
 from batsched_py.metrics.machine import busy_time
 from batsched_py.model.user_model import UserModel
 from batsched_py.schedulers.easy import Easy
-from batsched_py.simulator.batsim4 import Batsim4Simulator
+from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload

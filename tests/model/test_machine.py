@@ -24,8 +24,8 @@ from batsched_py import (
 from batsched_py.errors import InvariantError
 from batsched_py.model.site import Site
 from batsched_py.model.timeline import Timeline
-from batsched_py.support import plugins
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
+from batsched_py.plugins import plugins
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
 from batsched_py.workload.sites import parse_sites

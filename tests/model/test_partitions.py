@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from batsched_py import Job, Machine
 from batsched_py.model.partitions import regions, views_of
-from batsched_py.support.processor_sets import ProcessorSet, to_text
+from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.workload.machine_description import MachineDescription, Partition
 
 NB, UNIT = 24, 4

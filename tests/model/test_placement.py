@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import batsched_py.model
-from batsched_py.model import placement, timeline
-from batsched_py.model.placement import Placement
+from batsched_py.model import timeline
+from batsched_py.model.compiled import switch as placement
+from batsched_py.model.compiled.switch import Placement
 from batsched_py.model.timeline import Timeline
 from batsched_py.schedulers import conservative
 from batsched_py.schedulers.conservative import Conservative
@@ -30,7 +31,7 @@ from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
 
 if TYPE_CHECKING:
-    from batsched_py.model.placement import Line
+    from batsched_py.model.compiled.switch import Line
 
 COMPILED = "compiled"
 KINDS = ["by Python", COMPILED]
@@ -232,7 +233,7 @@ def test_without_a_numba_that_works_python_places(
             raise error("no")
 
     monkeypatch.setitem(sys.modules, "numba", Broken() if error is not ImportError else None)
-    monkeypatch.delitem(sys.modules, "batsched_py.model.compiled_timeline", raising=False)
+    monkeypatch.delitem(sys.modules, "batsched_py.model.compiled.timeline", raising=False)
     monkeypatch.delattr(batsched_py.model, "compiled_timeline", raising=False)
     monkeypatch.setattr(placement, "IMPORT_PAYS", 0)
     made = Placement()

@@ -21,7 +21,7 @@ from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import cached_sample_log
 
 HALF = {"decider": "sjf-preferred", "when": "half", "slackness": 4}
 

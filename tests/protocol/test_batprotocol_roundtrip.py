@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
-from batsched_py.support.processor_sets import ProcessorSet
 from protocol.test_roundtrip import JSON, OBJECT, SET, TIME, plain
 
 NAME = st.text("abcdefgh-#:é ", min_size=1, max_size=6)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.sets import from_text
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.protocol.batsim5.scheduler_side import Batsim5Side
 from batsched_py.protocol.referee.referee import Referee
 from batsched_py.protocol.scheduler_side import side_of
-from batsched_py.support.processor_sets import from_text
 from helpers.recorded_batsim5 import BATSIM, FOLDERS, Frame, frames, return_code
 
 # Batsim ended in an error that the messages do not show, or before there was one.

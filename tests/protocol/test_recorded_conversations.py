@@ -13,7 +13,7 @@ from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol.referee.referee import Referee
 from batsched_py.protocol.scheduler_side import Batsim4Side, side_of
-from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload
 from helpers.shared_folder import SHARED
 
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.support.processor_sets import ProcessorSet
 
 TEXT = st.text(max_size=8)
 TIME = st.integers(0, 10**15).map(lambda micros: micros / 1e6)

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.protocol.batsim5.exact_calls import milliseconds_down
 from batsched_py.protocol.batsim5.scheduler_side import Batsim5Side
 from batsched_py.protocol.scheduler_side import Batsim4Side, side_of
-from batsched_py.support.processor_sets import ProcessorSet
 from helpers import wire, wire5
 
 FEATURES = {"dynamic_registration": True, "profile_reuse": True}

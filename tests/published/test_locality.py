@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.logs.swf import read_swf
 from batsched_users.measures.job_columns import JobColumns, columns_of_log
 from batsched_users.measures.self_similarity import hurst
 from batsched_users.measures.session_similarity import similarity

@@ -9,7 +9,7 @@ import pytest
 
 from batsched_py import load_workload, simulate
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.logs.swf import read_swf
 
 LOGS = {"KTH-SP2": "KTH-SP2-1996-2", "SDSC-SP2": "SDSC-SP2-1998-4.1-cln"}
 DAY = 86_400.0

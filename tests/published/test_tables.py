@@ -15,7 +15,7 @@ from batsched_py import simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.support.installation import studies_folder
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.logs.swf import read_swf
 
 pytestmark = pytest.mark.slow
 

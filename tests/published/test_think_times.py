@@ -14,7 +14,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.logs.swf import read_swf
 from batsched_users.learning.learn_think_times import (
     BOUND,
     Pairs,

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from batsched_py import Result, simulate
 from batsched_py.errors import BatschedError
+from batsched_py.files.readers import read_text
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.jobs_file import read_columns
-from batsched_py.support.file_readers import read_text
 from batsched_py.workload import Workload, WorkloadJob
 from helpers.calling import command
 from helpers.examples import few_examples

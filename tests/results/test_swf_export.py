@@ -11,17 +11,17 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.errors import OutputError
+from batsched_py.plugins.plugins import SCHEDULERS, names
 from batsched_py.results.swf_export import write_result_log
 from batsched_py.run.result import Result
-from batsched_py.support.plugins import SCHEDULERS, names
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.clock import clock_of
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_archive import find_log
 from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.logs.clock import clock_of
+from batsched_py.workload.logs.log_archive import find_log
+from batsched_py.workload.logs.swf import SwfLog, read_swf
 from batsched_py.workload.machine_file import read_machine
-from batsched_py.workload.swf import SwfLog, read_swf
 from helpers.calling import call
 
 Job = tuple[str, float, int, float, float | None, str | None]

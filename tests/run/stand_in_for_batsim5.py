@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from batsched_py.cli import main
-from batsched_py.workload.batsim_workload import read_workload, write_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
 
 
 def run() -> None:

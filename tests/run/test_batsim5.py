@@ -26,7 +26,7 @@ from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFo
 from batsched_py.run.simulate import simulate
 from batsched_py.run.stored_values import Timeouts
 from batsched_py.support.installation import PROGRAM
-from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload
 from helpers.logs import small_log
 from helpers.waiting import LIMIT
 

@@ -11,8 +11,8 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.errors import BudgetError, InputError, SimulationError, UsageError
-from batsched_py.support.budgets import Budgets
-from batsched_py.support.setting_fields import parse_budgets
+from batsched_py.options.budgets import Budgets
+from batsched_py.options.setting_fields import parse_budgets
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import LATEST_TIME

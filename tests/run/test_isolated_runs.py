@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from batsched_py import Rules, Workload, simulate
-from batsched_py.support import plugins
+from batsched_py.plugins import plugins
 from batsched_py.workload.load import load_workload
 from helpers.calling import command
 

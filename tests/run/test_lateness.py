@@ -19,7 +19,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from helpers.calling import command
 from helpers.campaigns import CampaignFolder
 from helpers.runs_by_hand import Row, write_run

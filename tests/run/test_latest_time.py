@@ -13,8 +13,8 @@ import pytest
 
 from batsched_py import Workload, WorkloadJob, simulate
 from batsched_py.errors import BatschedError, SimulationError
-from batsched_py.simulator.external_events import read_events, read_generic_events
-from batsched_py.support.plugins import SCHEDULERS, names
+from batsched_py.plugins.plugins import SCHEDULERS, names
+from batsched_py.simulator.batsim4.external_events import read_events, read_generic_events
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_file import read_machine
 from helpers.logs import swf_line, swf_text

@@ -17,7 +17,9 @@ import pytest
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.model.user_model import EndedJob
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.embedded_output import EmbeddedOutput
@@ -29,11 +31,9 @@ from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.simulator.profiles import Profile
-from batsched_py.support.packed_rows import PackedBatches
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.sample_log import cached_sample_log
+from batsched_py.workload.batsim.batsim_workload import read_workload
+from batsched_py.workload.logs.sample_log import cached_sample_log
 
 
 class Loops:

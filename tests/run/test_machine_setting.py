@@ -12,9 +12,9 @@ import pytest
 
 from batsched_py import load_workload, make_rules, simulate
 from batsched_py.errors import UsageError
-from batsched_py.workload.batsim_workload import write_workload
+from batsched_py.workload.batsim.batsim_workload import write_workload
+from batsched_py.workload.logs.sample_log import cached_sample_log
 from batsched_py.workload.machine_file import read_machine
-from batsched_py.workload.sample_log import cached_sample_log
 from helpers.calling import command
 
 NODES = """

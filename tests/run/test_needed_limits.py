@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from batsched_py import Machine, WaitingQueue, Workload, WorkloadJob, simulate
 from batsched_py.errors import UsageError
-from batsched_py.support.plugins import SCHEDULERS, load, names
+from batsched_py.plugins.plugins import SCHEDULERS, load, names
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import PRESETS

@@ -26,9 +26,9 @@ from batsched_py import (
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.planned_runs import PlannedRun
 from batsched_py.errors import PluginError, UsageError
+from batsched_py.plugins import plugins
 from batsched_py.run.plugin_objects import name_of
 from batsched_py.run.settings import Settings
-from batsched_py.support import plugins
 from helpers.calling import command
 
 

@@ -19,9 +19,9 @@ from batsched_py import simulate
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.commands.simulate import simulate as simulate_command
 from batsched_py.errors import UsageError, parameter
+from batsched_py.options.setting_fields import arguments
 from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Settings
 from batsched_py.run.stored_values import Run
-from batsched_py.support.setting_fields import arguments
 from batsched_py.workload.conversion_rules import make_rules
 from helpers.calling import command
 
@@ -174,7 +174,7 @@ OTHERS |= {"--json", "--allow-time-sharing", "--enable-compute-sharing"}
 """Options that Batsim has to be started with, git's, the shell's in a script, and sacct's."""
 SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
 SCHEMAS |= {
-    "batsched_py/campaign/cluster.py",  # an option of dask
+    "batsched_py/campaign/workers/cluster.py",  # an option of dask
     "batsched_py/campaign/collection.py",  # a whole command
     "batsched_py/report/campaign_report.py",  # so is this
 }

@@ -13,10 +13,10 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.errors import UsageError
+from batsched_py.options.setting_fields import parse_options
 from batsched_py.support.installation import platforms_folder
-from batsched_py.support.setting_fields import parse_options
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import cached_sample_log
 from helpers.calling import command
 from helpers.logs import swf_line, swf_text
 from helpers.sealed_runs import unsealed

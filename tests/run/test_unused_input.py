@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from batsched_py import Workload, WorkloadJob, simulate
+from batsched_py.plugins.plugins import RIGID, SCHEDULERS, names
 from batsched_py.run.result import Result
-from batsched_py.support.plugins import RIGID, SCHEDULERS, names
 from batsched_py.workload.log_summary import log_summary
 from helpers.logs import swf_line, swf_text
 

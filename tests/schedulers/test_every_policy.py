@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.model.user_model import EndedJob
+from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, check_options, load, names
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.simulator.engine import Outcome
-from batsched_py.support.plugins import RIGID, SCHEDULERS, USERS, check_options, load, names
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, workload
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import cached_sample_log
 from every_policy import campaign
 from helpers.examples import few_examples
 from helpers.partitions import machine_of, run_on

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, Start, WaitingQueue, simulate
 from batsched_py.errors import UsageError
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.schedulers.multifactor.decayed_usage import RunningJobs
 from batsched_py.schedulers.multifactor.fair_share import FairShare
-from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
 from helpers.fair_share_twin import slow_usage

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, WaitingQueue
 from batsched_py.errors import InvariantError, UsageError
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.schedulers.admission import Admission, Outages
 from batsched_py.schedulers.conservative import Conservative
@@ -27,7 +28,6 @@ from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Outcome
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, to_text
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, starts
 from batsched_py.workload.machine_description import MachineDescription, Outage, Partition

@@ -11,16 +11,16 @@ import pytest
 
 from batsched_py.commands.protocol.batsim5_arguments import as_ours, version_of
 from batsched_py.errors import ProtocolError, UsageError, WorkloadError
+from batsched_py.processors.sets import from_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
-from batsched_py.simulator.batsim5 import Batsim5Simulator
+from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.files.batsim5_files import schedule_json
 from batsched_py.simulator.files.input_files import Inputs, prepare
 from batsched_py.simulator.platform.hosts import Platform, homogeneous
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.support.processor_sets import from_text
-from batsched_py.workload.batsim5_profiles import (
+from batsched_py.workload.batsim.batsim5_profiles import (
     from_file,
     from_message,
     to_file,

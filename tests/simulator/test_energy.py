@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from batsched_py.errors import PlatformError, ProtocolError
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.energy import (
     SleepState,
@@ -17,7 +18,6 @@ from batsched_py.simulator.energy import (
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.files.output_files import schedule_csv
 from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.support.processor_sets import ProcessorSet
 from helpers.scripted_schedulers import (
     GIGA,
     QUERY,

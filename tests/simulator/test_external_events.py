@@ -9,8 +9,8 @@ import pytest
 
 from batsched_py.errors import DeadlockError, InputError, ProtocolError, UsageError
 from batsched_py.protocol import messages as m
+from batsched_py.simulator.batsim4.external_events import ExternalEvent, read_events
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.external_events import ExternalEvent, read_events
 from batsched_py.simulator.machines import MachineState
 from helpers.processors import processors
 from helpers.scripted_schedulers import (

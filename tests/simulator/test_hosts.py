@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import PlatformError, ProtocolError
-from batsched_py.simulator.batsim4 import Batsim4Simulator
-from batsched_py.simulator.batsim5 import Batsim5Simulator
+from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
+from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous, limited, scaled
 from batsched_py.simulator.platform.network import Network

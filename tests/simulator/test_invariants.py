@@ -20,6 +20,7 @@ import zmq
 from hypothesis import given
 
 from batsched_py.errors import DeadlockError
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
@@ -28,7 +29,6 @@ from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.files.batsim4_files import write_outputs
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.transport import Partner
 from batsched_py.transport.simulator_socket import SimulatorSocket
 from helpers.examples import few_examples

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.simulator.machine_states import TracedMachines
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.simulator.machines import Machines, MachineState
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
+from batsched_py.simulator.power.machine_states import TracedMachines
 from helpers.processors import processors
 
 IDLE, COMPUTING, SLEEPING = MachineState.IDLE, MachineState.COMPUTING, MachineState.SLEEPING

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from batsched_py.files.csv_text import field
+from batsched_py.processors.sets import to_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, SUCCESS, WALLTIME_REACHED
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.results.embedded_output import EmbeddedOutput
@@ -17,8 +19,6 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.profiles import Profile
-from batsched_py.support.csv_text import field
-from batsched_py.support.processor_sets import to_text
 from helpers.processors import processors
 from helpers.scripted_schedulers import Timetable, compute, execute, job, simulate, workload
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import PlatformError
+from batsched_py.plugins.plugin_files import load_file
 from batsched_py.simulator.energy import power_states
 from batsched_py.simulator.platform.hosts import homogeneous, scaled
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import homogeneous_xml, scaled_xml
 from batsched_py.support.installation import platforms_folder
-from batsched_py.support.plugin_files import load_file
 from batsched_py.workload.sites import TABLE_7_1
 
 

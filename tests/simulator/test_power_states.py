@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.sets import to_text
 from batsched_py.protocol import messages as m
+from batsched_py.simulator.batsim4.external_events import ExternalEvent
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.support.processor_sets import to_text
 from helpers.processors import processors
 from helpers.scripted_schedulers import (
     Make,

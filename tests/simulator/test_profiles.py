@@ -11,8 +11,8 @@ import pytest
 from batsched_py.errors import ProtocolError, WorkloadError
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.profiles import parse_profiles
-from batsched_py.workload.batsim_workload import read_workload
-from batsched_py.workload.profile_types import PROFILE_TYPES
+from batsched_py.workload.batsim.batsim_workload import read_workload
+from batsched_py.workload.batsim.profile_types import PROFILE_TYPES
 from helpers.scripted_schedulers import (
     Script,
     Timetable,

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import OutputError
-from batsched_py.support import atomic_files
-from batsched_py.support.atomic_files import (
+from batsched_py.files import writers as atomic_files
+from batsched_py.files.writers import (
     make_folder_of,
     sync_folder,
     temporary_place,
@@ -126,7 +126,7 @@ def test_a_folder_that_cannot_be_synced_is_no_error(
 
 ENDED = """
 import os, signal, sys
-from batsched_py.support.atomic_files import whole_file
+from batsched_py.files.writers import whole_file
 with whole_file(sys.argv[1]) as part:
     part.write_text("half")
     os.kill(os.getpid(), signal.Signals[sys.argv[2]])

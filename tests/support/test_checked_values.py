@@ -12,8 +12,8 @@ import pytest
 from msgspec import Meta
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.checked_values import Name, Seconds, convert, describe_type, find_fault
-from batsched_py.support.setting_fields import parse_budgets, parse_options
+from batsched_py.options.checked_values import Name, Seconds, convert, describe_type, find_fault
+from batsched_py.options.setting_fields import parse_budgets, parse_options
 
 FIT: list[tuple[Any, list[Any], list[Any], str]] = [
     (int, [1, 5.0, np.int64(3)], [1.5, True, "1", None], "a whole number"),

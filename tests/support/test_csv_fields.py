@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.support.csv_text import csv_line, csv_lines, field, fields, six_decimals
+from batsched_py.files.csv_text import csv_line, csv_lines, field, fields, six_decimals
 
 WHOLE = st.integers(-(2**70), 2**70).map(float)
 NUMBERS = st.one_of(

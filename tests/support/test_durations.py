@@ -10,12 +10,12 @@ import pytest
 from batsched_py.accounting.import_options import parse_partition_limits
 from batsched_py.accounting.records import parse_length
 from batsched_py.errors import UsageError
+from batsched_py.options.checked_values import Seconds
+from batsched_py.options.durations import parse_slurm_time, parse_time
+from batsched_py.options.setting_fields import parse_budgets
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import Run
 from batsched_py.schedulers.multifactor.settings import seconds
-from batsched_py.support.checked_values import Seconds
-from batsched_py.support.durations import parse_slurm_time, parse_time
-from batsched_py.support.setting_fields import parse_budgets
 
 IN_SLURMS_NOTATION = {
     "30:00": 1_800,

@@ -13,7 +13,7 @@ import pytest
 
 from batsched_py.errors import MissingExtraError
 from batsched_py.run.backends.docker import DockerLauncher
-from batsched_py.workload.log_archive import fetch_log
+from batsched_py.workload.logs.log_archive import fetch_log
 from batsched_users.sessions.session_graph import to_networkx
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]

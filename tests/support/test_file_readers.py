@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, ProtocolError, UsageError
-from batsched_py.support.file_readers import (
+from batsched_py.files.readers import (
     MOST_DIGITS,
     csv_rows,
     numbered_csv_rows,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.support.imported_files import imported_files
+from batsched_py.plugins.imported_files import imported_files
 
 FILES: Mapping[str, str] = {
     "policy.py": "",

@@ -17,7 +17,7 @@ from batsched_py.simulator.files.input_files import Inputs, prepare
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.support.old_names import NEW_NAMES
-from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload
 from helpers.calling import command
 from helpers.scripted_schedulers import Script, say, simulate
 

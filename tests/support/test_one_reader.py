@@ -1,4 +1,4 @@
-"""Files are read by ``batsched_py/support/file_readers.py`` alone; what parses and unpacks is
+"""Files are read by ``batsched_py/files/readers.py`` alone; what parses and unpacks is
 forbidden elsewhere by ruff (TID251 in pyproject.toml), what opens files here."""
 
 import ast
@@ -13,11 +13,11 @@ READERS = {"read_text", "read_bytes", "loadtxt", "genfromtxt", "fromfile", "memm
 READERS |= {"read_parquet", "read_json", "read_table"}
 OPENERS = {"open", "fdopen", "FileIO"}
 ALLOWED = {
-    "batsched_py/support/file_readers.py": "is the reader",
-    "batsched_py/support/atomic_files.py": "opens what is to be on the disk",
+    "batsched_py/files/readers.py": "is the reader",
+    "batsched_py/files/writers.py": "opens what is to be on the disk",
     "batsched_py/support/lazy_names.py": "reads the source of a package of ours",
-    "batsched_py/support/file_digest.py": "takes the digest of a file",
-    "batsched_py/workload/swf.py": "numpy reads bytes that were read here",
+    "batsched_py/files/digests.py": "takes the digest of a file",
+    "batsched_py/workload/logs/swf.py": "numpy reads bytes that were read here",
     "batsched_py/run/backends/child_processes.py": "follows a log that may be longer than memory",
     "batsched_py/support/terminal_text.py": "gives closed streams a place",
 }
@@ -29,7 +29,7 @@ def reads(tree: ast.AST) -> Iterator[int]:
     readers = {
         alias.asname or alias.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "batsched_py.support.file_readers"
+        if isinstance(node, ast.ImportFrom) and node.module == "batsched_py.files.readers"
         for alias in node.names
     }
     for node in ast.walk(tree):
@@ -75,7 +75,7 @@ def test_files_are_read_by_the_readers_alone() -> None:
         ("open(path, 'wb')", False),
         ("path.open('a')", False),
         ("os.fdopen(3, mode='xb')", False),
-        ("from batsched_py.support.file_readers import read_text\nread_text(path)", False),
+        ("from batsched_py.files.readers import read_text\nread_text(path)", False),
     ],
 )
 def test_reading_is_recognised(code: str, is_reading: bool) -> None:

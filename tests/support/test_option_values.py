@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import UsageError
-from batsched_py.support import option_values as options
+from batsched_py.options import option_values as options
 
 
 @pytest.mark.parametrize(("value", "number"), [(1, 1), (5.0, 5), (10**20, 10**20)])

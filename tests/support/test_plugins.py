@@ -11,8 +11,8 @@ import pytest
 from numpy.random import SeedSequence, default_rng
 
 from batsched_py.errors import PluginError
-from batsched_py.support import plugins
-from batsched_py.support.plugin_files import importable_name, load_file, study_module
+from batsched_py.plugins import plugins
+from batsched_py.plugins.plugin_files import importable_name, load_file, study_module
 from batsched_studies.creasy import tables
 
 GOOD = """

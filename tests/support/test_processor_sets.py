@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from procset import ProcSet
 
 from batsched_py.errors import InvariantError, ProtocolError
-from batsched_py.support import processor_pool
-from batsched_py.support.processor_bits import BitPool, pool_of
-from batsched_py.support.processor_pool import ProcessorPool
-from batsched_py.support.processor_sets import (
+from batsched_py.processors import pool as processor_pool
+from batsched_py.processors.bits import BitPool, pool_of
+from batsched_py.processors.pool import ProcessorPool
+from batsched_py.processors.sets import (
     NO_PROCESSORS,
     ProcessorSet,
     from_procset,

@@ -7,7 +7,7 @@ import io
 import pandas as pd
 import pytest
 
-from batsched_py.support.csv_text import as_text, csv_of, csv_of_rows
+from batsched_py.files.csv_text import as_text, csv_of, csv_of_rows
 
 
 @pytest.mark.parametrize(

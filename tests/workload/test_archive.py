@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import BatschedError, UsageError
-from batsched_py.workload.log_archive import catalogue, fetch_log, find_log
+from batsched_py.workload.logs.log_archive import catalogue, fetch_log, find_log
 from helpers.logs import swf_text
 
 NAME = "KTH-SP2-1996-2.1-cln"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import WorkloadError
 from batsched_py.units import LATEST_TIME
-from batsched_py.workload.batsim_workload import read_workload, write_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
 from batsched_py.workload.workload import Workload, WorkloadJob
 from helpers.calling import command
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.workload.clock import clock_of, local_hours
-from batsched_py.workload.swf import SwfLog, read_swf, write_swf
+from batsched_py.workload.logs.clock import clock_of, local_hours
+from batsched_py.workload.logs.swf import SwfLog, read_swf, write_swf
 
 JOB = [1.0, 0, 0, 10, 1, -1, -1, 1, 60, -1, 1, 3, 1, -1, 1, -1, -1, -1]
 

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from batsched_py.units import DAY, HOUR, LATEST_TIME, WEEK
-from batsched_py.workload.flurries import flurries, ordinary_week
-from batsched_py.workload.log_flags import Flag, log_flags
-from batsched_py.workload.log_months import log_months
 from batsched_py.workload.log_summary import log_summary
-from batsched_py.workload.recorded_schedule import recorded_schedule
-from batsched_py.workload.swf import FIELDS, SwfLog, fields_in_order, is_fractional, read_swf
+from batsched_py.workload.logs.flurries import flurries, ordinary_week
+from batsched_py.workload.logs.log_flags import Flag, log_flags
+from batsched_py.workload.logs.log_months import log_months
+from batsched_py.workload.logs.recorded_schedule import recorded_schedule
+from batsched_py.workload.logs.swf import FIELDS, SwfLog, fields_in_order, is_fractional, read_swf
 from helpers.calling import command
 
 START = 1577836800  # Wednesday, 2020-01-01 0:00 UTC
@@ -118,7 +118,7 @@ def test_many_flurries_are_shortened() -> None:
 @given(st.lists(st.sampled_from("aabc"), min_size=1, max_size=60), st.integers(2, 12))
 def test_no_stretch_is_more_dominated_than_the_first_one(order: list[str], least: int) -> None:
     """The slow twin: all pairs of jobs of user 1."""
-    from batsched_py.workload.flurries import _dominated
+    from batsched_py.workload.logs.flurries import _dominated
 
     places = np.flatnonzero(np.array(order) == "a")
     slow = [

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import BatschedError, InputError, UsageError
-from batsched_py.support.processor_sets import MOST_PROCESSORS, ProcessorSet, to_text
+from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, to_text
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.machine_file import read_machine
 from helpers.partitions import machine_of

@@ -14,7 +14,7 @@ from batsched_py.campaign.preparation import prepare
 from batsched_py.run.settings import Settings
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_archive import NONE, find_log
+from batsched_py.workload.logs.log_archive import NONE, find_log
 from helpers.calling import command
 from helpers.logs import swf_text
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import LogError
 from batsched_py.workload.log_summary import log_summary
-from batsched_py.workload.swf import FIELDS, SwfLog, read_swf
-from batsched_py.workload.swf_frame import log_of_frame
+from batsched_py.workload.logs.swf import FIELDS, SwfLog, read_swf
+from batsched_py.workload.logs.swf_frame import log_of_frame
 
 HEADER = "; MaxProcs: 8"
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import UsageError
+from batsched_py.plugins.plugin_files import load_file
 from batsched_py.support.installation import platforms_folder
-from batsched_py.support.plugin_files import load_file
 from batsched_py.units import DAY, HOUR
-from batsched_py.workload.sample_log import cached_sample_log, sample_log
-from batsched_py.workload.swf import SwfLog, read_swf
+from batsched_py.workload.logs.sample_log import cached_sample_log, sample_log
+from batsched_py.workload.logs.swf import SwfLog, read_swf
 from helpers.calling import call
 
 PROCESSORS = 64

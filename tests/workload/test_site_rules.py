@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.run.stored_values import Run
-from batsched_py.workload.batsim_workload import read_workload, write_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
 from batsched_py.workload.conversion_rules import Split, as_dict, describe, make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.site_rules import split_jobs

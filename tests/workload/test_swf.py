@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import LogError
 from batsched_py.units import LATEST_TIME
-from batsched_py.workload.swf import FIELDS, read_swf, write_swf
+from batsched_py.workload.logs.swf import FIELDS, read_swf, write_swf
 from helpers.logs import swf_line as line
 from helpers.logs import swf_text
 

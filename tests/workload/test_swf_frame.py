@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import LogError, UsageError
-from batsched_py.workload.sample_log import cached_sample_log
-from batsched_py.workload.swf import FIELDS, read_swf, write_swf
-from batsched_py.workload.swf_frame import digest, log_of_frame
+from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.swf import FIELDS, read_swf, write_swf
+from batsched_py.workload.logs.swf_frame import digest, log_of_frame
 
 ARCHIVE = (
     "Job Number",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload
 from helpers.calling import Called, command
 from helpers.logs import swf_line, swf_text
 

@@ -11,7 +11,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.support.terminal_text import say
 from batsched_py.workload.conversion_rules import Rules, describe
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 
 
 @o.with_rules
@@ -40,7 +40,7 @@ def convert(
     A workload of one version of Batsim becomes one of the other.
     """
     from batsched_py.run.resolved_machine import read_sites
-    from batsched_py.workload.batsim_workload import write_workload
+    from batsched_py.workload.batsim.batsim_workload import write_workload
     from batsched_py.workload.load import load_workload
 
     if output.suffix != ".json":

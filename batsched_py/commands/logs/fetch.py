@@ -10,7 +10,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp, GroupHelp
 from batsched_py.errors import UsageError
 from batsched_py.support.terminal_text import print_pairs
-from batsched_py.workload import log_archive as archive
+from batsched_py.workload.logs import log_archive as archive
 
 logs = typer.Typer(
     help="List, find and fetch logs of the Parallel Workloads Archive.",

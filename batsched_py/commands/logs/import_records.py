@@ -11,12 +11,12 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp, GroupHelp
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.atomic_files import say_replaced
-from batsched_py.support.file_readers import read_text
+from batsched_py.files.readers import read_text
+from batsched_py.files.writers import say_replaced
 from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
-    from batsched_py.accounting.accounting_system import AccountingSystem
+    from batsched_py.accounting.systems.accounting_system import AccountingSystem
 
 app = typer.Typer(
     help="Make a log of a site's accounting records: of Slurm, PBS or OAR.",
@@ -147,7 +147,7 @@ def slurm(
     docs/accounting.md has the call of sacct. Jobs that had not ended are left out, and counted.
     """
     from batsched_py.accounting.import_options import parse_partition_limits
-    from batsched_py.accounting.slurm import SYSTEM
+    from batsched_py.accounting.systems.slurm import SYSTEM
 
     options |= {"delimiter": delimiter, "cluster": cluster, "submission": submission}
     options["partition_limits"] = parse_partition_limits(partition_limit or [])
@@ -168,7 +168,7 @@ def pbs(
     Files of single days may come in any order. Only records of ends (E) and of runs that were
     requeued (R) become jobs; others are counted.
     """
-    from batsched_py.accounting.pbs import SYSTEM
+    from batsched_py.accounting.systems.pbs import SYSTEM
 
     _import(SYSTEM, records, out, options | {"submission": submission})
 
@@ -180,7 +180,7 @@ def oar(records: _Records, out: _Out, *, options: dict[str, Any]) -> None:
 
     docs/accounting.md has the query. Jobs that had not ended are left out, and counted.
     """
-    from batsched_py.accounting.oar import SYSTEM
+    from batsched_py.accounting.systems.oar import SYSTEM
 
     _import(SYSTEM, records, out, options)
 

@@ -10,12 +10,12 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.support.terminal_text import print_exactly, print_pairs, print_table
 from batsched_py.units import DAY, HOUR
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 
 if TYPE_CHECKING:
-    from batsched_py.workload.log_flags import Flag
-    from batsched_py.workload.log_months import LogMonth
     from batsched_py.workload.log_summary import LogSummary
+    from batsched_py.workload.logs.log_flags import Flag
+    from batsched_py.workload.logs.log_months import LogMonth
 
 
 def info(

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from batsched_py.support.atomic_files import write_whole
-from batsched_py.workload import sample_log as sample
+from batsched_py.files.writers import write_whole
+from batsched_py.workload.logs import sample_log as sample
 
 
 def sample_log(

@@ -10,9 +10,9 @@ from typing import Annotated
 import msgspec
 
 from batsched_py.errors import BatschedError, UsageError
+from batsched_py.files.readers import read_bytes
+from batsched_py.options.setting_fields import Setting, setting_fields
 from batsched_py.simulator.options import Options
-from batsched_py.support.file_readers import read_bytes
-from batsched_py.support.setting_fields import Setting, setting_fields
 
 BATSIM_5 = "Batsim 5"
 """Heading of its options."""

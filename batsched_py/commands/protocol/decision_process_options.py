@@ -13,10 +13,10 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp
 from batsched_py.errors import BatschedError, ProtocolError, UsageError, parameter
+from batsched_py.files.readers import parse_json, read_text
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings, Run
-from batsched_py.support.file_readers import parse_json, read_text
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 
 if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess

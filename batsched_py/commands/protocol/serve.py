@@ -15,9 +15,9 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.errors import InvariantError, UsageError, jobs_wait
+from batsched_py.files.writers import make_folder_of, write_whole
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import Run
-from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.signals import ignore_stop_signals, stop_signals
 from batsched_py.support.terminal_text import one_line, say
 
@@ -108,7 +108,7 @@ def serve(
     Exits with 0 only if the simulation went to its end: SIMULATION_ENDS was seen and answered.
     An argument @FILE stands for the arguments in FILE.
     """
-    from batsched_py.run.isolated_run import isolated
+    from batsched_py.plugins.isolated_run import isolated
 
     options = p.json_options(variant_options, variant_options_filepath)
     if queue_order is not None:
@@ -195,7 +195,7 @@ def _stuck(process: DecisionProcess) -> str | None:
 
 def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> dict[str, str]:
     """Return the policy's option ``order``, if it has one; raises :class:`UsageError`."""
-    from batsched_py.support.plugins import SCHEDULERS, accepted_options, load
+    from batsched_py.plugins.plugins import SCHEDULERS, accepted_options, load
 
     if "order" in options:
         raise UsageError(f"--queue_order {queue_order}: the policy's options have an order too")

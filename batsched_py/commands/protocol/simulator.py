@@ -31,10 +31,10 @@ from batsched_py.commands.protocol.simulator_run import (
 )
 from batsched_py.commands.shared_options import seconds_to_wait, with_fields
 from batsched_py.errors import UsageError
+from batsched_py.files.writers import make_folder_of
+from batsched_py.options.setting_fields import setting_fields
 from batsched_py.simulator.options import Options
-from batsched_py.support.atomic_files import make_folder_of
 from batsched_py.support.old_names import renamed
-from batsched_py.support.setting_fields import setting_fields
 
 REFUSED = {
     "-W": "workflows",

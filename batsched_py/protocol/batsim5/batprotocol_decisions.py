@@ -14,14 +14,14 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.processors.sets import ProcessorSet, from_text, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_forms as f
 from batsched_py.protocol.batsim5.exact_calls import exact_id, milliseconds_down
 from batsched_py.protocol.message_json import job_to_json
 from batsched_py.support.json_values import did_you_mean, shown
-from batsched_py.support.processor_sets import ProcessorSet, from_text, to_text
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
-from batsched_py.workload.batsim5_profiles import (
+from batsched_py.workload.batsim.batsim5_profiles import (
     extra_data,
     free_fields,
     from_message,

@@ -15,12 +15,12 @@ from typing import Annotated, Any
 import msgspec
 
 from batsched_py.errors import InputError, ProtocolError, WorkloadError
+from batsched_py.files.readers import parse_json
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5.batprotocol_decisions import job_of, job_table
-from batsched_py.support.file_readers import parse_json
 from batsched_py.support.json_values import is_number, shown
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet, from_text, to_text
-from batsched_py.workload.batsim5_profiles import from_message, full_id, told
+from batsched_py.workload.batsim.batsim5_profiles import from_message, full_id, told
 
 _MACHINES = {
     "machine_available": "event_machine_available",

@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.files.readers import parse_json
+from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_decisions as decisions
 from batsched_py.protocol.batsim5 import batprotocol_events as events
 from batsched_py.protocol.message_json import MOST_EVENTS, check_resources, seconds
-from batsched_py.support.file_readers import parse_json
 from batsched_py.support.json_values import shown
-from batsched_py.support.processor_sets import MOST_PROCESSORS
 
 BINARY, JSON = 1, 2
 """The forms that the first four bytes of a hello may ask for, in the machine's byte order."""

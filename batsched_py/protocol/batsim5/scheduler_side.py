@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json
 from batsched_py.protocol.batsim5.exact_calls import exact_time
-from batsched_py.support.processor_sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet
 
 Asked = Callable[[str], Mapping[str, bool]]
 """Says what is asked of Batsim 5's simulation, by name, given the text that Batsim was started

@@ -13,6 +13,7 @@ from math import inf
 from typing import Any
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.sets import to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.decision_rules import (
@@ -23,8 +24,7 @@ from batsched_py.protocol.decision_rules import (
 )
 from batsched_py.protocol.referee.referee_state import LiveJob, RefereeState
 from batsched_py.support.old_names import renamed
-from batsched_py.support.processor_sets import to_text
-from batsched_py.workload.profile_types import profile_type
+from batsched_py.workload.batsim.profile_types import profile_type
 
 TERMINAL = ("COMPLETED_", REJECTED)
 

@@ -14,6 +14,8 @@ from heapq import heappop
 from typing import Any
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.pool import ProcessorPool
+from batsched_py.processors.sets import ProcessorSet, from_text, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5.registration import AnytimeRegistration
 from batsched_py.protocol.batsim_jobs_columns import FAILED, KILLED, SUCCESS, WALLTIME_REACHED
@@ -21,8 +23,6 @@ from batsched_py.protocol.dynamic_registration import Registration, split_id
 from batsched_py.protocol.message_json import job_to_json
 from batsched_py.protocol.referee.referee_state import RefereeState
 from batsched_py.support.json_values import is_number, shown
-from batsched_py.support.processor_pool import ProcessorPool
-from batsched_py.support.processor_sets import ProcessorSet, from_text, to_text
 
 _ROUNDING = 1e-5
 """Seconds by which something may seem to come too early: six decimals, and SimGrid's precision."""

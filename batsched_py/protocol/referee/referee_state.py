@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError
+from batsched_py.processors.pool import ProcessorPool
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dynamic_registration import Registration, split_id
-from batsched_py.support.processor_pool import ProcessorPool
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 
 
 class LiveJob(msgspec.Struct, gc=False):

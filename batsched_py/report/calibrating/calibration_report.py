@@ -15,7 +15,7 @@ from batsched_py.report.document import Part, Report, Section, Text
 from batsched_py.report.kit.tables import sections
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import unit_of
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.logs.swf import SwfLog
 
 
 class Calibrated(msgspec.Struct, frozen=True, eq=False):

@@ -12,12 +12,12 @@ import pandas as pd
 
 from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import InputError, UsageError
+from batsched_py.files.readers import is_file, is_folder
 from batsched_py.metrics import BOUND, overall
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.jobs_file import NEEDED, read_jobs
 from batsched_py.results.run_files import SUFFIX, machine_size, stored_settings
 from batsched_py.results.whole_run import RUN_JSON, check_whole
-from batsched_py.support.file_readers import is_file, is_folder
 
 if TYPE_CHECKING:
     from batsched_py.run.result import Result

@@ -8,10 +8,10 @@ from math import inf
 
 import msgspec
 
+from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
 from batsched_py.results.jobs_file import read_columns
 from batsched_py.run.result import Result
-from batsched_py.support.csv_text import csv_of_rows
 
 TOLERANCE = 1.5e-6
 """Seconds: both sides write six decimals."""

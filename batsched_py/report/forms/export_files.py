@@ -10,10 +10,10 @@ import pandas as pd
 
 from batsched_py.errors import OutputError
 from batsched_py.figures.chart_files import render_chart
+from batsched_py.files.csv_text import csv_of
+from batsched_py.files.writers import write_whole
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
-from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.csv_text import csv_of
 
 PAGE = "report.html"
 """The page, in the folder of the campaign."""

@@ -21,6 +21,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from batsched_py.figures.chart_files import drawable
+from batsched_py.files.csv_text import csv_of
+from batsched_py.files.readers import read_text
 from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
@@ -35,8 +37,6 @@ from batsched_py.report.formatting import (
 )
 from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
 from batsched_py.report.schedule_view import schedules_of
-from batsched_py.support.csv_text import csv_of
-from batsched_py.support.file_readers import read_text
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""

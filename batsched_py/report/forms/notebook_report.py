@@ -29,8 +29,8 @@ class NotebookReport(Report, frozen=True):
         It is written whole or not at all, missing folders are made; raises
         :class:`batsched_py.errors.OutputError`.
         """
+        from batsched_py.files.writers import write_whole
         from batsched_py.report.forms.html_page import render_page
-        from batsched_py.support.atomic_files import write_whole
 
         write_whole(path, render_page(self))
         return Path(path)

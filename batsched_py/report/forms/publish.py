@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from batsched_py.errors import PluginError
+from batsched_py.files.writers import write_whole
 from batsched_py.report.campaign_report import report_of
 from batsched_py.report.document import Report
 from batsched_py.report.forms.export_files import files_of, write_files
 from batsched_py.report.forms.html_page import render_page
-from batsched_py.support.atomic_files import write_whole
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from batsched_py.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from batsched_py.plugins.plugin_files import study_module
     from batsched_py.report.formatting import listed
     from batsched_py.report.kit.charts import Chart, inline_data, intervals, numbers, scale_of
     from batsched_py.report.kit.estimates import (
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
         in_column,
         read_published,
     )
-    from batsched_py.support.plugin_files import study_module
     from batsched_py.support.statistics import (
         Beside,
         Interval,

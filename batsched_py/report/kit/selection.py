@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from batsched_py.support.file_readers import parse_json
+from batsched_py.files.readers import parse_json
 from batsched_py.support.statistics import Interval, mean_interval, median_ratio, paired_ratio
 
 Rows = TypeVar("Rows", "pd.Series[float]", pd.DataFrame)

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from numpy.typing import ArrayLike
 
+from batsched_py.files.readers import read_toml
 from batsched_py.report.document import Column, Figure, Part, Report, Table, Verdict
 from batsched_py.report.kit.tables import Rows, sections, table
-from batsched_py.support.file_readers import read_toml
 from batsched_py.support.statistics import beside
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.errors import InputError, SimulationError, UsageError
+from batsched_py.files.csv_text import csv_line, field
+from batsched_py.files.readers import csv_rows, read_text
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
@@ -17,8 +19,6 @@ from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
 from batsched_py.results.run_files import SCHEDULE, summary
-from batsched_py.support.csv_text import csv_line, field
-from batsched_py.support.file_readers import csv_rows, read_text
 from batsched_py.workload.sites import Sites
 
 

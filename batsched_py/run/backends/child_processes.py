@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Protocol, Self
 
 from batsched_py.errors import SimulationError
-from batsched_py.support.atomic_files import new_file
+from batsched_py.files.writers import new_file
 
 _PATIENCE = 3.0
 """Seconds that programs have to end when they are asked to."""

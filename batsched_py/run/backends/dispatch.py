@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.files.readers import read_text
+from batsched_py.files.writers import locked, temporary_place, write_whole
+from batsched_py.options.setting_fields import arguments, json_text
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
 from batsched_py.run.backends.side_by_side import (
@@ -25,13 +28,10 @@ from batsched_py.simulator.platform.platform_writer import (
     scaled_xml,
     sites_xml,
 )
-from batsched_py.support.atomic_files import locked, temporary_place, write_whole
-from batsched_py.support.file_readers import read_text
 from batsched_py.support.installation import PROGRAM
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.setting_fields import arguments, json_text
 from batsched_py.support.signals import stop_signals
-from batsched_py.workload.batsim_workload import write_workload
+from batsched_py.workload.batsim.batsim_workload import write_workload
 
 if TYPE_CHECKING:
     from batsched_py.run.resolved_machine import ResolvedMachine

@@ -11,9 +11,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import SimulationError, UsageError, parameter
+from batsched_py.files.writers import new_file
 from batsched_py.run.backends.child_processes import Process, ProcessGroup
 from batsched_py.run.backends.launchers import Launcher, RunFolder
-from batsched_py.support.atomic_files import new_file
 from batsched_py.support.installation import extra
 from batsched_py.support.terminal_text import say
 

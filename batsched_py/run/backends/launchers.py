@@ -13,13 +13,13 @@ from time import monotonic, sleep
 import msgspec
 
 from batsched_py.errors import SimulationError, UsageError, parameter
+from batsched_py.files.readers import read_log
+from batsched_py.options.setting_fields import arguments, setting_fields
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.child_processes import Process, ProcessGroup, cause, ending
 from batsched_py.simulator.options import Options
-from batsched_py.support.file_readers import read_log
 from batsched_py.support.installation import PROGRAM
 from batsched_py.support.json_values import shown
-from batsched_py.support.setting_fields import arguments, setting_fields
 
 _VERBOSITY = re.compile(r"-E*[qv]|--q|--verb")
 """Begin of Batsim's options for how much it logs, of which it takes one only."""

@@ -15,6 +15,8 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from batsched_py.errors import SimulationError
+from batsched_py.files.readers import read_log
+from batsched_py.files.writers import temporary_place, write_whole
 from batsched_py.run.backends.child_processes import (
     Process,
     ProcessGroup,
@@ -25,8 +27,6 @@ from batsched_py.run.backends.child_processes import (
 from batsched_py.run.backends.launchers import Launcher, RunFolder
 from batsched_py.run.progress import SIMULATED, progress_shown
 from batsched_py.run.stored_values import Timeouts
-from batsched_py.support.atomic_files import temporary_place, write_whole
-from batsched_py.support.file_readers import read_log
 from batsched_py.transport import BEGUN, LISTENING
 
 _TICK = 0.02

@@ -9,9 +9,9 @@ from typing import Any
 from batsched_py.model.decisions import Decision
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.options.option_values import number
 from batsched_py.schedulers.dynp.order_switching import KEYS, OrderSwitching
 from batsched_py.schedulers.planning.planner import Planner
-from batsched_py.support.option_values import number
 
 
 class DynpBounds(OrderSwitching):

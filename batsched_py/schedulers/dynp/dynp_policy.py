@@ -11,13 +11,13 @@ from batsched_py.model.decisions import Decision
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.timeline import Timeline
+from batsched_py.options.option_values import boolean, number, one_of
 from batsched_py.schedulers.dynp.deciders import DECIDERS, Decider, case_of, with_slackness
 from batsched_py.schedulers.dynp.job_lists import LegacyList, OrderedLists
 from batsched_py.schedulers.dynp.order_switching import KEYS, POLICIES, OrderSwitching
 from batsched_py.schedulers.dynp.self_tuning_metrics import plan_metric
 from batsched_py.schedulers.planning.plan import Plan
 from batsched_py.schedulers.planning.planner import Planner
-from batsched_py.support.option_values import boolean, number, one_of
 
 
 class SelfTuningStep(msgspec.Struct, gc=False):

@@ -13,8 +13,8 @@ from math import fsum, inf
 from typing import Any
 
 from batsched_py.errors import UsageError
+from batsched_py.options.option_values import number, one_of
 from batsched_py.schedulers.planning.plan import Plan, Term
-from batsched_py.support.option_values import number, one_of
 from batsched_py.units import HOUR
 
 PlanMetric = Callable[[Plan, float], float]

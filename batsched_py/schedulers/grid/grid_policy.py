@@ -15,6 +15,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import order_named
 from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.options.option_values import boolean, number, one_of, whole_number
 from batsched_py.schedulers.easy import extra_nodes_named
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
@@ -22,7 +23,6 @@ from batsched_py.schedulers.grid.placed import GridRules
 from batsched_py.schedulers.grid.site_queue import SiteQueue
 from batsched_py.schedulers.grid.site_selection import selection_named
 from batsched_py.schedulers.grid.spreading import Spreading
-from batsched_py.support.option_values import boolean, number, one_of, whole_number
 from batsched_py.workload.sites import Sites
 
 SCENARIOS = ("local", "sharing", "multi_site")

@@ -10,10 +10,10 @@ import msgspec
 from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.site import Site
+from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.site_selection import Selection
 from batsched_py.schedulers.grid.spreading import Fragments, Spreading
-from batsched_py.support.processor_sets import NO_PROCESSORS
 
 
 class GridRules(msgspec.Struct, frozen=True):

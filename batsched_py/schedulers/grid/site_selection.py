@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from batsched_py.model.site import Site
-from batsched_py.support.option_values import one_of
+from batsched_py.options.option_values import one_of
 
 
 class Fit(msgspec.Struct, frozen=True):

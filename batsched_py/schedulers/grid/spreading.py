@@ -14,7 +14,7 @@ from typing import Any
 
 from batsched_py.errors import UsageError
 from batsched_py.model.site import Site
-from batsched_py.support.option_values import one_of, whole_number
+from batsched_py.options.option_values import one_of, whole_number
 
 LIMITED = "1-32:1,33-64:1,65-128:2,129-512:8"
 """Table 7.5, limited: the most fragments of a job by its width."""

@@ -27,8 +27,8 @@ from typing import Annotated
 import msgspec
 
 from batsched_py.errors import InputError
-from batsched_py.support.checked_values import Name, convert
-from batsched_py.support.file_readers import read_toml
+from batsched_py.files.readers import read_toml
+from batsched_py.options.checked_values import Name, convert
 from batsched_py.support.json_values import did_you_mean
 
 ROOT = Name("")

@@ -10,10 +10,10 @@ from math import inf
 import msgspec
 import numpy as np
 
+from batsched_py.model.compiled.switch import placement
 from batsched_py.model.decisions import Start
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.machine import Machine
-from batsched_py.model.placement import placement
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, starting
 from batsched_py.schedulers.multifactor.overlapping import Group
 from batsched_py.schedulers.multifactor.region_plan import RegionPlan, Want

@@ -8,7 +8,7 @@ from math import ceil, floor, inf, nextafter
 import msgspec
 import numpy as np
 
-from batsched_py.model.placement import placement
+from batsched_py.model.compiled.switch import placement
 from batsched_py.model.site import Site
 from batsched_py.model.timeline import MANY, Timeline
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.model.queue.job_arrays import Floats
+from batsched_py.options.checked_values import Name
+from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.multifactor.accounts_file import ROOT, Account, Accounts, User
-from batsched_py.support.checked_values import Name
-from batsched_py.support.option_values import one_of
 
 ALGORITHMS = ("fair_tree", "classic")
 UNKNOWN = "\0unknown"

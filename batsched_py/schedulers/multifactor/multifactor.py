@@ -12,13 +12,13 @@ from batsched_py.model.job import RUNNING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason, Why
+from batsched_py.options import option_values as options
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
 from batsched_py.schedulers.multifactor.overlapping import Group, groups_of
 from batsched_py.schedulers.multifactor.priority import Priority
 from batsched_py.schedulers.multifactor.settings import backfilling_of, priority_of
 from batsched_py.schedulers.multifactor.waiting_order import WaitingOrder
-from batsched_py.support import option_values as options
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 
 BACKFILLS = ("slurm", "none")
 

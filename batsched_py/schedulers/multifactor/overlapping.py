@@ -8,7 +8,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.partitions import regions
 from batsched_py.model.site import Site
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 
 Share = tuple[ProcessorSet | None, list[int]]
 """The processors of a running job, and how many of them each region gets back."""

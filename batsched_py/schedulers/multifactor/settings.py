@@ -7,13 +7,13 @@ from math import inf
 from typing import Any
 
 from batsched_py.errors import UsageError
+from batsched_py.options import option_values as options
+from batsched_py.options.durations import parse_time
 from batsched_py.schedulers.multifactor.accounts_file import read_accounts
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
 from batsched_py.schedulers.multifactor.backfill_plan import Grid
 from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
 from batsched_py.schedulers.multifactor.priority import Priority, SizeFactor, Weights
-from batsched_py.support import option_values as options
-from batsched_py.support.durations import parse_time
 
 _MOST_WEIGHT = 1e12
 _MOST_JOBS = 1 << 40

@@ -13,13 +13,13 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import Key, WaitingQueue
 from batsched_py.model.timeline import MANY, Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason, Why
+from batsched_py.options.option_values import boolean, one_of
 from batsched_py.schedulers.planning.advance_reservations import (
     AdvanceReservations,
     requested_start,
 )
 from batsched_py.schedulers.planning.plan import Plan, PlanOfRows
 from batsched_py.schedulers.planning.start_limits import Limits
-from batsched_py.support.option_values import boolean, one_of
 from batsched_py.units import LATEST_TIME
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Planner:
 
             jobs = JobRows.of(jobs)
         if not isinstance(jobs, list):
-            from batsched_py.model.placement import placement
+            from batsched_py.model.compiled.switch import placement
 
             arrays = line, jobs.size, jobs.estimate
             if now_only and self._decides_now_only(line, jobs.estimate.sum()):

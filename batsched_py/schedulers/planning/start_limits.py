@@ -7,8 +7,8 @@ from typing import Any
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
+from batsched_py.options.option_values import number
 from batsched_py.schedulers.planning.week_clock import WeekClock, Windows
-from batsched_py.support.option_values import number
 from batsched_py.units import WEEK
 
 _KEYS = ("days", "from", "to", "max_size", "max_share", "max_estimate")

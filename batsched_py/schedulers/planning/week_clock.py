@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batsched_py.errors import UsageError
-from batsched_py.support.durations import parse_daily_window, parse_time_of_day
+from batsched_py.options.durations import parse_daily_window, parse_time_of_day
 from batsched_py.units import DAY, WEEK
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

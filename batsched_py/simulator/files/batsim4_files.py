@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from batsched_py.files.writers import parts_of, write_parts
 from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv
-from batsched_py.simulator.machine_states import TracedMachines
 from batsched_py.simulator.outcome import Outcome
-from batsched_py.simulator.power_states import PowerManagement
-from batsched_py.support.atomic_files import parts_of, write_parts
+from batsched_py.simulator.power.machine_states import TracedMachines
+from batsched_py.simulator.power.power_states import PowerManagement
 
 Shown = Callable[[float], str]
 short: Shown = "{:g}".format

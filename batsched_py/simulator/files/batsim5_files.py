@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from batsched_py.simulator.batsim5 import BATSIM5
+from batsched_py.simulator.batsim5.simulator import BATSIM5
 from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.files.batsim4_files import (
     Shown,
@@ -26,7 +26,7 @@ from batsched_py.simulator.files.output_files import Summary, lines_of, schedule
 from batsched_py.simulator.finished_jobs import columns_of
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome
-from batsched_py.workload.batsim5_profiles import full_id
+from batsched_py.workload.batsim.batsim5_profiles import full_id
 
 _WALL_CLOCK = ("scheduling_time", "simulation_time")
 

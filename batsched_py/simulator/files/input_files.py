@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import PlatformError, ProtocolError, UsageError, parameter
+from batsched_py.files.readers import parse_json, read_bytes, unpack
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4 import Batsim4Simulator
-from batsched_py.simulator.batsim5 import Batsim5Simulator
+from batsched_py.simulator.batsim4.external_events import read_events, read_generic_events
+from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
+from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.engine import Simulator
-from batsched_py.simulator.external_events import read_events, read_generic_events
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.hosts import MASTER_HOST, Platform, limited
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.support.file_readers import parse_json, read_bytes, unpack
-from batsched_py.workload.batsim_workload import read_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload
 from batsched_py.workload.workload import Workload
 
 

@@ -9,15 +9,15 @@ from math import fsum, inf
 
 import numpy as np
 
+from batsched_py.files.csv_text import csv_lines, fields, six_decimals
+from batsched_py.processors.last_times import LastTimes
+from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS, SUCCESS
 from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.finished_jobs import columns_of
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machines import MachineState
 from batsched_py.simulator.outcome import Outcome
-from batsched_py.support.csv_text import csv_lines, fields, six_decimals
-from batsched_py.support.last_times import LastTimes
-from batsched_py.support.processor_sets import ProcessorSet, to_text
 
 
 def jobs_lines(jobs: Iterable[SimulatedJob]) -> Iterator[str]:

@@ -10,8 +10,8 @@ from typing import overload
 import msgspec
 
 from batsched_py.errors import PlatformError
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.simulator.platform.network import Network
-from batsched_py.support.processor_sets import ProcessorSet
 from batsched_py.workload.sites import SiteDescription, Sites, nb_processors
 from batsched_py.workload.workload import REFERENCE_SPEED
 

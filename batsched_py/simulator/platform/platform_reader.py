@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from batsched_py.errors import PlatformError
+from batsched_py.files.readers import read_bytes
 from batsched_py.simulator.platform.attribute_values import (
     attribute,
     host_names,
@@ -34,7 +35,6 @@ from batsched_py.simulator.platform.network_reader import (
     ZONES,
     read_network,
 )
-from batsched_py.support.file_readers import read_bytes
 from batsched_py.support.old_names import NEW_NAMES, renamed
 
 if TYPE_CHECKING:

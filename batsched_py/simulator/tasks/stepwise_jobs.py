@@ -15,6 +15,7 @@ from math import floor, inf
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import ProtocolError
+from batsched_py.options.budgets import exceeded
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.jobs import SimulatedJob, final_state
@@ -22,7 +23,6 @@ from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import DEEPEST, Profile, Receive, Send
 from batsched_py.simulator.tasks.composed_profiles import ProfilePosition
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
-from batsched_py.support.budgets import exceeded
 
 if TYPE_CHECKING:
     from batsched_py.simulator.energy import Energy

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.files.writers import write_whole
 from batsched_studies.claims import page as p
 from batsched_studies.filled_page import page_parser
 

@@ -18,10 +18,10 @@ from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import Member, read_collection
 from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import UsageError
+from batsched_py.files.readers import is_file, read_json
 from batsched_py.report.campaign_report import report_of
 from batsched_py.report.collected_claims import Judged, collect_claims, has_claims, judge_campaign
 from batsched_py.report.forms.export_files import markdown
-from batsched_py.support.file_readers import is_file, read_json
 from batsched_studies.filled_page import DOCS, filled
 
 AT_SIZE = "claims/at_size"

@@ -1,6 +1,6 @@
 """Run by ``python -m batsched_studies.conformance``."""
 
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.files.writers import write_whole
 from batsched_studies.conformance.page import PAGE, make_page
 from batsched_studies.filled_page import page_parser
 

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from batsched_py import metrics
+from batsched_py.files.readers import read_toml
 from batsched_py.protocol import messages as m
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.make_process import make_process
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
-from batsched_py.support.file_readers import read_toml
 from batsched_py.transport import Partner
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.logs.swf import read_swf
 from batsched_studies.filled_page import line
 
 LOGS = {"KTH-SP2": "KTH-SP2-1996-2", "SDSC-SP2": "SDSC-SP2-1998-4.1-cln"}

@@ -8,11 +8,11 @@ from typing import Any
 
 from batsched_py import metrics
 from batsched_py.decision_process import DecisionProcess
+from batsched_py.plugins.plugins import SCHEDULERS, load, make
 from batsched_py.protocol import messages as m
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.simulate import simulate
-from batsched_py.support.plugins import SCHEDULERS, load, make
 from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.exchange_replay import Turn, first_difference, read_turns

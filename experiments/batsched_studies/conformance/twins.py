@@ -12,7 +12,7 @@ from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.support.processor_sets import ProcessorSet
+from batsched_py.processors.sets import ProcessorSet
 
 
 class Reservation:

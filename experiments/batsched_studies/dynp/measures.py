@@ -10,7 +10,7 @@ import pandas as pd
 
 from batsched_py.report import CampaignResults
 from batsched_py.report.kit import log_name, options_of
-from batsched_py.workload.clock import parse_time_zone
+from batsched_py.workload.logs.clock import parse_time_zone
 from batsched_studies.dynp import PUBLISHED
 
 METRICS = {

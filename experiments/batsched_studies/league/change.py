@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.support.option_values import whole_number
+from batsched_py.options.option_values import whole_number
 from batsched_py.units import DAY, WEEK
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.clock import local_seconds
+from batsched_py.workload.logs.clock import local_seconds
 
 CUT = "cut-at-request"
 """The rule for run times under which waits are lost."""

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.model.user_model import EndedJob
-from batsched_py.support.option_values import one_of, whole_number
+from batsched_py.options.option_values import one_of, whole_number
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_studies.league import RECENT, RECORDED, RIGID

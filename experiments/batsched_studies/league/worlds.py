@@ -14,10 +14,10 @@ import msgspec
 
 from batsched_py import simulate
 from batsched_py.model.user_model import EndedJob, UserModel
-from batsched_py.support.option_values import one_of
+from batsched_py.options.option_values import one_of
 from batsched_py.units import HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.profile_types import run_time_profile
+from batsched_py.workload.batsim.profile_types import run_time_profile
 from batsched_studies.league import RIGID
 from batsched_studies.league.change import Change
 from batsched_studies.league.site_of_log import site_of_log

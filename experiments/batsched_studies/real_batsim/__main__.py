@@ -5,7 +5,7 @@ import sys
 from functools import partial
 
 from batsched_py.errors import BatschedError
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.files.writers import write_whole
 from batsched_studies.filled_page import page_parser
 from batsched_studies.real_batsim.page import PAGE, make_page
 

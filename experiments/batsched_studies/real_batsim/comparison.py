@@ -8,10 +8,10 @@ from math import isclose
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from batsched_py.files.readers import csv_rows, parse_json, read_text
 from batsched_py.protocol import message_json
 from batsched_py.report.comparing.job_differences import ROUNDING, Kind, differences
 from batsched_py.run.result import Result
-from batsched_py.support.file_readers import csv_rows, parse_json, read_text
 from batsched_py.transport.exchange_replay import read_turns
 from batsched_studies.real_batsim.two_simulators import Left
 

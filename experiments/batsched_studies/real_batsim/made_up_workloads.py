@@ -8,7 +8,7 @@ from typing import Any
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_archive import SAMPLE, find_log
+from batsched_py.workload.logs.log_archive import SAMPLE, find_log
 from batsched_py.workload.machine_description import PARTITION
 
 PARTITIONS = "day", "all", "whole", "day", "alone"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
-from batsched_py.support.processor_sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.units import HOUR, MINUTE
 
 

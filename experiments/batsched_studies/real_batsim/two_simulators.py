@@ -18,7 +18,7 @@ from batsched_py.transport.conversation import Conversation, WaitLimits, serve
 from batsched_py.transport.recording import Recorder
 from batsched_py.transport.scheduler_socket import SchedulerSocket
 from batsched_py.workload import Workload
-from batsched_py.workload.batsim_workload import write_workload
+from batsched_py.workload.batsim.batsim_workload import write_workload
 
 PROGRAMS = {"embedded": [*PROGRAM, "simulator"], "batsim": ["batsim"]}
 """What simulates, by side: the same options and files go to both."""

@@ -21,7 +21,7 @@ from batsched_py.report import Figure
 from batsched_py.report.kit import Chart, slug
 from batsched_py.support import palette
 from batsched_py.units import DAY, MONTH
-from batsched_py.workload.clock import local_hours
+from batsched_py.workload.logs.clock import local_hours
 from batsched_studies.replay_feedback import TEXTS, replays, session_graphs, tables
 
 WINDOW_START = 14 * DAY

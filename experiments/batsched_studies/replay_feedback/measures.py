@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from batsched_py import Result
-from batsched_py.workload.clock import local_hours
+from batsched_py.workload.logs.clock import local_hours
 
 DAY_BEGINS, DAY_ENDS = 8, 18
 _SATURDAY = 5 * 24

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from batsched_py import Result
 from batsched_py.units import HOUR, WEEK
-from batsched_py.workload.clock import local_hours
+from batsched_py.workload.logs.clock import local_hours
 
 TAILS = (50, 90, 99)
 """Percentiles of the waits."""

@@ -12,7 +12,7 @@ import numpy as np
 from batsched_py import Result, Workload, WorkloadJob
 from batsched_py.errors import UsageError
 from batsched_py.model.user_model import EndedJob
-from batsched_py.support.option_values import boolean, number
+from batsched_py.options.option_values import boolean, number
 from batsched_users import Chance
 from batsched_users.behaviour.random_streams import Seed
 

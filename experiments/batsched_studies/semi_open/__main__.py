@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.files.writers import write_whole
 from batsched_studies.filled_page import page_parser
 from batsched_studies.semi_open.page import IMAGES, PAGE, make_page, pictures
 from batsched_studies.semi_open.reopening import measured_by_case

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import isfinite, isnan
 
 from batsched_py.calibration.verdict import number
+from batsched_py.options.durations import format_duration
 from batsched_py.report.kit import Interval, Runs, listed
-from batsched_py.support.durations import format_duration
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import HOUR
 from batsched_studies.site import TEXTS, fidelity

@@ -17,9 +17,9 @@ from batsched_py.calibration.verdict import (
     number,
     percent,
 )
+from batsched_py.options.durations import format_duration
 from batsched_py.report import Table
 from batsched_py.report.kit import Interval, Runs, cells, slug
-from batsched_py.support.durations import format_duration
 from batsched_py.units import HOUR
 from batsched_studies.site import TEXTS
 from batsched_studies.site import cases as c

@@ -199,8 +199,8 @@ def fidelity(result: Result, table: JobTable) -> dict[str, float]:
     if result.settings["run"]["users"] != "rigid" or result.log is None:
         return {}
     from batsched_py.calibration import calibration
+    from batsched_py.workload.logs.swf import read_swf
     from batsched_py.workload.machine_file import read_machine
-    from batsched_py.workload.swf import read_swf
 
     log = read_swf(result.log, skip_bad_lines=True)
     if not len(log.known_waits):

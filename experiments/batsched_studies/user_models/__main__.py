@@ -2,7 +2,7 @@
 
 import os
 
-from batsched_py.support.atomic_files import write_whole
+from batsched_py.files.writers import write_whole
 from batsched_studies.filled_page import page_parser
 from batsched_studies.user_models.page import PAGE, make_page
 

@@ -6,12 +6,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from batsched_py.files.readers import read_toml
 from batsched_py.report.kit import read_published
-from batsched_py.support.file_readers import read_toml
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.swf import SwfLog, read_swf
+from batsched_py.workload.logs.swf import SwfLog, read_swf
 
 ROOT = Path(__file__).parents[3]
 

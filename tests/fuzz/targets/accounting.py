@@ -6,13 +6,13 @@ import gzip
 from functools import partial
 from pathlib import Path
 
-from batsched_py.accounting import oar, pbs, slurm
-from batsched_py.accounting.accounting_system import AccountingSystem
 from batsched_py.accounting.import_log import import_log
 from batsched_py.accounting.import_options import ImportOptions
+from batsched_py.accounting.systems import oar, pbs, slurm
+from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.errors import InputError
+from batsched_py.workload.logs.swf import read_swf
 from batsched_py.workload.machine_file import read_machine
-from batsched_py.workload.swf import read_swf
 from fuzz.contract import Target, refusal
 
 RECORDS = "records"

@@ -10,7 +10,7 @@ from tempfile import NamedTemporaryFile
 from batsched_py.errors import BatschedError, InvariantError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4 import Batsim4Simulator
+from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.platform_reader import read_platform

@@ -8,7 +8,7 @@ from pathlib import Path
 from batsched_py.errors import BatschedError, LogError
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.log_conversion import workload_from_log
-from batsched_py.workload.swf import SwfLog, read_swf, write_swf
+from batsched_py.workload.logs.swf import SwfLog, read_swf, write_swf
 from fuzz.contract import Target, refusal, same
 from fuzz.targets.workloads import simulated
 

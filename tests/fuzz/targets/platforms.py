@@ -6,11 +6,11 @@ from math import isfinite
 from pathlib import Path
 
 from batsched_py.errors import InputError, PlatformError
-from batsched_py.simulator.external_events import read_events
+from batsched_py.processors.sets import ProcessorSet
+from batsched_py.simulator.batsim4.external_events import read_events
 from batsched_py.simulator.platform.hosts import MAX_HOSTS
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import scaled_xml
-from batsched_py.support.processor_sets import ProcessorSet
 from fuzz.contract import Target, refusal, same, words
 from fuzz.targets.small_inputs import jobs
 from fuzz.targets.workloads import simulated

@@ -7,12 +7,12 @@ from functools import cache
 import msgspec
 
 from batsched_py.decision_process import DecisionProcess
+from batsched_py.options.budgets import Budgets
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
-from batsched_py.support.budgets import Budgets
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload import Workload
 from batsched_users.models.feedback import ThinkTimeFeedback

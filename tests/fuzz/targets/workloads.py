@@ -7,7 +7,7 @@ from pathlib import Path
 from batsched_py.errors import BatschedError, InvariantError, WorkloadError
 from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload
-from batsched_py.workload.batsim_workload import read_workload, write_workload
+from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
 from fuzz.contract import Target, refusal, same, words
 from fuzz.targets.small_inputs import BUDGETS
 

@@ -18,7 +18,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.report.comparing.run_tables import effects
 from batsched_py.report.comparing.runs import RunComparison, compare_runs
 from batsched_py.report.document import Table
-from batsched_py.workload.sample_log import sample_log
+from batsched_py.workload.logs.sample_log import sample_log
 from helpers.examples import few_examples
 from helpers.runs_by_hand import Row, settings, write_run
 

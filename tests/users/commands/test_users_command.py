@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from batsched_py.support import plugins
+from batsched_py.plugins import plugins
 from helpers.calling import Called, command
 
 
@@ -95,7 +95,7 @@ def test_compare_measures_a_log_like_itself(tmp_path: Path) -> None:
 
 
 def test_no_command_writes_over_its_input(tmp_path: Path) -> None:
-    from batsched_py.workload.sample_log import cached_sample_log
+    from batsched_py.workload.logs.sample_log import cached_sample_log
 
     content = cached_sample_log().read_bytes()
     (tmp_path / "log.swf").write_bytes(content)
@@ -112,8 +112,8 @@ def test_no_command_writes_over_its_input(tmp_path: Path) -> None:
 
 def test_sample_writes_a_log_that_can_be_read_and_simulated(tmp_path: Path) -> None:
     """As many jobs as resampled users submit; the requests are those of the log."""
-    from batsched_py.workload.sample_log import cached_sample_log
-    from batsched_py.workload.swf import read_swf
+    from batsched_py.workload.logs.sample_log import cached_sample_log
+    from batsched_py.workload.logs.swf import read_swf
 
     options = ("-U", "long_weeks=3", "-U", "edge_weeks=1", "-U", "weeks=12", "--seed", "3")
     done = run(tmp_path, "sample", "sample", "made.swf.gz", *options)
@@ -131,7 +131,7 @@ def test_sample_writes_a_log_that_can_be_read_and_simulated(tmp_path: Path) -> N
 
 
 def test_sample_of_made_up_users_fits_the_machine(tmp_path: Path) -> None:
-    from batsched_py.workload.swf import read_swf
+    from batsched_py.workload.logs.swf import read_swf
 
     options = ("--users", "site", "--nodes", "16", "-U", "nb_users=5", "-U", "weeks=2")
     done = run(tmp_path, "sample", "none", "site.swf", *options)

@@ -9,8 +9,8 @@ import pytest
 from batsched_py.errors import BudgetError, InvariantError
 from batsched_py.model.endless_work import SubmissionWatch
 from batsched_py.model.user_model import EndedJob
+from batsched_py.options.budgets import Budgets
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
-from batsched_py.support.budgets import Budgets
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import play

@@ -17,7 +17,7 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_conversion import workload_from_log
-from batsched_py.workload.swf import read_swf
+from batsched_py.workload.logs.swf import read_swf
 from batsched_users.measures.job_columns import (
     JobColumns,
     columns_of_frame,
@@ -142,7 +142,7 @@ def test_a_result_is_read(tmp_path: Path) -> None:
 def test_a_result_of_this_project(tmp_path: Path) -> None:
     """On a machine with room for all, jobs run as long as in the log, and nobody waits."""
     from batsched_py import simulate
-    from batsched_py.workload.sample_log import cached_sample_log
+    from batsched_py.workload.logs.sample_log import cached_sample_log
 
     sample = cached_sample_log()
     simulate(sample, nodes=100_000).write(tmp_path / "out")

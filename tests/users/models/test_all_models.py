@@ -11,14 +11,14 @@ import pytest
 
 from batsched_py import Workload, simulate
 from batsched_py.decision_process import DecisionProcess
+from batsched_py.plugins import plugins
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import homogeneous
-from batsched_py.support import plugins
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import cached_sample_log
 from batsched_users.learning.ideal_machine import play
 
 POPULATION = """

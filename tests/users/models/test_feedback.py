@@ -16,7 +16,7 @@ from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.learning.ideal_machine import play
 from batsched_users.models.feedback import ThinkTimeFeedback
 from batsched_users.models.resampled import Resampled, resampled_log

@@ -18,7 +18,7 @@ from batsched_py.testing import workload
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.learning.ideal_machine import play
 from batsched_users.models import population, rigid, site, weekly

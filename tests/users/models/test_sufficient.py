@@ -20,7 +20,7 @@ from batsched_py.units import DAY, HOUR
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import cached_sample_log
 from batsched_users.behaviour.job_profiles import run_time_of
 from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, levers_of_cell, read_levers
 from batsched_users.learning.ideal_machine import Played, play

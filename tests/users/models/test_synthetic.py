@@ -19,7 +19,7 @@ from batsched_py.errors import InputError
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import cached_sample_log
 from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, published
 from batsched_users.behaviour.job_attributes import Bin, Joint, Shape
 from batsched_users.models.synthetic import Synthetic

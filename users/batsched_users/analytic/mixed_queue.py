@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.support.option_values import number, whole_number
+from batsched_py.options.option_values import number, whole_number
 
 
 class MixedPoint(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from math import exp, inf, nan
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.support.option_values import number, whole_number
+from batsched_py.options.option_values import number, whole_number
 from batsched_users.behaviour import think_times as thinking
 from batsched_users.behaviour.random_streams import Chance, Seed
 

@@ -8,7 +8,7 @@ import msgspec
 
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload
-from batsched_py.workload.clock import local_hours
+from batsched_py.workload.logs.clock import local_hours
 
 
 class Calendar(msgspec.Struct, frozen=True):

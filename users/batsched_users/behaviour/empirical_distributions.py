@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.file_readers import read_json
+from batsched_py.files.readers import read_json
+from batsched_py.files.writers import write_whole
 from batsched_py.support.json_values import whole
 
 Pair = tuple[float, float]

@@ -18,12 +18,12 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.durations import parse_daily_window
-from batsched_py.support.file_readers import is_file, numbered_csv_rows, read_text
+from batsched_py.files.readers import is_file, numbered_csv_rows, read_text
+from batsched_py.options.durations import parse_daily_window
+from batsched_py.options.option_values import finite
 from batsched_py.support.json_values import did_you_mean, is_number
-from batsched_py.support.option_values import finite
 from batsched_py.units import DAY, HOUR, LATEST_TIME, UP_TO_LATEST_TIME
-from batsched_py.workload.clock import local_seconds
+from batsched_py.workload.logs.clock import local_seconds
 from batsched_users.behaviour.calendar import Calendar
 
 GREEN, YELLOW, RED = STATES = ("green", "yellow", "red")

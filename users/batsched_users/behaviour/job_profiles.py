@@ -7,7 +7,7 @@ from math import nan
 from typing import Any
 
 from batsched_py.support.json_values import whole
-from batsched_py.workload.profile_types import run_time_profile
+from batsched_py.workload.batsim.profile_types import run_time_profile
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 

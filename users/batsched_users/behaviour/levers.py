@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.support.durations import format_duration
+from batsched_py.options.durations import format_duration
+from batsched_py.options.option_values import finite, number
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.option_values import finite, number
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.energy_signal import RED, YELLOW, EnergySignal
 from batsched_users.behaviour.job_profiles import run_time_of

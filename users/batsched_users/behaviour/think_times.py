@@ -8,8 +8,8 @@ from math import isfinite, isnan
 import msgspec
 
 from batsched_py.errors import UsageError
+from batsched_py.options.option_values import finite
 from batsched_py.support.json_values import whole
-from batsched_py.support.option_values import finite
 from batsched_py.units import MINUTE
 
 

@@ -7,7 +7,7 @@ from random import Random
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.support.option_values import number
+from batsched_py.options.option_values import number
 from batsched_py.units import DAY, HOUR
 from batsched_users.behaviour.calendar import Calendar
 

@@ -9,7 +9,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.support.terminal_text import print_table
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.commands.output import load_one_of, stem
 
 

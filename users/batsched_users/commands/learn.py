@@ -9,10 +9,10 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp, GroupHelp
-from batsched_py.support.atomic_files import keep_inputs, make_folder_of
+from batsched_py.files.writers import keep_inputs, make_folder_of
 from batsched_py.support.terminal_text import print_table, say
 from batsched_py.workload.conversion_rules import Rules, make_rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.commands.output import stem
 
 learn = typer.Typer(
@@ -109,7 +109,7 @@ def think_times(
 
     A line is the option `think` of the model `weekly`: --users weekly -U think=linear:M:B.
     """
-    from batsched_py.workload.swf import read_swf
+    from batsched_py.workload.logs.swf import read_swf
     from batsched_users.behaviour.think_times import PUBLISHED
     from batsched_users.learning.learn_think_times import fit_all, think_time_pairs
     from batsched_users.measures.job_columns import columns_of_log

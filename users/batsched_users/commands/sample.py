@@ -9,13 +9,13 @@ import msgspec
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.support import plugins
-from batsched_py.support.atomic_files import keep_inputs, make_folder_of
-from batsched_py.support.setting_fields import parse_budgets, parse_options
+from batsched_py.files.writers import keep_inputs, make_folder_of
+from batsched_py.options.setting_fields import parse_budgets, parse_options
+from batsched_py.plugins import plugins
 from batsched_py.support.signals import stop_signals
 from batsched_py.support.terminal_text import say
 from batsched_py.workload.conversion_rules import Rules, describe
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.commands.output import say_notes
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def sample(
 
     from batsched_py.model.endless_work import SubmissionWatch
     from batsched_py.workload.load import load_workload
-    from batsched_py.workload.swf import write_swf
-    from batsched_py.workload.swf_header import SYNTHETIC, header_lines
+    from batsched_py.workload.logs.swf import write_swf
+    from batsched_py.workload.logs.swf_header import SYNTHETIC, header_lines
 
     make_folder_of(output)
     options = parse_options(user_option or [], "-U")
@@ -90,7 +90,7 @@ def sample(
 
 def _rows(model: UserModel, watch: SubmissionWatch) -> list[list[float]]:
     """Return the 18 fields of each job; users are numbered by their first job."""
-    from batsched_py.workload.swf import UNKNOWN, fields_in_order
+    from batsched_py.workload.logs.swf import UNKNOWN, fields_in_order
     from batsched_users.behaviour.job_profiles import run_time_of
     from batsched_users.learning.ideal_machine import play
 

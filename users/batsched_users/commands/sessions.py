@@ -9,11 +9,11 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.support.atomic_files import keep_inputs, write_whole
+from batsched_py.files.writers import keep_inputs, write_whole
 from batsched_py.support.terminal_text import print_table, say
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.commands.output import say_notes
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
+from batsched_py.files.writers import make_folder_of, write_whole
 from batsched_py.results.run_files import SUFFIX
-from batsched_py.support.atomic_files import make_folder_of, write_whole
 from batsched_py.support.terminal_text import print_table, say
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.log_archive import find_log
+from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.commands.output import load_one_of, stem
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import typer
 
 from batsched_py.commands.help_text import CommandHelp, GroupHelp
 from batsched_py.commands.list import list_users, show_plugin
-from batsched_py.support import plugins
+from batsched_py.plugins import plugins
 from batsched_users.commands.compare import compare
 from batsched_users.commands.learn import learn
 from batsched_users.commands.sample import sample

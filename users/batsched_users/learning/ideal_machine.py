@@ -16,8 +16,8 @@ import msgspec
 from batsched_py.errors import WorkloadError
 from batsched_py.model.endless_work import SubmissionWatch
 from batsched_py.model.user_model import EndedJob, UserModel, next_due
+from batsched_py.options.budgets import Budgets
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
-from batsched_py.support.budgets import Budgets
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import run_time_of
 

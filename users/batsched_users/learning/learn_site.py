@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from batsched_py.support.option_values import one_of
+from batsched_py.options.option_values import one_of
 from batsched_py.units import HOUR, MINUTE
 from batsched_py.workload import Workload
-from batsched_py.workload.clock import local_hours
+from batsched_py.workload.logs.clock import local_hours
 from batsched_users.behaviour import think_times as thinking
 from batsched_users.behaviour.empirical_distributions import (
     About,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
-from batsched_py.support.atomic_files import write_whole
-from batsched_py.support.option_values import number, one_of
+from batsched_py.files.writers import write_whole
+from batsched_py.options.option_values import number, one_of
 from batsched_py.units import DAY, WEEK
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
+from batsched_py.options.option_values import one_of
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import stored_settings
-from batsched_py.support.option_values import one_of
 from batsched_py.workload import Workload
-from batsched_py.workload.clock import clock_of
-from batsched_py.workload.swf import SwfLog
+from batsched_py.workload.logs.clock import clock_of
+from batsched_py.workload.logs.swf import SwfLog
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.job_profiles import run_time_of
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from batsched_py.support.option_values import number, one_of
+from batsched_py.options.option_values import number, one_of
 from batsched_py.units import HOUR
 
 DEVIATIONS = ("population", "sample")

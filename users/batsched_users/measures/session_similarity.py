@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.support.option_values import number, one_of
+from batsched_py.options.option_values import number, one_of
 from batsched_users.measures.job_columns import Column, JobColumns, Rows
 from batsched_users.measures.session_columns import SessionRows, cut_sessions
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.support.option_values import number, one_of
+from batsched_py.options.option_values import number, one_of
 
 ON_HIT = ("keep-old", "take-new")
 MISS = -1

@@ -9,7 +9,7 @@ from math import inf
 import msgspec
 
 from batsched_py.model.user_model import EndedJob
-from batsched_py.support.option_values import boolean
+from batsched_py.options.option_values import boolean
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.models.resampled import resampled_log

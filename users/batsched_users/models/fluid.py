@@ -9,7 +9,7 @@ from random import Random
 
 import msgspec
 
-from batsched_py.support.option_values import one_of
+from batsched_py.options.option_values import one_of
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar

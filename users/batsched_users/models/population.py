@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.errors import InputError, InvariantError, UsageError
+from batsched_py.files.readers import is_file
 from batsched_py.model.counters import counters_of
 from batsched_py.model.user_model import (
     EndedJob,
@@ -23,9 +24,8 @@ from batsched_py.model.user_model import (
     plain_job,
     reacts,
 )
-from batsched_py.support import option_values as options
-from batsched_py.support import plugins
-from batsched_py.support.file_readers import is_file
+from batsched_py.options import option_values as options
+from batsched_py.plugins import plugins
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.models.population_members import Member, deal, read_members, where

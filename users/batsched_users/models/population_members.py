@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.checked_values import convert
-from batsched_py.support.file_readers import is_file, read_toml
+from batsched_py.files.readers import is_file, read_toml
+from batsched_py.options.checked_values import convert
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Chance

@@ -12,7 +12,7 @@ import msgspec
 
 from batsched_py.model.endless_work import SubmissionWatch
 from batsched_py.model.user_model import EndedJob
-from batsched_py.support.budgets import Budgets
+from batsched_py.options.budgets import Budgets
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_crowd

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from batsched_py.model.user_model import EndedJob
-from batsched_py.support import plugins
+from batsched_py.plugins import plugins
 from batsched_py.workload import Workload, WorkloadJob
 
 

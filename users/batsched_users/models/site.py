@@ -12,17 +12,17 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.files.readers import is_folder
 from batsched_py.model.user_model import EndedJob
-from batsched_py.support import option_values as options
-from batsched_py.support.file_readers import is_folder
-from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.option_values import (
+from batsched_py.options import option_values as options
+from batsched_py.options.option_values import (
     MOST_USERS,
     MOST_WEEKS,
     number,
     one_of,
     whole_number,
 )
+from batsched_py.support.json_values import did_you_mean
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour import think_times as thinking

@@ -12,10 +12,10 @@ import msgspec
 
 from batsched_py.errors import InvariantError, PluginError, UsageError
 from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, no_job, reacts
+from batsched_py.options.option_values import boolean, number, one_of
+from batsched_py.plugins import plugins
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.support import plugins
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.support.option_values import boolean, number, one_of
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.energy_signal import GREEN, RED, STATES, YELLOW, read_signal

@@ -12,7 +12,7 @@ from math import inf, isnan
 
 from batsched_py.errors import InputError, UsageError
 from batsched_py.model.user_model import EndedJob
-from batsched_py.support.option_values import number, one_of, whole_number
+from batsched_py.options.option_values import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.site_rules import split_jobs
 from batsched_users.behaviour.arrivals import ARCHIVE, PUBLISHED, Weibull, published

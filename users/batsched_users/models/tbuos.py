@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from batsched_py.support.option_values import one_of
+from batsched_py.options.option_values import one_of
 from batsched_py.workload import Workload
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.behaviour.weekly_activity import ActivityCycle

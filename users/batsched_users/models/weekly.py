@@ -17,10 +17,10 @@ from typing import Annotated, Any
 import msgspec
 
 from batsched_py.errors import UsageError
+from batsched_py.files.readers import is_file, read_json
 from batsched_py.model.user_model import EndedJob
-from batsched_py.support import option_values as options
-from batsched_py.support.file_readers import is_file, read_json
-from batsched_py.support.option_values import (
+from batsched_py.options import option_values as options
+from batsched_py.options.option_values import (
     MOST_USERS,
     MOST_WEEKS,
     number,

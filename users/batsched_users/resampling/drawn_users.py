@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.support.option_values import (
+from batsched_py.options.option_values import (
     MOST_USERS,
     MOST_WEEKS,
     number,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from batsched_py.support.option_values import one_of
+from batsched_py.options.option_values import one_of
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 from batsched_users.sessions.session_graph import build_graph

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from batsched_py.support.csv_text import csv_of_rows
+from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.units import HOUR
 from batsched_users.sessions.session_graph import SessionGraph
 

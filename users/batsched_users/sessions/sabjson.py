@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from batsched_py.errors import UsageError
-from batsched_py.support.atomic_files import make_folder_of, write_whole
+from batsched_py.files.writers import make_folder_of, write_whole
 from batsched_py.support.json_values import whole
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, Session

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from batsched_py.support.csv_text import csv_of_rows
+from batsched_py.files.csv_text import csv_of_rows
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.studies.figure_style import (
     COLOURS,

@@ -1,0 +1,1 @@
+"""Accounting systems: what Slurm, PBS and OAR record of their jobs."""

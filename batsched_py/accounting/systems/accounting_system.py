@@ -1,0 +1,66 @@
+"""What an import needs to know of an accounting system, and the lines of its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from batsched_py.accounting.import_options import ImportOptions
+from batsched_py.accounting.records import JobRecord, MalformedRecordError
+from batsched_py.accounting.site_time import SiteClock
+from batsched_py.accounting.tally import Tally
+from batsched_py.files.readers import read_lines
+
+
+class RecordLines:
+    """Iterates over the lines of files, in order, without their ends and without empty ones.
+
+    Bytes that are no UTF-8 become escapes, so names stay apart. ``path`` and ``number`` say where
+    the last line is, and ``is_first`` whether it is the first of its file.
+    """
+
+    def __init__(self, paths: Sequence[str], tally: Tally) -> None:
+        self.paths, self.tally = paths, tally
+        self.path = paths[0]
+        self.number = 0
+        self.is_first = False
+        self._file = 1
+
+    def __iter__(self) -> Iterator[str]:
+        for file, path in enumerate(self.paths, start=1):
+            self._file, self.path, self.number, self.is_first = file, path, 0, True
+            for line in read_lines(path):
+                self.number += 1
+                if text := self._text(line):
+                    self.tally.lines += 1
+                    yield text
+                    self.is_first = False
+            if self.is_first and len(self.paths) > 1:
+                self.tally.noted["files have no line"] += 1
+        self._file = 1
+
+    def malformed(self, error: MalformedRecordError) -> None:
+        """Leave the last line out, or raise :class:`InputError` for it."""
+        many = f"{self._file}:" if len(self.paths) > 1 else ""
+        self.tally.malformed(self.path, self.number, f"{many}{self.number}", error)
+
+    def _text(self, line: bytes) -> str:
+        if not line.endswith(b"\n") and line.strip():
+            self.tally.noted["last lines of a file have no end: files may have been cut off"] += 1
+        text = line.rstrip(b"\r\n")
+        if b"\0" in text:
+            self.tally.lines += 1
+            self.malformed(MalformedRecordError("a zero byte", None, "text"))
+            return ""
+        return text.decode(errors="backslashreplace")
+
+
+class AccountingSystem(NamedTuple):
+    """A system, by the name of its subcommand."""
+
+    name: str
+    read: Callable[[RecordLines, SiteClock, ImportOptions], Iterable[JobRecord]]
+    rules: tuple[str, ...]
+    """Sentences for the header: what the fields of the log are made of."""
+    partitions: str
+    """The field of the log that numbers what a machine has as partitions: queue or partition."""

@@ -1,0 +1,235 @@
+"""Jobs of OAR, as a query of its database gives them; docs/accounting.md has the query.
+
+Source: the schema of OAR's database (tables jobs, moldable_job_descriptions, assigned_resources,
+job_types, resources).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from batsched_py.accounting.header_names import (
+    Columns,
+    known_names,
+    lower_names,
+    missing,
+    places_of,
+)
+from batsched_py.accounting.import_options import ImportOptions
+from batsched_py.accounting.records import (
+    COMPLETED,
+    FAILED,
+    NO_VALUES,
+    JobRecord,
+    MalformedRecordError,
+    known,
+    parse_count,
+    parse_length,
+    refuse,
+)
+from batsched_py.accounting.site_time import Instants, SiteClock
+from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
+from batsched_py.errors import InputError
+from batsched_py.files.readers import csv_rows
+from batsched_py.support.json_values import did_you_mean
+from batsched_py.workload.logs.swf import UNKNOWN
+
+COLUMNS: Columns = {
+    "job_id": ("job_id", "id"),
+    "state": ("state",),
+    "submit": ("submission_time",),
+    "start": ("start_time",),
+    "stop": ("stop_time",),
+    "resources": ("nb_resources",),
+    "nodes": ("nb_nodes",),
+    "requested": ("nb_requested",),
+    "walltime": ("walltime", "moldable_walltime"),
+    "exit_code": ("exit_code",),
+    "types": ("types",),
+    "hosts": ("hosts",),
+    "user": ("user", "job_user"),
+    "project": ("project",),
+    "queue": ("queue_name", "queue"),
+    "job_name": ("job_name", "name"),
+}
+_NEEDED = ("job_id", "state", "submit", "start", "stop")
+_ENDED = ("Terminated", "Error")
+_STATES = (
+    *_ENDED,
+    *("Waiting", "Hold", "toLaunch", "toError", "toAckReservation", "Launching", "Running"),
+    *("Suspended", "Resuming", "Finishing"),
+)
+_INNER = re.compile(r"(?:^|[\s,])inner=")
+_COUNTED = ("besteffort", "container", "noop", "deploy", "cosystem")
+
+
+class OarRecords:
+    """Iterates over the jobs in rows of OAR's database, as CSV or divided by tabs (mysql --batch).
+
+    Raises :class:`InputError` for rows that make no sense, unless they are skipped.
+    """
+
+    def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
+        self._lines, self._clock, self._options = lines, clock, options
+        self._tally = lines.tally
+        self._header: list[str] = []
+        self._at: dict[str, int] = {}
+        self._is_tabbed = False
+
+    def __iter__(self) -> Iterator[JobRecord]:
+        for text in self._rows():
+            try:
+                fields = self._fields(text)
+                if self._lines.is_first and self._is_header(fields):
+                    continue
+                if len(fields) != len(self._header):
+                    expected = f"{len(self._header)} as in the header"
+                    raise MalformedRecordError(f"{len(fields)} fields", None, expected)
+                if (record := self._record([*fields, ""])) is not None:
+                    yield record
+            except MalformedRecordError as error:
+                self._lines.malformed(error)
+
+    def _rows(self) -> Iterator[str]:
+        """Yield the text of each row, a line; a quoted name may go on in further lines.
+
+        It ends where a row begins: without that a lost quote would take all jobs up to the next.
+        """
+        row: list[str] = []
+        nb_quotes = 0
+        for line in self._lines:
+            if self._lines.is_first:
+                self._is_tabbed = "\t" in line
+            begins = self._lines.is_first or line.count(",") + 1 >= len(self._header)
+            if row and begins:
+                yield "\n".join(row)
+                row, nb_quotes = [], 0
+            row.append(line)
+            nb_quotes += line.count('"')
+            if self._is_tabbed or nb_quotes % 2 == 0:
+                yield "\n".join(row)
+                row, nb_quotes = [], 0
+        if row:
+            yield "\n".join(row)
+
+    def _fields(self, row: str) -> list[str]:
+        if self._is_tabbed:
+            return row.split("\t")
+        if row.count('"') % 2:
+            raise MalformedRecordError("the row that ends here, or before, has a quote with no end")
+        try:
+            (fields,) = csv_rows([row.replace("\r", " ")], "")
+        except (InputError, ValueError):
+            raise MalformedRecordError("the row is no CSV") from None
+        return fields
+
+    def _is_header(self, fields: Sequence[str]) -> bool:
+        """Take the columns of a header; raises :class:`InputError` if there is none as yet."""
+        path = self._lines.path
+        nb_known = len(known_names(COLUMNS).intersection(lower_names(fields)))
+        if nb_known < 2:
+            if self._header:
+                return False  # a file that goes on where the last one ended
+            problem = "JSON" if fields[0].startswith("{") else "no names of columns"
+            raise InputError(
+                f"{path}:1: {problem}: expected {', '.join(_names())}, ... as the query in "
+                "docs/accounting.md gives them"
+            )
+        places = places_of(COLUMNS, fields)
+        for what in (*_NEEDED, "nodes" if self._options.in_nodes else "resources"):
+            if places[what] < 0:
+                missing(path, COLUMNS[what], fields, COLUMNS)
+        self._header, self._at = list(fields), places
+        return True
+
+    def _record(self, fields: list[str]) -> JobRecord | None:
+        at = self._at
+        state = fields[at["state"]]
+        if state not in _STATES:
+            refuse("state", state, f"a state of a job{did_you_mean(state, _STATES)}")
+        if state not in _ENDED:
+            self._tally.dropped["jobs that had not ended when the records were written"] += 1
+            return None
+        if not self._is_taken(fields[at["types"]]):
+            return None
+        job_id = fields[at["job_id"]]
+        if not (job_id.isascii() and job_id.isdigit() and len(job_id) < 16):
+            refuse("job_id", job_id, "a whole number")
+        job = JobRecord(int(job_id), 0, 0)
+        self._set_times(job, fields)
+        self._set_sizes(job, fields)
+        self._set_status(job, state, fields[at["exit_code"]])
+        job.user, job.group = known(fields[at["user"]]), known(fields[at["project"]])
+        job.queue, job.job_name = known(fields[at["queue"]]), known(fields[at["job_name"]])
+        return job
+
+    def _is_taken(self, types: str) -> bool:
+        """Count the types of a job; those inside of a container are on processors of that one."""
+        if _INNER.search(types):
+            self._tally.dropped[
+                "jobs inside of containers, whose processors are the container's"
+            ] += 1
+            return False
+        for kind in re.findall(r"[a-z]+", types) if types else ():
+            if kind in _COUNTED:
+                self._tally.noted[f"jobs are of type {kind}"] += 1
+        return True
+
+    def _set_times(self, job: JobRecord, fields: list[str]) -> None:
+        submit, start, stop = (self._instants(what, fields) for what in ("submit", "start", "stop"))
+        if not submit:
+            refuse("submission_time", fields[self._at["submit"]], "seconds since 1970")
+        job.submit, begin, end = self._clock.in_order(submit, start, stop)
+        had_none = fields[self._at["resources"]] == "0" or fields[self._at["nodes"]] == "0"
+        if begin == UNKNOWN or (had_none and end == begin):
+            self._tally.withdrawn(job, end)
+        else:
+            if end == UNKNOWN:
+                refuse("stop_time", fields[self._at["stop"]], "when the job ended")
+            job.run_time = self._tally.started(job, begin, end)
+        job.requested_time = parse_length("walltime", fields[self._at["walltime"]]) or UNKNOWN
+
+    def _instants(self, what: str, fields: list[str]) -> Instants:
+        text = fields[self._at[what]]
+        return () if text == "0" else self._clock.instants(COLUMNS[what][0], text)
+
+    def _set_sizes(self, job: JobRecord, fields: list[str]) -> None:
+        options, at = self._options, self._at
+        nodes = parse_count("nb_nodes", fields[at["nodes"]])
+        allocated = parse_count("nb_resources", fields[at["resources"]])
+        if options.in_nodes:
+            allocated = nodes
+        elif options.cores_per_node and nodes > 0:
+            allocated = nodes * options.cores_per_node
+        requested = allocated  # OAR gives what was asked for
+        if at["requested"] >= 0:
+            requested = parse_count("nb_requested", fields[at["requested"]])
+        job.requested = requested or UNKNOWN
+        if job.start >= 0:
+            job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
+            job.node_names = ",".join(fields[at["hosts"]].split())
+
+    def _set_status(self, job: JobRecord, state: str, exit_code: str) -> None:
+        if exit_code not in NO_VALUES and not re.fullmatch(r"-?\d{1,9}", exit_code, re.ASCII):
+            refuse("exit_code", exit_code, "a whole number")
+        good = state == "Terminated" and exit_code in (*NO_VALUES, "0")
+        job.status = COMPLETED if good else FAILED
+
+
+def _names() -> list[str]:
+    return [COLUMNS[what][0] for what in _NEEDED]
+
+
+SYSTEM = AccountingSystem(
+    "oar",
+    OarRecords,
+    (
+        "made of the database of OAR: group is the project, queue the queue; a processor is a "
+        "resource of type default",
+        "status: 1 for Terminated with an exit code of 0 or none, 0 for other ends, 5 if the job "
+        "never started",
+        "run time is stop_time - start_time",
+    ),
+    "queue",
+)

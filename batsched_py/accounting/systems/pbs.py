@@ -1,0 +1,313 @@
+"""Accounting logs of PBS Professional, OpenPBS and Torque: a line for each event of a job.
+
+Sources: PBS Professional Reference Guide, "The Accounting Log" and formats of attributes; Torque
+Administrator Guide, "Accounting Records" and "Requesting Resources"; of Crays the manual page
+pbs_resources(7B) of PBS Professional.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from math import ceil
+from typing import NamedTuple
+
+from batsched_py.accounting.import_options import ImportOptions
+from batsched_py.accounting.records import (
+    COMPLETED,
+    FAILED,
+    JobRecord,
+    MalformedRecordError,
+    known,
+    number_of_cluster,
+    of_each,
+    parse_count,
+    parse_length,
+    parse_memory,
+    refuse,
+)
+from batsched_py.accounting.site_time import SiteClock
+from batsched_py.accounting.sorted_records import SortedRows
+from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
+from batsched_py.processors.sets import MOST_PROCESSORS
+from batsched_py.support.terminal_text import one_line
+from batsched_py.units import MINUTE
+from batsched_py.workload.logs.swf import SHOWN_LINES, UNKNOWN
+
+_LINE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]{1,2});([^;]*);(.*)", re.ASCII)
+_ID = re.compile(r"(\d{1,15})(?:\[(\d{1,15})\]|(\[\])|-(\d{1,15}))?(?:\.([^.]*).*)?", re.ASCII)
+_EXIT = re.compile(r"-?\d{1,9}", re.ASCII)
+_KEY = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
+_CPUS = re.compile(r"[:+(]ncpus=(\d{1,8})", re.ASCII)
+_SLOTS = re.compile(r"(\d{1,8})(?:-(\d{1,8})|\*(\d{1,8}))?", re.ASCII)
+_CHUNK_CPUS = re.compile(r"(?:^|:)(?:ncpus|ppn)=(\d{1,8})(?=:|$)", re.ASCII)
+_CHUNKS = re.compile(r"(\d{1,8})(?=:|$)", re.ASCII)
+_END, _REQUEUE = "E", "R"
+_DELETED, _RAN = ("A", "D"), ("E", "R", "S")
+
+
+class PbsRecords:
+    """Iterates over the jobs in accounting logs; other events are counted.
+
+    Raises :class:`InputError` for lines that make no sense, unless they are skipped.
+    """
+
+    def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
+        self._lines, self._clock, self._options = lines, clock, options
+        self._tally = lines.tally
+        self._events = SortedRows()
+        """Which jobs were deleted (0), and which ran (1)."""
+        self._servers: set[str] = set()
+
+    def __iter__(self) -> Iterator[JobRecord]:
+        for line in self._lines:
+            try:
+                record = self._record(line)
+                if record is not None:
+                    yield record
+            except MalformedRecordError as error:
+                self._lines.malformed(error)
+        self._count_deleted()
+        if len(self._servers) > 1:
+            names = ", ".join(map(one_line, sorted(self._servers)))
+            self._tally.noted[
+                f"servers whose jobs are taken as those of one machine: {names}; import the logs "
+                "of each machine alone"
+            ] += len(self._servers)
+
+    def _record(self, line: str) -> JobRecord | None:
+        match = _LINE.fullmatch(line)
+        if not match:
+            refuse("the line", line, "a record of PBS: MM/DD/YYYY hh:mm:ss;E;123.host;...")
+        month, day, year, time, kind, job_id, message = match.groups()
+        if kind not in (*_DELETED, *_RAN):
+            self._tally.dropped[f"records of type {kind}"] += 1
+            return None
+        number, index, server = self._identify(job_id)
+        if index is None:
+            self._tally.dropped["records of arrays as a whole: their elements have others"] += 1
+            return None
+        if server and len(self._servers) < SHOWN_LINES:
+            self._servers.add(server)
+        self._events.add((number, index, number_of_cluster(server), int(kind in _RAN)))
+        said = attributes(message) if kind in (_END, _REQUEUE) else {}
+        if kind != _END and said.get("start", "0") == "0":
+            self._tally.dropped[f"records of type {kind}"] += 1
+            return None
+        record = JobRecord(number, index, 0, cluster=server)
+        self._set_times(record, said, f"{year}-{month}-{day}T{time}")
+        self._set_sizes(record, said)
+        self._set_status(record, said, kind)
+        record.user, record.queue = known(said.get("user", "")), known(said.get("queue", ""))
+        record.group = known(said.get("group", "")) or known(said.get("account", ""))
+        record.job_name = known(said.get("jobname", ""))
+        return record
+
+    def _identify(self, job_id: str) -> tuple[int, int | None, str]:
+        """Return the number of a job, its place in an array, and the host of its server.
+
+        The place of an array itself is None.
+        """
+        match = _ID.fullmatch(job_id)
+        if not match:
+            refuse("the job's id", job_id, "such as 123.host or 123[4].host")
+        number, element, array, old_element, server = match.groups()
+        return int(number), None if array else int(element or old_element or 0), server or ""
+
+    def _set_times(self, job: JobRecord, said: Mapping[str, str], written: str) -> None:
+        """Set when a job was submitted and ran; the end of its record is ``written`` if need be."""
+        submitted = next((said[key] for key in ("ctime", "qtime", "etime") if key in said), "")
+        submit = self._clock.instants("ctime", submitted)
+        if not submit:
+            refuse("ctime", submitted, "seconds since 1970")
+        job.submit = submit[0]
+        begun = said.get("start", "")
+        start = () if begun == "0" else self._clock.instants("start", begun)
+        end = self._clock.instants("end", said.get("end", "")) or self._clock.instants(
+            "the time of the record", written
+        )
+        _, begin, until = self._clock.in_order(submit, start, end)
+        had_none = not (said.get("exec_host") or said.get("exec_vnode"))
+        if begin == UNKNOWN or (had_none and until == begin):
+            self._tally.withdrawn(job, until)
+        else:
+            job.run_time = self._tally.started(job, begin, until)
+            used = parse_length("walltime", said.get("resources_used.walltime", ""))
+            if 0 <= used < job.run_time - MINUTE:
+                self._tally.noted[
+                    "jobs ran for over a minute more than their walltime says, as where they were "
+                    "suspended: their run time has that"
+                ] += 1
+        etime = said.get("etime", "")
+        eligible = () if etime == "0" else self._clock.instants("etime", etime)
+        self._tally.eligible(job, eligible, is_submission=self._options.from_eligible)
+        job.requested_time = parse_length("walltime", said.get("Resource_List.walltime", ""))
+
+    def _set_sizes(self, job: JobRecord, said: Mapping[str, str]) -> None:
+        cray = cray_size(said)
+        hosts = hosts_of(said["exec_host"]) if said.get("exec_host") and not cray else {}
+        wanted_nodes = parse_count("nodect", said.get("Resource_List.nodect", "")) or UNKNOWN
+        wanted_nodes = cray.nodes if cray else wanted_nodes
+        nodes = len(hosts) or wanted_nodes
+        job.requested = cray.processors if cray else requested_processors(said)
+        allocated = cray.processors if cray else allocated_processors(said, hosts)
+        if self._options.in_nodes:
+            allocated, job.requested = nodes, wanted_nodes
+        elif per_node := self._options.cores_per_node:
+            allocated = nodes * per_node if nodes > 0 else allocated
+            job.requested = wanted_nodes * per_node if wanted_nodes > 0 else job.requested
+        memory = parse_memory("mem", said.get("Resource_List.mem", ""))
+        job.requested_memory = of_each(memory, max(job.requested, allocated))
+        if job.start < 0:
+            return
+        job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
+        job.node_names = ",".join(hosts)
+        if cray:  # what was used is measured on the login node
+            return
+        cput = parse_length("cput", said.get("resources_used.cput", ""))
+        job.cpu_time = of_each(cput, allocated)
+        job.memory = of_each(parse_memory("mem", said.get("resources_used.mem", "")), allocated)
+
+    def _set_status(self, job: JobRecord, said: Mapping[str, str], kind: str) -> None:
+        exit_status = said.get("Exit_status", "")
+        if exit_status and not _EXIT.fullmatch(exit_status):
+            refuse("Exit_status", exit_status, "a whole number")
+        if kind == _REQUEUE:
+            self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
+            job.status = FAILED
+        elif exit_status:
+            job.status = COMPLETED if int(exit_status) == 0 else FAILED
+
+    def _count_deleted(self) -> None:
+        """Count the jobs that were deleted and never ran, of which no record says more."""
+        for _, events in groupby(self._events, key=lambda row: row[:3]):
+            if {kind for *_, kind in events} == {0}:
+                self._tally.dropped[
+                    "jobs that were deleted before they started: no record says their size"
+                ] += 1
+
+
+def attributes(message: str) -> dict[str, str]:
+    """Return the values in ``key=value key="a b"``; what has no key belongs to the value before.
+
+    Raises :class:`MalformedRecordError` for a quote without an end.
+    """
+    found: dict[str, list[str]] = {}
+    key = quote = ""
+    for part in message.split(" "):
+        name, equals, value = part.partition("=")
+        if quote or not (equals and _KEY.fullmatch(name)):
+            if key and (part or quote):
+                found[key].append(part)
+            if quote and part.endswith(quote):
+                quote = ""
+            continue
+        key = name
+        found[key] = [value]
+        if value[:1] in ('"', "'") and (len(value) == 1 or value[-1] != value[0]):
+            quote = value[0]
+    if quote:
+        raise MalformedRecordError("what has a quote with no end", key)
+    return {name: _unquoted(" ".join(parts)) for name, parts in found.items()}
+
+
+def _unquoted(value: str) -> str:
+    quoted = len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]
+    return value[1:-1] if quoted else value
+
+
+def hosts_of(exec_host: str) -> dict[str, int]:
+    """Return the hosts of a job and its processors on each.
+
+    ``n1/0*8+n2/0*8`` has 8 on each (PBS Professional); ``n1/0+n1/1`` and ``n1/0-1,4`` are slots by
+    their numbers (Torque).
+    """
+    hosts: dict[str, int] = {}
+    for part in exec_host.split("+"):
+        host, _, slots = part.strip("() ").partition("/")
+        if not host:
+            refuse("exec_host", exec_host, "such as node1/0*8+node2/0*8")
+        hosts[host] = hosts.get(host, 0) + _slots(exec_host, slots or "0")
+    return hosts
+
+
+def _slots(exec_host: str, text: str) -> int:
+    number = 0
+    for part in text.split(","):
+        match = _SLOTS.fullmatch(part)
+        if not match:
+            refuse("exec_host", exec_host, "such as node1/0*8+node2/0*8")
+        first, last, times = match.groups()
+        number += int(times or 1) if last is None else max(0, int(last) - int(first)) + 1
+    return number
+
+
+class CraySize(NamedTuple):
+    """What a job has of a Cray's compute nodes; -1 is unknown."""
+
+    processors: int
+    nodes: int
+
+
+def cray_size(said: Mapping[str, str]) -> CraySize | None:
+    """Return the size of a job on a Cray, None for other jobs.
+
+    ``mppwidth`` processing elements, each of ``mppdepth`` processors, ``mppnppn`` of them on a
+    node. All that such a record has besides is of the login node on which its script ran.
+    """
+    width, depth, per_node = (
+        parse_count(key, said.get(f"Resource_List.{key}", ""))
+        for key in ("mppwidth", "mppdepth", "mppnppn")
+    )
+    if width <= 0:
+        return None
+    processors = width * max(depth, 1)
+    if processors > MOST_PROCESSORS:
+        refuse("mppwidth", said["Resource_List.mppwidth"], f"at most {MOST_PROCESSORS} processors")
+    return CraySize(processors, ceil(width / per_node) if per_node > 0 else UNKNOWN)
+
+
+def allocated_processors(said: Mapping[str, str], hosts: Mapping[str, int]) -> int:
+    """Return the processors that a job had, -1 if that is not known."""
+    cpus = sum(map(int, _CPUS.findall(said.get("exec_vnode", ""))))
+    number = cpus or sum(hosts.values())
+    if number > MOST_PROCESSORS:
+        refuse("exec_host", said.get("exec_host", ""), f"at most {MOST_PROCESSORS} processors")
+    return number or parse_count("ncpus", said.get("resources_used.ncpus", "")) or UNKNOWN
+
+
+def requested_processors(said: Mapping[str, str]) -> int:
+    """Return the processors that a job requested, -1 if that is not known.
+
+    PBS Professional has the sum of a select in ncpus; Torque has a queue's default there, mostly 1,
+    whatever the nodes are: so the most that any says counts.
+    """
+    listed = {key: said.get(f"Resource_List.{key}", "") for key in ("ncpus", "procs", "nodect")}
+    chunks = [said.get(f"Resource_List.{key}", "") for key in ("select", "nodes")]
+    counts = [_in_chunks(text) for text in chunks if text]
+    counts += [parse_count(key, text) for key, text in listed.items()]
+    return max(counts) if max(counts) > 0 else UNKNOWN
+
+
+def _in_chunks(text: str) -> int:
+    """Return the processors in ``2:ncpus=8+1:ncpus=4`` and ``2:ppn=6+node7#shared``."""
+    number = 0
+    for chunk in text.partition("#")[0].split("+"):
+        chunks, cpus = _CHUNKS.match(chunk), _CHUNK_CPUS.search(chunk)
+        number += (int(chunks[1]) if chunks else 1) * (int(cpus[1]) if cpus else 1)
+    if number > MOST_PROCESSORS:
+        refuse("Resource_List", text, f"at most {MOST_PROCESSORS} processors")
+    return number
+
+
+SYSTEM = AccountingSystem(
+    "pbs",
+    PbsRecords,
+    (
+        "made of accounting logs of PBS: group is the Unix group, queue the queue",
+        "status: 1 for an Exit_status of 0, 0 for others, 5 if the job never started",
+        "submission is ctime, run time is end - start",
+    ),
+    "queue",
+)

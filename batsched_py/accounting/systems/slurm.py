@@ -1,0 +1,326 @@
+"""Records of Slurm, as ``sacct --parsable2`` writes them.
+
+Source: the manual page sacct(1), "Job Accounting Fields" and "Job State Codes".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from math import ceil
+
+from batsched_py.accounting.import_options import ImportOptions
+from batsched_py.accounting.records import (
+    COMPLETED,
+    FAILED,
+    NO_VALUES,
+    JobRecord,
+    MalformedRecordError,
+    known,
+    of_each,
+    parse_count,
+    parse_length,
+    parse_memory,
+    refuse,
+)
+from batsched_py.accounting.site_time import SiteClock
+from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
+from batsched_py.accounting.systems.slurm_columns import (
+    DELIMITER,
+    SlurmColumns,
+    is_header,
+    read_columns,
+)
+from batsched_py.errors import InputError, parameter
+from batsched_py.support.json_values import did_you_mean, shown
+from batsched_py.units import MINUTE
+from batsched_py.workload.logs.swf import CANCELLED, UNKNOWN
+
+_ENDED = {"COMPLETED": COMPLETED, "CANCELLED": CANCELLED} | dict.fromkeys(
+    ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED",
+     "REQUEUED", "REQUEUE_FED", "LAUNCH_FAILED", "RECONFIG_FAIL", "STOPPED", "SPECIAL_EXIT",
+     "EXPEDITING", "POWER_UP_NODE", "RESIZING"),
+    FAILED,
+)  # fmt: skip
+_REVOKED = "REVOKED"
+_NOT_ENDED = (
+    *("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "SIGNALING", "STAGE_OUT"),
+    *("REQUEUE_HOLD", "RESV_DEL_HOLD", "UPDATE_DB"),
+)
+_STATES = (*_ENDED, *_NOT_ENDED, _REVOKED)
+_AGAIN = ("REQUEUED", "PREEMPTED", "NODE_FAIL")
+"""Ends after which a job may run once more."""
+_ID = re.compile(r"(\d{1,15})(?:_(\d{1,15})|\+(\d{1,9})|(_\[.*))?", re.ASCII)
+_NO_LIMIT = ("unlimited", "partition_limit", "invalid", "4294967294", "4294967295")
+"""The numbers are Slurm's own for no value and for infinity."""
+_NO_NODES = "None assigned"
+_PER_CPU = (2**31, 2**63)
+_OF_NODE = re.compile(r"(\d{1,20})([MGTP])n", re.ASCII)
+_SHIFTS = {"M": 0, "G": 10, "T": 20, "P": 30}
+
+
+class SlurmRecords:
+    """Iterates over the jobs in the lines of ``sacct``; what is no job is counted.
+
+    Raises :class:`InputError` for lines that make no sense, unless they are skipped.
+    """
+
+    def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
+        self._lines, self._clock, self._options = lines, clock, options
+        self._tally = lines.tally
+        self._columns: SlurmColumns | None = None
+        self._cluster = ""
+        """Of the jobs so far, if their records say it."""
+        self._other = ""
+        """The first cluster that was not chosen."""
+
+    def __iter__(self) -> Iterator[JobRecord]:
+        for line in self._lines:
+            try:
+                columns = self._columns_of(line)
+                if columns is not None and (record := self._record(columns, line)) is not None:
+                    yield record
+            except MalformedRecordError as error:
+                self._lines.malformed(error)
+        if self._other and not self._cluster:
+            raise InputError(
+                f"{self._lines.path}: no job is of the cluster {shown(self._options.cluster)}: "
+                f"expected one that the records name, such as {shown(self._other)}"
+            )
+
+    def _columns_of(self, line: str) -> SlurmColumns | None:
+        """Return the columns of a line; None for a header line, from which on its columns are."""
+        columns, options = self._columns, self._options
+        if columns is not None and not self._lines.is_first:
+            return None if line == columns.line else columns
+        if columns is not None and not is_header(line, options.delimiter or DELIMITER):
+            return columns  # a file that goes on where the last one ended
+        self._columns = read_columns(
+            line,
+            self._lines.path,
+            delimiter=options.delimiter,
+            in_nodes=options.in_nodes,
+            by_nodes=options.cores_per_node is not None,
+            from_eligible=options.from_eligible,
+            by_cluster=options.cluster is not None,
+        )
+        return None
+
+    def _record(self, columns: SlurmColumns, line: str) -> JobRecord | None:
+        fields, at = columns.split(line), columns.places
+        job_id = fields[at["job_id"]]
+        if "." in job_id:
+            self._tally.dropped["steps of jobs"] += 1
+            return None
+        cluster = fields[at["cluster"]]
+        if not self._is_of_cluster(cluster):
+            self._tally.dropped["jobs of other clusters"] += 1
+            return None
+        state = _state(fields[at["state"]])
+        if state in _NOT_ENDED or state == _REVOKED:
+            reason = "jobs that ran on another cluster" if state == _REVOKED else _UNFINISHED
+            self._tally.dropped[reason] += 1
+            return None
+        number, index = self._identify(job_id, fields[at["raw_id"]])
+        record = JobRecord(number, index, 0, status=_ENDED[state], cluster=cluster)
+        if not self._set_times(record, fields, at):
+            return None
+        self._set_sizes(record, fields, at)
+        self._set_names(record, fields, at)
+        record.requested_time = self._time_limit(record, fields, at)
+        if state == "RESIZING":  # its record ends where that of its next size begins
+            self._tally.noted["runs of jobs that were resized: each size is a job"] += 1
+        if state in _AGAIN or fields[at["restarts"]] not in ("", "0"):
+            self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
+        return record
+
+    def _is_of_cluster(self, cluster: str) -> bool:
+        """Tell whether a job is of the cluster that is imported.
+
+        Raises :class:`InputError` for a second one if none was chosen: its jobs have the same
+        numbers, and it is another machine.
+        """
+        chosen = self._options.cluster
+        if chosen is not None and cluster != chosen:
+            self._other = self._other or cluster
+            return False
+        if cluster and self._cluster and cluster != self._cluster:
+            raise InputError(
+                f"{self._lines.path}:{self._lines.number}: a job of the cluster {shown(cluster)} "
+                f"after jobs of {shown(self._cluster)}: expected the records of one machine; "
+                f"{parameter('cluster')} NAME takes the jobs of one, so import each cluster alone"
+            )
+        self._cluster = self._cluster or cluster
+        return True
+
+    def _identify(self, job_id: str, raw_id: str) -> tuple[int, int]:
+        match = _ID.fullmatch(job_id)
+        if not match:
+            refuse("JobID", job_id, "a number such as 123, 123_4 or 123+0")
+        number, element, component, elements = match.groups()
+        if elements:
+            self._tally.noted[
+                "records of elements of an array that never started: one job each"
+            ] += 1
+        if component:
+            self._tally.noted["components of heterogeneous jobs: a job each"] += 1
+        if raw_id.isascii() and raw_id.isdigit() and len(raw_id) < 16:
+            return int(raw_id), 0
+        return int(number), int(element or component or 0)
+
+    def _set_times(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> bool:
+        """Set when a job was submitted and ran, -1 if it never started; False without an end."""
+        clock, elapsed = self._clock, self._length("Elapsed", fields[at["elapsed"]])
+        suspended = self._length("Suspended", fields[at["suspended"]])
+        submits = clock.instants("Submit", fields[at["submit"]])
+        starts = clock.instants("Start", fields[at["start"]])
+        ends = clock.instants("End", fields[at["end"]])
+        if not submits:
+            refuse("Submit", fields[at["submit"]], "a time")
+        lengths = () if elapsed < 0 else (elapsed + max(suspended, 0), elapsed)
+        record.submit, start, end = clock.in_order(submits, starts, ends, lengths)
+        if start == UNKNOWN or self._never_ran(end - start, fields, at):
+            self._tally.withdrawn(record, end)
+            self._set_eligible(record, fields, at)
+            return True
+        if end == UNKNOWN:
+            self._tally.dropped[_UNFINISHED] += 1
+            return False
+        held = self._tally.started(record, start, end)
+        record.run_time = self._run_time(held, elapsed, suspended)
+        self._set_eligible(record, fields, at)
+        return True
+
+    def _set_eligible(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> None:
+        eligible = fields[at["eligible"]]
+        if eligible != fields[at["submit"]]:
+            self._tally.eligible(
+                record,
+                self._clock.instants("Eligible", eligible),
+                is_submission=self._options.from_eligible,
+            )
+
+    def _length(self, column: str, text: str) -> int:
+        """Return seconds; what a clock that was put back made negative is unknown."""
+        if text[:1] == "-" or text == "INVALID":
+            self._tally.noted[f"{column} is negative: taken as unknown"] += 1
+            return UNKNOWN
+        return parse_length(column, text)
+
+    def _never_ran(self, held: int, fields: list[str], at: dict[str, int]) -> bool:
+        """Tell whether a job that has a start got no processors."""
+        nothing = "0" in (fields[at["allocated_cpus"]], fields[at["nodes"]])
+        nothing = nothing or fields[at["node_list"]] == _NO_NODES
+        return held <= 0 and nothing
+
+    def _run_time(self, held: int, elapsed: int, suspended: int) -> int:
+        """Return how long a job ran: its processors are others' while it is suspended."""
+        if suspended < 0 and 0 <= elapsed < held:
+            suspended = held - elapsed
+        run_time = held - max(suspended, 0)
+        if suspended > 0:
+            self._tally.noted["jobs were suspended: their run time is without that"] += 1
+        if run_time < 0 or elapsed not in (UNKNOWN, run_time):
+            self._tally.noted["jobs have an Elapsed that is not End - Start - Suspended"] += 1
+        return max(run_time, 0)
+
+    def _set_sizes(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> None:
+        cpus = parse_count("AllocCPUS", fields[at["allocated_cpus"]])
+        requested = parse_count("ReqCPUS", fields[at["requested_cpus"]]) or UNKNOWN
+        nodes = parse_count("NNodes", fields[at["nodes"]])
+        wanted_nodes = parse_count("ReqNodes", fields[at["requested_nodes"]]) or UNKNOWN
+        per_node = self._options.cores_per_node
+        if self._options.in_nodes:
+            allocated = nodes
+            if wanted_nodes < 0 and per_node and requested > 0:
+                wanted_nodes = ceil(requested / per_node)
+            requested = wanted_nodes
+            if requested < 0 and record.start < 0:  # of one that never started, NNodes is that
+                requested = parse_count("NNodes", fields[at["shown_nodes"]]) or UNKNOWN
+        elif per_node:
+            allocated = nodes * per_node if nodes > 0 else cpus
+            requested = wanted_nodes * per_node if wanted_nodes > 0 else requested
+        else:
+            allocated = cpus
+        record.requested = requested
+        memory = parse_memory_of_job(fields[at["requested_memory"]], max(requested, cpus), nodes)
+        record.requested_memory = memory
+        if record.start < 0:
+            return
+        record.allocated, record.nodes = allocated or UNKNOWN, nodes or UNKNOWN
+        used = self._length("TotalCPU", fields[at["total_cpu"]])
+        record.cpu_time = of_each(used or UNKNOWN, allocated)  # 0 where it was not measured
+        names = fields[at["node_list"]]
+        record.node_names = "" if names in NO_VALUES or names == _NO_NODES else names
+
+    def _set_names(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> None:
+        record.user = known(fields[at["user"]])
+        record.group = known(fields[at["account"]])
+        record.queue = known(fields[at["qos"]])
+        record.job_name = known(fields[at["job_name"]])
+        partition = known(fields[at["partition"]])
+        if "," in partition:  # it might have run in any of these, and did not
+            self._tally.noted[
+                "jobs of several partitions never started: their partition is unknown"
+            ] += 1
+            partition = ""
+        record.partition = partition
+
+    def _time_limit(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> int:
+        """Return the requested time: that of the partition where a job has none, if it is given."""
+        text = fields[at["time_limit_minutes"]] or fields[at["time_limit"]]
+        if text.lower() in _NO_LIMIT:
+            limit = self._options.partition_limits.get(record.partition, UNKNOWN)
+            known = "the limit that was given for its partition" if limit > 0 else "unknown"
+            self._tally.noted[f"jobs without a time limit ({text}): the request is {known}"] += 1
+            return limit
+        if text.isascii() and text.isdigit() and len(text) < 12:
+            return int(int(text) * MINUTE)
+        return parse_length("Timelimit", text)
+
+
+_UNFINISHED = "jobs that had not ended when the records were written"
+
+
+@lru_cache(1024)
+def _state(text: str) -> str:
+    """Return the state in ``CANCELLED by 1234``; raises :class:`MalformedRecordError`."""
+    name = text.split(" ", 1)[0].rstrip("+").upper()
+    if name not in _STATES:
+        refuse("State", text, f"a state of a job{did_you_mean(name, _STATES)}")
+    return name
+
+
+def parse_memory_of_job(text: str, cpus: int, nodes: int) -> int:
+    """Return the kB that a job requested for each processor, -1 if that is not known.
+
+    ``4Gc`` is for a processor, ``4Gn`` for a node (before Slurm 21.08); ``4G`` is the job's. A
+    number of megabytes ``n`` with the bit 2^31 or 2^63 is for a processor: some versions of sacct
+    print Slurm's mark for that (MEM_PER_CPU in slurm.h) as a part of the number.
+    """
+    if text in NO_VALUES or text[:1] == "0":
+        return UNKNOWN
+    if text[-1] == "c":
+        return round(parse_memory("ReqMem", text[:-1]))
+    if match := _OF_NODE.fullmatch(text):
+        megabytes = int(match[1]) << _SHIFTS[match[2]]
+        if megabytes >= min(_PER_CPU):
+            each = megabytes % max(bit for bit in _PER_CPU if bit <= megabytes)
+            return each * 1024 if each < min(_PER_CPU) - 2 else UNKNOWN  # no value, infinity
+    if text[-1] == "n":
+        total = parse_memory("ReqMem", text[:-1]) * max(nodes, 0)
+        return of_each(total or UNKNOWN, cpus)
+    return of_each(parse_memory("ReqMem", text), cpus)
+
+
+SYSTEM = AccountingSystem(
+    "slurm",
+    SlurmRecords,
+    (
+        "made of records of Slurm (sacct): group is the account, queue the QOS",
+        "status: 1 COMPLETED, 5 CANCELLED, 0 all other ends (FAILED, TIMEOUT, NODE_FAIL, ...)",
+        "run time is End - Start without the time for which a job was suspended",
+    ),
+    "partition",
+)

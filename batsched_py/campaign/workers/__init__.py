@@ -1,0 +1,1 @@
+"""Workers that perform the runs of a campaign: on this machine, and on clusters."""

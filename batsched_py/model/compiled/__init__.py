@@ -1,0 +1,1 @@
+"""Timelines that numba compiles, and the switch to them."""

@@ -1,0 +1,98 @@
+"""Placing many jobs at once into a timeline, compiled where numba is installed.
+
+numba is the extra ``fast``. Its import costs half a second, and the first compilation of all some
+seconds (it is kept): so it is imported once plans of many jobs have cost about as much. If it
+cannot be imported, or fails, Python places the jobs; the starts are the same.
+"""
+
+from __future__ import annotations
+
+from importlib import reload
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from batsched_py.model.timeline import MANY, Timeline
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from batsched_py.model.compiled.timeline import CompiledTimeline
+    from batsched_py.model.queue.job_arrays import Floats, Rows
+
+    Integers = NDArray[np.int64]
+    Line = Timeline | CompiledTimeline
+
+IMPORT_PAYS = 100_000
+"""So many jobs are placed before numba is imported: by Python, some microseconds each."""
+
+
+class Placement:
+    """The way in which many jobs are placed: by Python, and from some work on compiled."""
+
+    def __init__(self) -> None:
+        self._placed = 0
+        self._compiled: ModuleType | None = None
+
+    def place_all(self, line: Timeline, sizes: Integers, durations: Floats) -> Floats:
+        """Return what :meth:`Timeline.place_all` would; ``line`` stays as it is."""
+        if self._compiled is not None:
+            starts: Floats = self._compiled.place_all(*_arrays(line), sizes, durations)[-1]
+            return starts
+        self._count(len(sizes))
+        return np.array(line.copy().place_all(sizes.tolist(), durations.tolist()), np.float64)
+
+    def starting(self, line: Timeline, sizes: Integers, durations: Floats) -> Rows:
+        """Return what :meth:`Timeline.starting` would; ``line`` stays as it is."""
+        if self._compiled is not None:
+            chosen: Rows = self._compiled.starting(*_arrays(line), sizes, durations)
+            return chosen
+        self._count(len(sizes))
+        return np.array(line.copy().starting(sizes.tolist(), durations.tolist()), np.intp)
+
+    def replace_all(
+        self, line: Line, sizes: Integers, durations: Floats, starts: Floats
+    ) -> tuple[Line, Floats]:
+        """Do what :meth:`Timeline.replace_all` does; return the timeline, which is another one
+        once it is compiled, and the new starts."""
+        if isinstance(line, Timeline):
+            if len(sizes) >= MANY:
+                self._count(len(sizes))
+            if self._compiled is None or len(sizes) < MANY:
+                jobs = sizes.tolist(), durations.tolist(), starts.tolist()
+                return line, np.array(line.replace_all(*jobs), np.float64)
+            compiled: CompiledTimeline = self._compiled.CompiledTimeline(line)
+        else:
+            compiled = line
+        return compiled, compiled.replace_all(sizes, durations, starts)
+
+    def _count(self, nb_jobs: int) -> None:
+        if self._placed <= IMPORT_PAYS:
+            self._placed += nb_jobs
+            if self._placed > IMPORT_PAYS:
+                self._compiled = _compiled_module()
+
+
+def _arrays(line: Timeline) -> tuple[Floats, Integers]:
+    return np.array(line.times, np.float64), np.array(line.free, np.int64)
+
+
+def _compiled_module() -> ModuleType | None:
+    """Return the compiled functions, None without numba, or with one that does not work."""
+    try:
+        from batsched_py.model.compiled import timeline as compiled_timeline
+
+        try:
+            compiled_timeline.keep()
+            compiled_timeline.compile_all()
+        except Exception:  # what was kept may be damaged
+            reload(compiled_timeline)
+            compiled_timeline.compile_all()
+    except Exception:  # numba fails in ways of its own: with this numpy, this processor, ...
+        return None
+    return compiled_timeline
+
+
+placement = Placement()
+"""The way that all policies of a process share."""

@@ -1,0 +1,1 @@
+"""Options: their types, their texts, and what a command line says of them."""

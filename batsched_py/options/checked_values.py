@@ -1,0 +1,217 @@
+"""Check what people write in options, settings and tables against the types that declare it.
+
+Types and bounds are declared once, as annotations such as ``Annotated[int, Meta(ge=1)]``. msgspec
+checks them; this module says what was seen, where, what was expected, and which name was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
+from typing import get_type_hints as hints_of
+
+import msgspec
+from msgspec import Meta
+
+from batsched_py.errors import BatschedError, InputError, UsageError
+from batsched_py.options.durations import parse_time
+from batsched_py.support.json_values import did_you_mean, is_number, shown, to_python, whole
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+T = TypeVar("T")
+_WORDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    list: "a list",
+    tuple: "a list",
+    dict: "names and values",
+    Mapping: "names and values",
+}
+_BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+_BOUNDS |= {"min_length": "of length at least", "max_length": "of length at most"}
+
+
+class Parsed:
+    """Base of types that are written in a way of their own; ``expected`` is for messages."""
+
+    expected: str
+
+    @classmethod
+    def parse(cls, value: Any) -> Any:
+        """Return an instance; raises :class:`ValueError` for what is none."""
+        raise NotImplementedError
+
+
+class Seconds(float, Parsed):
+    """A length of time above 0: a number of seconds, or a text such as ``7 days``."""
+
+    expected = "a time above 0, such as '7 days', '36 h', '7-00:00:00' or 3600"
+
+    @classmethod
+    def parse(cls, value: Any) -> Seconds:
+        """Return the length."""
+        try:
+            seconds = parse_time("", value) if isinstance(value, str) else value
+        except UsageError:
+            raise ValueError from None
+        if not is_number(seconds) or seconds <= 0:
+            raise ValueError
+        return cls(seconds)
+
+
+class Name(str, Parsed):
+    """A name, which may be written as a number, as users of logs are."""
+
+    expected = "a name or a number"
+
+    @classmethod
+    def parse(cls, value: Any) -> Name:
+        """Return the name."""
+        if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+            raise ValueError
+        return cls(value)
+
+
+def convert(
+    value: Any,
+    type: TypeForm[T],
+    where: str,
+    kind: Callable[[str], BatschedError] = InputError,
+) -> T:
+    """Return a value as a ``type``; raises ``kind`` with a message that begins with ``where``.
+
+    Numbers may be numpy's, a number without fraction is a whole number too, a path is a text.
+
+    >>> convert({"a": 1}, dict[str, int], "here")
+    {'a': 1}
+    """
+    try:
+        return cast(T, msgspec.convert(_as_written(value), cast(Any, type), dec_hook=_parse))
+    except msgspec.ValidationError:
+        raise kind(str(find_fault(value, type, where))) from None
+
+
+def find_fault(value: Any, type: Any, where: str, *, sign: str = " ") -> str | None:
+    """Return what is wrong with a value: where, what was seen, and what was expected.
+
+    ``sign`` stands between ``where`` and the value. None if the value is of the ``type``, or if
+    msgspec does not know the type.
+    """
+    return _find(_as_written(value), type, where, sign)
+
+
+def _as_written(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    return whole(value) if isinstance(value, float) else to_python(value)
+
+
+def _find(value: Any, type: Any, where: str, sign: str = " = ") -> str | None:
+    reasons = [_refuse(value, each) for each in _alternatives(type)]
+    if None in reasons:
+        return None
+    for each in map(_without_notes, _alternatives(type)):
+        if isinstance(value, Mapping) and _is_struct(each):
+            return _find_in_table(value, each, where) or f"{where}: {reasons[0]}"
+        if isinstance(value, list) and get_origin(each) in (list, tuple):
+            items = enumerate(value, 1)
+            faults = (_find(item, get_args(each)[0], f"{where} {at}") for at, item in items)
+            if fault := _first(faults):
+                return fault
+    choices = [str(text) for each in _alternatives(type) for text in _choices(each)]
+    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+    return f"{where}{sign}{shown(value)}{hint}: expected {describe_type(type)}"
+
+
+def _parse(type: type[Any], value: Any) -> Any:
+    return type.parse(value) if issubclass(type, Parsed) else value
+
+
+def _find_in_table(table: Mapping[str, Any], struct: Any, where: str) -> str | None:
+    kinds = hints_of(struct, include_extras=True)
+    for name in table:
+        if name not in kinds:
+            hint, known = did_you_mean(str(name), kinds), ", ".join(kinds)
+            return f"{where}: there is no {name!r}{hint}: expected {known}"
+    for field in msgspec.structs.fields(struct):
+        if field.required and field.name not in table:
+            return f"{where}: there is no {field.name}: expected {describe_type(kinds[field.name])}"
+    return _first(_find(value, kinds[name], f"{where}: {name}") for name, value in table.items())
+
+
+def _first(faults: Iterable[str | None]) -> str | None:
+    return next((fault for fault in faults if fault is not None), None)
+
+
+def _refuse(value: Any, type: Any) -> str | None:
+    """Return why msgspec refuses a value; None for annotations that it does not know."""
+    try:
+        msgspec.convert(value, type, dec_hook=_parse)
+    except msgspec.ValidationError as error:
+        return str(error).partition(" - at `")[0]
+    except TypeError:
+        return None
+    return None
+
+
+def describe_type(type: Any) -> str:
+    """Return what an annotation asks for, in words."""
+    alternatives = [each for each in _alternatives(type) if each is not None]
+    return " or ".join(dict.fromkeys(map(_describe, alternatives)))
+
+
+def _describe(type: Any) -> str:
+    if get_origin(type) is Annotated:
+        base, *notes = get_args(type)
+        metas = [note for note in notes if isinstance(note, Meta)]
+        for meta in metas:
+            if meta.description is not None:
+                return meta.description
+        bounds = [
+            f", {word} {getattr(meta, name):.8g}"
+            for meta in metas
+            for name, word in _BOUNDS.items()
+            if getattr(meta, name) is not None
+        ]
+        return "".join([_describe(base), *bounds])
+    if choices := _choices(type):
+        return f"one of {', '.join(map(str, choices))}" if len(choices) > 1 else str(choices[0])
+    if _is_struct(type):
+        return f"a table with {', '.join(type.__struct_fields__)}"
+    known = getattr(type, "expected", getattr(type, "__name__", str(type)))
+    return _WORDS.get(get_origin(type) or type, known)
+
+
+def _alternatives(type: Any) -> list[Any]:
+    """Return the types of which a value may be one."""
+    if get_origin(type) in (Union, UnionType):
+        return [None if each is NoneType else each for each in get_args(type)]
+    return [type]
+
+
+def _without_notes(type: Any) -> Any:
+    return get_args(type)[0] if get_origin(type) is Annotated else type
+
+
+def _choices(type: Any) -> tuple[Any, ...]:
+    return get_args(type) if get_origin(type) is Literal else ()
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)

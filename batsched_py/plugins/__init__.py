@@ -1,0 +1,1 @@
+"""Policies and user models of others: where they are found, and how they are loaded."""

@@ -1,0 +1,1 @@
+"""Sets of processors, in the forms that speed and Batsim's texts need."""

@@ -1,0 +1,37 @@
+"""When something last happened to each of many processors."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+
+from batsched_py.processors.pool import ProcessorPool
+from batsched_py.processors.sets import ProcessorSet
+
+_AT_ONCE = 4096
+
+
+class LastTimes:
+    """The time (seconds) at which something last happened to each of ``machines``."""
+
+    def __init__(self, machines: ProcessorSet) -> None:
+        self._all = machines
+        self._noted: list[tuple[float, ProcessorSet]] = []
+        self._most = _AT_ONCE
+
+    def note(self, time: float, machines: ProcessorSet) -> None:
+        """Let it happen to some of them."""
+        self._noted.append((time, machines))
+        if len(self._noted) > self._most:
+            self._most = 2 * len(self.all()) + _AT_ONCE
+
+    def all(self) -> list[tuple[float, ProcessorSet]]:
+        """Return the times with the machines for which they are the last, latest first."""
+        unseen, last = ProcessorPool(self._all), []
+        for time, machines in sorted(self._noted, key=itemgetter(0), reverse=True):
+            if new := unseen.common(machines):
+                last.append((time, new))
+                unseen.take(new)
+                if not unseen:
+                    break
+        self._noted = last
+        return last

@@ -1,0 +1,274 @@
+"""Sets of processors as sorted, disjoint intervals: what they cost depends on their gaps alone.
+
+Jobs are mostly on a few intervals, however many processors the machine has. What changes all the
+time, such as the free processors, is a :class:`~batsched_py.processors.pool.ProcessorPool`;
+:class:`procset.ProcSet` objects are for the edges. Text is Batsim's: ``"0-3 7"`` for the
+processors 0, 1, 2, 3 and 7.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from operator import index
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from batsched_py.errors import ProtocolError
+from batsched_py.support.json_values import shown
+
+if TYPE_CHECKING:
+    from procset import ProcSet
+
+_TEXT = re.compile(r"[0-9]+(-[0-9]+)?( +[0-9]+(-[0-9]+)?)*")
+_LONGEST = 40
+"""Characters of an interval, more than numbers of so many processors can have."""
+MOST_PROCESSORS = 10_000_000
+"""More are taken for a mistake."""
+
+Bounds = Sequence[int]
+"""Where a set begins and ends, in turn and ascending: 0, 4, 7, 8 are the processors 0 to 3 and 7.
+
+No interval touches the next. So a number is in the set if an odd number of bounds is at most it.
+"""
+
+
+class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """An immutable set of processors: iterates over its members, ascending; ``&``, ``|``, ``-``.
+
+    One that was taken from the pool of a small machine has its bits too, for that pool and others.
+    """
+
+    bounds: tuple[int, ...] = ()
+    size: int = 0
+    """Number of its processors."""
+    bits: int = 0
+    """Bit ``i`` is set if processor ``i`` is in the set; 0 where only the bounds are there."""
+
+    @staticmethod
+    def of(numbers: Iterable[int]) -> ProcessorSet:
+        """Return the set of some numbers, in any order.
+
+        Raises :class:`TypeError` for what is no integer, :class:`ValueError` for one below 0.
+        """
+        bounds: list[int] = []
+        for number in sorted(map(index, set(numbers))):
+            if bounds and bounds[-1] == number:
+                bounds[-1] = number + 1
+            else:
+                bounds += number, number + 1
+        if bounds and bounds[0] < 0:
+            raise ValueError(f"processor {bounds[0]}: expected numbers from 0 on")
+        return with_bounds(bounds)
+
+    @staticmethod
+    def interval(first: int, count: int) -> ProcessorSet:
+        """Return the ``count`` processors from ``first`` on."""
+        return ProcessorSet((first, first + count), count) if count else NO_PROCESSORS
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both have the same processors."""
+        return self is other or (isinstance(other, ProcessorSet) and self.bounds == other.bounds)
+
+    def __ne__(self, other: object) -> bool:  # that of structs does not ask for __eq__
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.bounds)
+
+    def __repr__(self) -> str:
+        return f"ProcessorSet({to_text(self)!r})"
+
+    def __len__(self) -> int:
+        """Return the number of processors."""
+        return self.size
+
+    def __iter__(self) -> Iterator[int]:
+        """Give the processors, ascending."""
+        bounds = self.bounds
+        return chain.from_iterable(map(range, bounds[::2], bounds[1::2]))
+
+    def __contains__(self, number: int) -> bool:
+        """Tell whether a processor is in the set."""
+        return bisect_right(self.bounds, number) % 2 == 1
+
+    def __and__(self, other: ProcessorSet) -> ProcessorSet:
+        """Return the processors that are in both."""
+        few, many = sorted((self.bounds, other.bounds), key=len)
+        return with_bounds(within(few, many))
+
+    def __or__(self, other: ProcessorSet) -> ProcessorSet:
+        """Return the processors that are in any of the two."""
+        few, many = sorted((self.bounds, other.bounds), key=len)
+        return with_bounds(joined(many, few))
+
+    def __sub__(self, other: ProcessorSet) -> ProcessorSet:
+        """Return the processors that are not in ``other``."""
+        few, many = self.bounds, other.bounds
+        if not few or not many:
+            return self
+        return with_bounds(
+            outside(few, many) if len(few) <= len(many) else without(few, many),
+        )
+
+    def intervals(self) -> Iterator[tuple[int, int]]:
+        """Give the maximal closed intervals ``(first, last)``, ascending."""
+        bounds = self.bounds
+        return ((first, end - 1) for first, end in zip(bounds[::2], bounds[1::2], strict=True))
+
+    def lowest(self, count: int) -> ProcessorSet:
+        """Return the ``count`` lowest processors, of which there must be so many."""
+        return ProcessorSet(lowest(self.bounds, count), count) if count else NO_PROCESSORS
+
+
+NO_PROCESSORS = ProcessorSet()
+
+
+# On bounds: each takes time for every interval of the first or of `few`, and copies the rest ----
+
+
+def with_bounds(bounds: Bounds) -> ProcessorSet:
+    """Return the set with these bounds."""
+    if not bounds:
+        return NO_PROCESSORS
+    return ProcessorSet(tuple(bounds), nb_members(bounds))
+
+
+def nb_members(bounds: Bounds) -> int:
+    """Return how many members the set with these bounds has."""
+    if len(bounds) == 2:  # mostly
+        return bounds[1] - bounds[0]
+    return sum(bounds[1::2]) - sum(bounds[::2])
+
+
+def lowest(bounds: Bounds, count: int) -> tuple[int, ...]:
+    """Return the bounds of the ``count`` lowest members, which are 1 at least and exist."""
+    for at in range(0, len(bounds), 2):
+        first, end = bounds[at], bounds[at + 1]
+        if first + count <= end:
+            return (*bounds[:at], first, first + count)
+        count -= end - first
+    raise ValueError(f"{count} processors too many were asked for")
+
+
+def within(few: Bounds, many: Bounds) -> list[int]:
+    """Return the bounds of what is in both."""
+    return _pieces(few, many, 1)
+
+
+def outside(few: Bounds, many: Bounds) -> list[int]:
+    """Return the bounds of what is in ``few`` and not in ``many``."""
+    return _pieces(few, many, 0)
+
+
+def joined(many: Bounds, few: Bounds) -> list[int]:
+    """Return the bounds of what is in any of the two."""
+    return _replaced(many, few, 0)
+
+
+def without(many: Bounds, few: Bounds) -> list[int]:
+    """Return the bounds of what is in ``many`` and not in ``few``."""
+    return _replaced(many, few, 1)
+
+
+def _pieces(few: Bounds, many: Bounds, odd: int) -> list[int]:
+    """Cut the intervals of ``few`` at ``many``; keep what is inside (``odd`` 1) or outside (0)."""
+    pieces: list[int] = []
+    for at in range(0, len(few), 2):
+        first, end = few[at], few[at + 1]
+        low, high = bisect_right(many, first), bisect_left(many, end)
+        if low % 2 == odd:
+            pieces.append(first)
+        pieces += many[low:high]
+        if high % 2 == odd:
+            pieces.append(end)
+    return pieces
+
+
+def _replaced(many: Bounds, few: Bounds, odd: int) -> list[int]:
+    """Return ``many`` with the intervals of ``few`` put into it (``odd`` 0) or cut out (1)."""
+    bounds: list[int] = []
+    done = 0
+    for at in range(0, len(few), 2):
+        first, end = few[at], few[at + 1]
+        low, high = bisect_left(many, first, done), bisect_right(many, end, done)
+        bounds += many[done:low]
+        if low % 2 == odd:
+            bounds.append(first)
+        if high % 2 == odd:
+            bounds.append(end)
+        done = high
+    bounds += many[done:]
+    return bounds
+
+
+# Text and ProcSet --------------------------------------------------------------------------------
+
+
+def to_text(processors: ProcessorSet) -> str:
+    """Write a set in Batsim's canonical form: ascending, disjoint, merged."""
+    bounds = processors.bounds
+    if len(bounds) == 2:  # mostly
+        return _interval_text(*bounds)
+    return " ".join(map(_interval_text, bounds[::2], bounds[1::2]))
+
+
+def _interval_text(first: int, end: int) -> str:
+    return f"{first}-{end - 1}" if end - first > 1 else str(first)
+
+
+def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
+    """Read Batsim's form; order, overlaps and repeated inner spaces do not matter.
+
+    Raises :class:`ProtocolError` for anything else, and for processors that are not below ``most``.
+    Batsim itself reads ``"0,1"`` as processor 0 without a word, which nobody can have meant: it is
+    refused here.
+    """
+    if not isinstance(text, str) or not _TEXT.fullmatch(text):
+        raise ProtocolError(
+            f"{shown(text)} is not a set of processors: expected intervals separated by spaces, "
+            "such as '0-3 7'"
+        )
+    if " " not in text:  # mostly
+        low, high = _interval(text, most)
+        return ProcessorSet.interval(low, high + 1 - low)
+    return of_intervals([_interval(part, most) for part in text.split()])
+
+
+def _interval(part: str, most: int) -> tuple[int, int]:
+    if len(part) > _LONGEST:
+        raise ProtocolError(f"interval {shown(part)}: expected numbers below {most}")
+    first, _, last = part.partition("-")
+    low = int(first)
+    high = int(last) if last else low
+    if low <= high < most:
+        return low, high
+    if max(low, high) >= most:
+        raise ProtocolError(f"interval {part!r}: expected numbers below {most}")
+    raise ProtocolError(f"interval {part!r} is reversed: write '{high}-{low}'")
+
+
+def of_intervals(intervals: Iterable[tuple[int, int]]) -> ProcessorSet:
+    """Return the set of closed intervals ``(first, last)``, which may overlap, in any order."""
+    bounds: list[int] = []
+    for low, high in sorted(intervals):
+        if not bounds or low > bounds[-1]:
+            bounds += low, high + 1
+        elif high >= bounds[-1]:
+            bounds[-1] = high + 1
+    return with_bounds(bounds)
+
+
+def to_procset(processors: ProcessorSet) -> ProcSet:
+    """Give a set as a :class:`procset.ProcSet`."""
+    from procset import ProcSet
+
+    return ProcSet(*processors.intervals())
+
+
+def from_procset(processors: ProcSet) -> ProcessorSet:
+    """Read a :class:`procset.ProcSet`."""
+    return of_intervals([(part.inf, part.sup) for part in processors.intervals()])

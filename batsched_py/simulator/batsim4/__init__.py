@@ -1,0 +1,1 @@
+"""What Batsim 4 simulates beyond jobs on processors: energy, and machines that fail."""

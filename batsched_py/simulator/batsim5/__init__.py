@@ -1,0 +1,1 @@
+"""Where Batsim 5 simulates otherwise than Batsim 4."""

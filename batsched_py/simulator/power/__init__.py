@@ -1,0 +1,1 @@
+"""Power states of machines, and how long machines were in which state."""

@@ -1,0 +1,1 @@
+"""Workload files of Batsim 4 and 5."""

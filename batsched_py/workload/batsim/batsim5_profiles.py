@@ -1,0 +1,321 @@
+"""Batsim 5's forms of jobs and profiles: in workload files, and in messages.
+
+Everywhere else profiles are as Batsim 4.2 writes them. Batsim 5 has other names for their types
+and, in messages, for their fields; ids of profiles say their workload (``w0!p``), and what is free
+is in one text, ``extra_data``.
+
+Source: the protocol as observed from Batsim 5.0.0-rc2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import isqrt
+from typing import Any
+
+import msgspec
+
+from batsched_py.errors import InputError, WorkloadError
+from batsched_py.files.readers import parse_json
+from batsched_py.support.json_values import shown
+
+EXTRA = "extra_data"
+"""The one free field of a job or profile, a text."""
+_SPREAD = "DefinedAmountsSpreadUniformly"
+"""How amounts are given that are for all executors together; else each has them."""
+
+
+class _Type(msgspec.Struct, frozen=True):
+    """A type of Batsim 5, and where the fields of Batsim 4.2 are."""
+
+    name: str
+    fields: dict[str, str]
+    """The names of Batsim 4.2's fields in messages."""
+    file_fields: dict[str, str] = {}
+    """Those that are called otherwise in files, too."""
+    fixed: dict[str, str] = {}
+    """Fields that tell this type from others that Batsim 5 has under the same name."""
+
+
+_AMOUNTS = {"cpu": "computation_amount", "com": "communication_amount"}
+_TRACE = {"trace": "filename"}
+_TYPES = {
+    "delay": _Type("DelayProfile", {"delay": "delay"}),
+    "parallel": _Type(
+        "ParallelTaskProfile", {"cpu": "computation_vector", "com": "communication_matrix"}
+    ),
+    "parallel_homogeneous": _Type("ParallelTaskHomogeneousProfile", _AMOUNTS),
+    "parallel_homogeneous_total": _Type(
+        "ParallelTaskHomogeneousProfile", _AMOUNTS, fixed={"generation_strategy": _SPREAD}
+    ),
+    "composed": _Type(
+        "SequentialCompositionProfile", {"repeat": "repetition_count", "seq": "profile_ids"}
+    ),
+    "parallel_homogeneous_pfs": _Type(
+        "ParallelTaskOnStorageHomogeneousProfile",
+        {
+            "bytes_to_read": "bytes_to_read",
+            "bytes_to_write": "bytes_to_write",
+            "storage": "storage_name",
+        },
+    ),
+    "data_staging": _Type(
+        "ParallelTaskDataStagingBetweenStoragesProfile",
+        {
+            "nb_bytes": "bytes_to_transfer",
+            "from": "emitter_storage_name",
+            "to": "receiver_storage_name",
+        },
+    ),
+    "smpi": _Type("TraceReplayProfile", _TRACE, _TRACE, {"trace_type": "SMPI"}),
+    "usage_trace": _Type(
+        "TraceReplayProfile", _TRACE, _TRACE, {"trace_type": "FractionalComputation"}
+    ),
+}
+"""By their names in Batsim 4.2; who has no ``fixed`` field has what Batsim 5 takes by default."""
+_LEAST_FLOP = 1e-6
+"""What a processor computes at least: on a computation of nothing Batsim 5.0.0-rc2 crashes (on
+SimGrid 3.32), and so little takes no time."""
+_DEFAULTS = {"generation_strategy": "DefinedAmountsUsedForEachValue", "trace_type": "SMPI"}
+_LEFT_OUT = "left_out_for_batsim5"
+"""The field of a ``parallel`` profile that names the fields that its Batsim 5 form did not have."""
+_VECTORS = ("computation_vector", "communication_matrix")
+_STRATEGY = ("generation_strategy", _DEFAULTS["generation_strategy"])
+_NAMES = {kind.name for kind in _TYPES.values()}
+
+
+def is_batsim5_type(name: Any) -> bool:
+    """Tell whether a type of profiles is one of Batsim 5."""
+    return isinstance(name, str) and name in _NAMES
+
+
+def batsim5_type(name: Any) -> str | None:
+    """Return Batsim 5's name of a type of Batsim 4.2, None if it has none."""
+    kind = _TYPES.get(name) if isinstance(name, str) else None
+    return None if kind is None else kind.name
+
+
+def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
+    """Return a profile as a workload file of Batsim 5 has it.
+
+    Raises :class:`WorkloadError` for types that Batsim 5 does not have.
+    """
+    content = _without_left_out(profile)
+    kind = _known(content.pop("type", None))
+    _give_work(content, kind)
+    written: dict[str, Any] = {"type": kind.name, **kind.fixed}
+    for field in kind.fields:
+        if field in content:
+            written[kind.file_fields.get(field, field)] = content.pop(field)
+    if "seq" in written:
+        written["seq"] = [full_id(part, workload) for part in written["seq"]]
+    if "ret" in content:
+        written["ret"] = content.pop("ret")
+    return written | with_extra(content)
+
+
+def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
+    """Return a profile of a workload file of Batsim 5 as Batsim 4.2 has it.
+
+    Raises :class:`WorkloadError` for types that Batsim 4.2 does not have.
+    """
+    content = dict(profile)
+    free = content.pop(EXTRA, None)
+    name, kind = _of(content.pop("type", None), content)
+    read: dict[str, Any] = {"type": name}
+    for field in kind.fields:
+        if (there := kind.file_fields.get(field, field)) in content:
+            read[field] = content.pop(there)
+    if isinstance(read.get("seq"), list):
+        read["seq"] = [short_id(part, workload) for part in read["seq"]]
+    if kind.fields is _AMOUNTS and (missing := [field for field in _AMOUNTS if field not in read]):
+        raise WorkloadError(f"there is no {missing[0]}: Batsim 5 wants both, cpu and com")
+    if isinstance(code := content.get("ret"), int) and code < -1:
+        raise WorkloadError(f"ret is {code}: Batsim 5 stops when a job ends with that")
+    _complete(read)
+    return read | content | free_fields(free, taken=read)
+
+
+def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]:
+    """Return the ``ProfileAndId`` of a profile for messages.
+
+    Raises :class:`WorkloadError` for types that Batsim 5 does not have, and for one that fails by
+    itself (``ret``), which cannot be said.
+    """
+    content = _without_left_out(profile)
+    kind = _known(content.pop("type", None))
+    if content.pop("ret", 0):
+        raise WorkloadError(
+            f"profile {name!r} ends with the return code {profile['ret']}: Batsim 5's messages "
+            "cannot say so; only a profile of a workload file may"
+        )
+    _give_work(content, kind)
+    table: dict[str, Any] = {}
+    for field, there in kind.fields.items():
+        if field in content:
+            table[there] = content.pop(field)
+    if "profile_ids" in table:
+        table["profile_ids"] = [full_id(part, workload) for part in table["profile_ids"]]
+    said = {"id": full_id(name, workload), "profile_type": kind.name}
+    return {**said, "profile": table | kind.fixed} | with_extra(content, extra_data)
+
+
+def told(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]:
+    """Return the ``ProfileAndId`` by which Batsim tells of a profile.
+
+    All numbers have decimals, and fields that were left out are there, but for vectors. That a
+    profile fails by itself (``ret``) is not.
+    """
+    said = to_message({**profile, "ret": 0}, name, workload)
+    table = said["profile"]
+    if said["profile_type"] == "ParallelTaskHomogeneousProfile":
+        amounts = {there: float(profile.get(field, 0)) for field, there in _AMOUNTS.items()}
+        table |= amounts | {"generation_strategy": table.get(*_STRATEGY)}
+    for vector in _VECTORS:
+        if vector in table:
+            table[vector] = [float(amount) for amount in table[vector]]
+    if "delay" in table:
+        table["delay"] = float(table["delay"])
+    if "profile_ids" in table:
+        table.setdefault("repetition_count", 1)
+    return said
+
+
+def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    """Return workload, name and content of a profile that a message has.
+
+    Raises :class:`WorkloadError` for what is none, or not of a type that Batsim 4.2 has.
+    """
+    workload, mark, name = str(said.get("id")).partition("!")
+    table = said.get("profile")
+    if not mark or not isinstance(table, dict):
+        raise WorkloadError(
+            f"profile {shown(said.get('id'))} is {shown(table)}: expected the id WORKLOAD!NAME, "
+            "and an object"
+        )
+    content = dict(table)
+    kind_name, kind = _of(said.get("profile_type"), content)
+    read: dict[str, Any] = {"type": kind_name}
+    for field, there in kind.fields.items():
+        if there in content:
+            read[field] = content.pop(there)
+    if isinstance(read.get("seq"), list):
+        read["seq"] = [short_id(part, workload) for part in read["seq"]]
+    if content:
+        raise WorkloadError(
+            f"profile {shown(said.get('id'))} has the members {sorted(content)}: expected of a "
+            f"{kind.name} only {sorted([*kind.fields.values(), *kind.fixed])}"
+        )
+    _complete(read)
+    return workload, name, read | free_fields(said.get(EXTRA), taken=read)
+
+
+def full_id(name: Any, workload: str) -> Any:
+    """Return the id of a profile or job with its workload."""
+    return name if not isinstance(name, str) or "!" in name else f"{workload}!{name}"
+
+
+def short_id(name: Any, workload: str) -> Any:
+    """Return the id of a profile or job without its workload, if it is of this one."""
+    return name.removeprefix(f"{workload}!") if isinstance(name, str) else name
+
+
+def free_fields(extra: Any, taken: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the free fields that ``extra_data`` holds; what is no object is one by that name.
+
+    So is an object with a name that is ``taken`` by a field with a meaning.
+    """
+    if extra is None:
+        return {}
+    content = extra
+    if isinstance(extra, str):
+        try:
+            content = parse_json(extra, Any, EXTRA)
+        except InputError:
+            content = None
+    if not isinstance(content, dict) or (taken and content.keys() & taken.keys()):
+        return {EXTRA: extra}
+    return content
+
+
+def extra_data(free: Mapping[str, Any]) -> str | None:
+    """Return the text for free fields, None if there are none."""
+    if not free:
+        return None
+    if free.keys() == {EXTRA} and isinstance(free[EXTRA], str):
+        return str(free[EXTRA])
+    return msgspec.json.encode(free).decode()
+
+
+def with_extra(
+    free: dict[str, Any], write: Callable[[dict[str, Any]], Any] = lambda free: free
+) -> dict[str, Any]:
+    """Return the member ``extra_data`` for free fields, none if there are none.
+
+    ``write`` gives its value: in files, an object may stand for its text.
+    """
+    if free.keys() == {EXTRA}:
+        return free
+    return {EXTRA: write(free)} if free else {}
+
+
+def _known(name: Any) -> _Type:
+    kind = _TYPES.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise WorkloadError(
+            f"profiles of type {shown(name)} do not exist in Batsim 5: expected one of "
+            f"{', '.join(_TYPES)}"
+        )
+    return kind
+
+
+def _of(name: Any, content: dict[str, Any]) -> tuple[str, _Type]:
+    """Return the type of Batsim 4.2 that one of Batsim 5 is, and strike what tells it."""
+    for ours, kind in _TYPES.items():
+        if kind.name == name:
+            told = {field: content.get(field, _DEFAULTS[field]) for field in _telling(kind.name)}
+            wanted = {field: kind.fixed.get(field, _DEFAULTS[field]) for field in told}
+            if told == wanted:
+                for field in told:
+                    content.pop(field, None)
+                return ours, kind
+    raise WorkloadError(
+        f"profiles of type {shown(name)} with {shown(content)} are not known: expected one of "
+        f"{', '.join(sorted(_NAMES))}"
+    )
+
+
+def _give_work(content: dict[str, Any], kind: _Type) -> None:
+    """Let a computation of nothing be one of next to nothing."""
+    if kind.fields is _AMOUNTS and not content.get("cpu") and not content.get("com"):
+        content["cpu"] = _LEAST_FLOP
+
+
+def _telling(name: str) -> set[str]:
+    """Return the fields by which types of Batsim 4.2 with one name in Batsim 5 differ."""
+    return {field for kind in _TYPES.values() if kind.name == name for field in kind.fixed}
+
+
+def _complete(read: dict[str, Any]) -> None:
+    """Add the amounts of computations that Batsim 5 lets one leave out, and Batsim 4.2 does not."""
+    if read["type"] in ("parallel_homogeneous", "parallel_homogeneous_total"):
+        read |= {field: read.get(field, 0) for field in ("cpu", "com")}
+        if read["cpu"] == _LEAST_FLOP:
+            read["cpu"] = 0
+    if read["type"] == "parallel":
+        missing = [field for field in ("cpu", "com") if field not in read]
+        if "cpu" in missing:
+            matrix = read.get("com", [])
+            read["cpu"] = [0] * isqrt(len(matrix)) if isinstance(matrix, list) else []
+        if isinstance(read["cpu"], list):
+            read.setdefault("com", [0] * len(read["cpu"]) ** 2)
+        if missing:
+            read[_LEFT_OUT] = missing
+
+
+def _without_left_out(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a profile without the zeros that :func:`_complete` added to a task."""
+    content = dict(profile)
+    for field in content.pop(_LEFT_OUT, ()):
+        del content[field]
+    return content

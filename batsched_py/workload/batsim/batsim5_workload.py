@@ -1,0 +1,152 @@
+"""What a workload file of Batsim 5 has in other forms than one of Batsim 4.2, both ways.
+
+Ids of jobs and of the profiles that they name say their workload, types of profiles have other
+names, no limit is no ``walltime``, and Batsim 5 keeps one free field only, ``extra_data``. The
+names by which ``profiles`` has them are bare: Batsim puts the workload before each, whatever it is.
+
+What is refused was observed on Batsim 5.0.0-rc2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from batsched_py.errors import WorkloadError
+from batsched_py.support.json_values import is_number, shown
+from batsched_py.workload.batsim.batsim5_profiles import (
+    EXTRA,
+    batsim5_type,
+    free_fields,
+    from_file,
+    full_id,
+    is_batsim5_type,
+    short_id,
+    to_file,
+    with_extra,
+)
+
+_FIELDS = ("id", "subtime", "res", "profile", "walltime")
+"""Fields of a job that Batsim 5 reads, beside the free one."""
+
+
+def is_of_batsim5(content: Mapping[str, Any]) -> bool:
+    """Tell by the types of its profiles whether the content of a file is of Batsim 5."""
+    return any(is_batsim5_type(_type(profile)) for profile in _profiles(content).values())
+
+
+def from_batsim5(
+    where: str, content: Mapping[str, Any], workload: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the content of a file as Batsim 4.2 has it, and notes on what was dropped.
+
+    ``where`` is for messages, ``workload`` the name of the workload. What is broken in both
+    versions goes on as it is. Raises :class:`WorkloadError` for what only Batsim 5 refuses.
+    """
+    profiles: dict[str, Any] = {}
+    for name, profile in _profiles(content).items():
+        if "!" in name:
+            raise WorkloadError(
+                f"{where}: profile {name!r}: expected a name without '!', before which Batsim 5 "
+                "puts the workload itself"
+            )
+        profiles[name] = _profile(f"{where}: profile {name!r}", profile, workload)
+    jobs, dropped = content.get("jobs"), set[str]()
+    if isinstance(jobs, list):
+        jobs = [_job(f"{where}: jobs[{n}]", job, workload, dropped) for n, job in enumerate(jobs)]
+    read = {**content, "jobs": jobs}
+    if isinstance(content.get("profiles"), dict):
+        read["profiles"] = profiles
+    if not dropped:
+        return read, []
+    names = ", ".join(sorted(dropped))
+    return read, [f"Batsim 5 drops the fields {names} of jobs: only {EXTRA} may hold further ones"]
+
+
+def job_to_batsim5(
+    where: str, fields: Mapping[str, Any], free: dict[str, Any], workload: str
+) -> dict[str, Any]:
+    """Return a job as a file of Batsim 5 has it.
+
+    ``fields`` are those that Batsim 4.2 reads, with bare ids; ``free`` are all others. Raises
+    :class:`WorkloadError` if the profile's name cannot be there.
+    """
+    ids = {"id": fields["id"], "profile": fields["profile"]}
+    _check_names(where, [ids["profile"]])
+    full = {field: full_id(name, workload) for field, name in ids.items()}
+    # That -1 was said for no limit is kept in files of Batsim 4.2.
+    said = {name: value for name, value in free.items() if name != "walltime"}
+    return {**fields, **full, **with_extra(said)}
+
+
+def profiles_to_batsim5(
+    where: str, profiles: Mapping[str, dict[str, Any]], workload: str
+) -> dict[str, Any]:
+    """Return profiles as a file of Batsim 5 has them; raises :class:`WorkloadError`."""
+    _check_names(where, profiles)
+    written = {}
+    for name, profile in profiles.items():
+        try:
+            written[name] = to_file(profile, workload)
+        except WorkloadError as error:
+            raise WorkloadError(f"{where}: profile {name!r}: {error}") from None
+    return written
+
+
+def _check_names(where: str, names: Iterable[str]) -> None:
+    for name in names:
+        if "!" in name:
+            raise WorkloadError(
+                f"{where}: profile {name!r}: in Batsim 5 expected a name without '!', which "
+                "follows the workload"
+            )
+
+
+def _profiles(content: Mapping[str, Any]) -> dict[str, Any]:
+    profiles = content.get("profiles")
+    return profiles if isinstance(profiles, dict) else {}
+
+
+def _type(profile: Any) -> Any:
+    return profile.get("type") if isinstance(profile, dict) else None
+
+
+def _bare(what: str, name: str, workload: str) -> str:
+    """Return a name without its workload; what merely contains that is taken for a whole id."""
+    short = str(short_id(name, workload))
+    if "!" in short or (short == name and workload in name):
+        raise WorkloadError(
+            f"{what} {name!r}: expected '{workload}!NAME', or a name without '!' and without "
+            f"{workload!r}, which Batsim 5 takes for a whole id"
+        )
+    return short
+
+
+def _profile(where: str, profile: Any, workload: str) -> Any:
+    if not isinstance(profile, dict):
+        return profile
+    if (meant := batsim5_type(profile.get("type"))) is not None:
+        raise WorkloadError(
+            f"{where}: type is {shown(profile['type'])}, as in Batsim 4.2; expected {meant}: the "
+            "file is for Batsim 5, which refuses types of version 4"
+        )
+    try:
+        return from_file(profile, workload)
+    except WorkloadError as error:
+        raise WorkloadError(f"{where}: {error}") from None
+
+
+def _job(where: str, job: Any, workload: str, dropped: set[str]) -> Any:
+    """Return a job with its free fields in their places; those that are lost are ``dropped``."""
+    if not isinstance(job, dict):
+        return job
+    read = {field: job[field] for field in _FIELDS if field in job}
+    dropped |= job.keys() - read.keys() - {EXTRA}
+    if is_number(limit := read.get("walltime")) and limit <= 0:
+        raise WorkloadError(
+            f"{where} (id {shown(job.get('id'))}): walltime is {shown(limit)}, expected seconds "
+            "above 0, or none at all where there is no limit"
+        )
+    if isinstance(read.get("profile"), str):
+        read["profile"] = _bare(f"{where}: profile", read["profile"], workload)
+    return read | free_fields(job.get(EXTRA), taken=dict.fromkeys(_FIELDS))

@@ -1,0 +1,1 @@
+"""Workload logs in the standard workload format (SWF)."""

@@ -1,0 +1,124 @@
+"""A log month by month: jobs, users, load, use, waits, and the largest of what was asked."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+import numpy as np
+
+from batsched_py.errors import InputError
+from batsched_py.units import DAY, MONTH
+from batsched_py.workload.logs.clock import clock_of, moment, parse_time_zone
+from batsched_py.workload.logs.recorded_schedule import RecordedSchedule
+from batsched_py.workload.logs.swf import Column, SwfLog
+
+
+class LogMonth(msgspec.Struct, frozen=True):
+    """What was submitted in a month of a log, and how the machine was used in it.
+
+    What is unknown is None.
+    """
+
+    name: str
+    """``1996-09``; ``day 30`` is the first of 30 days where the log does not say its date."""
+    begin: float
+    """Seconds of the log, not before the first submission."""
+    end: float
+    """Not after the last submission."""
+    is_part: bool
+    """Whether the log has only a part of the month: the first and the last one."""
+    jobs: int
+    users: int | None
+    offered_load: float | None
+    """Processors x run time of what was submitted, over machine x time."""
+    utilisation: float | None
+    """Mean of the processors in use in the recorded schedule, over the machine."""
+    mean_wait: float | None
+    """Recorded wait of what was submitted, in seconds."""
+    widest_job: int | None
+    """Most processors that a job has."""
+    longest_request: float | None
+    """Longest requested time, in seconds."""
+
+
+def log_months(log: SwfLog, schedule: RecordedSchedule) -> list[LogMonth]:
+    """Return the months of a log."""
+    submit = log.column("submit_time")
+    first, last = float(submit[0]), float(submit[-1])
+    months = _months(log, first, last)
+    starts = np.array([start for _, start in months])
+    edges = np.clip(starts, first, last)
+    rows = np.searchsorted(submit, starts).tolist()
+    in_use = schedule.means(edges)
+    return [
+        _month(
+            name,
+            (float(edges[at]), float(edges[at + 1])),
+            SwfLog(log.path, [], log.data[rows[at] : rows[at + 1]], log.lines[:0], []),
+            processors=log.max_processors,
+            in_use=in_use[at],
+            is_part=bool((edges[at : at + 2] != starts[at : at + 2]).any()),
+        )
+        for at, (name, _) in enumerate(months[:-1])
+    ]
+
+
+def _month(
+    name: str,
+    span: tuple[float, float],
+    part: SwfLog,
+    *,
+    processors: int,
+    in_use: float | None,
+    is_part: bool,
+) -> LogMonth:
+    """Return a month from its own jobs."""
+    requested, run = part.column("requested_processors"), np.maximum(part.column("run_time"), 0)
+    size = np.where(requested > 0, requested, part.column("allocated_processors"))
+    user, request, wait = part.column("user"), part.column("requested_time"), part.known_waits
+    begin, end = span
+    work = float((np.maximum(size, 0) * run).sum())
+    mean_wait = float(wait.mean()) if len(wait) else None
+    widest = _largest(size)
+    return LogMonth(
+        name=name,
+        begin=begin,
+        end=end,
+        is_part=is_part,
+        jobs=len(part),
+        users=len(set(user[user >= 0].tolist())) or (None if len(part) else 0),
+        offered_load=work / (processors * (end - begin)) if end > begin else None,
+        utilisation=None if in_use is None else in_use / processors,
+        mean_wait=mean_wait,
+        widest_job=None if widest is None else int(widest),
+        longest_request=_largest(request),
+    )
+
+
+def _largest(column: Column) -> float | None:
+    return float(column.max()) if (column > 0).any() else None
+
+
+def _months(log: SwfLog, first: float, last: float) -> list[tuple[str, float]]:
+    """Return the name and first second of each month, and of the one after the last."""
+    start, zone, _ = clock_of(log)
+    if start is not None:
+        try:
+            return _calendar_months(start, zone, first, last)
+        except (InputError, ValueError, OverflowError, OSError):
+            pass  # beyond the calendar
+    nb = int((last - first) // MONTH) + 1
+    begins = [first + place * MONTH for place in range(nb + 1)]
+    return [(f"day {begin / DAY:.0f}", begin) for begin in begins]
+
+
+def _calendar_months(start: float, zone: str, first: float, last: float) -> list[tuple[str, float]]:
+    shown, tz = moment(first, start, zone), parse_time_zone(zone)
+    year, month = shown.year, shown.month
+    months: list[tuple[str, float]] = []
+    while not months or months[-1][1] <= last:
+        begin = datetime(year, month, 1, tzinfo=tz).timestamp() - start
+        months.append((f"{year:04d}-{month:02d}", begin))
+        year, month = (year, month + 1) if month < 12 else (year + 1, 1)
+    return months

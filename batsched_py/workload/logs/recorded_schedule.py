@@ -1,0 +1,74 @@
+"""The schedule that a log recorded: how many processors were in use at each instant."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from batsched_py.support.step_functions import Intervals
+from batsched_py.workload.logs.swf import Column, SwfLog
+
+
+class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
+    """The jobs that ran, by when they began and ended, and the processors in use.
+
+    These are the jobs whose wait, run time and processors are known and whose run time is not 0.
+    ``submit`` and ``begin`` have shape (jobs,), each in ascending order, so that the two do not
+    belong together; ``used`` are the processors in use.
+    """
+
+    submit: Column
+    begin: Column
+    used: Intervals
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is any job of which all is known."""
+        return len(self.begin) > 0
+
+    def means(self, edges: Column) -> list[float | None]:
+        """Return the mean number in use between neighbouring ``edges``, which ascend.
+
+        None where there is no time in between, and if nothing is known.
+        """
+        means = self.used.means(edges).tolist()
+        return [mean if self.is_known and mean == mean else None for mean in means]
+
+    def peak(self) -> tuple[float, float]:
+        """Return the largest number in use, and when that was so for the first time."""
+        at = int(self.used.levels.argmax())
+        return float(self.used.levels[at]), float(self.used.instants[at])
+
+    def seconds_above(self, processors: float) -> float:
+        """Return for how long more processors than these were in use."""
+        above = self.used.levels[:-1] > processors
+        return float(np.diff(self.used.instants)[above].sum())
+
+    def idle(self, longer_than: float) -> Column:
+        """Return when nothing ran for longer than some time: begins and ends, shape (n, 2)."""
+        times, is_idle = self.used.instants, self.used.levels[:-1] == 0
+        rows = np.flatnonzero(is_idle & (np.diff(times) > longer_than))
+        return np.column_stack([times[rows], times[rows + 1]])
+
+    def waited_before(self, ends: Column, at_least: float) -> Column:
+        """Return how many jobs waited for ``at_least`` seconds when each idle stretch ended.
+
+        Nothing began in such a stretch: whoever came so long before its end and had not begun
+        waited.
+        """
+        came = np.searchsorted(self.submit, ends - at_least, side="right")
+        result: Column = came - np.searchsorted(self.begin, ends, side="left").astype(float)
+        return result
+
+
+def recorded_schedule(log: SwfLog) -> RecordedSchedule:
+    """Return what ran when; processors are the allocated ones, the requested where unknown."""
+    allocated, wait, run = map(log.column, ("allocated_processors", "wait_time", "run_time"))
+    size = np.where(allocated > 0, allocated, log.column("requested_processors"))
+    submit = log.column("submit_time")
+    end = submit + wait + run
+    known = (wait >= 0) & (run > 0) & (size > 0)
+    begin = submit[known] + wait[known]
+    return RecordedSchedule(
+        submit[known], np.sort(begin), Intervals(begin, end[known], size[known])
+    )

@@ -1,0 +1,435 @@
+"""Reading and writing logs in the Standard Workload Format.
+
+Source of the format: Chapin et al., JSSPP 1999, and the header of D. Feitelson's archive of
+parallel workloads. Times are in seconds from the start of the log; -1 means unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from gzip import GzipFile
+from io import BytesIO, TextIOWrapper
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import LogError, parameter
+from batsched_py.files.readers import read_bytes, unpack
+from batsched_py.files.writers import parts_of, whole_file
+from batsched_py.processors.sets import MOST_PROCESSORS
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
+
+FIELDS = (
+    "job_number",
+    "submit_time",
+    "wait_time",
+    "run_time",
+    "allocated_processors",
+    "average_cpu_time",
+    "used_memory",
+    "requested_processors",
+    "requested_time",
+    "requested_memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding_job",
+    "think_time",
+)
+"""The 18 fields of a line, in order."""
+UNKNOWN = -1
+CANCELLED = 5
+"""The status of a job that was cancelled."""
+
+_HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:(?!//)\s*(.*)")
+_FRACTIONAL = frozenset((1, 2, 3, 5, 6, 8, 9, 17))
+"""Indices of times and memory; all other fields are integers."""
+LARGEST_INTEGER = 2.0**53
+"""Above this, floats do not hold every integer."""
+_PARTIAL = (2, 3, 4)
+"""Status of a burst: to be continued, the last one and completed, the last one and failed."""
+SHOWN_LINES = 5
+"""Line numbers that are named in a note."""
+
+Column = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """Bad lines of a log, which were left out."""
+
+    what: str
+    """``lines``, or the ``rows`` of a data frame."""
+    lines: list[int]
+    """Their numbers, as in :attr:`SwfLog.lines`."""
+    names: list[str]
+    """Their line numbers, or their labels in the data frame, for messages."""
+
+    def note(self, last_line: float) -> list[str]:
+        """Return a note on the bad lines up to ``last_line``; no note if there are none."""
+        names = [
+            name for line, name in zip(self.lines, self.names, strict=True) if line <= last_line
+        ]
+        if not names:
+            return []
+        some = ", ".join(names[:SHOWN_LINES]) + (", ..." if len(names) > SHOWN_LINES else "")
+        return [f"{len(names)} bad {self.what} were left out: {some}"]
+
+
+class SwfLog(msgspec.Struct, eq=False):
+    """A log: its header and its jobs in submission order, as columns.
+
+    ``data`` has shape (n, 18); :meth:`column` gives a field of it, shape (n,). ``lines`` has the
+    line number of each job in the file.
+    """
+
+    path: Path
+    header_lines: list[str]
+    data: Column
+    lines: NDArray[np.int64]
+    about: list[str]
+    """Sentences on what reading found and did: times sorted, ..."""
+    left_out: LeftOut | None = None
+
+    def __len__(self) -> int:
+        """Return the number of jobs."""
+        return len(self.data)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on what reading found and did, lines left out included."""
+        return self.notes_until(np.inf)
+
+    def notes_until(self, last_line: float) -> list[str]:
+        """Return the notes, with the lines left out up to this one."""
+        return [*(self.left_out.note(last_line) if self.left_out else []), *self.about]
+
+    def column(self, field: str) -> Column:
+        """Return one of :data:`FIELDS`, shape (n,)."""
+        return self.data[:, FIELDS.index(field)]
+
+    @property
+    def withdrawn(self) -> NDArray[np.bool_]:
+        """Which jobs were cancelled before they started: status 5, no run time; shape (n,).
+
+        Their wait, if it is known, is the time until they left the queue.
+        """
+        never_ran = self.column("run_time") <= 0
+        result: NDArray[np.bool_] = never_ran & (self.column("status") == CANCELLED)
+        return result
+
+    @property
+    def known_waits(self) -> Column:
+        """The recorded waits of jobs for their start, seconds, without withdrawn jobs."""
+        wait = self.column("wait_time")
+        known: Column = wait[(wait >= 0) & ~self.withdrawn]
+        return known
+
+    @property
+    def header(self) -> list[tuple[str, str]]:
+        """The header's fields in order; a key such as Note may come several times."""
+        matches = filter(None, (_HEADER.fullmatch(line.strip()) for line in self.header_lines))
+        return [(match[1], match[2].strip()) for match in matches]
+
+    def header_field(self, key: str) -> str | None:
+        """Return the first value of a header field, None if it is absent."""
+        return next((value for name, value in self.header if name == key), None)
+
+    @property
+    def max_processors(self) -> int:
+        """Processors of the machine: MaxProcs, else MaxNodes, else the largest job's size."""
+        announced = self._machine("MaxProcs") or self._machine("MaxNodes")
+        if announced:
+            return announced
+        sizes = np.maximum(self.column("requested_processors"), self.column("allocated_processors"))
+        return max(1, int(sizes.max()))
+
+    @property
+    def says_size(self) -> bool:
+        """Whether the header says how many processors the machine has."""
+        return self._machine("MaxProcs") > 0
+
+    def _machine(self, key: str) -> int:
+        """Return what the header says, 0 if that is nothing that a machine has."""
+        match = re.match(r"0*(\d{1,8})(?!\d)", self.header_field(key) or "")
+        size = int(match[1]) if match else 0
+        return size if size <= MOST_PROCESSORS else 0
+
+
+def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
+    """Read a log, plain or gzipped (by content, not by name).
+
+    A malformed line, a negative submit time, a time beyond :data:`~batsched_py.units.LATEST_TIME`
+    and a job number that was there before are errors with file and line; with ``skip_bad_lines``
+    such lines are left out and counted in the notes.
+    Unsorted submit times are sorted, which is noted. :func:`bursts` are left out and counted in
+    the notes. Raises :class:`LogError`.
+    """
+    path = Path(path)
+    content = _content(path)
+    left_out = None
+    header, start = _split_header(content)
+    data = _parse_all(content, start)
+    if data is not None:
+        first = content.count(b"\n", 0, start) + 1
+        lines = np.arange(first, first + len(data), dtype=np.int64)
+    else:
+        header, rows, numbers = _split(content.decode("latin-1"))
+        if not rows:
+            raise LogError(f"{path}: there are no jobs in it: expected an SWF log")
+        lines = np.asarray(numbers, dtype=np.int64)
+        data = _parse_all("\n".join(rows).encode("latin-1"), 0)  # only comments in between?
+    if data is None:
+        data, lines, parts, left_out = _parse(path, rows, numbers, skip_bad_lines)
+    else:
+        parts = bursts(data)
+    return log_of_rows(path, header, data, lines, [], parts, left_out)
+
+
+def bursts(data: Column) -> Mask:
+    """Return which rows of a log are bursts: parts of a job that has a row for the whole too.
+
+    A job that was checkpointed or swapped out has a row with status 0 or 1 for the whole, and then
+    one with status 2, 3 or 4 for each burst. ``data`` has shape (n, 18), the mask (n,).
+    Source: the archive's definition of the format, field 11.
+    """
+    number, is_part = data[:, 0], np.isin(data[:, FIELDS.index("status")], _PARTIAL)
+    if not is_part.any():
+        return is_part
+    mask: Mask = is_part & np.isin(number, number[~is_part])
+    return mask
+
+
+def ends_too_late(data: Column) -> Mask:
+    """Return which jobs of a log end after :data:`LATEST_TIME`; ``data`` has shape (n, 18)."""
+    with np.errstate(over="ignore"):
+        mask: Mask = np.abs(data[:, 1:4]).sum(axis=1) > LATEST_TIME  # submit, wait and run time
+    return mask
+
+
+def log_of_rows(
+    path: Path,
+    header: list[str],
+    data: Column,
+    lines: NDArray[np.int64],
+    notes: list[str],
+    parts: Mask,
+    left_out: LeftOut | None,
+) -> SwfLog:
+    """Return a log of jobs in submission order, without the rows that are ``parts`` of jobs.
+
+    What is noteworthy is added to ``notes``.
+    """
+    if parts.any():
+        notes.append(
+            f"{parts.sum()} bursts of {len(np.unique(data[parts, 0]))} jobs were left out (status "
+            "2, 3, 4): each of these jobs has a line for the whole"
+        )
+        data, lines = data[~parts], lines[~parts]
+    order = np.argsort(data[:, 1], kind="stable")
+    moved = int((order != np.arange(len(order))).sum())
+    if moved:
+        notes.append(f"submit times were not in order: {moved} jobs changed place by sorting them")
+        data, lines = data[order], lines[order]
+    log = SwfLog(path, header, data, lines, notes, left_out)
+    if not log.says_size:
+        source = "MaxNodes" if log._machine("MaxNodes") else "the size of the largest job"
+        said = log.header_field("MaxProcs")
+        is_number = said is not None and re.match("0*[1-9]", said)
+        what = f"MaxProcs {said[:30]} is too large" if said and is_number else "no MaxProcs"
+        notes.append(f"{what} in the header: {log.max_processors} processors from {source}")
+    return log
+
+
+def is_fractional(field: str) -> bool:
+    """Tell whether a field is a time or memory; all others are integers."""
+    return FIELDS.index(field) in _FRACTIONAL
+
+
+def fields_in_order(fields: Mapping[str, float]) -> list[float]:
+    """Return the 18 :data:`FIELDS` of a job from those that are known; the others are -1."""
+    return [fields.get(name, UNKNOWN) for name in FIELDS]
+
+
+def write_swf(
+    path: str | Path, header_lines: Iterable[str], rows: Iterable[Sequence[float]]
+) -> None:
+    """Write a log, gzipped if ``path`` ends with ``.gz``; the same content gives the same bytes.
+
+    ``header_lines`` begin with ``;``; each row has the 18 :data:`FIELDS`. Rows are written as they
+    come: there may be more than memory holds.
+    """
+    with whole_file(path) as part:
+        write_swf_to(part, header_lines, rows, packed=Path(path).suffix == ".gz")
+
+
+def write_swf_to(
+    part: Path, header_lines: Iterable[str], rows: Iterable[Sequence[float]], *, packed: bool
+) -> None:
+    """Write a log as :func:`write_swf` does, to a file that is put in its place by others.
+
+    Headers are Latin-1; other letters become escapes such as ``\\u0142``.
+    """
+    lines = chain(header_lines, (" ".join(map(_field, row)) for row in rows))
+    parts = parts_of((f"{line}\n" for line in lines), "latin-1", errors="backslashreplace")
+    with open(part, "wb") as file:
+        if not packed:
+            file.writelines(parts)
+            return
+        with GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as gzip:
+            gzip.writelines(parts)
+
+
+def _field(value: float) -> str:
+    if type(value) is int:
+        return str(value)
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def _content(path: Path) -> bytes:
+    content = unpack(read_bytes(path, LogError), path, LogError)
+    if b"\0" in content:
+        raise LogError(f"{path}: a binary file: expected an SWF log, plain or gzipped")
+    return content.replace(b"\r\n", b"\n") if b"\r" in content else content
+
+
+def _split_header(content: bytes) -> tuple[list[str], int]:
+    """Return the comments before the first job, and the offset of that job's line."""
+    header: list[str] = []
+    start = 0
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end < 0 else end
+        line = content[start:end].decode("latin-1").strip()  # names of people: any byte is a letter
+        if line and line[0] != ";":
+            break
+        if line:
+            header.append(line)
+        start = end + 1
+    return header, start
+
+
+def _split(text: str) -> tuple[list[str], list[str], list[int]]:
+    """Return header lines, job lines, and the line numbers of the latter."""
+    header, rows, numbers = [], [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        stripped = line.strip()
+        if not stripped:
+            continue
+        if stripped[0] == ";":
+            header.append(stripped)
+        else:
+            rows.append(stripped)
+            numbers.append(number)
+    return header, rows, numbers
+
+
+def _parse(
+    path: Path, rows: list[str], numbers: list[int], skip: bool
+) -> tuple[Column, NDArray[np.int64], Mask, LeftOut | None]:
+    """Return the columns, line by line to find bad ones; the way for logs that are not tidy."""
+    good: list[list[float]] = []
+    kept: list[int] = []
+    bad: list[int] = []
+    seen: dict[float, int] = {}
+    parsed = [_numbers(row) for row in rows]
+    unread = [np.nan] * len(FIELDS)
+    is_burst = bursts(np.array([unread if isinstance(v, str) else v for v in parsed]))
+    for row, number, values, is_part in zip(rows, numbers, parsed, is_burst.tolist(), strict=True):
+        if isinstance(values, str):
+            problem: str | None = values
+        else:
+            problem = None if is_part else _problem(values, seen)
+        if problem and not skip:
+            raise LogError(
+                f"{path}:{number}: {problem}: {row[:120]!r}; {parameter('skip_bad_lines')} "
+                "leaves such lines out"
+            )
+        if problem or isinstance(values, str):
+            bad.append(number)
+            continue
+        if not is_part:
+            seen[values[0]] = number
+        good.append(values)
+        kept.append(number)
+    if not seen:
+        raise LogError(f"{path}: none of its {len(rows)} lines is a job: expected an SWF log")
+    left_out = LeftOut("lines", bad, [str(number) for number in bad]) if bad else None
+    lines = np.asarray(kept, dtype=np.int64)
+    return np.asarray(good), lines, is_burst[np.isin(numbers, lines)], left_out
+
+
+def _parse_all(content: bytes, start: int) -> Column | None:
+    """Return the columns at once; None unless every line from ``start`` on is a good job.
+
+    The bytes are read as a stream: a list of two million lines would take a gigabyte.
+    """
+    stream = BytesIO(content)
+    stream.seek(start)
+    if start >= len(content):
+        return None
+    try:
+        data: Any = np.loadtxt(
+            TextIOWrapper(stream, encoding="latin-1"), dtype=np.float64, ndmin=2, comments=None
+        )
+    except ValueError:
+        return None
+    nb_lines = content.count(b"\n", start) + (not content.endswith(b"\n"))
+    good = data.shape == (nb_lines, len(FIELDS)) and not _any_bad(data)
+    return data if good else None
+
+
+def _any_bad(data: Column) -> bool:
+    parts = bursts(data)
+    jobs = data[~parts] if parts.any() else data  # which may be large
+    job_numbers = jobs[:, 0]
+    differ = (np.diff(job_numbers) > 0).all() or len(np.unique(job_numbers)) == len(jobs)
+    return bool(
+        not np.isfinite(data).all()
+        or (jobs[:, 1] < 0).any()
+        or ends_too_late(jobs).any()
+        or not differ
+        or not all(_all_whole(data[:, i]) for i in range(len(FIELDS)) if i not in _FRACTIONAL)
+    )
+
+
+def _all_whole(column: Column) -> bool:
+    return bool(np.abs(column).max() <= LARGEST_INTEGER and (column == np.floor(column)).all())
+
+
+def _numbers(row: str) -> list[float] | str:
+    """Return the 18 numbers of a line, or what is wrong with it."""
+    fields = row.split()
+    if len(fields) != len(FIELDS):
+        return f"{len(fields)} fields, expected {len(FIELDS)}"
+    values = []
+    for index, (name, text) in enumerate(zip(FIELDS, fields, strict=True)):
+        try:
+            value = float(text)
+        except ValueError:
+            return f"{name} is {text!r}, expected a number"
+        if not np.isfinite(value) or "_" in text:
+            return f"{name} is {text!r}, expected a finite number"
+        if index not in _FRACTIONAL and not (value.is_integer() and abs(value) <= LARGEST_INTEGER):
+            return f"{name} is {text!r}, expected an integer"
+        values.append(value)
+    return values
+
+
+def _problem(values: list[float], seen: dict[float, int]) -> str | None:
+    if values[1] < 0:
+        return f"submit_time is {values[1]:g}, expected at least 0"
+    end, largest = sum(map(abs, values[1:4])), max(range(1, 4), key=lambda at: abs(values[at]))
+    if end > LATEST_TIME:
+        return f"{FIELDS[largest]} is {values[largest]:g}, expected {UP_TO_LATEST_TIME}"
+    if values[0] in seen:
+        return f"job_number {values[0]:g} was in line {seen[values[0]]} before"
+    return None
