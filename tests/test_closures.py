@@ -55,7 +55,7 @@ def imported(module: str) -> set[str]:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.module and not node.level, f"{module}: relative imports are not counted"
+            assert node.module is not None, f"{module}: relative imports are not counted"
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names & modules().keys()
 
