@@ -232,7 +232,7 @@ def test_only_folders_count_as_folders_of_runs(folder: Path) -> None:
     assert "note" not in command(None, *COMMAND, "--dry-run").stderr
     Path("out/runs/y_0123456789ab").mkdir()
     said = command(None, *COMMAND, "--dry-run").stderr
-    assert "note: 1 folder in out/runs is of other settings" in said
+    assert "note: 1 folder in out/runs of other settings" in said
 
 
 def test_each_run_is_asked_once_whether_it_is_done(

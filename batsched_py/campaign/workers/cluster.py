@@ -189,7 +189,7 @@ def check_worker(needs: Requirements) -> None:
 def _versions() -> dict[str, str]:
     """Return what has to be the same everywhere."""
     content = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         content.update(read_bytes(path))
     return {**versions(), "code": code_digest(), "campaign code": content.hexdigest()}
 
