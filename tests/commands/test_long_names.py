@@ -19,7 +19,7 @@ LONG = "x" * 300
     [
         ("simulate LONG", "there is no file and no log"),
         ("simulate sample --first 20 -e LONG", "cannot be written: File name too long"),
-        ("simulate sample --first 20 -e out/LONG/x", "LONG: File name too long"),
+        ("simulate sample --first 20 -e out/LONG/x", "cannot be written: File name too long"),
         ("simulate sample --first 20 --swf LONG", "cannot be written: File name too long"),
         ("simulate sample --first 20 --platform LONG", "cannot be read: File name too long"),
         ("simulate sample --first 20 --scheduler LONG.py:X", "there is no file"),
