@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import batsched_py.model
+import batsched_py.model.compiled
 from batsched_py.model import timeline
 from batsched_py.model.compiled import switch as placement
 from batsched_py.model.compiled.switch import Placement
@@ -234,7 +234,7 @@ def test_without_a_numba_that_works_python_places(
 
     monkeypatch.setitem(sys.modules, "numba", Broken() if error is not ImportError else None)
     monkeypatch.delitem(sys.modules, "batsched_py.model.compiled.timeline", raising=False)
-    monkeypatch.delattr(batsched_py.model, "compiled_timeline", raising=False)
+    monkeypatch.delattr(batsched_py.model.compiled, "timeline", raising=False)
     monkeypatch.setattr(placement, "IMPORT_PAYS", 0)
     made = Placement()
     for _ in range(3):
