@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Scheduler,
     )
     from batsched_py.model.queue import WaitingQueue
+    from batsched_py.model.queue.job_arrays import JobArrays
     from batsched_py.model.site import Site
     from batsched_py.model.timeline import Timeline
     from batsched_py.model.user_model import CountingUserModel, EndedJob, UserModel
@@ -62,6 +63,7 @@ __all__ = [
     "EndedJob",
     "ExplainingScheduler",
     "Job",
+    "JobArrays",
     "JobState",
     "Kill",
     "Machine",
