@@ -19,6 +19,9 @@ from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.sites import HOME, SiteDescription, Sites, home_by_name, home_of
 from batsched_py.workload.workload import WorkloadJob
 
+MOST_PARTS = 10_000_000
+"""Jobs that may come of splitting those of a log."""
+
 
 def depends_on_sites(rules: Rules) -> bool:
     """Tell whether the jobs that the rules make depend on the sites."""
@@ -74,6 +77,11 @@ def split_jobs(
             changed.append(job)
             nb_whole += 1
         else:
+            if len(changed) + job.size // limit > MOST_PARTS:
+                raise UsageError(
+                    f"{parameter('split')} {split}: with job {job.id} of {job.size} processors "
+                    f"they become more than {MOST_PARTS} jobs"
+                )
             changed += _parts(job, limit, home)
     if nb_split := len(jobs) - nb_whole:
         notes.append(
