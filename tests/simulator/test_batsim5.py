@@ -238,10 +238,10 @@ def test_command_lines_of_batsim_5_are_known() -> None:
     assert version_of(["-p", "x", "-s", "tcp://a", "-e", "out"]) == 4
     assert version_of(["-p", "x", "--ee", "y"]) == 5
     assert version_of(["--ee", "y", "--protocol=4"]) == 4
-    given = ["-s", "tcp://a", "--energy", "-r", "n1", "storage", "-e", "-E"]
+    given = ["-s", "tcp://a", "--energy", "-r", "n1", "storage", "-e", "out"]
     assert as_ours(given) == [
         *("--protocol=5", "--socket-endpoint=tcp://a", "--init=--energy"),
-        *("--add-role-to-hosts=n1:storage", "-e", "-E"),
+        *("--add-role-to-hosts=n1:storage", "-e", "out"),
     ]
 
 
