@@ -170,7 +170,8 @@ def read_campaign(
         labelled: dict[str, Any] = {key: given[key] for key in given if key in content["run"]}
         labelled |= {"log": logs} if logs else {}
         replaced |= labelled
-        runs = expand(content, of_file if replications is None else replications, replaced)
+        number = of_file if replications is None else replications
+        runs = expand(content, None if number is None else int(number), replaced)
         taken = _take_over(head, studies[-1], runs, labelled, quick=quick) if studies else _Taken()
     except CampaignError as mistake:
         raise CampaignFileError(placed(path, texts, mistake)) from None
