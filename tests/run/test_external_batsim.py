@@ -434,7 +434,7 @@ def test_without_a_folder_only_a_failure_leaves_one(
         ({"backend": "batsim", "batsim": ""}, "there is no program"),
         ({"backend": "socket", "batsim": "batsim"}, "means nothing"),
         ({"backend": "batsim", "shake": 1}, "nothing else to shake"),
-        ({"backend": "socket", "timeouts": Timeouts(run=0)}, "run=0"),
+        ({"backend": "socket", "timeouts": Timeouts(run=0)}, "run = 0: expected a number, above 0"),
         ({"backend": "socket", "scheduler": "esay"}, "did you mean 'easy'"),
     ],
 )
