@@ -31,7 +31,7 @@ _MOST_UNDEFINED = 0.05
 """A statistic that more of the resamples do not define has no interval."""
 
 _CLASSES = 64
-"""With so many classes, resamples have the spread of the exact ranks."""
+"""With this number of classes, resamples have the spread of the exact ranks."""
 _FINE_CLASSES = 1_024
 _AT_ONCE = 250
 """Resamples: all of them at once would take much memory."""

@@ -166,7 +166,7 @@ class PlannedCampaign:
 
 
 def share_of(runs: Iterable[PreparedRun], shard: int, number: int) -> list[PreparedRun]:
-    """Return the runs of shard 1 to ``number``: every so many-th, in the order of their hashes.
+    """Return the runs of one shard of ``number``, dealt in turn by the order of their hashes.
 
     In the order of the file a shard might get all runs of the slowest policy.
     """

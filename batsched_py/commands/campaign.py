@@ -148,7 +148,7 @@ def _carry_out_all(
     if options.quick:  # of which each file says how often it repeats
         without = msgspec.structs.replace
         members = {without(member, replications=None): path for member, path in members.items()}
-    planned = {  # mistakes in the last one are to be told before the first one runs
+    planned = {  # report mistakes in the last one before the first one runs
         member: PlannedCampaign(
             path, options, folder / member.folder, member.logs, member.replications
         )

@@ -133,7 +133,7 @@ class System(ABC):
     # What happens --------------------------------------------------------------------------------
 
     def begin(self, nb_compute_resources: int) -> None:
-        """Begin with a machine of so many processors.
+        """Begin with a machine of ``nb_compute_resources`` processors.
 
         Raises :class:`ProtocolError` if it is not as large as sites or machine file say.
         """

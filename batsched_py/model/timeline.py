@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from batsched_py.model.site import Site
 
 MANY = 20
-"""So many jobs are placed together as arrays, see :mod:`batsched_py.model.compiled.switch`."""
+"""As many jobs as this are placed as arrays, see :mod:`batsched_py.model.compiled.switch`."""
 NB_CLASSES = 16
 """Into how many classes sizes and durations are divided to bound starts from below."""
 BOUNDS_PAY = 200
-"""So many jobs are placed with such bounds, as fewer are placed faster without."""
+"""From this number on, jobs are placed with such bounds; fewer are faster without."""
 
 
 class LatestStarts:

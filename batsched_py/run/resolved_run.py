@@ -79,7 +79,7 @@ class ResolvedRun(msgspec.Struct, frozen=True, kw_only=True):
     def with_policy(self, scheduler: str, options: dict[str, Any]) -> ResolvedRun:
         """Return the same run under another policy, without reading its files again."""
         run = msgspec.structs.replace(self.run, scheduler=scheduler, scheduler_options=options)
-        return msgspec.structs.replace(self, run=run, files=digests_of_settings(run))
+        return msgspec.structs.replace(self, run=run, files=_digests(run, self.machine))
 
 
 def resolve(settings: Settings, source: Source | None = None) -> ResolvedRun:
@@ -132,10 +132,14 @@ def resolve_run(
     for job in read.workload.jobs if machine.sites else ():
         if HOME in job.extra:  # a home that does not exist is found before the simulation
             home_number(machine.sites, job.extra[HOME], job.id)
+    files = _digests(run, machine)
+    return ResolvedRun(run=run, plugins=plugins, machine=machine, input=read, files=files)
+
+
+def _digests(run: Run, machine: ResolvedMachine) -> dict[str, str]:
+    """Return the digests of the files that a run names; the platform file is not read again."""
     known = {Path(run.platform): machine.platform_digest} if run.platform else {}
-    return ResolvedRun(
-        run=run, plugins=plugins, machine=machine, input=read, files=digests_of_settings(run, known)
-    )
+    return digests_of_settings(run, known)
 
 
 def check(run: Run) -> None:

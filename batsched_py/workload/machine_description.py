@@ -54,11 +54,11 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     """Processors of a job."""
 
     def whole_nodes(self, size: int) -> int:
-        """Return so many processors, rounded up to whole nodes where jobs take these."""
+        """Return ``size`` processors, rounded up to whole nodes where jobs take nodes."""
         return -(-size // self.unit) * self.unit
 
     def admits(self, size: int, walltime: float | None) -> bool:
-        """Tell whether a job of so many processors and seconds (None: no limit) may ever run."""
+        """Tell whether a job of this size and walltime (seconds, None: no limit) may ever run."""
         most = min(self.max_size, self.processors.size, self.max_processors_per_user or size)
         return (
             size % self.unit == 0
