@@ -105,7 +105,7 @@ def test_a_log_comes_through_a_pipe(tmp_path: Path) -> None:
 )
 def test_what_is_no_file_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
     (tmp_path / "in.json").mkdir()
-    with pytest.raises(BatschedError, match="in.json"):
+    with pytest.raises(BatschedError, match=r"in\.json"):
         read(tmp_path / "in.json")
 
 
