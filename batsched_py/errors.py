@@ -45,7 +45,7 @@ _NAMED = 10
 
 
 def parameter(name: str) -> str:
-    """Return the name of a parameter for a message: ``f"{parameter('nodes')} 0: expected 1"``."""
+    """Mark a parameter in a message: ``f"{parameter('nodes')} 0: expected 1"``."""
     return f"{_MARK}{name}{_MARK}"
 
 
@@ -58,8 +58,7 @@ class BatschedError(Exception):
         return self.text(str)
 
     def text(self, shown: Callable[[str], str]) -> str:
-        """Return the message, each parameter ``shown`` instead of its name, and the middle of
-        endless words left out: a number that somebody wrote may have any length."""
+        """Return the message, with ``shown`` applied to each parameter, and very long words cut."""
         text = _ENDLESS.sub(lambda match: f"{match[0][:200]}...{match[0][-50:]}", super().__str__())
         return _PARAMETER.sub(lambda match: shown(match[1]), text)
 
@@ -168,8 +167,10 @@ def jobs_wait(
     any_started: bool,
     reason: str = "",
 ) -> str:
-    """Say which jobs wait, what the first that was not started (id, size) wants, and what it could
-    have had, for messages."""
+    """Return a sentence on the jobs that wait and the free processors, for messages.
+
+    ``head`` has id and size of the first waiting job.
+    """
     named = ", ".join(jobs[:_NAMED]) + (", ..." if len(jobs) > _NAMED else "")
     text = f"{'1 job waits' if len(jobs) == 1 else f'{len(jobs)} jobs wait'}{reason}: {named}"
     if head is None:
@@ -181,8 +182,10 @@ def jobs_wait(
 def unreadable(
     path: object, error: OSError, kind: type[BatschedError] = InputError
 ) -> BatschedError:
-    """Return what is to be raised for a file that cannot be read: what asks for it is wrong if it
-    does not exist or is a folder, else the file is, which is an error of a ``kind``."""
+    """Return the error for a file that cannot be read.
+
+    A missing file or a folder is a :class:`UsageError`, anything else an error of a ``kind``.
+    """
     if isinstance(error, FileNotFoundError):
         return UsageError(f"there is no file '{path}'")
     if isinstance(error, IsADirectoryError):

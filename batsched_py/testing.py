@@ -1,4 +1,4 @@
-"""Small schedules for the tests of a policy: jobs by hand, and the schedule as a drawing.
+"""Test a policy with small schedules that are drawn as text.
 
 A drawing says everything, what is submitted and what is expected::
 

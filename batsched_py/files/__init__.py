@@ -1,1 +1,1 @@
-"""Files: the one place that reads what others wrote, and writes whole files or none."""
+"""Read and write files: every reader reports file and line, every writer writes all or nothing."""

@@ -1,4 +1,4 @@
-"""CSV: tables that programs read back, with every text as it is, and tables for people.
+"""Write CSV: tables for programs, with unchanged texts, and tables for people.
 
 A spreadsheet takes a cell that begins with ``=`` for a formula, which may start programs and send
 data away, and so it does with ``+``, ``-``, ``@`` and their wide forms. Names of users and jobs,
@@ -43,24 +43,24 @@ def field(text: str) -> str:
 
 
 def fields(texts: list[str]) -> list[str]:
-    """Quote those of many fields that need it."""
+    """Quote many fields, each if it needs it."""
     together = "".join(texts)
     return list(map(field, texts)) if any(mark in together for mark in _MARKS) else texts
 
 
 def csv_line(texts: Iterable[str]) -> str:
-    """Return fields as a line."""
+    """Return a line of fields, quoted where they need it."""
     return ",".join(map(field, texts)) + "\n"
 
 
 def csv_lines(*columns: list[str]) -> Iterator[str]:
-    """Yield the lines of columns of fields, quoted by now where they need it."""
+    """Yield the lines of a table from columns of quoted fields."""
     *others, last = columns
     return map(",".join, zip(*others, [f"{text}\n" for text in last], strict=True))
 
 
 def six_decimals(column: NDArray[np.float64]) -> list[str]:
-    """Return numbers as texts with six decimals, as C's ``%.6f``; nothing for nan.
+    """Return numbers as texts with six decimals, as C's ``%.6f``; ``""`` for nan.
 
     A column is formatted at once, one of whole numbers without looking for decimals.
     """
@@ -83,7 +83,7 @@ def _formatted(form: str, values: list[int] | list[float]) -> list[str]:
 
 
 def as_text(value: T) -> T | str:
-    """Return the value of a cell: a text that would be a formula with an apostrophe before it.
+    """Return the value of a cell, with an apostrophe before a text that would be a formula.
 
     A carriage return, which would begin a row, is a line feed, which is quoted.
     """

@@ -1,4 +1,4 @@
-"""The SHA-256 of files."""
+"""Compute the SHA-256 of files, once per file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def digest(path: Path) -> str:
 
 
 def digest_of(path: Path, state: os.stat_result) -> str:
-    """Return the same of a file whose state is known; a change is what the system calls one."""
+    """Return the SHA-256 of a file with a known state, read once unless the state changes."""
     if time.time() - max(state.st_mtime, state.st_ctime) < _TICK:  # noqa: TID251 - the clock of files
         return sha256(path)
     return _of_version(path, version(state))
 
 
 def version(state: os.stat_result) -> Version:
-    """Return what tells one content of a file from another, as far as the system knows."""
+    """Return times, size and number of a file, which change with its content."""
     return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 

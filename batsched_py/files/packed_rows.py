@@ -1,4 +1,4 @@
-"""Rows that are needed once more at the end, packed in memory: pickled and compressed."""
+"""Keep rows that are needed again at the end compressed in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOGETHER = 4096
 
 
 class PackedBatches(Generic[_Batch]):
-    """Batches of plain data, each packed; every access unpacks a batch anew."""
+    """Batches of plain data, each compressed; every access unpacks a batch again."""
 
     def __init__(self) -> None:
         self._packed: list[bytes] = []
@@ -46,7 +46,7 @@ class PackedBatches(Generic[_Batch]):
 
 
 class PackedList(Generic[_Item]):
-    """A list that only grows, of plain data; all but its latest part is packed."""
+    """A list of plain data that only grows; all but its latest part is compressed."""
 
     def __init__(self) -> None:
         self._packed: PackedBatches[list[_Item]] = PackedBatches()

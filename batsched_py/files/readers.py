@@ -44,12 +44,12 @@ Kind = type[BatschedError]
 
 
 def is_file(path: str | Path) -> bool:
-    """Tell whether a file exists; unlike pathlib, False for names that the system refuses."""
+    """Return whether a file exists; unlike pathlib, False for names that the system refuses."""
     return isfile(path)
 
 
 def is_folder(path: str | Path) -> bool:
-    """Tell whether a folder exists; unlike pathlib, False for names that the system refuses."""
+    """Return whether a folder exists; unlike pathlib, False for names that the system refuses."""
     return isdir(path)
 
 
@@ -71,7 +71,7 @@ def read_text(path: str | Path, kind: Kind = InputError) -> str:
 
 
 def read_log(path: str | Path) -> str:
-    """Return what a program wrote into a file; bytes that are no UTF-8 are replaced."""
+    """Return the text of a program's log; bytes that are no UTF-8 are replaced."""
     return _unify_line_ends(read_bytes(path).decode(errors="replace"))
 
 
@@ -93,7 +93,7 @@ def read_lines(path: str | Path, kind: Kind = InputError) -> Iterator[bytes]:
 
 
 def unpack(content: bytes, where: object, kind: Kind = InputError) -> bytes:
-    """Return what a gzip file holds, and any other content as it is."""
+    """Return the content of a gzip file, and any other content unchanged."""
     if not content.startswith(_GZIP):
         return content
     with _readable(where, kind):
@@ -134,7 +134,7 @@ def parse_json(
     expected: str | None = None,
     unique_names: bool = False,
 ) -> T:
-    """Return the value of a ``type`` that JSON holds.
+    """Parse JSON into a value of a ``type``.
 
     ``where`` begins the message; a :class:`~pathlib.Path` gets line and column. ``expected`` ends
     it: what should be there. With ``unique_names``, an object with a name twice is refused.
@@ -155,8 +155,7 @@ def parse_json(
 
 
 def parse_exactly(raw: bytes | str, type: TypeForm[T]) -> T | None:
-    """Return the value of a ``type``, a struct without defaults, or None unless all of the JSON
-    was read into it."""
+    """Parse JSON into a struct without defaults; None unless the struct holds all of it."""
     content = raw.encode(errors="surrogatepass") if isinstance(raw, str) else raw
     try:
         _check_numbers(content)

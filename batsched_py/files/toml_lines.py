@@ -1,4 +1,4 @@
-"""Where in a TOML file something was said, for messages: parsed TOML has no line numbers."""
+"""Find the line of a key in a TOML file, for error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, and where.
+"""Write files whole or not at all.
 
 What is written is on the disk before it takes the place of what was there: after a crash of the
 machine, too, there is the old file or the new one, not an empty one. That the new one is there
@@ -39,7 +39,7 @@ def write_whole(path: str | Path, content: str | bytes, *, sync: bool = True) ->
 
 
 def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
-    """Write a content that is made part by part, as :func:`write_whole` does."""
+    """Write a file part by part, whole or not at all, as :func:`write_whole` does."""
     with whole_file(path) as part, open(part, "wb") as file:
         file.writelines(parts)
 
@@ -47,7 +47,7 @@ def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
 def parts_of(
     lines: Iterable[str], encoding: str = "utf-8", errors: str = "strict"
 ) -> Iterator[bytes]:
-    """Yield a text that is made line by line, many lines at a time."""
+    """Encode lines, many at a time."""
     lines = iter(lines)
     while some := "".join(islice(lines, _LINES)):
         yield some.encode(encoding, errors)
@@ -79,14 +79,14 @@ def whole_file(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
 
 
 def put_in_place(part: Path, path: Path, *, sync: bool = True) -> None:
-    """Give a file that was written its name, once it is on the disk; raises :class:`OSError`."""
+    """Sync a file to the disk and rename it; raises :class:`OSError`."""
     if sync:
         _sync(part, os.O_RDWR)
     os.replace(part, path)
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the system write to the disk which files a folder has, where the system can do that."""
+    """Sync the list of files of a folder to the disk, where the system can."""
     with suppress(OSError):
         _sync(folder, os.O_RDONLY)
 
@@ -111,10 +111,10 @@ def _part_of(path: Path) -> Path:
 
 @contextmanager
 def locked(folder: str | Path, *, shared: bool = False) -> Iterator[None]:
-    """Keep other processes that ask the same out of a folder, which is made if need be.
+    """Lock a folder against other processes that lock it; the folder is made if needed.
 
-    Those that ask for a ``shared`` lock may be in it together. Raises :class:`OutputError` if one
-    is in it. Where files cannot be locked, nothing is done.
+    Several processes can hold a ``shared`` lock. Raises :class:`OutputError` if another process
+    has the lock. Where the system cannot lock files, nothing is done.
     """
     lock = Path(folder) / ".lock"
     make_folder_of(lock)
@@ -138,7 +138,7 @@ def locked(folder: str | Path, *, shared: bool = False) -> Iterator[None]:
 
 
 def new_file(path: Path) -> FileIO:
-    """Open a file that is written as work goes on, and begun anew.
+    """Open a new file for writing without buffer, such as a log.
 
     What has its name is replaced, so that a link is not followed; devices (``/dev/stdout``) are
     written to. Raises :class:`OSError`.
@@ -150,9 +150,9 @@ def new_file(path: Path) -> FileIO:
 
 
 def make_folder_of(path: str | Path) -> None:
-    """Make the folder that ``path`` is in; raises :class:`OutputError` if that cannot be.
+    """Make the folder of ``path``, and check that files can be written there.
 
-    To be called before a long computation whose result goes there.
+    Call it before a long computation. Raises :class:`OutputError`.
     """
     path = Path(path)
     folder = path.parent
@@ -181,7 +181,7 @@ def temporary_place() -> str:
 
 
 def say_replaced(paths: Iterable[Path]) -> None:
-    """Say on stderr which of some files are there and are about to be replaced."""
+    """Print on standard error which files will be replaced."""
     there = [str(path) for path in paths if path.is_file()]
     if there:
         more = f" and {len(there) - 1} more files" if len(there) > 1 else ""
@@ -189,7 +189,7 @@ def say_replaced(paths: Iterable[Path]) -> None:
 
 
 def keep_inputs(output: Path, *inputs: Path) -> None:
-    """Raise :class:`UsageError` if ``output`` is one of the files that are read."""
+    """Raise :class:`UsageError` if ``output`` is one of the input files."""
     for path in inputs:
         if output.exists() and path.exists() and output.samefile(path):
             raise UsageError(f"{output}: that is the input; expected another file to write")

@@ -1,4 +1,4 @@
-"""Whose code a file is, and where in somebody's an error comes from, in a message of one line."""
+"""Find the line of a plug-in author's code that an error comes from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 def described(error: BaseException, *hints: str) -> str:
-    """Return what was raised, with the place in the author's code and ``hints`` behind it."""
+    """Return an exception in one line, with the place in the author's code and ``hints``."""
     if isinstance(error, MemoryError):
         return "there is not enough memory" + (f": {error}" if str(error) else "")
     frames = traceback.extract_tb(error.__traceback__)[::-1]
@@ -28,7 +28,7 @@ def described(error: BaseException, *hints: str) -> str:
 
 
 def raised_at(error: BaseException) -> str | None:
-    """Return the last line of the author's code that was run, as ``file:line``, None if of none."""
+    """Return the last line of the author's code that ran, as ``file:line``, or None."""
     for frame in traceback.extract_tb(error.__traceback__)[::-1]:
         if _is_authors(frame.filename):
             return f"{frame.filename}:{frame.lineno}"
@@ -36,7 +36,7 @@ def raised_at(error: BaseException) -> str | None:
 
 
 def waits_at(generator: object) -> str | None:
-    """Return the author's ``yield``, as ``file:line``, at which a generator waits, if one does."""
+    """Return the ``yield`` at which a generator waits, as ``file:line``, or None."""
     place = None
     while isinstance(generator, GeneratorType) and (frame := generator.gi_frame) is not None:
         if place is None or _is_authors(frame.f_code.co_filename):
@@ -46,7 +46,7 @@ def waits_at(generator: object) -> str | None:
 
 
 def is_installed(path: Path) -> bool:
-    """Tell whether a file or a folder is Python's own or of a package that was installed."""
+    """Return whether a file belongs to Python or to an installed package."""
     return path.is_relative_to(_STANDARD_LIBRARY) or not _INSTALLED.isdisjoint(path.parts)
 
 

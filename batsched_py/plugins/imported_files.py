@@ -1,4 +1,4 @@
-"""The files of one's own that a Python file imports, directly or not, as their texts say.
+"""Find the files that a Python file imports, directly or not, by parsing the sources.
 
 Python prefers an extension to a source, and needs none: both are code.
 """
@@ -27,7 +27,7 @@ Module = tuple[int, tuple[str, ...]]
 
 
 def imported_files(file: Path, left_out: Collection[str] = ()) -> list[Path]:
-    """Return a Python file and the files that it imports, and those import, sorted.
+    """Return a Python file and all files that it imports, directly or not, sorted.
 
     Imports count wherever they stand, inside functions too, but not those for type checkers. A
     module is looked for beside ``file``, beside the packages that it lies in, and where Python
@@ -45,7 +45,7 @@ def imported_files(file: Path, left_out: Collection[str] = ()) -> list[Path]:
 
 
 def imported_modules(modules: Iterable[str], packages: Mapping[str, Path]) -> list[Path]:
-    """Return the files of modules and of the modules of ``packages`` that they import, sorted.
+    """Return the files of modules and of all modules in ``packages`` that they import, sorted.
 
     ``packages`` are names of packages and their folders. Imports by names that are made up when
     the code runs do not count.
@@ -75,13 +75,13 @@ def _closure(start: list[str], imported: Callable[[str], Iterable[str]]) -> list
 
 
 class _Folders:
-    """What is in folders, each listed once: most modules are not where they are looked for."""
+    """A cache of the content of folders, since a module is searched in many of them."""
 
     def __init__(self) -> None:
         self._names: dict[str, frozenset[str]] = {}
 
     def names(self, folder: str) -> frozenset[str]:
-        """Return what is in a folder, nothing if that is not there."""
+        """Return the names in a folder, empty if there is no such folder."""
         if folder not in self._names:
             try:
                 self._names[folder] = frozenset(os.listdir(folder))
@@ -90,7 +90,7 @@ class _Folders:
         return self._names[folder]
 
     def has_file(self, folder: str, name: str) -> bool:
-        """Tell whether a file is in a folder."""
+        """Return whether a file is in a folder."""
         return name in self.names(folder) and os.path.isfile(os.path.join(folder, name))
 
     def packages(self, file: str) -> list[str]:

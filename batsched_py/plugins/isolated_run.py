@@ -1,4 +1,4 @@
-"""A run of its own: what plug-ins change in this process does not reach the next run."""
+"""Isolate a run: what plug-ins change in this process does not reach the next run."""
 
 from __future__ import annotations
 

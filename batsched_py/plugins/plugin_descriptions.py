@@ -1,4 +1,4 @@
-"""What plug-ins say of themselves in a line, read from their source without importing them."""
+"""Read the one-line descriptions of plug-ins from their sources, without importing them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def description(entry: EntryPoint) -> str:
 
 
 def description_of_object(plugin: Any) -> str:
-    """Return the first paragraph of the docstring of what was imported, as one line."""
+    """Return the first paragraph of an imported object's docstring, as one line."""
     info = getattr(plugin, "info", None)  # of a Typer application
     text = getattr(info, "help", None)
     return first_paragraph(text if isinstance(text, str) else inspect.getdoc(plugin))
@@ -45,9 +45,9 @@ def first_paragraph(text: str | None) -> str:
 
 
 def written_in(path: Path, name: str) -> str | None:
-    """Return what a file, which is not executed, says of a class, a function or an application.
+    """Return the docstring of a class, function or application, from a file that is only parsed.
 
-    Empty if it says nothing of it; None if it is not there, or cannot be read.
+    Empty without docstring; None if the object is not in the file, or the file cannot be read.
     """
     try:
         module = ast.parse(read_bytes(path))

@@ -1,4 +1,4 @@
-"""Python files that are named: of a plug-in, of a study, of a report.
+"""Load Python files that an option names: a plug-in, a study, a report.
 
 They are executed as they are, or imported by their name if they lie in a package. In each run they
 are executed anew, with all that they import beside them (:func:`fresh_code`).
@@ -35,7 +35,7 @@ class _SourceOnly(SourceFileLoader):
 
 
 def load_file(place: str) -> Any:
-    """Return what ``path/to/file.py:Name`` names; raises :class:`PluginError`."""
+    """Load the object ``path/to/file.py:Name``; raises :class:`PluginError`."""
     path_text, _, attribute = place.rpartition(":")
     path = Path(path_text)
     if not path_text:
@@ -107,7 +107,7 @@ _beside: dict[str, ModuleType] = {}
 
 @contextmanager
 def fresh_code() -> Iterator[None]:
-    """Let a run load plug-ins anew, with their modules; then restore the modules from before."""
+    """Load plug-ins and their modules anew in this block; then restore the earlier modules."""
     global _earlier
     outer, _earlier = _earlier, dict(sys.modules)
     try:
@@ -121,7 +121,7 @@ def fresh_code() -> Iterator[None]:
 
 
 def forget_package(name: str) -> None:
-    """Let a run import a package of somebody else anew, also an installed one."""
+    """Import a package of a plug-in anew in the next run, even an installed one."""
     if name not in PACKAGES:
         for full_name, module in (_earlier or {}).items():
             is_of_package = full_name.partition(".")[0] == name

@@ -1,4 +1,4 @@
-"""Policies and user models as plug-ins: by name, or as ``path/to/file.py:Class``.
+"""Load policies and user models by name, or as ``path/to/file.py:Class``.
 
 A plug-in that does not fit fails when it is loaded, with the signature that was found and the
 one that is expected.
@@ -47,7 +47,7 @@ def names(group: str) -> Mapping[str, EntryPoint]:
 
 
 def names_file(name: str) -> bool:
-    """Tell whether what is called so is code of a file, and not a plug-in that is registered."""
+    """Return whether a name is ``path/to/file.py:Class``, and not a registered plug-in."""
     return ".py:" in name or name.endswith(".py")
 
 
@@ -71,13 +71,13 @@ def load(group: str, name: str) -> type[Any]:
 
 
 def check_methods(group: str, plugin: type[Any], name: str) -> None:
-    """Raise :class:`PluginError` for a class without the methods of its kind."""
+    """Raise :class:`PluginError` for a class without the methods of a policy or user model."""
     for method, parameters in _METHODS[group].items():
         _check_method(plugin, method, parameters, f"{_KINDS[group]} {name!r}")
 
 
 def has_methods(group: str, plugin: type[Any]) -> bool:
-    """Tell whether a class has methods with the names of those of its kind."""
+    """Return whether a class has the methods of a policy or of a user model."""
     return all(callable(getattr(plugin, method, None)) for method in _METHODS[group])
 
 
@@ -161,7 +161,7 @@ def _resolved(plugin: Callable[..., Any], parameter: inspect.Parameter) -> Any:
 def make_users(
     model: Callable[..., Any], name: str, workload: Any, options: Mapping[str, Any], seed: Any
 ) -> Any:
-    """Return a user model of a workload; it gets ``seed`` if it takes one and has none.
+    """Make a user model of a workload; ``seed`` is passed if the model takes one and has none.
 
     ``seed`` is a whole number or a :class:`numpy.random.SeedSequence`. A model whose parameter has
     another type, such as that of a default 0, gets a whole number below 2**32 made from the latter.

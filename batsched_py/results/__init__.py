@@ -1,1 +1,1 @@
-"""What one simulation leaves: its table of jobs, its files, its SWF log."""
+"""The results of one simulation: its table of jobs, its files, and its SWF log."""

@@ -1,4 +1,4 @@
-"""Tables that Batsim 5 left, as Batsim 4.2 would have left them: what all readers read.
+"""Convert the tables of Batsim 5 to the form of Batsim 4.2, which all readers read.
 
 Source: files written by Batsim 5.0.0-rc2.
 """
@@ -63,7 +63,7 @@ _TIMES = {"scheduling_time": "time_in_edc_seconds", "simulation_time": "time_in_
 
 
 def jobs_as_batsim4(text: str) -> str:
-    """Return the text of a ``_jobs.csv`` as Batsim 4.2 writes it, any other text as it is.
+    """Return the text of a ``_jobs.csv`` in the form of Batsim 4.2; other texts are unchanged.
 
     Batsim 5 writes the workload before the name of each profile, has no metadata, and says of
     registered jobs that they consumed 0 joules where energy is not accounted for, and were
@@ -136,7 +136,7 @@ def _is_batsim5(line: str) -> bool:
 
 
 def schedule_beside(jobs: Path, table: JobTable) -> str:
-    """Return what Batsim 5 says of a run, beside its ``PREFIX_jobs.csv``, as a ``_schedule.csv``.
+    """Return the text of a ``_schedule.csv`` for a run of Batsim 5, by its ``PREFIX_jobs.csv``.
 
     ``table`` has the jobs. Raises :class:`InputError`, and :class:`UsageError` if there is no
     ``PREFIX_schedule.json``.

@@ -1,4 +1,4 @@
-"""Our columns of ``_jobs.csv``: what a job carries beside Batsim's fields.
+"""The columns of ``_jobs.csv`` that Batsim does not have, such as the user of a job.
 
 They come after Batsim's columns. Under real Batsim, which writes ``_jobs.csv`` itself, they are
 in a file of their own, ``PREFIX_users.csv``, a row per job in order of submission.
@@ -40,12 +40,12 @@ def columns(jobs: DescribedJobs, further: Sequence[str] = ()) -> list[list[str]]
 
 
 def users(jobs: DescribedJobs) -> list[str]:
-    """Return the user of each job, ``""`` if unknown: none is said, or null."""
+    """Return the user of each job, ``""`` if unknown."""
     return [user or "" for user in jobs.user]
 
 
 def carried(jobs: DescribedJobs) -> set[str]:
-    """Return those of :data:`FURTHER_COLUMNS` that any of the jobs carries."""
+    """Return the names in :data:`FURTHER_COLUMNS` for which any job has a value."""
     said = set().union(*filter(None, jobs.extra))
     if any(estimate is not None for estimate in jobs.estimate):
         said.add("estimate")
@@ -53,7 +53,7 @@ def carried(jobs: DescribedJobs) -> set[str]:
 
 
 def rare(jobs: DescribedJobs) -> Mask:
-    """Return which jobs are of rare behaviour, which is not measured; shape (n,)."""
+    """Return a mask of the jobs of rare behaviour, which are not measured; shape (n,)."""
     marks = [bool(extra) and extra.get("behaviour") == RARE for extra in jobs.extra]
     return np.array(marks, dtype=np.bool_)
 
@@ -106,7 +106,7 @@ class UsersTable:
                     self._packed.append(self._take_latest())
 
     def csv(self) -> str:
-        """Return the text of the file."""
+        """Return the text of ``PREFIX_users.csv``."""
         batches = [*self._packed, self._take_latest()]
         names = ("job_id", "workload_name", *ADDED_COLUMNS, *FURTHER_COLUMNS)
         shown = [name in self._carried or name not in FURTHER_COLUMNS for name in names]

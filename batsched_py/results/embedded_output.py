@@ -1,4 +1,4 @@
-"""What the embedded simulator leaves, as the columns and the lines of ``_jobs.csv``."""
+"""The output of the embedded simulator: the columns and the lines of ``_jobs.csv``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from batsched_py.workload.sites import HOME, Sites
 
 
 class EmbeddedOutput:
-    """What the embedded simulator leaves of a machine with these sites, none if it is one."""
+    """The output of the embedded simulator, with columns of grid sites if the machine has any."""
 
     def __init__(self, outcome: Outcome, sites: Sites = ()) -> None:
         self.outcome = outcome
@@ -58,12 +58,12 @@ class EmbeddedOutput:
         return lines_of((some.each_once() for some in self._ended()), names, columns)
 
     def _ended(self) -> Iterable[EndedJobs]:
-        """Return the jobs, many at a time."""
+        """Return the jobs in batches."""
         return columns_of(self.outcome.jobs) if self._few is None else self._few
 
     @cached_property
     def _few(self) -> list[EndedJobs] | None:
-        """The same, made once, unless they are so many that they should not be kept so."""
+        """The batches, kept in memory; None if the jobs are too many to keep."""
         jobs = self.outcome.jobs
         return list(columns_of(jobs)) if len(jobs) <= IN_MEMORY else None
 
@@ -77,7 +77,7 @@ class EmbeddedOutput:
 
     @cached_property
     def _pass(self) -> tuple[_GrowingColumns, Summary]:
-        """What one pass over the jobs gives: columns of each once, and sums of all."""
+        """The columns of all jobs, and the sums of ``_schedule.csv``, from one pass."""
         columns = _GrowingColumns(self._sites)
         sums = Summary(self.outcome.nb_processors)
         for some in self._ended():
@@ -87,7 +87,7 @@ class EmbeddedOutput:
 
 
 class _GrowingColumns:
-    """Columns of the table, some jobs after the others: 57 bytes per job."""
+    """Columns of the table, which grow by batches of jobs: 57 bytes per job."""
 
     def __init__(self, sites: Sites) -> None:
         self._sites = SiteColumns(sites) if sites else None
@@ -98,7 +98,7 @@ class _GrowingColumns:
         self._rare = bytearray()  # of each job 1 if it is of rare behaviour, else 0
 
     def add(self, some: EndedJobs) -> None:
-        """Append the next jobs; users share their names."""
+        """Append a batch of jobs; equal names of users share memory."""
         original = columns_beyond_batsim.original_submissions(some)
         size = some.nb_processors
         numbers = (some.submit, some.start, some.finish, some.execution, size, original)

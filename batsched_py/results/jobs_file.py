@@ -1,4 +1,4 @@
-"""The one reader of ``_jobs.csv``, ours and Batsim's; its schema is in :mod:`.job_table`."""
+"""Read ``_jobs.csv``, ours and Batsim's; :mod:`.job_table` has its columns."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def read_columns(
 
 
 def job_keys(texts: Texts) -> list[JobKey]:
-    """Return what tells each job from all others: its workload and its name."""
+    """Return the key of each job: its workload and its name."""
     return list(zip(texts["workload_name"], texts["job_id"], strict=True))
 
 

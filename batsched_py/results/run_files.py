@@ -1,4 +1,4 @@
-"""The files of a run beside its ``PREFIX_jobs.csv``, by the path of that."""
+"""Find and read the files of a run by the path of its ``PREFIX_jobs.csv``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def beside(path: Path, name: str) -> Path | None:
 
 
 def stored_settings(path: Path) -> dict[str, Any]:
-    """Return what ``PREFIX_run.json`` beside ``PREFIX_jobs.csv`` holds, nothing if there is none.
+    """Return the content of ``PREFIX_run.json``, empty if there is no such file.
 
     Raises :class:`InputError` unless the run is whole, see :mod:`.whole_run`.
     """
@@ -43,7 +43,7 @@ def stored_settings(path: Path) -> dict[str, Any]:
 
 
 def unknown_whole(path: Path) -> str | None:
-    """Return a note if ``PREFIX_jobs.csv`` is one of ours without its ``PREFIX_run.json``."""
+    """Return a note if the ``PREFIX_run.json`` of one of our runs is missing, else None."""
     header = read_text(path).partition("\n")[0].split(",")
     if "session" not in header or beside(path, "run.json") is not None:
         return None
@@ -51,9 +51,9 @@ def unknown_whole(path: Path) -> str | None:
 
 
 def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
-    """Return in words which run left the files that a run with these settings will replace.
+    """Return a sentence on the earlier run whose files a new run replaces, None without files.
 
-    ``settings`` are those of its ``PREFIX_run.json``. None if there are no files.
+    ``settings`` are those of the new run, as in its ``PREFIX_run.json``.
     """
     path = Path(f"{prefix}{SUFFIX}")
     if not is_file(path):
@@ -80,7 +80,7 @@ def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
 
 
 class StoredSite(msgspec.Struct, frozen=True):
-    """A site as ``PREFIX_run.json`` has it."""
+    """A grid site in ``PREFIX_run.json``."""
 
     name: str
     processors: str
@@ -89,15 +89,15 @@ class StoredSite(msgspec.Struct, frozen=True):
 
 
 def stored_sites(sites: Sites) -> list[dict[str, Any]]:
-    """Return what ``PREFIX_run.json`` holds of the sites of a machine."""
+    """Return grid sites in the form of ``PREFIX_run.json``."""
     stored = [StoredSite(site.name, to_text(site.processors), site.speed) for site in sites]
     return [msgspec.to_builtins(site) for site in stored]
 
 
 def sites_of(path: Path) -> Sites:
-    """Return the sites of the run that left ``PREFIX_jobs.csv``, none if its machine was one.
+    """Return the grid sites of the run of a ``PREFIX_jobs.csv``, empty without grid sites.
 
-    Raises :class:`InputError` for what is not what ``simulate`` writes.
+    Raises :class:`InputError` for a malformed ``PREFIX_run.json``.
     """
     stored = stored_settings(path).get("sites", [])
     try:
@@ -110,7 +110,7 @@ def sites_of(path: Path) -> Sites:
 
 
 def machine_size(path: str | Path) -> int | None:
-    """Return the processors that the files beside ``PREFIX_jobs.csv`` tell, None if none does.
+    """Return the number of processors of a run, None if none of its files has it.
 
     ``PREFIX_run.json`` is asked first, then ``PREFIX_schedule.csv``, then Batsim 5's
     ``PREFIX_schedule.json``. Raises :class:`InputError` for one that is there and malformed.
@@ -130,14 +130,16 @@ def machine_size(path: str | Path) -> int | None:
 
 
 def summary(text: str) -> dict[str, str]:
-    """Return the one row of a ``_schedule.csv``; raises :class:`ValueError` for what is none, or
-    :class:`InputError`."""
+    """Return the only row of a ``_schedule.csv`` by column.
+
+    Raises :class:`ValueError` or :class:`InputError` for another text.
+    """
     header, values = csv_rows(io.StringIO(text), "the summary")
     return dict(zip(header, values, strict=True))
 
 
 def summary_of(schedule: str, where: Path) -> dict[str, str]:
-    """Return what a ``schedule.json`` says, each number as it is written.
+    """Return the members of a ``schedule.json``, each number as it is written.
 
     Raises :class:`InputError`, which begins with ``where``.
     """

@@ -1,4 +1,4 @@
-"""Where jobs are at home, and how many processors they had on each site."""
+"""Columns for grid sites: the home of each job, and its processors on each site."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHORT = 1 << 16
 
 
 class SiteColumns:
-    """Collects the columns of a table about sites, a job after the other.
+    """Collects the columns for grid sites, one job after the other.
 
     Two bytes per job, and for each site two more (four on sites of 65,536 processors or more).
     """
@@ -32,7 +32,7 @@ class SiteColumns:
         self._on_site.extend(len(processors & site.processors) for site in self.sites)
 
     def added_to(self, table: JobTable) -> JobTable:
-        """Return the table of the jobs with these columns; nothing may be added any more."""
+        """Return the table with these columns; no job may be added afterwards."""
         shape = len(self._home), len(self.sites)
         return msgspec.structs.replace(
             table,

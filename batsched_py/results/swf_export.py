@@ -1,4 +1,4 @@
-"""The jobs of a simulation as an SWF log, so that others can use what simulated users submitted.
+"""Write the jobs of a simulation as an SWF log, for use in other programs.
 
 Source of the format: Chapin et al., JSSPP 1999, version 2.2 of the archive's definition.
 """

@@ -1,4 +1,4 @@
-"""What a replay of an exported log does not get back of the jobs that were simulated."""
+"""Find what an SWF log cannot store of a run, so that a replay of the log would differ."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def losses(
     run: dict[str, Any],
     machine: MachineDescription | None,
 ) -> list[str]:
-    """Return sentences on what a replay of ``log`` under the settings of ``run`` does not get back.
+    """Return sentences on the differences between a run and a replay of its exported ``log``.
 
     ``table`` has the jobs that were simulated, ``numbers`` their numbers in the log. The log is
     converted as the replay will do it, and each job is compared with the one that was simulated.

@@ -1,9 +1,9 @@
-"""Whether what a run left is whole: one place that decides it, for all who read results.
+"""Seal the files of a run, and check that they are whole when they are read.
 
 ``PREFIX_run.json`` is written last. Its member ``files`` has size and SHA-256 of every other file
 of the run, and its last member, ``sha256``, is the digest of all bytes of the file before that
-member. So a file that was cut, changed by a bit, taken from another run or removed does not fit,
-nor does one of a version that sealed nothing. The same seal, without ``files``, is on a campaign's
+member. So the check finds files that were cut, changed, removed, or taken from another run. The
+same seal, without ``files``, is on a campaign's
 ``campaign.json``. It is no signature: who can write a folder can make results up.
 
 Tables of Batsim itself have no ``PREFIX_run.json`` and are read as they are.
@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 
 
 class NamedFile(msgspec.Struct, frozen=True):
-    """What a run knows of one of its files."""
+    """The size and the SHA-256 of a file of a run."""
 
     size: int
     """Bytes."""
@@ -47,17 +47,17 @@ class NamedFile(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, content: bytes) -> NamedFile:
-        """Return that of a file with this content."""
+        """Return size and SHA-256 of a file with this content."""
         return cls(len(content), hashlib.sha256(content).hexdigest())
 
     @classmethod
     def at(cls, path: Path) -> NamedFile:
-        """Return that of a file; raises :class:`OSError`."""
+        """Return size and SHA-256 of a file; raises :class:`OSError`."""
         return cls(path.stat().st_size, sha256(path))
 
 
 class DigestedParts:
-    """Parts of a content on their way into a file; ``named`` is that file once all have passed."""
+    """An iterator over the parts of a file that computes size and SHA-256 on the way."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._parts = parts
@@ -73,7 +73,7 @@ class DigestedParts:
 
     @property
     def named(self) -> NamedFile:
-        """What has passed."""
+        """Size and SHA-256 of the parts so far."""
         return NamedFile(self._size, self._hash.hexdigest())
 
 
@@ -87,7 +87,7 @@ _Values = dict[str, _Value]
 
 
 class _Measured(msgspec.Struct):
-    """The metrics of a run, as far as they were stored; numbers that can be reckoned with."""
+    """The metrics of a run that were stored, within bounds that calculations can bear."""
 
     overall: _Values | None = None
     study: _Values = {}
@@ -97,7 +97,7 @@ class _Measured(msgspec.Struct):
 
 
 class _Described(_Files):
-    """What ``PREFIX_run.json`` may say of a run; what is not used here may be anything."""
+    """The members of ``PREFIX_run.json`` that are checked; other members may be anything."""
 
     run: dict[str, Any] = {}
     input: dict[str, Any] = {}
@@ -111,7 +111,7 @@ class _Described(_Files):
 
 
 def write_sealed(path: Path, content: bytes, files: Mapping[str, NamedFile] | None = None) -> None:
-    """Write an object of JSON with its seal; return when it is on the disk under its name.
+    """Write a JSON object with its seal, and wait until it is on the disk.
 
     ``files`` are those of a run, by the names that ``PREFIX_run.json`` gives them. Raises
     :class:`OutputError`.
@@ -121,7 +121,7 @@ def write_sealed(path: Path, content: bytes, files: Mapping[str, NamedFile] | No
 
 
 def sealed(content: bytes, files: Mapping[str, NamedFile] | None = None) -> bytes:
-    """Return an object of JSON with its seal, see :func:`write_sealed`."""
+    """Return a JSON object with its seal, see :func:`write_sealed`."""
     body = _open(content)
     if files is not None:
         named = msgspec.json.format(msgspec.json.encode(_Files(dict(files))), indent=1)
@@ -130,12 +130,12 @@ def sealed(content: bytes, files: Mapping[str, NamedFile] | None = None) -> byte
 
 
 def _open(content: bytes) -> bytes:
-    """Return an object of JSON without its end, so that members can follow."""
+    """Return a JSON object without its closing brace, so that members can follow."""
     return content.rstrip().removesuffix(b"}").rstrip()
 
 
 def read_sealed(path: Path, kind: type[_T]) -> _T:
-    """Return what a file that ends with its seal holds.
+    """Read a sealed JSON file.
 
     Raises :class:`InputError` if the seal does not fit, or if it holds something else.
     """
@@ -144,11 +144,10 @@ def read_sealed(path: Path, kind: type[_T]) -> _T:
 
 
 def read_run(path: Path, kind: type[_T], remedy: str = "") -> _T:
-    """Return what the ``PREFIX_run.json`` of a whole run holds.
+    """Read a ``PREFIX_run.json``, and check that all files of the run are whole.
 
-    Raises :class:`InputError`, which names the first file that does not fit, what was seen, and
-    the ``remedy``, also for values that no run has. A file is read once in the life of a process
-    as long as the system knows of no change of it.
+    Raises :class:`InputError` for impossible values and for the first file that is not whole, with
+    the ``remedy``. A file is read once in a process unless it changes.
     """
     remedy = remedy or (
         f"simulate again, or rename {path.name} to read the table alone, without settings and notes"
@@ -172,14 +171,14 @@ def check_whole(path: Path) -> None:
 
 
 def run_settings(path: Path, remedy: str = "") -> dict[str, Any]:
-    """Return what :func:`read_run` does, without what is there for its sake."""
+    """Return the content of a ``PREFIX_run.json`` without digests, see :func:`read_run`."""
     stored = read_run(path, dict[str, Any], remedy)
     del stored["files"], stored["sha256"]
     return stored
 
 
 def is_named(file: Path, path: Path) -> bool:
-    """Tell whether a file is one of those that a ``PREFIX_run.json`` names."""
+    """Return whether a ``PREFIX_run.json`` names a file."""
     return any(_place(path, name) == file for name in read_sealed(path, _Files).files)
 
 
@@ -216,7 +215,7 @@ def _place(path: Path, name: str) -> Path:
 
 
 def _fault(path: Path, expected: NamedFile) -> str | None:
-    """Return what is wrong with a file of a run, None if it is what it was."""
+    """Return what is wrong with a file of a run, None if it is whole."""
     damaged = "is damaged, or of another run"
     try:
         state = path.stat()

@@ -1,1 +1,1 @@
-"""One simulation: its settings, what it is run by, and the function ``simulate``."""
+"""One simulation: its options, its back ends, its result, and the function ``simulate``."""

@@ -1,4 +1,4 @@
-"""A result at a glance: a few lines, or a table and a small picture for a notebook."""
+"""The summary of a result: a few lines of text, or a table and a small chart in a notebook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STEPS = 240
 
 
 class KeyNumbers:
-    """The key numbers of a run, from what is stored of it and measured in it."""
+    """The most important numbers of a run, as text and as HTML."""
 
     def __init__(self, settings: Mapping[str, Any], overall: Mapping[str, Any]) -> None:
         run = settings.get("run", {})
@@ -53,7 +53,7 @@ class KeyNumbers:
 
     @property
     def text(self) -> str:
-        """Five lines, and one per note."""
+        """The title, four lines of numbers, and one line per note."""
         lines = [f"  {name + ':':14}{numbers}" for name, numbers in self.rows.items()]
         heads = ["notes:", *("" for _ in self._notes[1:])]
         notes = (f"  {head:14}{note}" for head, note in zip(heads, self._notes, strict=False))

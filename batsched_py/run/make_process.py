@@ -1,4 +1,4 @@
-"""The decision process of a run, as its settings say."""
+"""Make the scheduler of a run from its options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_process(
     six_decimals: bool = False,
     objects: PluginObjects = BY_NAME,
 ) -> DecisionProcess:
-    """Return the decision process of ``settings``; its users replay ``workload``, if there are any.
+    """Return the scheduler that ``settings`` describe; its users, if any, submit ``workload``.
 
     ``six_decimals`` is for simulators whose times come with six decimals; ``objects`` are in place
     of what the settings name. Raises :class:`UsageError` for plug-ins and options that do not fit.
@@ -52,7 +52,7 @@ def make_process(
 
 
 def check_limits(scheduler: object, workload: Workload, nb_processors: float) -> None:
-    """Raise :class:`UsageError` if a policy plans with run times, and jobs have no limit.
+    """Raise :class:`UsageError` if a policy needs run times, and some jobs have no walltime.
 
     Jobs that are wider than the machine are refused anyway.
     """

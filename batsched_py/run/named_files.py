@@ -1,4 +1,4 @@
-"""The files that the settings of a run name, and the code of plug-ins that may be edited."""
+"""Find the files that determine a run: inputs named by options, and editable plug-in code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OUR_PACKAGES = ("batsched_py", "batsched_users")
 
 
 def files_of_settings(settings: Settings | Run) -> list[Path]:
-    """Return the files that settings name, and those of plug-ins that may be edited."""
+    """Return the input files that the options name, and the editable files of plug-ins."""
     of_plugins = [file for plugin in plugins_of(settings) for file in plugin_files(*plugin)]
     return list(dict.fromkeys([*named_files(settings), *of_plugins]))
 
@@ -32,7 +32,7 @@ def files_of_settings(settings: Settings | Run) -> list[Path]:
 def digests_of_settings(
     settings: Settings | Run, known: Mapping[Path, str | None] = {}
 ) -> dict[str, str]:
-    """Return the first digits of the SHA-256 of these files, by name; those that can be read.
+    """Return the first digits of the SHA-256 of each readable file of :func:`files_of_settings`.
 
     ``known`` are the digests of files that were read.
     """
@@ -44,7 +44,7 @@ def digests_of_settings(
 
 
 def plugins_of(settings: Settings | Run) -> list[tuple[str, str]]:
-    """Return group and name of all plug-ins of a run, those that others are around too."""
+    """Return group and name of all plug-ins of a run, also of user models inside another one."""
     wrapped = [name for name in _models(settings.user_options) if not plugins.names_file(name)]
     return [
         (plugins.SCHEDULERS, settings.scheduler),
@@ -53,7 +53,7 @@ def plugins_of(settings: Settings | Run) -> list[tuple[str, str]]:
 
 
 def _models(value: Any, inside: tuple[Path, ...] = ()) -> Iterator[str]:
-    """Yield the models that options name: those that another is around, members of populations.
+    """Yield the user models that options name, such as the members of a population.
 
     ``inside`` are the files that led there.
     """
@@ -73,7 +73,7 @@ def _models(value: Any, inside: tuple[Path, ...] = ()) -> Iterator[str]:
 
 
 def named_files(settings: Settings | Run) -> list[Path]:
-    """Return the files that the platform, machine, sites and options of plug-ins name."""
+    """Return the files that the machine's options and the options of plug-ins name."""
     options = (*settings.scheduler_options.values(), *settings.user_options.values())
     texts = (settings.platform, settings.machine, settings.sites, *options)
     return [file for text in texts for file in _files_in(text)]
@@ -113,8 +113,10 @@ def _all_files(path: Path) -> list[Path]:
 
 
 def plugin_files(group: str, name: str) -> list[Path]:
-    """Return the files of a plug-in that may be edited: it is in a file, or in a package that is
-    installed by a link to its sources (``pip install -e``), with what they import."""
+    """Return the editable files of a plug-in and the files that they import.
+
+    A plug-in is editable in a file, or in a package installed with ``pip install -e``.
+    """
     if ".py:" in name:
         return _files_in(name)
     entry = plugins.names(group).get(name)

@@ -1,4 +1,4 @@
-"""Notes on a run: what its input has and the run does not use, and jobs that are not measured."""
+"""Notes on a run: unused parts of its input, refused jobs, and jobs that are not measured."""
 
 from __future__ import annotations
 

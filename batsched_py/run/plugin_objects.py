@@ -23,7 +23,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class PluginObjects(msgspec.Struct, frozen=True):
-    """What a run has in place of names; None: its name says which."""
+    """The policy and the user model of a run, where they are objects; None: loaded by name."""
 
     scheduler: Any = None
     """A class, an instance, or what returns one when it is called with the options."""
@@ -31,7 +31,7 @@ class PluginObjects(msgspec.Struct, frozen=True):
     """A class, or what returns a user model when it is called with the workload and the options."""
 
     def check(self, run: Run) -> None:
-        """Raise :class:`UsageError` for what makes no sense before a file is read."""
+        """Raise :class:`UsageError` if an object does not go with the back end or the options."""
         for name, given in msgspec.structs.asdict(self).items():
             if given is not None and run.backend != EMBEDDED:
                 raise UsageError(
@@ -47,7 +47,7 @@ class PluginObjects(msgspec.Struct, frozen=True):
             )
 
     def scheduler_of(self, settings: ProcessSettings) -> Any:
-        """Return the policy of a process; raises :class:`PluginError` for what does not fit."""
+        """Make the policy of a run; raises :class:`PluginError` if it is malformed."""
         given, name, options = self.scheduler, settings.scheduler, settings.scheduler_options
         if given is None:
             return plugins.make(plugins.load(plugins.SCHEDULERS, name), name, (), options)
@@ -58,7 +58,7 @@ class PluginObjects(msgspec.Struct, frozen=True):
         )
 
     def users_of(self, settings: ProcessSettings, workload: Any, seed: Any) -> Any:
-        """Return the users of a process; raises :class:`PluginError` for what does not fit."""
+        """Make the users of a run; raises :class:`PluginError` if they are malformed."""
         given, name, options = self.users, settings.users, settings.user_options
         if given is None:
             model = plugins.load(plugins.USERS, name)
@@ -71,9 +71,9 @@ class PluginObjects(msgspec.Struct, frozen=True):
         )
 
     def named(self, run: Run, process: DecisionProcess) -> tuple[Run, list[str]]:
-        """Return the run with the name of what was made in place of that of what made it.
+        """Return the run with the names of objects that factories made, and notes on them.
 
-        With notes on what the name does not tell.
+        The notes warn of what a name cannot store, such as the arguments of an instance.
         """
         notes = []
         for name, made in (
@@ -103,7 +103,7 @@ BY_NAME = PluginObjects()
 
 
 def without_objects(settings: S) -> tuple[S, PluginObjects]:
-    """Return settings with names in place of classes, instances and factories; and these."""
+    """Return settings with names in place of objects, and the objects."""
     objects = {
         name: given
         for name in PluginObjects.__struct_fields__
@@ -123,9 +123,9 @@ def without_objects(settings: S) -> tuple[S, PluginObjects]:
 
 
 def name_of(kind: Any, *further: Any) -> str:
-    """Return the name of a class that may be in no file: its own, and the hash of its source.
+    """Return a name for a class that may be in no file: its own name and a hash of its source.
 
-    ``further`` is what else the hash is of.
+    The source of ``further`` objects, such as a factory, is part of the hash.
     """
     sources = [_source(part) for part in (kind, *further)]
     known = [source for source in sources if source is not None]

@@ -1,4 +1,4 @@
-"""What a long simulation has done so far, in one line: a thread looks, the simulation goes on."""
+"""Show the progress of a long simulation in one line, which a thread writes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess
 
 SIMULATED = "simulated "
-"""Begin of what is told of a process."""
+"""The first word of a line of progress."""
 _LOOK = 0.5
 """Seconds between two looks."""
 _PATIENCE = 3.0
-"""Seconds without a word on a terminal or in a notebook."""
+"""Seconds before the first line on a terminal or in a notebook."""
 _PATIENCE_ELSEWHERE = 10.0
 """Seconds before the first line elsewhere."""
 _BETWEEN_LINES = MINUTE
@@ -30,11 +30,11 @@ _BETWEEN_LINES = MINUTE
 
 @contextmanager
 def progress_shown(tell: Callable[[], str], shown: bool | None = None) -> Iterator[None]:
-    """Show on standard error how far a simulation is, while it lasts more than a few seconds.
+    """Show on standard error the progress of a simulation that takes more than a few seconds.
 
-    ``tell`` returns that; the seconds since the beginning are put before it. ``shown`` is None
-    for a line in place on a terminal and in a notebook, a line after ten seconds and then one
-    a minute elsewhere; True for the same from the beginning, False for none.
+    ``tell`` returns the text, which follows the seconds since the beginning. A terminal and a
+    notebook have one line that is replaced; elsewhere a line follows after ten seconds and then
+    every minute. ``shown`` True begins at once, False shows nothing.
     """
     if shown is False:
         yield
@@ -51,8 +51,7 @@ def progress_shown(tell: Callable[[], str], shown: bool | None = None) -> Iterat
 
 
 def progress_of(process: DecisionProcess, nb_jobs: int | None = None) -> str:
-    """Return what the process has done; ``nb_jobs`` is how many jobs there will be, None if that
-    is up to the users or not known."""
+    """Return the progress of a scheduler; ``nb_jobs`` is the number of jobs, None if unknown."""
     of_all = "" if nb_jobs is None else f" of {nb_jobs:,}"
     return (
         f"{SIMULATED}{process.now / DAY:.1f} days, "

@@ -1,4 +1,4 @@
-"""The machine of a run, read once from the file or the text that describes it."""
+"""Read the machine of a run, once, from the file or the text that describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run with all that its settings name: read once, for everything that simulates it."""
+"""Read all files that the options of a run name, once, and return them as objects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What the jobs that are made from a log depend on beside the log."""
+    """How a log becomes jobs: the rules, and the machine that they run on."""
 
     rules: Rules
     skip_bad_lines: bool
@@ -160,7 +160,7 @@ def size_of_source(source: Source) -> int:
 
 
 def reading_of(run: Run, machine: ResolvedMachine) -> Reading:
-    """Return what the jobs of a run depend on beside the log."""
+    """Return how a log becomes the jobs of a run."""
     exact = run.rules.walltime == "exact"
     return Reading(
         rules=run.rules,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Output(Protocol):
-    """What a back end leaves of a simulation."""
+    """The output of a back end: the table of jobs, and the texts of two files."""
 
     nb_messages: int | None
     """Messages from the simulator, None where nobody counted."""
@@ -60,10 +60,10 @@ class Output(Protocol):
 
 
 class Recording:
-    """The messages of a run on their way into a file, which has its name once the run ended well.
+    """A file of the messages of a run; it gets its name when the run ends well.
 
-    Until then an earlier file of that name is as it was. Of a run that fails, what was said is left
-    in ``part``.
+    Until then an earlier file of that name is unchanged. If the run fails, the messages stay in
+    the file ``part``.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -91,7 +91,7 @@ _WINDOW_UNITS = {
 
 
 class Result:
-    """What :func:`batsched_py.simulate` returns, or what it has stored: see :meth:`load`."""
+    """The result of a simulation: tables, metrics, charts; from ``simulate`` or from files."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Result:
 
     @cached_property
     def measured(self) -> dict[str, Any]:
-        """What ``PREFIX_run.json`` has as ``metrics``, without pandas.
+        """All metrics as plain dicts, as ``PREFIX_run.json`` stores them.
 
         ``overall``, ``windows``, ``per_user``, ``denominators`` and ``units``; ``per_site`` too if
         the machine has sites. Jobs of rare behaviour (Zakay, chapter 5), of the warm-up and of the
@@ -196,7 +196,7 @@ class Result:
 
     @property
     def per_site(self) -> pd.DataFrame:
-        """The same of each site of the machine; empty if it is one."""
+        """Metrics of the jobs of each grid site: a row per site; empty without grid sites."""
         return _frame_of(self.measured.get("per_site", {}), "site")
 
     @property
@@ -215,7 +215,7 @@ class Result:
 
     @property
     def notes(self) -> list[str]:
-        """What was dropped, refused, assumed or left out: sentences, as the terminal has them."""
+        """Sentences on jobs and input that were dropped, refused or unused."""
         return list(self.settings.get("notes", []))
 
     def __repr__(self) -> str:
@@ -338,7 +338,7 @@ def _frame_of(rows: dict[str, dict[str, Any]], name: str) -> pd.DataFrame:
 
 @cache  # looking them up takes as long as a small simulation
 def versions() -> Mapping[str, str]:
-    """Return the versions of what a run was made with."""
+    """Return the versions of Python, batsched_py, msgspec and numpy."""
     return {
         "python": python_platform.python_version(),
         **{name: version(name) for name in ("batsched_py", "msgspec", "numpy")},

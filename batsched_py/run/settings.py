@@ -1,8 +1,8 @@
-"""The settings of a simulation: the one place where they are listed.
+"""The list of all options of a simulation.
 
 A field of :class:`Settings` is a keyword of :func:`~batsched_py.run.simulate.simulate`, an option
-of ``batsched-py simulate`` and a key of a campaign file. :meth:`Settings.run` gives what they come
-to, a :class:`Run`, which is stored with the results: a new setting is a field of both.
+of ``batsched-py simulate`` and a key of a campaign file. :meth:`Settings.run` converts the options
+to a :class:`Run`, which is stored with the results: a new option is a field of both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ BACK_END = "What simulates"
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The settings of a simulation as they are given; None: as if it were not."""
+    """The options of a simulation as the user gives them; None stands for the default."""
 
     log: str = "sample"
     """SWF log or Batsim workload, a file or a log's name: the input of a run of a campaign."""
@@ -269,7 +269,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     ] = None
 
     def on_machine(self, machine_size: Callable[[], int]) -> Settings:
-        """Return the settings with a number of nodes in place of a factor.
+        """Return the options with ``nodes`` in place of ``node_factor``.
 
         ``machine_size`` gives the number of processors of the log's machine.
         """
@@ -289,7 +289,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         return msgspec.structs.replace(self, nodes=nodes, node_factor=None)
 
     def run(self) -> Run:
-        """Return what the settings come to; raises :class:`UsageError`.
+        """Return the values to store and simulate; raises :class:`UsageError`.
 
         Where there is a ``node_factor``, see :meth:`on_machine` first.
         """

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Arguments(Settings, kw_only=True):
-    """What :func:`simulate` takes beside the workload."""
+    """The keywords of :func:`simulate`."""
 
     scheduler: str | Scheduler | Callable[..., Scheduler] = "easy"  # type: ignore[assignment]
     users: str | Callable[..., UserModel] = RIGID  # type: ignore[assignment]
@@ -135,7 +135,7 @@ def execute(
     recording: Recording | None = None,
     progress: bool | None = None,
 ) -> Result:
-    """Simulate a run whose inputs were read; see :func:`simulate`.
+    """Simulate a run whose files were read by :func:`.resolve`; see :func:`simulate`.
 
     ``folder`` is where another process as back end finds its inputs and leaves its outputs,
     logs and commands (None: a temporary one). ``recording`` is where the messages go; the file
@@ -242,10 +242,7 @@ def _embedded(
 
 
 def _statistics(process: DecisionProcess) -> tuple[dict[str, Any], str | None]:
-    """Return what the policy counted, None if it counts nothing, and what the users did if any.
-
-    With it, what is wrong with the counters of a plug-in, None if nothing is.
-    """
+    """Return the counters of the policy and of the users, and the fault of a counter or None."""
     try:
         counted = counters_of(process.scheduler)
         of_users = counters_of(process.users)

@@ -1,4 +1,4 @@
-"""A run that was stored: by us, or by Batsim itself."""
+"""Read the files of a stored run, written by this package or by Batsim."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MEASURED = {"overall", "windows", "per_user"}
 
 
 class RunFiles:
-    """What is in the files ``PREFIX_jobs.csv``, ``PREFIX_run.json`` and ``PREFIX_schedule.csv``.
+    """Reads ``PREFIX_jobs.csv``, ``PREFIX_run.json`` and ``PREFIX_schedule.csv``.
 
     The first must be there; Batsim writes no ``_run.json``. Without both others the number of
     processors is to be given as ``nodes``.
@@ -81,13 +81,13 @@ class RunFiles:
 
 
 def check_counts(overall: Mapping[str, Any], path: Path | None) -> None:
-    """Raise :class:`InputError` for metrics, of a ``_run.json``, without the counts of jobs."""
+    """Raise :class:`InputError` if the metrics of a ``_run.json`` lack the counts of jobs."""
     if not overall.keys() >= {*COUNTS}:
         raise InputError(f"{path}: metrics without {', '.join(COUNTS)}: not what simulate writes")
 
 
 def jobs_file(prefix: str | Path) -> Path:
-    """Return ``PREFIX_jobs.csv`` for a prefix, which may end so.
+    """Return the path ``PREFIX_jobs.csv``; the prefix may be this path already.
 
     Raises :class:`UsageError` if there is none, which tells those that are there or in a folder of
     that name, and :class:`InputError` if the run had one.

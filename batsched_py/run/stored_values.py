@@ -29,7 +29,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Limits of a run in seconds, with the names of Batsim's own runner, robin."""
 
     ready: AboveZero = 300.0
-    """For Batsim to tell its version, our process to listen, and Batsim's first message."""
+    """For Batsim to tell its version, the scheduler to listen, and Batsim's first message."""
     run: AboveZero = WEEK
     """For the simulation (a week)."""
     success: AboveZero = MINUTE
@@ -39,7 +39,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What determines a decision process: its policy, its users, and their chance."""
+    """The values that determine a scheduler: its policy, its users, their seed, its machine."""
 
     scheduler: str = "easy"
     scheduler_options: dict[str, Any] = {}
@@ -62,7 +62,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         return self.users != RIGID
 
     def check(self) -> None:
-        """Raise :class:`UsageError` for what makes no sense before a file is read."""
+        """Raise :class:`UsageError` for values that are out of bounds or exclude each other."""
         for name, seed in (("seed", self.seed), ("shake", self.shake)):
             if seed is not None and not 0 <= seed < _MOST_SEEDS:
                 shown = seed if seed < 0 else f"of {seed.bit_length()} bits"
@@ -116,7 +116,7 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
         return self.backend in (EMBEDDED, *SOCKETS) or self.rules.walltime == "exact"
 
     def check(self) -> None:
-        """Raise :class:`UsageError` for what makes no sense before a file is read."""
+        """Raise :class:`UsageError` for values that are out of bounds or exclude each other."""
         super().check()
         if self.nodes is not None and not 0 < self.nodes <= MOST_PROCESSORS:
             expected = "at least 1" if self.nodes <= 0 else f"at most {MOST_PROCESSORS}"
@@ -152,7 +152,7 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
 def check_outside(
     backends: Collection[str], *, batsim_log: bool, timeouts: Timeouts | str | None
 ) -> None:
-    """Raise :class:`UsageError` for what only another process has, if no back end is one."""
+    """Raise :class:`UsageError` for options of other back ends where all are embedded."""
     for name, given in (("batsim_log", batsim_log), ("timeouts", timeouts is not None)):
         if given and set(backends) == {EMBEDDED}:
             raise UsageError(

@@ -1,1 +1,1 @@
-"""What every layer may use and no layer is about: files, checks of values, plug-ins, statistics."""
+"""Small tools for every layer: statistics, terminal text, signals, values of JSON."""

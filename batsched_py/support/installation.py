@@ -1,4 +1,4 @@
-"""What is installed: this program's command and files, optional packages, and plug-ins by name."""
+"""Find what is installed: our command and files, optional packages, and entry points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small things that messages and files need: values of JSON, and how they are written."""
+"""Check, copy and print values of JSON."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def whole(number: float) -> float | int:
-    """Return an integral number as an integer, so that JSON has no ``.0``; others as they are."""
+    """Return a whole number as an integer, so that JSON has no ``.0``."""
     return int(number) if abs(number) < _EXACT and number == int(number) else number
 
 
 def is_integer(value: Any) -> TypeGuard[int]:
-    """Tell whether a value of JSON is an integer."""
+    """Return whether a value of JSON is an integer."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Tell whether a value is a number that a float can hold: JSON has integers of any size."""
+    """Return whether a value is a number that a float can hold: JSON has integers of any size."""
     if isinstance(value, float):
         return isfinite(value)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -40,7 +40,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message, shortened."""
+    """Return the repr of a value for a message, at most 60 characters."""
     try:
         text = "missing" if value is None else repr(value)
     except (ValueError, RecursionError):  # of some thousand digits or levels
@@ -49,7 +49,7 @@ def shown(value: Any) -> str:
 
 
 def unshared(value: Any) -> Any:
-    """Return a value whose dicts and lists, also inner ones, are copies; the rest is shared."""
+    """Copy the dicts and lists of a value, also inner ones; other objects are shared."""
     if isinstance(value, dict):
         return {key: unshared(inner) for key, inner in value.items()}
     return [unshared(inner) for inner in value] if isinstance(value, list) else value
@@ -62,12 +62,12 @@ def copier_of(dicts: Iterable[dict[str, Any]]) -> Callable[[dict[str, Any]], dic
 
 
 def is_plain(values: Iterable[Any]) -> bool:
-    """Tell whether all values are Python's texts, numbers, true, false and None."""
+    """Return whether all values are strings, numbers, booleans or None."""
     return _SCALARS.issuperset(map(type, values))
 
 
 def to_python(value: Any) -> Any:
-    """Return a value with Python's numbers and lists in place of numpy's, also inner ones."""
+    """Convert numpy's numbers and arrays in a value to Python's, also inner ones."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, Mapping):

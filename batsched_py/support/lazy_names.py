@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are asked for."""
+"""Import the public names of a package when they are first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that Batsim and SimGrid no longer know, and their present names, for error messages.
+"""Hints for error messages: the present names of what Batsim and SimGrid have renamed.
 
 Source: the changelogs of Batsim and of SimGrid.
 """
@@ -43,12 +43,15 @@ _LAST = {old: last for last, names in _OLD.items() for old in names}
 
 
 def renamed(name: Any) -> str:
-    """Return ``" (msg_par is its name up to Batsim 2: write parallel)"``, ``""`` if not old."""
+    """Return a hint such as ``" (msg_par is its name up to Batsim 2: write parallel)"``.
+
+    It is ``""`` for a name that is not old.
+    """
     if not isinstance(name, str) or name not in NEW_NAMES:
         return ""
     return f" ({name} is its name up to {_LAST[name]}: write {NEW_NAMES[name]})"
 
 
 def renamed_to(new: str, there: Iterable[str]) -> str:
-    """Return the same for the name in ``there`` that ``new`` replaced, ``""`` if there is none."""
+    """Return the hint for an old name in ``there`` that is called ``new`` now, else ``""``."""
     return next((renamed(old) for old in there if NEW_NAMES.get(old) == new), "")

@@ -1,4 +1,4 @@
-"""Quotients that may have no value."""
+"""Quotients, nan where the denominator is 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to end: Ctrl-C, SIGTERM and a closed terminal.
+"""Handle requests to end: Ctrl-C, SIGTERM and a closed terminal.
 
 Two rules. A command that has nobody to tell leaves requests to the system
 (:func:`default_stop_signals`), which ends it whatever code it runs: files are whole or absent
@@ -21,7 +21,7 @@ _ENDING = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name
 
 @contextmanager
 def stop_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt on a request to end, but not amid :class:`HeldSignals`.
+    """Raise KeyboardInterrupt on a request to end, after any :class:`HeldSignals` block.
 
     Does nothing outside the main thread, where signals cannot be handled.
     """
@@ -42,7 +42,7 @@ def default_stop_signals() -> Iterator[None]:
 
 @contextmanager
 def kept_handlers() -> Iterator[None]:
-    """Restore what the process does on a request to end, whatever plug-ins set in the block."""
+    """Restore the signal handlers at the end of the block, whatever plug-ins set."""
     before = {number: signal.getsignal(number) for number in _ENDING}
     try:
         yield
@@ -71,7 +71,7 @@ def _handled_by(handler: Callable[[int, object], None] | signal.Handlers) -> Ite
 
 
 def ignore_stop_signals() -> None:
-    """Let requests to end change nothing until the process is gone: its result is known.
+    """Ignore requests to end from now on, since the result of the process is known.
 
     Docker Compose asks the other containers to end when the first one has; Python itself takes a
     while to end. Does nothing outside the main thread.
@@ -93,7 +93,7 @@ class HeldSignals:
 
     @staticmethod
     def interrupt(number: int, frame: object) -> None:
-        """Raise KeyboardInterrupt: a handler of signals."""
+        """Raise KeyboardInterrupt, or remember the request inside a block."""
         if not HeldSignals._held:
             raise KeyboardInterrupt
         HeldSignals._asked = True

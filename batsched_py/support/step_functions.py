@@ -1,4 +1,4 @@
-"""How many jobs or processors there are at each instant: sums over what has begun and not ended."""
+"""Step functions over time, such as the number of busy processors."""
 
 from __future__ import annotations
 

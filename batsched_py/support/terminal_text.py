@@ -1,4 +1,4 @@
-"""Text on a terminal: what files say is shown, and nothing in it is obeyed.
+"""Print text on a terminal so that control characters in it have no effect.
 
 Names of users, jobs, hosts and files, labels, notes and messages come from files, which may be
 anybody's. A terminal obeys control characters in them: they may overwrite what stands there, or
@@ -59,18 +59,17 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def with_controls_shown(text: str) -> str:
-    """Return a text in which a terminal obeys nothing but tabs and ends of lines."""
+    """Return a text with its control characters escaped, except tabs and line ends."""
     return _CONTROL.sub(_escaped, text)
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line, in which a terminal obeys nothing."""
+    """Return a text as one line, with all control characters escaped."""
     return _CONTROL_IN_LINE.sub(_escaped, text)
 
 
 def message_line(message: str) -> str:
-    """Return the message of an error as one line; of a very long one, as values in files may make
-    it, its beginning and its end."""
+    """Return an error message as one line; the middle of a very long one is left out."""
     line = one_line(" ".join(message.split()))
     if len(line) <= _LONGEST_MESSAGE:
         return line
@@ -87,7 +86,7 @@ def say(text: str) -> None:
 
 
 def print_exactly(text: str, end: str = "\n") -> None:
-    """Print what another program reads: JSON and CSV, every character as it is.
+    """Print JSON or CSV for another program, every character unchanged.
 
     One that the stream does not know is written as JSON writes it, ``\\u2022``.
     """
@@ -116,12 +115,12 @@ codecs.register_error("as JSON", _as_json)
 
 
 def unaltered(stream: TextIO) -> TextIO:
-    """Return a stream as it is without :func:`standard_streams`, for control characters of ours."""
+    """Return a stream that prints control characters, unlike :func:`standard_streams`."""
     return cast(TextIO, stream.exact) if isinstance(stream, _Stream) else stream
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console of rich, whose own control characters reach the terminal and no others."""
+    """Return a console of rich that escapes control characters in its texts."""
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
@@ -139,7 +138,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Print through streams that show control characters, and know readers that have gone.
+    """Escape control characters in all output, and ignore a reader that has gone.
 
     Whoever was started without standard streams has some that lead nowhere. Raises
     :class:`OutputError` if what was printed cannot be written, such as on a full disk.
@@ -155,7 +154,7 @@ def standard_streams() -> Iterator[None]:
 
 
 def flush() -> None:
-    """Write what was printed; raises :class:`OutputError` if that cannot be."""
+    """Flush standard output; raises :class:`OutputError` if it cannot be written."""
     sys.stdout.flush()
 
 
@@ -221,7 +220,7 @@ def _open_closed() -> None:
 def print_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: Collection[str] = ()
 ) -> None:
-    """Print columns of texts, those that are ``numeric`` to the right.
+    """Print a table; ``numeric`` columns are aligned to the right.
 
     Only a terminal has a rule below the headings: in a pipe each line but the first is a row.
     """
@@ -239,7 +238,7 @@ def print_table(
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]], indent: str = "") -> None:
-    """Print names and what is said of each, below each other."""
+    """Print names and their descriptions in two columns."""
     pairs = [(one_line(name), one_line(text)) for name, text in pairs]
     width = max((len(name) for name, _ in pairs), default=0)
     for name, text in pairs:

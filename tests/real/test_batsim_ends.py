@@ -85,7 +85,7 @@ def test_an_error_of_ours_is_told_before_its_own(log: Path) -> None:
         "        raise ValueError('mine')\n"
     )
     told = (
-        "^our process exited with 1: .*mine.*; Batsim .*Invalid JSON message: could not be parsed"
+        "^the scheduler exited with 1: .*mine.*; Batsim .*Invalid JSON message: could not be parsed"
     )
     with pytest.raises(SimulationError, match=told):
         simulate(log, backend="batsim", scheduler="bad.py:Bad", timeouts=PATIENT)

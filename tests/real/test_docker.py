@@ -69,7 +69,7 @@ def containers(client: DockerClient, folder: Path) -> list[Container]:
 
 
 class Waiting(NamedTuple):
-    """A simulation in which our process waits for a file ``go``, and Batsim for our process."""
+    """A simulation in which the scheduler waits for a file ``go``, and Batsim for the scheduler."""
 
     process: subprocess.Popen[str]
     container: Container

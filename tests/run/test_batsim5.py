@@ -170,7 +170,7 @@ def test_what_it_leaves_is_what_version_4_leaves(tmp_path: Path, users: str) -> 
     workload = tmp_path / "run/input/workload.json"
     types = {profile["type"] for profile in json.loads(workload.read_text())["profiles"].values()}
     wanted = {"ParallelTaskHomogeneousProfile"} if users == "rigid" else {"parallel_homogeneous"}
-    assert types == wanted  # of users, it is our process that reads it
+    assert types == wanted  # of users, it is the scheduler that reads it
     assert len(read_workload(workload).jobs) == len(embedded.table.submit)
 
 

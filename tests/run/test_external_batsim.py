@@ -157,10 +157,10 @@ def test_a_job_at_the_same_time_is_none(
 @pytest.mark.parametrize(
     ("wishes", "message"),
     [
-        (("end=exit:0", "at=20"), "Batsim exited with 0; our process exited with 1: .*deadlock"),
+        (("end=exit:0", "at=20"), "Batsim exited with 0; the scheduler exited with 1: .*deadlock"),
         (
             ("end=exit:0", "at=20", "says=[26186.000000] [ker_engine/CRITICAL] Oops! Deadlock"),
-            "Batsim exited with 0: Oops! Deadlock; our process exited with 1: ",
+            "Batsim exited with 0: Oops! Deadlock; the scheduler exited with 1: ",
         ),
         (("end=exit:3", "at=20"), "Batsim exited with 3: stand-in"),
         (("end=kill", "at=20"), "Batsim was killed by SIGKILL"),
@@ -190,7 +190,7 @@ def test_a_recorded_deadlock_is_a_failure(shared: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of what Batsim and our process wrote."""
+    """The folder of what Batsim and the scheduler wrote."""
     folder = tmp_path_factory.mktemp("whole")
     simulate(small(folder), backend="socket", folder=folder / "run")
     return folder / "run/output"
@@ -327,7 +327,7 @@ def test_runs_at_once_do_not_collide(tmp_path: Path) -> None:
 def test_it_is_told_how_far_the_other_process_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Where more is told, until our process has told it."""
+    """Where more is told, until the scheduler has told it."""
     (tmp_path / "slow.py").write_text(
         "import time\n"
         "from batsched_py.run import progress\n"
@@ -449,7 +449,7 @@ def test_a_policy_that_fails_is_told_before_what_batsim_says(tmp_path: Path) -> 
     (tmp_path / "bad.py").write_text(
         "class Bad:\n    def schedule(self, now, queue, machine):\n        return None\n"
     )
-    told = r"^our process .*Bad.schedule returned None.*; Batsim "
+    told = r"^the scheduler .*Bad.schedule returned None.*; Batsim "
     with pytest.raises(BatschedError, match=told):
         simulate(
             small(tmp_path),

@@ -149,7 +149,7 @@ def test_it_is_stored_with_the_run(machine: Path, tmp_path: Path) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("users", ["rigid", "feedback"])
 def test_it_is_the_same_behind_a_socket(machine: Path, tmp_path: Path, users: str) -> None:
-    """The partitions are our process's matter: nothing of them is the simulator's."""
+    """The partitions are the scheduler's matter: nothing of them is the simulator's."""
     text = MACHINE + "[[outages]]\nbegin = 20000\nend = 60000\n"
     machine.write_text(text)
     settings: dict[str, Any] = {"machine": machine, "users": users, "node_factor": 1.5, "first": 80}

@@ -76,5 +76,5 @@ def test_an_ended_simulation_leaves_neither_side(tmp_path: Path, number: int) ->
             run.wait(LIMIT)
         finally:
             run.kill()
-    left = f"pgrep -g {group}"  # our process too
+    left = f"pgrep -g {group}"  # the scheduler too
     wait_until(lambda: not subprocess.run(left.split(), stdout=subprocess.PIPE).stdout)

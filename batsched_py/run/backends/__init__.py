@@ -1,1 +1,1 @@
-"""Back ends: the ways to run Batsim itself beside our process, and to read what it leaves."""
+"""Back ends: start Batsim and the scheduler as two processes, and read Batsim's output files."""

@@ -1,4 +1,4 @@
-"""Batsim's command line, as our process needs it."""
+"""The command line of Batsim for a simulation with our scheduler."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def batsim_arguments(
     quiet: bool = False,
     batsim5: bool = False,
 ) -> list[str]:
-    """Return the arguments of Batsim 4.2 or 5 for a simulation with our process.
+    """Return the arguments of Batsim 4.2 or 5 for a simulation with our scheduler.
 
-    ``registers`` is for users who submit their jobs during the simulation, and for policies under
-    which jobs run longer in some places. ``quiet`` leaves only errors in Batsim's log. Batsim's
-    traces are switched off: they cost more time than the simulation, and nobody here reads them.
-    Batsim 5 has none unless asked for, is told by our process whether jobs are registered, and
-    names its files by the whole ``prefix`` and nothing between: so the underscore is given to it.
+    ``registers`` lets the scheduler submit jobs: users do so, and policies under which jobs run
+    longer in some places. ``quiet`` limits Batsim's log to errors. Batsim's traces are switched
+    off: they cost more time than the simulation, and nothing here reads them. Batsim 5 writes no
+    traces by default, and our scheduler enables registration by a message. It adds no underscore
+    to ``prefix``, so the argument has one.
     """
     arguments = ["-p", platform]
     for workload in workloads:

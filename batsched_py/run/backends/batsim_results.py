@@ -1,4 +1,4 @@
-"""What Batsim leaves, joined with our columns."""
+"""The output files of Batsim, with the columns that the scheduler adds."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from batsched_py.workload.sites import Sites
 class BatsimOutput:
     """The files of one run: ``out_jobs.csv``, ``out_schedule.csv`` and our ``out_users.csv``.
 
-    Batsim's fields stay as it wrote them, to the digit. What is ``batsim5``'s gets the form of
-    Batsim 4.2: it has ``out_schedule.json``, and perhaps ``out_real_exec_info.json``. ``sites`` are
+    Batsim's fields stay as it wrote them, to the digit. The output of ``batsim5``
+    is converted to the form of Batsim 4.2. ``sites`` are
     those of the machine, none if it is one. Raises :class:`SimulationError` for files that are
     missing or not Batsim's.
     """
@@ -76,7 +76,7 @@ class BatsimOutput:
             yield f"{line},{csv_line(ours)}"
 
     def schedule_csv(self) -> str:
-        """Return the text of ``_schedule.csv``, as Batsim 4.2 wrote it or would have."""
+        """Return the text of ``_schedule.csv`` in the form of Batsim 4.2."""
         return self._schedule
 
 
@@ -103,10 +103,10 @@ def _check_header(path: Path, lines: list[str]) -> None:
 
 
 def _check_complete(path: Path, jobs: Sequence[JobKey], submitted: Sequence[JobKey]) -> None:
-    """Raise :class:`SimulationError` unless every job that our process saw is there, once."""
+    """Raise :class:`SimulationError` unless every job that the scheduler saw is there, once."""
     counted = Counter(jobs)
     for what, keys in (
-        ("unknown to our process", counted.keys() - set(submitted)),
+        ("unknown to the scheduler", counted.keys() - set(submitted)),
         ("missing", set(submitted) - counted.keys()),
         ("there twice", {key for key, count in counted.items() if count > 1}),
     ):

@@ -1,4 +1,4 @@
-"""The programs of a run, and what they say when they fail."""
+"""Start and end the programs of a run, and find in their logs why one failed."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _kill_when_closed(pipe: int, group: int) -> None:
 
 
 def ending(code: int) -> str:
-    """Say how a process ended, by its exit code."""
+    """Return how a process ended, in words such as ``was killed by SIGKILL``."""
     if code < 0:
         return f"was killed by {_signal_name(-code) or -code}"
     name = _signal_name(code - 128)  # a shell's or a container's way to say it
@@ -117,7 +117,7 @@ def _signal_name(number: int) -> str:
 
 
 def cause(log: Path) -> str:
-    """Return the line of a log that tells why a process failed, for messages.
+    """Return the line of a log that explains why a process failed.
 
     That is Batsim's first error; where it shows its usage or tells how to, the first line; else the
     last line that is no mere information.

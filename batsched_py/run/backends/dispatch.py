@@ -1,4 +1,4 @@
-"""A simulation by the name of its back end."""
+"""Choose the back end of a run by its name, and simulate with it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BACKENDS = (EMBEDDED, *SOCKETS, "batsim", "docker")
 
 
 def check_backend(run: Run) -> None:
-    """Raise :class:`UsageError` for a back end that does not exist, or not do what is asked."""
+    """Raise :class:`UsageError` for an unknown back end, or one that cannot do what is asked."""
     if run.batsim is not None and run.backend != "batsim":
         raise UsageError(
             f"{parameter('batsim')} {run.batsim} means nothing with {parameter('backend')} "
@@ -66,7 +66,7 @@ def run_outside(
     registers: bool,
     progress: bool | None = None,
 ) -> tuple[BatsimOutput, dict[str, Any]]:
-    """Simulate with the back end of ``run``; return what it leaves, and what was run.
+    """Simulate with another process as back end; return its output and a description of it.
 
     ``registers`` says that jobs are registered
     during the simulation, by users or since they run longer in some places. ``root`` is the folder
@@ -85,7 +85,7 @@ def run_outside(
         prepare_folder(folder.root)
         batsim5 = batsim.is_batsim5(folder, run.timeouts.ready)
         folder = msgspec.structs.replace(folder, batsim5=batsim5)
-        # Where users submit the jobs, our process reads the workload.
+        # Where users submit the jobs, the scheduler reads the workload.
         theirs = batsim5 and not run.dynamic
         write_workload(workload, folder.inputs / "workload.json", batsim5=theirs)
         write_whole(folder.inputs / "platform.xml", _platform_xml(run, machine, workload))
@@ -110,7 +110,7 @@ def _platform_xml(run: Run, machine: ResolvedMachine, workload: Workload) -> str
 def launcher(
     backend: str, batsim: str | None, shake: int | None = None, budgets: str = ""
 ) -> Launcher:
-    """Return how Batsim is started; raises :class:`UsageError` for an unknown back end."""
+    """Return the launcher of a back end; raises :class:`UsageError` for an unknown back end."""
     if backend == "docker":
         from batsched_py.run.backends.docker import DockerLauncher
 
@@ -126,7 +126,7 @@ def launcher(
 
 
 def _scheduler(run: Run, folder: RunFolder, record: str | Path | None, endpoint: str) -> list[str]:
-    """Return the command of our process, which listens on ``endpoint``."""
+    """Return the command of the scheduler, which listens on ``endpoint``."""
     command = [*PROGRAM, "serve", "-v", run.scheduler, "-s", endpoint]
     command += ["-e", str(folder.outputs / "out")]
     command += ["--first-timeout", str(run.timeouts.ready)]

@@ -1,4 +1,4 @@
-"""Batsim in a container of Docker."""
+"""Run Batsim in a Docker container."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ _INPUT, _OUTPUT = "/data/input", "/data/output"
 
 
 class DockerLauncher(Launcher):
-    """Batsim by its image, whose entry point, if it has one, is ``batsim``: that of Batsim 5, which
-    is marked as work in progress, has none.
+    """Starts Batsim in a container of an image.
+
+    An image without an entry point, such as that of Batsim 5, gets the command ``batsim``.
 
     Inputs are mounted read-only, outputs belong to the user and are all that is written. There are
     no privileges, limits of memory and processes, and no network where a Unix socket will do

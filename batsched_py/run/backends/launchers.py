@@ -59,17 +59,17 @@ class RunFolder(msgspec.Struct, frozen=True):
 
     @property
     def scheduler_log(self) -> Path:
-        """What our process printed."""
+        """The log of our scheduler."""
         return self.root / "scheduler.log"
 
     @property
     def batsim_log(self) -> Path:
-        """What Batsim printed."""
+        """The log of Batsim."""
         return self.root / "batsim.log"
 
 
 class Launcher:
-    """Batsim as a program: ``batsim`` on PATH, or the command line ``program``."""
+    """Starts Batsim as a program: ``batsim`` on PATH, or the command line ``program``."""
 
     def __init__(self, program: str | None = None) -> None:
         try:
@@ -121,11 +121,11 @@ class Launcher:
         return versions == {"5"}
 
     def listen_on(self, folder: RunFolder) -> str:
-        """Return the endpoint that our process binds: a Unix socket of this run."""
+        """Return the endpoint on which the scheduler listens: a Unix socket of this run."""
         return f"ipc://{folder.sockets / 'batsim'}"
 
     def arguments(self, folder: RunFolder, endpoint: str) -> list[str]:
-        """Return Batsim's arguments for a simulation; ``endpoint`` is the one that was bound."""
+        """Return Batsim's arguments for a simulation; the scheduler listens on ``endpoint``."""
         return self._arguments(folder, endpoint, folder.inputs, folder.outputs)
 
     def _arguments(
@@ -157,7 +157,7 @@ class Launcher:
 
 
 class EmbeddedLauncher(Launcher):
-    """The embedded simulator behind a socket, in the place of Batsim 4 or 5."""
+    """Starts the embedded simulator as another process that replaces Batsim 4 or 5."""
 
     def __init__(
         self, shake: int | None = None, budgets: str = "", *, batsim5: bool = False
@@ -174,7 +174,7 @@ class EmbeddedLauncher(Launcher):
         self._further = arguments(setting_fields(Options), options)
 
     def is_batsim5(self, folder: RunFolder, limit: float) -> bool:
-        """Return whether it is in the place of Batsim 5; nothing has to be run."""
+        """Return whether it replaces Batsim 5; unlike Batsim, no program has to be asked."""
         return self._batsim5
 
     def arguments(self, folder: RunFolder, endpoint: str) -> list[str]:

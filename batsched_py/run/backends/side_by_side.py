@@ -1,7 +1,7 @@
-"""One simulation with Batsim itself: both sides started, watched, and their files joined.
+"""Run the scheduler and Batsim as two processes, and watch both until they end.
 
-After Batsim's own runner, robin: a run has succeeded only if both sides ended well, and four
-time-outs bound it. Batsim's exit code 0 proves nothing, since it also ends so in a deadlock; our
+As with Batsim's own runner, robin, a run succeeds only if both sides end well, and four timeouts
+limit it. Batsim's exit code 0 proves nothing, since it also ends so in a deadlock; our
 process ends well only after SIMULATION_ENDS.
 """
 
@@ -31,9 +31,9 @@ from batsched_py.transport import BEGUN, LISTENING
 
 _TICK = 0.02
 _UNHEARD = 0.5
-"""Seconds in which our process may yet hear a Batsim that has ended."""
+"""Seconds in which the scheduler may yet hear a Batsim that has ended."""
 _CLOSED = "the connection was closed"
-"""What our process says if Batsim left first."""
+"""What the scheduler says if Batsim left first."""
 _WRITTEN = (
     "input/platform.xml",
     "input/workload.json",
@@ -52,9 +52,9 @@ def run_side_by_side(
     limits: Timeouts,
     progress: bool | None = None,
 ) -> None:
-    """Run our process and Batsim to their ends, and show the ``progress`` meanwhile.
+    """Run the scheduler and Batsim until both end, and show the ``progress`` meanwhile.
 
-    ``scheduler`` is the command of our process. The folder keeps the exact commands and both logs.
+    ``scheduler`` is a command line. The folder keeps the exact commands and both logs.
     Raises :class:`SimulationError` unless both sides ended well; neither goes on running.
     """
     try:
@@ -85,25 +85,25 @@ def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> 
     deadline = monotonic() + timeout
     while True:
         code = ours.poll()
-        for line in _said(folder):
+        for line in _scheduler_lines(folder):
             if line.startswith(LISTENING):
                 return line.removeprefix(LISTENING)
         if code is not None:
             message = cause(folder.scheduler_log)
-            raise SimulationError(f"our process {ending(code)} before it listened: {message}")
+            raise SimulationError(f"the scheduler {ending(code)} before it listened: {message}")
         if monotonic() > deadline:
-            raise SimulationError(f"our process did not listen within {timeout:g} s (ready)")
+            raise SimulationError(f"the scheduler did not listen within {timeout:g} s (ready)")
         sleep(_TICK)
 
 
-def _said(folder: RunFolder) -> list[str]:
-    """Return the whole lines that our process has written."""
+def _scheduler_lines(folder: RunFolder) -> list[str]:
+    """Return the complete lines of the scheduler's log."""
     return read_log(folder.scheduler_log).split("\n")[:-1]
 
 
 def _progress(folder: RunFolder) -> str:
-    """Return the last that our process told of its progress; before that, where more is told."""
-    for line in reversed(_said(folder)):
+    """Return the last line of the scheduler's log on its progress, or where the logs are."""
+    for line in reversed(_scheduler_lines(folder)):
         if f" s: {SIMULATED}" in line:
             return f"Batsim simulates; at {line}"
     return f"Batsim simulates (logs in {folder.root})"
@@ -114,7 +114,7 @@ def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -
     write_whole(
         folder.root / "commands.sh",
         "#!/bin/sh\n"
-        "# What was run, side by side; if our process ends without success, Batsim is ended.\n"
+        "# What was run, side by side; if the scheduler ends without success, Batsim is ended.\n"
         f"cd {shlex.quote(os.getcwd())} || exit\n"
         f"[ -O {sockets} ] || mkdir -m 700 {sockets} || exit\n"
         f"{shlex.join(batsim)} &\n"
@@ -127,7 +127,7 @@ def _keep_commands(folder: RunFolder, scheduler: list[str], batsim: list[str]) -
 def _wait_for_both(
     ours: Process, batsim: Process, folder: RunFolder, limits: Timeouts
 ) -> tuple[int | None, int | None]:
-    """Return the exit codes of our process and Batsim, None for who did not end in time."""
+    """Return the exit codes of the scheduler and Batsim, None for one that did not end in time."""
     deadline = monotonic() + limits.run
     bounded = False
     while True:
@@ -138,7 +138,9 @@ def _wait_for_both(
         if ended and not bounded:
             bounded = True
             rest = limits.success if ended[0] == 0 else limits.failure
-            if codes[1] is not None and BEGUN not in _said(folder):  # ours waits for who is gone
+            if codes[1] is not None and BEGUN not in _scheduler_lines(
+                folder
+            ):  # ours waits for who is gone
                 rest = min(rest, _UNHEARD)
             deadline = min(deadline, monotonic() + rest)
         sleep(_TICK)
@@ -147,16 +149,16 @@ def _wait_for_both(
 def _problem(
     ours: int | None, batsim: int | None, folder: RunFolder, limits: Timeouts
 ) -> str | None:
-    """Say what went wrong, None if nothing did."""
+    """Return what went wrong, None if nothing did."""
     if ours == 0 and batsim == 0:
         return None
     if ours is None and batsim is None:
         return f"the simulation did not end within {limits.run:g} s (run)"
-    if ours is None and batsim is not None and BEGUN not in _said(folder):
+    if ours is None and batsim is not None and BEGUN not in _scheduler_lines(folder):
         return f"Batsim {ending(batsim)} before it sent a message: {cause(folder.batsim_log)}"
     parts = [
         _end("Batsim", batsim, ours, folder.batsim_log, limits),
-        _end("our process", ours, batsim, folder.scheduler_log, limits),
+        _end("the scheduler", ours, batsim, folder.scheduler_log, limits),
     ]
     if ours and _CLOSED not in parts[1]:
         parts.reverse()  # the cause is ours, and Batsim complains of the reply that it got
@@ -164,7 +166,7 @@ def _problem(
 
 
 def _end(name: str, code: int | None, other: int | None, log: Path, limits: Timeouts) -> str:
-    """Say how one side ended, after the other one or before."""
+    """Return how one side ended, with the cause from its log."""
     if code is None:
         limit = limits.success if other == 0 else limits.failure
         return f"{name} did not end within {limit:g} s after the other side"
@@ -175,7 +177,7 @@ def _end(name: str, code: int | None, other: int | None, log: Path, limits: Time
 
 
 def prepare_folder(root: Path) -> None:
-    """Make a run folder; what an earlier run wrote there is removed, and nothing else."""
+    """Make a run folder, and remove the files that an earlier run wrote there."""
     for name in ("input", "output"):
         (root / name).mkdir(parents=True, exist_ok=True)
     for pattern in _WRITTEN:
