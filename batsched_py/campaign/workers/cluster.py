@@ -81,6 +81,7 @@ def open_cluster(where: str, folder: Path, inputs: Iterable[str], jobs: int) -> 
         stack.callback(mark.unlink, missing_ok=True)
         needs = Requirements(str(mark), str(Path.cwd()), sorted(inputs), _versions())
         _check_workers(client, needs)
+        client.register_plugin(_call_ender(needs.mark))
         ended = Event()
         Thread(target=_say_if_alone, args=(client, where, ended), daemon=True).start()
         stack.callback(ended.set)
@@ -133,7 +134,7 @@ class _Workers(Executor):
         with suppress(Exception):  # what is gone needs no end
             self._executor.shutdown(wait and not cancel_futures)
             Path(self._needs.mark).unlink()  # what is on its way does not begin
-            self._client.run(end_calls, self._needs.mark, on_error="ignore")
+            self._client.unregister_worker_plugin(self._needs.mark)
 
 
 _children: dict[str, LocalWorkers] = {}
@@ -152,6 +153,24 @@ def call(needs: Requirements, function: Callable[..., Any], *arguments: Any) -> 
             _children[needs.mark] = LocalWorkers(_MOST_CHILDREN, needs.cwd)
         children = _children[needs.mark]
     return children.submit(function, *arguments).result()
+
+
+def _call_ender(mark: str) -> Any:
+    """Return a plug-in for dask workers that ends the calls of a campaign.
+
+    It does so when it is removed, which a worker also does when it loses its scheduler.
+    """
+    import distributed
+
+    kind: Any = distributed.WorkerPlugin
+
+    class CallEnder(kind):  # type: ignore[misc]
+        name = mark
+
+        def teardown(self, worker: Any) -> None:
+            end_calls(mark)
+
+    return CallEnder()
 
 
 def end_calls(mark: str) -> None:
