@@ -11,7 +11,7 @@ from typing import Any
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.support.json_values import is_number, shown
-from batsched_py.workload.batsim.profile_types import profile_type
+from batsched_py.workload.batsim.profile_types import REGISTRABLE
 
 Refusal = Callable[[m.JobDescription, Mapping[str, Any]], str | None]
 """Says why a Batsim cannot take a job and its profile if they are registered, None if it can."""
@@ -37,8 +37,7 @@ def refused_by_batsim4(job: m.JobDescription, profile: Mapping[str, Any]) -> str
     if BREAKING_4.search(job.id):
         return 'Batsim 4.2.0 aborts on an id with one of ( ) | } , " \\ or a line break in it'
     kind, delay = profile.get("type"), profile.get("delay")
-    known = profile_type(kind)
-    if known is None or not known.registrable:
+    if not isinstance(kind, str) or kind not in REGISTRABLE:
         return f"its profile is of type {shown(kind)}, which Batsim 4.2.0 cannot register"
     if kind == "delay" and not (is_number(delay) and delay > LEAST_DELAY):
         return f"its profile has the delay {shown(delay)}: expected seconds above {LEAST_DELAY:g}"

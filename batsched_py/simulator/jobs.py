@@ -19,11 +19,11 @@ from batsched_py.simulator.options import Options
 from batsched_py.simulator.profiles import (
     Composed,
     Profile,
-    Receive,
     parse_profiles,
     parse_registered,
 )
 from batsched_py.support.json_values import copier_of
+from batsched_py.workload.batsim.profile_fields import ReceiveFields
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 
@@ -119,7 +119,9 @@ class JobRegistry:
         self._parsed.update({(name, key): profile for key, profile in parsed.items()})
         if not self.registration.profile_reuse:
             # What a job receives may lead it to a profile that was released.
-            self._releases |= any(isinstance(found.body, Receive) for found in parsed.values())
+            self._releases |= any(
+                isinstance(found.body, ReceiveFields) for found in parsed.values()
+            )
         jobs = []
         own = copier_of([job.extra for job in workload.jobs])  # policies may write into it
         for job in sorted(workload.jobs, key=lambda job: (job.submit_time, job.id)):

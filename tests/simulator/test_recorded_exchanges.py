@@ -16,12 +16,12 @@ FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else [
 
 # What is not done, or deliberately done otherwise, and why; what is said then.
 OUT_OF_SCOPE = {
-    "16_storage_mapping_pfs": ("storage jobs", "of type 'parallel_homogeneous_pfs'"),
-    "16b_storage_role_small": ("storage jobs", "of type 'parallel_homogeneous_pfs'"),
-    "16c_mapping_and_storage_mapping": ("storage jobs", "of type 'parallel_homogeneous_pfs'"),
+    "16_storage_mapping_pfs": ("storage jobs", "type is 'parallel_homogeneous_pfs'"),
+    "16b_storage_role_small": ("storage jobs", "type is 'parallel_homogeneous_pfs'"),
+    "16c_mapping_and_storage_mapping": ("storage jobs", "type is 'parallel_homogeneous_pfs'"),
     "24_no_sched": ("no scheduler to be simulated with", "--no-sched: the embedded simulator"),
     "17_err_no_reply": ("a scheduler that is silent: Batsim waits for ever", None),
-    "25_wl_res0": ("jobs without processors are refused when they are read", "res is 0, expected"),
+    "25_wl_res0": ("jobs without processors are refused when they are read", "res = 0: expected"),
 }
 # Of a job's fields, Batsim alters ids in nested objects, too; we leave them as they are.
 SAME_FILES_ONLY = {"25_wl_other_id_keys"}

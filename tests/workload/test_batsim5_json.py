@@ -38,12 +38,12 @@ def save(path: Path, value: Any) -> Path:
         pytest.param(content({"walltime": None}), "walltime", id="a walltime of null"),
         pytest.param(content({"id": "w01"}), "w0!w01", id="an id that contains w0"),
         pytest.param(content({"id": "w1!a"}), "w0!", id="an id of another workload"),
-        pytest.param(content({"res": 0}), "res is 0", id="a res of 0"),
+        pytest.param(content({"res": 0}), "res = 0", id="a res of 0"),
         pytest.param(content({"profile": "w0p"}), "w0p", id="a profile that contains w0"),
         pytest.param(content({"profile": "w1!p"}), "w1!p", id="a profile of another workload"),
         pytest.param(content({"profile": "zz"}), "zz", id="an unknown profile"),
         pytest.param(content({"profile": 3}), "profile", id="a profile without name"),
-        pytest.param(content(jobs=[3]), "object", id="a job that is a number"),
+        pytest.param(content(jobs=[3]), "is 3: expected a table", id="a job that is a number"),
         pytest.param(content(jobs=None), "jobs", id="no jobs"),
         pytest.param(
             content(profiles=PROFILES | {"q": OLD}), "'delay'.*DelayProfile", id="both versions"
@@ -51,7 +51,9 @@ def save(path: Path, value: Any) -> Path:
         pytest.param(
             content(profiles=PROFILES | {"w0!p": PROFILES["p"]}), "without '!'", id="a whole name"
         ),
-        pytest.param(content(profiles=PROFILES | {"q": 3}), "object", id="a profile that is none"),
+        pytest.param(
+            content(profiles=PROFILES | {"q": 3}), "type is missing", id="a profile that is none"
+        ),
         pytest.param(
             content(profiles=PROFILES | {"q": {"type": "ForkJoinCompositionProfile"}}),
             "'q'.*ForkJoin",
@@ -93,7 +95,7 @@ def test_a_file_of_version_4_is_refused_only_where_5_is_asked_for(tmp_path: Path
 def test_a_file_without_profiles(tmp_path: Path, profiles: Any) -> None:
     path = save(tmp_path / "w.json", {"nb_res": 4, "jobs": [], "profiles": profiles})
     if profiles is None:
-        with pytest.raises(WorkloadError, match="profiles is missing"):
+        with pytest.raises(WorkloadError, match="profiles = missing"):
             read_workload(path, batsim5=True)
     else:
         assert read_workload(path, batsim5=True).jobs == []

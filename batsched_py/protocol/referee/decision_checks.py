@@ -24,7 +24,7 @@ from batsched_py.protocol.decision_rules import (
 )
 from batsched_py.protocol.referee.referee_state import LiveJob, RefereeState
 from batsched_py.support.old_names import renamed
-from batsched_py.workload.batsim.profile_types import profile_type
+from batsched_py.workload.batsim.profile_types import PROFILE_TYPES, REGISTRABLE
 
 TERMINAL = ("COMPLETED_", REJECTED)
 
@@ -236,11 +236,11 @@ class DecisionChecks:
     def _register_profile(self, decision: m.RegisterProfile) -> None:
         self._state.registration.add_profile(decision)
         kind = decision.profile.get("type")
-        known_type = profile_type(kind)
+        is_known = isinstance(kind, str) and kind in PROFILE_TYPES
         delay = decision.profile.get("delay")
         least = 0 if self._state.exact else LEAST_DELAY
         if self._strict and (
-            known_type is None
+            not is_known
             or (kind == "delay" and not (isinstance(delay, float | int) and delay > least))
         ):
             raise ProtocolError(
@@ -248,7 +248,7 @@ class DecisionChecks:
                 f"{renamed(kind)} with delay {delay!r}: expected a type of Batsim, and for "
                 f"a delay seconds above {least}"
             )
-        if known_type is None or known_type.registrable:
+        if not is_known or kind in REGISTRABLE:
             return
         if self._strict:
             raise ProtocolError(

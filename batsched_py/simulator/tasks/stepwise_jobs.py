@@ -7,6 +7,7 @@ parts of a composed profile come: :mod:`batsched_py.simulator.tasks.composed_pro
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,9 +21,10 @@ from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.jobs import SimulatedJob, final_state
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.profiles import DEEPEST, Profile, Receive, Send
+from batsched_py.simulator.profiles import DEEPEST, Profile
 from batsched_py.simulator.tasks.composed_profiles import ProfilePosition
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
+from batsched_py.workload.batsim.profile_fields import ReceiveFields, SendFields
 
 if TYPE_CHECKING:
     from batsched_py.simulator.energy import Energy
@@ -184,12 +186,12 @@ class StepwiseJobs:
             job.messages = deque()
         job.messages.append(message)
         running = self._running.get(job.description.id)
-        if running is not None and isinstance(running.profile.body, Receive):
+        if running is not None and isinstance(running.profile.body, ReceiveFields):
             self._look_again(running, running.profile.body)
 
     def nb_waiting(self) -> int:
         """Return how many jobs run here and are waiting for messages."""
-        return sum(isinstance(job.profile.body, Receive) for job in self._running.values())
+        return sum(isinstance(job.profile.body, ReceiveFields) for job in self._running.values())
 
     # Timers --------------------------------------------------------------------------------------
 
@@ -212,7 +214,7 @@ class StepwiseJobs:
             return
         if self._energy is not None:  # it slept in SimGrid, on the first of its hosts
             self._energy.account([next(iter(running.job.alloc))], self._agenda.now)
-        if isinstance(running.profile.body, Receive):
+        if isinstance(running.profile.body, ReceiveFields):
             self._look(running)
         elif not running.has_time_for(running.length):
             self._finish(running, WALLTIME_REACHED)
@@ -250,11 +252,11 @@ class StepwiseJobs:
         running.begin, running.length = now, 0.0
         if profile.delay is not None:
             self._sleep(running, profile.delay)
-        elif isinstance(profile.body, Send):
+        elif isinstance(profile.body, SendFields):
             job_id = running.job.description.id
-            self._agenda.send(m.FromJobMsg(timestamp=now, job_id=job_id, msg=profile.body.message))
-            self._sleep(running, profile.body.sleep)
-        elif isinstance(profile.body, Receive):
+            self._agenda.send(m.FromJobMsg(timestamp=now, job_id=job_id, msg=profile.body.msg))
+            self._sleep(running, profile.body.sleeptime)
+        elif isinstance(profile.body, ReceiveFields):
             return self._receive(running, profile.body)
         else:
             self._compute(running)
@@ -324,21 +326,22 @@ class StepwiseJobs:
     def _look(self, running: StepwiseJob) -> None:
         """Look for a message, unless the walltime is reached."""
         body = running.profile.body
-        assert isinstance(body, Receive)
+        assert isinstance(body, ReceiveFields)
         left = running.remaining
         if left is not None and self._agenda.now >= running.begin + left:
             self._finish(running, WALLTIME_REACHED)
         elif self._receive(running, body):
             self._step(running)
 
-    def _receive(self, running: StepwiseJob, body: Receive) -> bool:
+    def _receive(self, running: StepwiseJob, body: ReceiveFields) -> bool:
         """Take a message if there is one; else go on without, or look again later.
 
         Tells whether there is another profile to begin with.
         """
         messages, now = running.job.messages, self._agenda.now
         if messages:
-            target = body.success if body.pattern.fullmatch(messages.popleft()) else body.failure
+            fits = re.fullmatch(body.regex, messages.popleft())
+            target = body.success if fits else body.failure
         elif body.timeout:
             target = body.timeout
             running.in_vain += 1
@@ -365,12 +368,12 @@ class StepwiseJobs:
             )
         return True
 
-    def _look_again(self, running: StepwiseJob, body: Receive) -> None:
+    def _look_again(self, running: StepwiseJob, body: ReceiveFields) -> None:
         """Wake a waiting job the next time that it looks for messages."""
         now = self._agenda.now
-        looked, time = (now - running.begin) / body.poll, now
+        looked, time = (now - running.begin) / body.polltime, now
         if looked < _MOST_LOOKS:
-            time = running.begin + (floor(looked) + 1) * body.poll
+            time = running.begin + (floor(looked) + 1) * body.polltime
         if running.remaining is not None:
             time = min(time, running.begin + running.remaining)
         self._set_timer(running, max(time, now))

@@ -9,31 +9,55 @@ from __future__ import annotations
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.errors import InputError, WorkloadError
 from batsched_py.files.readers import parse_json, read_bytes, unpack
 from batsched_py.files.writers import write_whole
 from batsched_py.processors.sets import MOST_PROCESSORS
-from batsched_py.support.json_values import is_integer, is_number, shown, whole
-from batsched_py.support.old_names import renamed, renamed_to
+from batsched_py.support.json_values import is_integer, shown, whole
 from batsched_py.workload.batsim.batsim5_workload import (
     from_batsim5,
     is_of_batsim5,
     job_to_batsim5,
     profiles_to_batsim5,
 )
-from batsched_py.workload.batsim.profile_types import PROFILE_TYPES, profile_type
+from batsched_py.workload.batsim.profile_fields import Number, read_profile, read_table
 from batsched_py.workload.logs.clock import LATEST, parse_time_zone
 from batsched_py.workload.workload import Workload, WorkloadJob, check_times
 
 _PREFIX = "w0"
 """Batsim's name of the first workload."""
-_REQUIRED = ("id", "subtime", "res", "profile")
-_TYPED = frozenset((*_REQUIRED, "walltime", "finish_time", "estimate"))
-"""Fields of a job that have a place in :class:`WorkloadJob`; ``user`` only if it is a name."""
+
+
+class _WorkloadFile(msgspec.Struct):
+    """The fields of a workload file."""
+
+    nb_res: Annotated[int, Meta(ge=1, le=MOST_PROCESSORS)]
+    jobs: list[Any]
+    profiles: dict[str, Any]
+    unix_start_time: Annotated[float, Meta(ge=-LATEST, le=LATEST)] | None = None
+    time_zone: str = "UTC"
+    rules: Any = None
+
+
+class _JobFields(msgspec.Struct):
+    """The fields of a job in a workload file: those that Batsim reads, and those of our own."""
+
+    id: str | int
+    subtime: Number
+    res: Annotated[int, Meta(ge=1)]
+    profile: str
+    walltime: Number = -1
+    finish_time: Number | None = None
+    estimate: Number | None = None
+
+
+_TYPED = frozenset(_JobFields.__struct_fields__)
+"""Fields that have a place in :class:`WorkloadJob`; ``user`` only if it is a name."""
 
 
 def read_workload(
@@ -65,19 +89,16 @@ def read_workload(
     notes: list[str] = []
     if batsim5 or is_of_batsim5(content):
         content, notes = from_batsim5(str(path), content, batsims_name)
-    nb_res: Any = content.get("nb_res")
-    if not is_integer(nb_res) or nb_res < 1:
-        raise WorkloadError(f"{path}: nb_res is {shown(nb_res)}, expected an integer above 0")
-    if nb_res > MOST_PROCESSORS:
-        raise WorkloadError(
-            f"{path}: nb_res is {shown(nb_res)}, expected at most {MOST_PROCESSORS}"
-        )
-    profiles = content.get("profiles")
-    if not isinstance(profiles, dict):
-        raise WorkloadError(f"{path}: profiles is {shown(profiles)}, expected an object")
+    file = read_table(str(path), content, _WorkloadFile)
+    start, zone = file.unix_start_time, file.time_zone
+    try:
+        parse_time_zone(zone)
+    except InputError as error:
+        raise WorkloadError(f"{path}: {error}") from None
+    profiles = file.profiles
     for name, profile in profiles.items():
-        _check_profile(f"{path}: profile {name!r}", profile, profiles)
-    jobs = _jobs(path, content.get("jobs"), profiles, batsims_name)
+        read_profile(f"{path}: profile {name!r}", profile, profiles.__contains__)
+    jobs = _jobs(path, file.jobs, profiles, batsims_name)
     early = [job for job in jobs if job.submit_time < 0]
     if early and not negative_subtimes:
         for job in early:
@@ -86,14 +107,12 @@ def read_workload(
     if any(a.submit_time > b.submit_time for a, b in pairwise(jobs)):
         notes.append("jobs were not in order of submission and have been sorted")
         jobs.sort(key=lambda job: job.submit_time)
-    start, zone = _clock(path, content)
-    rules = content.get("rules", {})
     workload = Workload(
         name=path.name,
-        nb_res=nb_res,
+        nb_res=file.nb_res,
         jobs=jobs,
         profiles=_used(profiles, {job.profile for job in jobs}),
-        rules=rules if isinstance(rules, dict) else {},
+        rules=file.rules if isinstance(file.rules, dict) else {},
         notes=notes,
         unix_start_time=start,
         time_zone=zone,
@@ -173,61 +192,40 @@ def _decode(path: Path) -> dict[str, Any]:
     return content
 
 
-def _clock(path: Path, content: dict[str, Any]) -> tuple[float | None, str]:
-    start, zone = content.get("unix_start_time"), content.get("time_zone", "UTC")
-    if start is not None and not (is_number(start) and abs(start) <= LATEST):
-        expected = f"a number up to {LATEST:g}"
-        raise WorkloadError(f"{path}: unix_start_time is {shown(start)}, expected {expected}")
-    try:
-        parse_time_zone(zone if isinstance(zone, str) else str(zone))
-    except InputError as error:
-        raise WorkloadError(f"{path}: {error}") from None
-    return (None if start is None else float(start)), zone
-
-
-def _jobs(path: Path, items: Any, profiles: dict[str, Any], workload: str) -> list[WorkloadJob]:
-    if not isinstance(items, list):
-        raise WorkloadError(f"{path}: jobs is {shown(items)}, expected an array of jobs")
+def _jobs(
+    path: Path, items: list[Any], profiles: dict[str, Any], workload: str
+) -> list[WorkloadJob]:
     jobs, seen = [], set()
     for index, item in enumerate(items):
-        job = _job(path, index, item, workload)
-        where = f"{path}: job {job.id!r}"
+        job_id = item.get("id") if isinstance(item, dict) else None
+        where = f"{path}: jobs[{index}]{'' if job_id is None else f' (id {shown(job_id)})'}"
+        job = _job(where, item, workload)
         if job.id in seen:
-            raise WorkloadError(f"{where} (jobs[{index}]): this id is taken; expected another")
+            raise WorkloadError(f"{where}: job {job.id!r} is there already; expected another id")
         seen.add(job.id)
         _check_use(where, job, profiles)
         jobs.append(job)
     return jobs
 
 
-def _job(path: Path, index: int, item: Any, workload: str) -> WorkloadJob:
-    where = f"{path}: jobs[{index}]"
-    if not isinstance(item, dict):
-        raise WorkloadError(f"{where} is {shown(item)}, expected an object")
-    name = _name(where, item, workload)
-    where = f"{path}: job {name!r} (jobs[{index}])"
-    missing = [field for field in _REQUIRED if field not in item]
-    if missing:
-        raise WorkloadError(f"{where}: {', '.join(missing)} missing; expected {_REQUIRED}")
-    if not is_integer(item["res"]) or item["res"] < 1:
+def _job(where: str, item: Any, workload: str) -> WorkloadJob:
+    fields = read_table(where, item, _JobFields)
+    if fields.walltime <= 0 and fields.walltime != -1:
         raise WorkloadError(
-            f"{where}: res is {shown(item['res'])}, expected an integer above 0 (a job without "
-            "processors cannot run)"
+            f"{where}: walltime = {item['walltime']}: expected seconds above 0, or -1 for none"
         )
-    if not isinstance(item["profile"], str):
-        raise WorkloadError(f"{where}: profile is {shown(item['profile'])}, expected a name")
     user = item.get("user")
-    named = isinstance(user, str) or is_integer(user)
+    is_named = isinstance(user, str) or is_integer(user)
     return WorkloadJob(
-        id=name,
-        submit_time=_number(where, item, "subtime"),
-        size=item["res"],
-        profile=item["profile"],
-        walltime=_walltime(where, item),
-        estimate=_optional(where, item, "estimate"),
-        user=str(user) if named else None,
-        finish_time=_optional(where, item, "finish_time"),
-        extra=_extra(item, named),
+        id=_short_id(where, str(fields.id), workload),
+        submit_time=fields.subtime,
+        size=fields.res,
+        profile=fields.profile,
+        walltime=None if fields.walltime == -1 else fields.walltime,
+        estimate=fields.estimate,
+        user=str(user) if is_named else None,
+        finish_time=fields.finish_time,
+        extra=_extra(item, is_named),
     )
 
 
@@ -237,11 +235,8 @@ def _extra(item: dict[str, Any], named: bool) -> dict[str, Any]:
     return {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
 
 
-def _name(where: str, item: dict[str, Any], workload: str) -> str:
-    value = item.get("id")
-    if not isinstance(value, str) and not is_integer(value):
-        raise WorkloadError(f"{where}: id is {shown(value)}, expected text or an integer")
-    text = str(value)
+def _short_id(where: str, text: str, workload: str) -> str:
+    """Return the id of a job without its workload; raises :class:`WorkloadError`."""
     prefix, bang, name = text.partition("!")
     if not bang:
         name = text
@@ -257,20 +252,6 @@ def _name(where: str, item: dict[str, Any], workload: str) -> str:
     return name
 
 
-def _walltime(where: str, item: dict[str, Any]) -> float | None:
-    if "walltime" not in item:
-        return None
-    walltime = _number(where, item, "walltime")
-    if walltime == -1:
-        return None
-    if walltime <= 0:
-        raise WorkloadError(
-            f"{where}: walltime is {shown(item['walltime'])}, expected seconds above 0, "
-            "or -1 for none"
-        )
-    return walltime
-
-
 def _check_use(where: str, job: WorkloadJob, profiles: dict[str, Any]) -> None:
     profile = profiles.get(job.profile)
     if profile is None:
@@ -284,53 +265,6 @@ def _check_use(where: str, job: WorkloadJob, profiles: dict[str, Any]) -> None:
         )
 
 
-def _check_profile(where: str, profile: Any, profiles: dict[str, Any]) -> None:
-    if not isinstance(profile, dict):
-        raise WorkloadError(f"{where} is {shown(profile)}, expected an object")
-    kind = profile.get("type")
-    known_type = profile_type(kind)
-    if not isinstance(kind, str) or (known_type is None and "trace" not in profile):
-        expected = ", ".join(sorted(PROFILE_TYPES))
-        raise WorkloadError(
-            f"{where}: type is {shown(kind)}{renamed(kind)}, expected one of {expected}"
-        )
-    if "ret" in profile and not is_integer(profile["ret"]):
-        raise WorkloadError(f"{where}: ret is {shown(profile['ret'])}, expected an integer")
-    for field in known_type.amounts if known_type else ():
-        value = _number(where, profile, field)
-        if value < 0 or (kind == "delay" and value == 0):
-            least = "seconds above 0" if kind == "delay" else "at least 0"
-            raise WorkloadError(f"{where}: {field} is {profile[field]}, expected {least}")
-    if kind == "parallel":
-        _check_parallel(where, profile)
-    if kind == "composed":
-        _check_composed(where, profile, profiles)
-
-
-def _check_parallel(where: str, profile: dict[str, Any]) -> None:
-    cpu, com = profile.get("cpu"), profile.get("com")
-    for name, values in (("cpu", cpu), ("com", com)):
-        if not isinstance(values, list) or not all(is_number(v) and v >= 0 for v in values):
-            raise WorkloadError(f"{where}: {name} is {shown(values)}, expected numbers >= 0")
-    if isinstance(cpu, list) and isinstance(com, list) and len(com) != len(cpu) ** 2:
-        raise WorkloadError(
-            f"{where}: {len(cpu)} values of cpu and {len(com)} of com; expected n and n*n"
-        )
-
-
-def _check_composed(where: str, profile: dict[str, Any], profiles: dict[str, Any]) -> None:
-    names, repeat = profile.get("seq"), profile.get("repeat", 1)
-    if "repeat" not in profile and (hint := renamed_to("repeat", profile)):
-        raise WorkloadError(f"{where}: there is no repeat{hint}")
-    if not isinstance(names, list) or not names:
-        raise WorkloadError(f"{where}: seq is {shown(names)}, expected names of profiles")
-    for name in names:
-        if not isinstance(name, str) or name not in profiles:
-            raise WorkloadError(f"{where}: seq names {shown(name)}, which is not a profile")
-    if not is_integer(repeat) or repeat < 1:
-        raise WorkloadError(f"{where}: repeat is {shown(repeat)}, expected an integer above 0")
-
-
 def _used(profiles: dict[str, Any], names: set[str]) -> dict[str, dict[str, Any]]:
     """Return the profiles of jobs, and the parts of all composed ones, in the order of the file."""
     used = set(names)
@@ -338,14 +272,3 @@ def _used(profiles: dict[str, Any], names: set[str]) -> dict[str, dict[str, Any]
         if profile["type"] == "composed":
             used.update(profile["seq"])
     return {name: profile for name, profile in profiles.items() if name in used}
-
-
-def _optional(where: str, item: dict[str, Any], field: str) -> float | None:
-    return None if item.get(field) is None else _number(where, item, field)
-
-
-def _number(where: str, item: dict[str, Any], field: str) -> float:
-    value: Any = item.get(field)
-    if not is_number(value):
-        raise WorkloadError(f"{where}: {field} is {shown(value)}, expected a number")
-    return float(value)
