@@ -23,9 +23,9 @@ from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.workload.batsim.batsim5_profiles import (
     from_file,
     from_message,
+    to_event,
     to_file,
     to_message,
-    told,
 )
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -367,19 +367,19 @@ def test_the_smaller_limit_of_machines_counts(
 def test_profiles_are_told_with_all_their_fields() -> None:
     """The return code is none of them."""
     each = {"computation_amount": 1e10, "communication_amount": 0.0}
-    as_one = told(PROFILES["d"] | {"ret": 3, "extra_data": "x"}, "d", "w0")
+    as_one = to_event(PROFILES["d"] | {"ret": 3, "extra_data": "x"}, "d", "w0")
     assert as_one == {
         "id": "w0!d",
         "profile_type": "DelayProfile",
         "profile": {"delay": 10.0},
         "extra_data": "x",
     }
-    tables = {name: told(profile, name, "w0")["profile"] for name, profile in PROFILES.items()}
+    tables = {name: to_event(profile, name, "w0")["profile"] for name, profile in PROFILES.items()}
     assert tables["each"] == {**each, "generation_strategy": "DefinedAmountsUsedForEachValue"}
     assert tables["all"]["generation_strategy"] == "DefinedAmountsSpreadUniformly"
     assert tables["two"] == {"computation_vector": [4e9, 7e9], "communication_matrix": [0.0] * 4}
     assert tables["parts"] == {"repetition_count": 2, "profile_ids": ["w0!d", "w0!each"]}
-    once = told({"type": "composed", "seq": ["d"]}, "s", "w0")["profile"]
+    once = to_event({"type": "composed", "seq": ["d"]}, "s", "w0")["profile"]
     assert once == {"repetition_count": 1, "profile_ids": ["w0!d"]}
 
 
@@ -388,7 +388,7 @@ def test_a_task_may_only_talk() -> None:
     read = from_file({"type": "ParallelTaskProfile", "com": matrix})
     amounts = {"cpu": [0, 0], "com": matrix}
     assert read == {"type": "parallel", **amounts, "left_out_for_batsim5": ["cpu"]}
-    assert told(read, "p", "w0")["profile"] == {"communication_matrix": matrix}
+    assert to_event(read, "p", "w0")["profile"] == {"communication_matrix": matrix}
 
 
 @pytest.mark.parametrize("com", [None, [0, 0, 0, 0], [0, 1e8, 2e8, 0]])
@@ -405,7 +405,7 @@ def test_a_scheduler_sees_the_vectors_that_were_written(
         {"id": "w0!p", "profile_type": "ParallelTaskProfile", "profile": wire}
     )
     assert read == heard
-    assert told(read, "p", "w0")["profile"] == to_message(read, "p", "w0")["profile"] == wire
+    assert to_event(read, "p", "w0")["profile"] == to_message(read, "p", "w0")["profile"] == wire
     assert to_file(read) == {"type": "ParallelTaskProfile", **given}
 
 

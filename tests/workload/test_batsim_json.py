@@ -84,7 +84,7 @@ def save(path: Path, value: Any) -> Path:
         pytest.param(profile(type="parallel", cpu=[1], com=[0, 0]), "com", id="no square of com"),
         pytest.param(profile(type="composed", seq=["q"]), "q", id="an unknown part"),
         pytest.param(profile(type="composed", seq=[]), "seq", id="no parts"),
-        pytest.param([], "object", id="a list"),
+        pytest.param([], r"is \[\]: expected a table", id="a list"),
     ],
 )
 def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, message: str) -> None:

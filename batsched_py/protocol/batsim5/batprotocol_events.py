@@ -20,7 +20,7 @@ from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text, 
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5.batprotocol_decisions import job_of, job_table
 from batsched_py.support.json_values import is_number, shown
-from batsched_py.workload.batsim.batsim5_profiles import from_message, full_id, told
+from batsched_py.workload.batsim.batsim5_profiles import from_message, full_id, to_event
 
 _MACHINES = {
     "machine_available": "event_machine_available",
@@ -283,7 +283,7 @@ def _say_begins(event: m.SimulationBegins) -> _Said:
             {"name": name, "filename": filename} for name, filename in event.workloads.items()
         ],
         "profiles": [
-            told(profile, name, workload)
+            to_event(profile, name, workload)
             for workload, profiles in event.profiles.items()
             for name, profile in sorted(profiles.items())
         ],
@@ -305,7 +305,7 @@ def _say_submitted(event: m.JobSubmitted) -> _Said:
     if event.profile is not None:
         workload = event.job_id.partition("!")[0]
         name = full_id(event.job.profile, workload)
-        content["profile"] = told(event.profile, name, workload)
+        content["profile"] = to_event(event.profile, name, workload)
     return "JobSubmittedEvent", content
 
 

@@ -23,7 +23,7 @@ from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.workload.batsim.batsim5_profiles import told
+from batsched_py.workload.batsim.batsim5_profiles import to_event
 
 
 class _Stopped(Exception):  # noqa: N818 - nothing is wrong
@@ -160,7 +160,7 @@ class Batsim5Decisions(Decisions):
             content = self._registry.content(job.description)
             if done is not None and content is not None:
                 workload = job.description.id.partition("!")[0]
-                profile = told(content, job.description.profile, workload)
+                profile = to_event(content, job.description.profile, workload)
                 profiles[profile["id"]] = profile
         return [profiles[profile_id] for profile_id in sorted(profiles)]
 

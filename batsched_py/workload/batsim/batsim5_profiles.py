@@ -100,18 +100,10 @@ def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
 
     Raises :class:`WorkloadError` for types that Batsim 5 does not have.
     """
-    content = _without_left_out(profile)
-    kind = _known(content.pop("type", None))
-    _give_work(content, kind)
-    written: dict[str, Any] = {"type": kind.name, **kind.fixed}
-    for field in kind.fields:
-        if field in content:
-            written[kind.file_fields.get(field, field)] = content.pop(field)
-    if "seq" in written:
-        written["seq"] = [full_id(part, workload) for part in written["seq"]]
-    if "ret" in content:
-        written["ret"] = content.pop("ret")
-    return written | with_extra(content)
+    kind, content = _to_batsim5(profile, workload)
+    fields = _take(content, {field: kind.file_fields.get(field, field) for field in kind.fields})
+    code = _take(content, {"ret": "ret"})
+    return {"type": kind.name, **kind.fixed, **fields, **code, **with_extra(content)}
 
 
 def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
@@ -121,54 +113,43 @@ def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any
     """
     content = dict(profile)
     free = content.pop(EXTRA, None)
-    name, kind = _of(content.pop("type", None), content)
-    read: dict[str, Any] = {"type": name}
-    for field in kind.fields:
-        if (there := kind.file_fields.get(field, field)) in content:
-            read[field] = content.pop(there)
-    if isinstance(read.get("seq"), list):
-        read["seq"] = [short_id(part, workload) for part in read["seq"]]
+    name, kind = _find_type(content.pop("type", None), content)
+    names = {kind.file_fields.get(field, field): field for field in kind.fields}
+    read = {"type": name, **_take(content, names)}
     if kind.fields is _AMOUNTS and (missing := [field for field in _AMOUNTS if field not in read]):
         raise WorkloadError(f"there is no {missing[0]}: Batsim 5 wants both, cpu and com")
     if isinstance(code := content.get("ret"), int) and code < -1:
         raise WorkloadError(f"ret is {code}: Batsim 5 stops when a job ends with that")
-    _complete(read)
+    _to_batsim4(read, workload)
     return read | content | free_fields(free, taken=read)
 
 
 def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]:
     """Return the ``ProfileAndId`` of a profile for messages.
 
-    Raises :class:`WorkloadError` for types that Batsim 5 does not have, and for one that fails by
-    itself (``ret``), which cannot be said.
+    Raises :class:`WorkloadError` for types that Batsim 5 does not have, and for a profile that
+    fails by itself (``ret``), which messages cannot say.
     """
-    content = _without_left_out(profile)
-    kind = _known(content.pop("type", None))
+    kind, content = _to_batsim5(profile, workload)
     if content.pop("ret", 0):
         raise WorkloadError(
             f"profile {name!r} ends with the return code {profile['ret']}: Batsim 5's messages "
             "cannot say so; only a profile of a workload file may"
         )
-    _give_work(content, kind)
-    table: dict[str, Any] = {}
-    for field, there in kind.fields.items():
-        if field in content:
-            table[there] = content.pop(field)
-    if "profile_ids" in table:
-        table["profile_ids"] = [full_id(part, workload) for part in table["profile_ids"]]
-    said = {"id": full_id(name, workload), "profile_type": kind.name}
-    return {**said, "profile": table | kind.fixed} | with_extra(content, extra_data)
+    table = _take(content, kind.fields) | kind.fixed
+    ids = {"id": full_id(name, workload), "profile_type": kind.name}
+    return {**ids, "profile": table, **with_extra(content, extra_data)}
 
 
-def told(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]:
-    """Return the ``ProfileAndId`` by which Batsim tells of a profile.
+def to_event(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]:
+    """Return the ``ProfileAndId`` by which Batsim 5 reports a profile to the scheduler.
 
-    All numbers have decimals, and fields that were left out are there, but for vectors. That a
-    profile fails by itself (``ret``) is not.
+    All numbers have decimals, and fields that were left out are there, but for vectors. The
+    return code (``ret``) is left out.
     """
-    said = to_message({**profile, "ret": 0}, name, workload)
-    table = said["profile"]
-    if said["profile_type"] == "ParallelTaskHomogeneousProfile":
+    reported = to_message({**profile, "ret": 0}, name, workload)
+    table = reported["profile"]
+    if reported["profile_type"] == "ParallelTaskHomogeneousProfile":
         amounts = {there: float(profile.get(field, 0)) for field, there in _AMOUNTS.items()}
         table |= amounts | {"generation_strategy": table.get(*_STRATEGY)}
     for vector in _VECTORS:
@@ -178,13 +159,14 @@ def told(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]
         table["delay"] = float(table["delay"])
     if "profile_ids" in table:
         table.setdefault("repetition_count", 1)
-    return said
+    return reported
 
 
 def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
-    """Return workload, name and content of a profile that a message has.
+    """Return workload, name and content of a profile in a message.
 
-    Raises :class:`WorkloadError` for what is none, or not of a type that Batsim 4.2 has.
+    Raises :class:`WorkloadError` for a value that is no profile, and for a type that Batsim 4.2
+    does not have.
     """
     workload, mark, name = str(said.get("id")).partition("!")
     table = said.get("profile")
@@ -194,20 +176,21 @@ def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
             "and an object"
         )
     content = dict(table)
-    kind_name, kind = _of(said.get("profile_type"), content)
-    read: dict[str, Any] = {"type": kind_name}
-    for field, there in kind.fields.items():
-        if there in content:
-            read[field] = content.pop(there)
-    if isinstance(read.get("seq"), list):
-        read["seq"] = [short_id(part, workload) for part in read["seq"]]
+    batsim4_type, kind = _find_type(said.get("profile_type"), content)
+    names = {there: field for field, there in kind.fields.items()}
+    read = {"type": batsim4_type, **_take(content, names)}
     if content:
         raise WorkloadError(
             f"profile {shown(said.get('id'))} has the members {sorted(content)}: expected of a "
             f"{kind.name} only {sorted([*kind.fields.values(), *kind.fixed])}"
         )
-    _complete(read)
+    _to_batsim4(read, workload)
     return workload, name, read | free_fields(said.get(EXTRA), taken=read)
+
+
+def _take(content: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Take fields out of ``content``; return them by their new names."""
+    return {new: content.pop(old) for old, new in names.items() if old in content}
 
 
 def full_id(name: Any, workload: str) -> Any:
@@ -259,45 +242,48 @@ def with_extra(
     return {EXTRA: write(free)} if free else {}
 
 
-def _known(name: Any) -> _Type:
+def _to_batsim5(profile: Mapping[str, Any], workload: str) -> tuple[_Type, dict[str, Any]]:
+    """Return the type of a profile in Batsim 5, and its other fields with the names of Batsim 4.2.
+
+    Parts have full ids, and the fields that :func:`_to_batsim4` added are gone.
+    """
+    content = dict(profile)
+    for field in content.pop(_LEFT_OUT, ()):
+        del content[field]
+    name = content.pop("type", None)
     kind = _TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
         raise WorkloadError(
             f"profiles of type {shown(name)} do not exist in Batsim 5: expected one of "
             f"{', '.join(_TYPES)}"
         )
-    return kind
+    if kind.fields is _AMOUNTS and not content.get("cpu") and not content.get("com"):
+        content["cpu"] = _LEAST_FLOP
+    if "seq" in content:
+        content["seq"] = [full_id(part, workload) for part in content["seq"]]
+    return kind, content
 
 
-def _of(name: Any, content: dict[str, Any]) -> tuple[str, _Type]:
-    """Return the type of Batsim 4.2 that one of Batsim 5 is, and strike what tells it."""
-    for ours, kind in _TYPES.items():
-        if kind.name == name:
-            told = {field: content.get(field, _DEFAULTS[field]) for field in _telling(kind.name)}
-            wanted = {field: kind.fixed.get(field, _DEFAULTS[field]) for field in told}
-            if told == wanted:
-                for field in told:
-                    content.pop(field, None)
-                return ours, kind
+def _find_type(name: Any, content: dict[str, Any]) -> tuple[str, _Type]:
+    """Return the type of Batsim 4.2 that a type of Batsim 5 is; take what tells it from fields."""
+    kinds = {ours: kind for ours, kind in _TYPES.items() if kind.name == name}
+    telling = {field for kind in kinds.values() for field in kind.fixed}
+    seen = {field: content.get(field, _DEFAULTS[field]) for field in telling}
+    for ours, kind in kinds.items():
+        if seen == {field: kind.fixed.get(field, _DEFAULTS[field]) for field in telling}:
+            for field in telling:
+                content.pop(field, None)
+            return ours, kind
     raise WorkloadError(
         f"profiles of type {shown(name)} with {shown(content)} are not known: expected one of "
         f"{', '.join(sorted(_NAMES))}"
     )
 
 
-def _give_work(content: dict[str, Any], kind: _Type) -> None:
-    """Let a computation of nothing be one of next to nothing."""
-    if kind.fields is _AMOUNTS and not content.get("cpu") and not content.get("com"):
-        content["cpu"] = _LEAST_FLOP
-
-
-def _telling(name: str) -> set[str]:
-    """Return the fields by which types of Batsim 4.2 with one name in Batsim 5 differ."""
-    return {field for kind in _TYPES.values() if kind.name == name for field in kind.fixed}
-
-
-def _complete(read: dict[str, Any]) -> None:
-    """Add the amounts of computations that Batsim 5 lets one leave out, and Batsim 4.2 does not."""
+def _to_batsim4(read: dict[str, Any], workload: str) -> None:
+    """Shorten the ids of parts, and add amounts that Batsim 5 lets one leave out."""
+    if isinstance(read.get("seq"), list):
+        read["seq"] = [short_id(part, workload) for part in read["seq"]]
     if read["type"] in ("parallel_homogeneous", "parallel_homogeneous_total"):
         read |= {field: read.get(field, 0) for field in ("cpu", "com")}
         if read["cpu"] == _LEAST_FLOP:
@@ -311,11 +297,3 @@ def _complete(read: dict[str, Any]) -> None:
             read.setdefault("com", [0] * len(read["cpu"]) ** 2)
         if missing:
             read[_LEFT_OUT] = missing
-
-
-def _without_left_out(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a profile without the zeros that :func:`_complete` added to a task."""
-    content = dict(profile)
-    for field in content.pop(_LEFT_OUT, ()):
-        del content[field]
-    return content

@@ -30,37 +30,34 @@ _FIELDS = ("id", "subtime", "res", "profile", "walltime")
 """Fields of a job that Batsim 5 reads, beside the free one."""
 
 
-def is_of_batsim5(content: Mapping[str, Any]) -> bool:
-    """Tell by the types of its profiles whether the content of a file is of Batsim 5."""
-    return any(is_batsim5_type(_type(profile)) for profile in _profiles(content).values())
+def is_of_batsim5(profiles: Mapping[str, Any]) -> bool:
+    """Tell by the types of its profiles whether a file is of Batsim 5."""
+    tables = (profile for profile in profiles.values() if isinstance(profile, dict))
+    return any(is_batsim5_type(profile.get("type")) for profile in tables)
 
 
 def from_batsim5(
-    where: str, content: Mapping[str, Any], workload: str
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the content of a file as Batsim 4.2 has it, and notes on what was dropped.
+    where: str, profiles: Mapping[str, Any], jobs: Iterable[Any], workload: str
+) -> tuple[dict[str, Any], list[Any], list[str]]:
+    """Return profiles and jobs of a file as Batsim 4.2 has them, and notes on what was dropped.
 
     ``where`` is for messages, ``workload`` the name of the workload. What is broken in both
     versions goes on as it is. Raises :class:`WorkloadError` for what only Batsim 5 refuses.
     """
-    profiles: dict[str, Any] = {}
-    for name, profile in _profiles(content).items():
+    read: dict[str, Any] = {}
+    for name, profile in profiles.items():
         if "!" in name:
             raise WorkloadError(
                 f"{where}: profile {name!r}: expected a name without '!', before which Batsim 5 "
                 "puts the workload itself"
             )
-        profiles[name] = _profile(f"{where}: profile {name!r}", profile, workload)
-    jobs, dropped = content.get("jobs"), set[str]()
-    if isinstance(jobs, list):
-        jobs = [_job(f"{where}: jobs[{n}]", job, workload, dropped) for n, job in enumerate(jobs)]
-    read = {**content, "jobs": jobs}
-    if isinstance(content.get("profiles"), dict):
-        read["profiles"] = profiles
-    if not dropped:
-        return read, []
-    names = ", ".join(sorted(dropped))
-    return read, [f"Batsim 5 drops the fields {names} of jobs: only {EXTRA} may hold further ones"]
+        read[name] = _profile(f"{where}: profile {name!r}", profile, workload)
+    dropped = set[str]()
+    jobs = [_job(f"{where}: jobs[{n}]", job, workload, dropped) for n, job in enumerate(jobs)]
+    names, notes = ", ".join(sorted(dropped)), []
+    if dropped:
+        notes.append(f"Batsim 5 drops the fields {names} of jobs: only {EXTRA} may hold others")
+    return read, jobs, notes
 
 
 def job_to_batsim5(
@@ -74,9 +71,9 @@ def job_to_batsim5(
     ids = {"id": fields["id"], "profile": fields["profile"]}
     _check_names(where, [ids["profile"]])
     full = {field: full_id(name, workload) for field, name in ids.items()}
-    # That -1 was said for no limit is kept in files of Batsim 4.2.
-    said = {name: value for name, value in free.items() if name != "walltime"}
-    return {**fields, **full, **with_extra(said)}
+    # Files of Batsim 4.2 keep a walltime of -1, which is no limit.
+    others = {name: value for name, value in free.items() if name != "walltime"}
+    return {**fields, **full, **with_extra(others)}
 
 
 def profiles_to_batsim5(
@@ -100,15 +97,6 @@ def _check_names(where: str, names: Iterable[str]) -> None:
                 f"{where}: profile {name!r}: in Batsim 5 expected a name without '!', which "
                 "follows the workload"
             )
-
-
-def _profiles(content: Mapping[str, Any]) -> dict[str, Any]:
-    profiles = content.get("profiles")
-    return profiles if isinstance(profiles, dict) else {}
-
-
-def _type(profile: Any) -> Any:
-    return profile.get("type") if isinstance(profile, dict) else None
 
 
 def _bare(what: str, name: str, workload: str) -> str:

@@ -85,20 +85,22 @@ def read_workload(
     Raises :class:`WorkloadError` naming file and job, and :class:`OSError`.
     """
     path = Path(path)
-    content = _decode(path)
-    notes: list[str] = []
-    if batsim5 or is_of_batsim5(content):
-        content, notes = from_batsim5(str(path), content, batsims_name)
+    text = unpack(read_bytes(path, WorkloadError), path, WorkloadError)
+    if not text.strip():
+        raise WorkloadError(f"{path}: the file is empty; expected a Batsim workload (JSON)")
+    content = parse_json(text, Any, path, WorkloadError, unique_names=True)
     file = read_table(str(path), content, _WorkloadFile)
     start, zone = file.unix_start_time, file.time_zone
     try:
         parse_time_zone(zone)
     except InputError as error:
         raise WorkloadError(f"{path}: {error}") from None
-    profiles = file.profiles
+    profiles, items, notes = file.profiles, file.jobs, list[str]()
+    if batsim5 or is_of_batsim5(profiles):
+        profiles, items, notes = from_batsim5(str(path), profiles, items, batsims_name)
     for name, profile in profiles.items():
         read_profile(f"{path}: profile {name!r}", profile, profiles.__contains__)
-    jobs = _jobs(path, file.jobs, profiles, batsims_name)
+    jobs = _jobs(path, items, profiles, batsims_name)
     early = [job for job in jobs if job.submit_time < 0]
     if early and not negative_subtimes:
         for job in early:
@@ -178,18 +180,6 @@ def _written(where: str, fields: dict[str, Any]) -> dict[str, Any]:
                 raise WorkloadError(f"{where}: {name} is {value}, expected a finite number")
             fields[name] = whole(value)
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _decode(path: Path) -> dict[str, Any]:
-    text = unpack(read_bytes(path, WorkloadError), path, WorkloadError)
-    if not text.strip():
-        raise WorkloadError(f"{path}: the file is empty; expected a Batsim workload (JSON)")
-    content = parse_json(text, Any, path, WorkloadError, unique_names=True)
-    if not isinstance(content, dict) or not content.keys() & {"nb_res", "jobs", "profiles"}:
-        raise WorkloadError(
-            f"{path}: no Batsim workload: expected an object with nb_res, jobs and profiles"
-        )
-    return content
 
 
 def _jobs(
