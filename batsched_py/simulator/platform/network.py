@@ -7,10 +7,9 @@ are in: from the source to a gateway, through that zone, and from a gateway to t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import product
 from math import hypot
 from typing import NamedTuple
 
@@ -48,13 +47,6 @@ class Hop(NamedTuple):
 NOTHING = Hop((), 0.0)
 
 
-class _Flow(NamedTuple):
-    """Messages one way: their bytes, and those of the largest."""
-
-    total: float
-    peak: float
-
-
 @dataclass(slots=True)
 class Traffic:
     """What a set of messages asks of the network: adds it up, message after message.
@@ -69,15 +61,12 @@ class Traffic:
     window: float = 0.0
     links: Sequence[Link] = field(default=(), compare=False)
 
-    def add(self, link: int, flow: _Flow) -> None:
-        """Let messages use a link."""
-        if not flow.peak:
-            return
-        before = self.weights.get(link, 0.0)
-        if self.links[link].fatpipe:
-            self.weights[link] = max(before, flow.peak)
-        else:
-            self.weights[link] = before + flow.total
+    def add(self, links: Iterable[int], total: float, peak: float) -> None:
+        """Add messages over links: their bytes, and those of the largest."""
+        weights = self.weights
+        for link in links if peak else ():
+            before = weights.get(link, 0.0)
+            weights[link] = max(before, peak) if self.links[link].fatpipe else before + total
 
     def delay(self, latency: float, amount: float) -> None:
         """Let a message of ``amount`` bytes have a latency (s)."""
@@ -85,10 +74,8 @@ class Traffic:
         self.window = max(self.window, latency * amount)
 
     def send(self, route: Hop, amount: float) -> None:
-        """Let a message of ``amount`` bytes use a route."""
-        flow = _Flow(amount, amount)
-        for link in route.links:
-            self.add(link, flow)
+        """Add a message of ``amount`` bytes over a route."""
+        self.add(route.links, amount, amount)
         self.delay(route.latency, amount)
 
 
@@ -231,23 +218,22 @@ class Network:
             raise PlatformError(self.problem)
         if not self.zones:
             return Traffic()
+        if not isinstance(sent, np.ndarray):
+            sent = np.full((len(hosts), len(hosts)), max(sent, 0.0))
+            np.fill_diagonal(sent, 0.0)
+        else:
+            sent = np.maximum(sent, 0.0)
         load = Traffic(links=self.links)
         clusters = self._clusters(hosts)
-        for name, executors in clusters.items():
-            inside = sent[np.ix_(executors, executors)] if isinstance(sent, np.ndarray) else sent
-            self._within(load, name, [hosts[at] for at in executors], inside)
         if not clusters:
-            self._by_pairs(load, hosts, sent)
-        elif len(clusters) > 1:
-            for sender, receiver in permutations(clusters, 2):
-                sources, targets = clusters[sender], clusters[receiver]
-                if isinstance(sent, np.ndarray):
-                    block = np.maximum(sent[np.ix_(sources, targets)], 0.0)
-                else:
-                    block = np.full((len(sources), len(targets)), max(sent, 0.0))
-                if block.any():
-                    ends = [hosts[at] for at in sources], [hosts[at] for at in targets]
-                    self._between(load, sender, receiver, *ends, block)
+            self._add_pairs(load, hosts, hosts, sent)
+        for (up, sources), (down, targets) in product(clusters, repeat=2):
+            ends = [hosts[at] for at in sources], [hosts[at] for at in targets]
+            block = sent if len(clusters) == 1 else sent[np.ix_(sources, targets)]
+            if up is down:
+                self._add_to_itself(load, ends[0], block)
+            if block.any():
+                self._add_flows(load, up, down, *ends, block)
         return load
 
     def check_master(self, name: str) -> None:
@@ -319,127 +305,60 @@ class Network:
 
     # Traffic -------------------------------------------------------------------------------------
 
-    def _clusters(self, hosts: Sequence[str]) -> dict[str, list[int]]:
+    def _clusters(self, hosts: Sequence[str]) -> list[tuple[Cluster, list[int]]]:
         """Return which executors are in which cluster: nothing if some are in none."""
-        clusters: dict[str, list[int]] = {}
+        clusters: dict[str, tuple[Cluster, list[int]]] = {}
         for at, name in enumerate(hosts):
             zone = self._zone_of(name)
             if not isinstance(zone, Cluster) or name not in zone.up:
-                return {}
-            clusters.setdefault(zone.name, []).append(at)
-        return clusters
+                return []
+            clusters.setdefault(zone.name, (zone, []))[1].append(at)
+        return list(clusters.values())
 
-    def _by_pairs(self, load: Traffic, hosts: Sequence[str], sent: Floats | float) -> None:
-        """Go through all pairs: slow, for any network."""
-        for i, source in enumerate(hosts):
-            for j, target in enumerate(hosts):
-                if isinstance(sent, np.ndarray):
-                    amount = float(sent[i, j])
-                else:
-                    amount = 0.0 if i == j else sent
+    def _add_pairs(
+        self, load: Traffic, sources: Sequence[str], targets: Sequence[str], sent: Floats
+    ) -> None:
+        """Add messages pair by pair: slow, for any network."""
+        for source, row in zip(sources, sent.tolist(), strict=True):
+            for target, amount in zip(targets, row, strict=True):
                 if amount > 0:
                     load.send(self.route(source, target), amount)
 
-    def _within(self, load: Traffic, name: str, hosts: Sequence[str], sent: Floats | float) -> None:
-        """Add up by host what stays inside one cluster, where only sums and maxima matter."""
-        zone = self.zones[name]
-        assert isinstance(zone, Cluster)
-        flows = _matrix_flows(hosts, sent) if isinstance(sent, np.ndarray) else _flows(hosts, sent)
-        longest = 0.0
-        for host, flow in flows.items():
-            up, down = zone.up[host], zone.down[host]
-            load.add(up, flow.out)
-            load.add(down, flow.into)
-            longest = max(longest, flow.out.peak)
-            if zone.backbone is not None:
-                load.add(zone.backbone, flow.out)
-            if flow.itself.peak:
-                route = zone.hop(host, host)
-                for link in route.links:
-                    load.add(link, flow.itself)
-                load.delay(route.latency, flow.itself.peak)
-        if longest:
-            load.delay(2 * zone.link_latency + zone.backbone_latency, longest)
+    def _add_to_itself(self, load: Traffic, hosts: Sequence[str], sent: Floats) -> None:
+        """Add what hosts send to themselves, and strike it from ``sent``."""
+        places: dict[str, list[int]] = {}
+        for at, name in enumerate(hosts):
+            places.setdefault(name, []).append(at)
+        if len(places) == len(hosts) and not sent.diagonal().any():
+            return
+        for name, executors in places.items():
+            own = np.ix_(executors, executors)
+            self._add_pairs(load, [name] * len(executors), [name] * len(executors), sent[own])
+            sent[own] = 0.0
 
-    def _between(
+    def _add_flows(
         self,
         load: Traffic,
-        sender: str,
-        receiver: str,
+        up: Cluster,
+        down: Cluster,
         sources: Sequence[str],
         targets: Sequence[str],
         sent: Floats,
     ) -> None:
-        """Add up by host what goes from one cluster to another.
+        """Add by host what goes inside a cluster, or from one to another.
 
         All messages go the same way but for the hosts' own links, unless a gateway is a host.
         """
-        route = self.route(sources[0], targets[0])
-        up, down = self.zones[sender], self.zones[receiver]
-        assert isinstance(up, Cluster)
-        assert isinstance(down, Cluster)
+        target = next(name for name in targets if name != sources[0])
+        route = self.route(sources[0], target)
         middle = route.links[1:-1]
-        ends = [up.up[sources[0]], down.down[targets[0]]]
+        ends = [up.up[sources[0]], down.down[target]]
         if [*route.links[:1], *route.links[-1:]] != ends or up.owns(middle) or down.owns(middle):
-            for source, row in zip(sources, sent.tolist(), strict=True):
-                for target, amount in zip(targets, row, strict=True):
-                    if amount > 0:
-                        load.send(self.route(source, target), amount)
+            self._add_pairs(load, sources, targets, sent)
             return
         for links, hosts, axis in ((up.up, sources, 1), (down.down, targets, 0)):
             totals, peaks = sent.sum(axis).tolist(), sent.max(axis).tolist()
             for host, total, peak in zip(hosts, totals, peaks, strict=True):
-                load.add(links[host], _Flow(total, peak))
-        whole = _Flow(float(sent.sum()), float(sent.max()))
-        for link in middle:
-            load.add(link, whole)
-        load.delay(route.latency, whole.peak)
-
-
-class _Flows(NamedTuple):
-    """The messages of one host: to others, from others, and to itself."""
-
-    out: _Flow
-    into: _Flow
-    itself: _Flow
-
-
-_NONE = _Flow(0.0, 0.0)
-
-
-def _flows(hosts: Sequence[str], amount: float) -> dict[str, _Flows]:
-    """Return the flows of equal messages between all ordered pairs of different executors."""
-    if amount <= 0:
-        return {}
-    nb = len(hosts)
-    flows = {}
-    for name, count in Counter(hosts).items():
-        away, home = count * (nb - count), count * (count - 1)
-        out = _Flow(amount * away, amount) if away else _NONE
-        flows[name] = _Flows(out, out, _Flow(amount * home, amount) if home else _NONE)
-    return flows
-
-
-def _matrix_flows(hosts: Sequence[str], sent: Floats) -> dict[str, _Flows]:
-    """Return the flows of a matrix of bytes; negative ones count as none."""
-    names = list(dict.fromkeys(hosts))
-    sent = np.maximum(sent, 0.0)
-    peaks = sent
-    if len(names) < len(hosts):  # executors on one host: add their rows and columns up
-        of = {name: number for number, name in enumerate(names)}
-        index = np.array([of[name] for name in hosts])
-        at = (index[:, None], index[None, :])
-        total, peaks = np.zeros((len(names),) * 2), np.zeros((len(names),) * 2)
-        np.add.at(total, at, sent)
-        np.maximum.at(peaks, at, sent)
-        sent = total
-    home, home_peak = sent.diagonal().tolist(), peaks.diagonal().tolist()
-    sent, peaks = sent.copy(), peaks.copy()
-    np.fill_diagonal(sent, 0.0)
-    np.fill_diagonal(peaks, 0.0)
-    out = zip(sent.sum(1).tolist(), peaks.max(1).tolist(), strict=True)
-    into = zip(sent.sum(0).tolist(), peaks.max(0).tolist(), strict=True)
-    return {
-        name: _Flows(_Flow(*a), _Flow(*b), _Flow(c, d))
-        for name, a, b, c, d in zip(names, out, into, home, home_peak, strict=True)
-    }
+                load.add((links[host],), total, peak)
+        load.add(middle, float(sent.sum()), peak := float(sent.max()))
+        load.delay(route.latency, peak)
