@@ -91,7 +91,9 @@ def test_a_line_that_is_the_only_one_of_its_job_is_a_job(tmp_path: Path) -> None
 def test_bursts_without_a_whole_are_not_one_job(tmp_path: Path) -> None:
     path = tmp_path / "a.swf"
     path.write_text("\n".join(text_of([row(1, 0, 2), row(1, 5, 3)])))
-    with pytest.raises(LogError, match=r"a\.swf:2: job_number 1 was in line 1"):
+    with pytest.raises(
+        LogError, match=r"a\.swf:2: job_number is .1., expected an integer that no other"
+    ):
         read_swf(path)
 
 

@@ -50,7 +50,7 @@ CANCELLED = 5
 """The status of a job that was cancelled."""
 
 _HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:(?!//)\s*(.*)")
-_FRACTIONAL = frozenset((1, 2, 3, 5, 6, 8, 9, 17))
+FRACTIONAL = frozenset((1, 2, 3, 5, 6, 8, 9, 17))
 """Indices of times and memory; all other fields are integers."""
 LARGEST_INTEGER = 2.0**53
 """Above this, floats do not hold every integer."""
@@ -208,11 +208,42 @@ def bursts(data: Column) -> Mask:
     return mask
 
 
-def ends_too_late(data: Column) -> Mask:
-    """Return which jobs of a log end after :data:`LATEST_TIME`; ``data`` has shape (n, 18)."""
+def find_bad(data: Column, parts: Mask) -> dict[str, Mask]:
+    """Return the rows with a value that makes no sense, by field.
+
+    ``data`` has shape (n, 18) and nan for a value that is no number. Of rows that are ``parts`` of
+    jobs, numbers are enough.
+    """
+    bad = {}
+    for at, field in enumerate(FIELDS):
+        column = data[:, at]
+        bad[field] = ~np.isfinite(column)
+        if at not in FRACTIONAL:
+            bad[field] |= (column != np.floor(column)) | (np.abs(column) > LARGEST_INTEGER)
+    bad["submit_time"] |= ~parts & (data[:, 1] < 0)
+    times = np.abs(data[:, 1:4])  # submit, wait and run time
     with np.errstate(over="ignore"):
-        mask: Mask = np.abs(data[:, 1:4]).sum(axis=1) > LATEST_TIME  # submit, wait and run time
-    return mask
+        late = ~parts & (times.sum(axis=1) > LATEST_TIME)
+    for at, field in enumerate(FIELDS[1:4] if late.any() else ()):
+        bad[field] |= late & (times.argmax(axis=1) == at)
+    rows = np.flatnonzero(~np.logical_or.reduce([parts, *bad.values()]))
+    numbers = data[rows, 0]
+    if not (np.diff(numbers) > 0).all():
+        is_again = np.ones(len(rows), dtype=np.bool_)
+        is_again[np.unique(numbers, return_index=True)[1]] = False
+        bad["job_number"][rows[is_again]] = True
+    return bad
+
+
+def describe_expected(field: str) -> str:
+    """Return what a field of a log must be, for messages."""
+    if field == "submit_time":
+        return f"at least 0, {UP_TO_LATEST_TIME}"
+    if field in FIELDS[1:4]:
+        return f"a number: {UP_TO_LATEST_TIME}"
+    if field == "job_number":
+        return "an integer that no other job has"
+    return "a number" if FIELDS.index(field) in FRACTIONAL else "an integer"
 
 
 def log_of_rows(
@@ -247,11 +278,6 @@ def log_of_rows(
         what = f"MaxProcs {said[:30]} is too large" if said and is_number else "no MaxProcs"
         notes.append(f"{what} in the header: {log.max_processors} processors from {source}")
     return log
-
-
-def is_fractional(field: str) -> bool:
-    """Tell whether a field is a time or memory; all others are integers."""
-    return FIELDS.index(field) in _FRACTIONAL
 
 
 def fields_in_order(fields: Mapping[str, float]) -> list[float]:
@@ -336,35 +362,26 @@ def _parse(
     path: Path, rows: list[str], numbers: list[int], skip: bool
 ) -> tuple[Column, NDArray[np.int64], Mask, LeftOut | None]:
     """Return the columns, line by line to find bad ones; the way for logs that are not tidy."""
-    good: list[list[float]] = []
-    kept: list[int] = []
-    bad: list[int] = []
-    seen: dict[float, int] = {}
-    parsed = [_numbers(row) for row in rows]
-    unread = [np.nan] * len(FIELDS)
-    is_burst = bursts(np.array([unread if isinstance(v, str) else v for v in parsed]))
-    for row, number, values, is_part in zip(rows, numbers, parsed, is_burst.tolist(), strict=True):
-        if isinstance(values, str):
-            problem: str | None = values
-        else:
-            problem = None if is_part else _problem(values, seen)
-        if problem and not skip:
-            raise LogError(
-                f"{path}:{number}: {problem}: {row[:120]!r}; {parameter('skip_bad_lines')} "
-                "leaves such lines out"
-            )
-        if problem or isinstance(values, str):
-            bad.append(number)
-            continue
-        if not is_part:
-            seen[values[0]] = number
-        good.append(values)
-        kept.append(number)
-    if not seen:
+    data = np.array([_read_numbers(row) for row in rows])
+    lines = np.asarray(numbers, dtype=np.int64)
+    parts = bursts(data)
+    bad = find_bad(data, parts)
+    is_bad = np.logical_or.reduce([*bad.values()])
+    if is_bad.any() and not skip:
+        at = int(is_bad.argmax())
+        problem = _describe_fault(rows[at], next(field for field in FIELDS if bad[field][at]))
+        raise LogError(
+            f"{path}:{numbers[at]}: {problem}: {rows[at][:120]!r}; "
+            f"{parameter('skip_bad_lines')} leaves such lines out"
+        )
+    if (is_bad | parts).all():
         raise LogError(f"{path}: none of its {len(rows)} lines is a job: expected an SWF log")
-    left_out = LeftOut("lines", bad, [str(number) for number in bad]) if bad else None
-    lines = np.asarray(kept, dtype=np.int64)
-    return np.asarray(good), lines, is_burst[np.isin(numbers, lines)], left_out
+    left_out = lines[is_bad].tolist()
+    good = ~is_bad
+    return (
+        *(data[good], lines[good], parts[good]),
+        LeftOut("lines", left_out, list(map(str, left_out))) if left_out else None,
+    )
 
 
 def _parse_all(content: bytes, start: int) -> Column | None:
@@ -383,53 +400,30 @@ def _parse_all(content: bytes, start: int) -> Column | None:
     except ValueError:
         return None
     nb_lines = content.count(b"\n", start) + (not content.endswith(b"\n"))
-    good = data.shape == (nb_lines, len(FIELDS)) and not _any_bad(data)
-    return data if good else None
+    if data.shape != (nb_lines, len(FIELDS)):
+        return None
+    bad = find_bad(data, bursts(data))
+    return None if any(rows.any() for rows in bad.values()) else data
 
 
-def _any_bad(data: Column) -> bool:
-    parts = bursts(data)
-    jobs = data[~parts] if parts.any() else data  # which may be large
-    job_numbers = jobs[:, 0]
-    differ = (np.diff(job_numbers) > 0).all() or len(np.unique(job_numbers)) == len(jobs)
-    return bool(
-        not np.isfinite(data).all()
-        or (jobs[:, 1] < 0).any()
-        or ends_too_late(jobs).any()
-        or not differ
-        or not all(_all_whole(data[:, i]) for i in range(len(FIELDS)) if i not in _FRACTIONAL)
-    )
+def _read_numbers(row: str) -> list[float]:
+    """Return the 18 numbers of a line, nan where there is none."""
+    fields = row.split()
+    if len(fields) != len(FIELDS):
+        return [np.nan] * len(FIELDS)
+    return [_read_number(text) for text in fields]
 
 
-def _all_whole(column: Column) -> bool:
-    return bool(np.abs(column).max() <= LARGEST_INTEGER and (column == np.floor(column)).all())
+def _read_number(text: str) -> float:
+    try:
+        return np.nan if "_" in text else float(text)
+    except ValueError:
+        return np.nan
 
 
-def _numbers(row: str) -> list[float] | str:
-    """Return the 18 numbers of a line, or what is wrong with it."""
+def _describe_fault(row: str, field: str) -> str:
+    """Return what is wrong with a line whose first bad field is ``field``."""
     fields = row.split()
     if len(fields) != len(FIELDS):
         return f"{len(fields)} fields, expected {len(FIELDS)}"
-    values = []
-    for index, (name, text) in enumerate(zip(FIELDS, fields, strict=True)):
-        try:
-            value = float(text)
-        except ValueError:
-            return f"{name} is {text!r}, expected a number"
-        if not np.isfinite(value) or "_" in text:
-            return f"{name} is {text!r}, expected a finite number"
-        if index not in _FRACTIONAL and not (value.is_integer() and abs(value) <= LARGEST_INTEGER):
-            return f"{name} is {text!r}, expected an integer"
-        values.append(value)
-    return values
-
-
-def _problem(values: list[float], seen: dict[float, int]) -> str | None:
-    if values[1] < 0:
-        return f"submit_time is {values[1]:g}, expected at least 0"
-    end, largest = sum(map(abs, values[1:4])), max(range(1, 4), key=lambda at: abs(values[at]))
-    if end > LATEST_TIME:
-        return f"{FIELDS[largest]} is {values[largest]:g}, expected {UP_TO_LATEST_TIME}"
-    if values[0] in seen:
-        return f"job_number {values[0]:g} was in line {seen[values[0]]} before"
-    return None
+    return f"{field} is {fields[FIELDS.index(field)]!r}, expected {describe_expected(field)}"

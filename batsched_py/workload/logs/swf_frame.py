@@ -11,18 +11,15 @@ import numpy as np
 
 from batsched_py.errors import LogError, UsageError, parameter
 from batsched_py.support.json_values import did_you_mean, shown
-from batsched_py.units import UP_TO_LATEST_TIME
 from batsched_py.workload.logs.swf import (
     FIELDS,
-    LARGEST_INTEGER,
     UNKNOWN,
     Column,
     LeftOut,
-    Mask,
     SwfLog,
     bursts,
-    ends_too_late,
-    is_fractional,
+    describe_expected,
+    find_bad,
     log_of_rows,
 )
 
@@ -81,14 +78,12 @@ def log_of_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog
     columns, notes = _columns(frame)
     data = np.full((len(frame), len(FIELDS)), float(UNKNOWN))
     data[:, 0] = np.arange(1, len(frame) + 1)
-    wrong: dict[str, Mask] = {}
     for field, series in columns.items():
-        data[:, FIELDS.index(field)], wrong[field] = _numbers(field, series)
+        data[:, FIELDS.index(field)] = _read_numbers(field, series)
     parts = bursts(data)
-    _find_wrong_jobs(data, parts, wrong)
-    bad = np.zeros(len(frame), dtype=np.bool_)
+    wrong = find_bad(data, parts)
+    bad = np.logical_or.reduce([*wrong.values()])
     for field, series in columns.items():
-        bad |= wrong[field]
         if wrong[field].any() and not skip_bad_lines:
             _raise(field, series, int(np.argmax(wrong[field])))
     if (bad | parts).all():
@@ -151,8 +146,8 @@ def _columns(frame: pd.DataFrame) -> tuple[dict[str, pd.Series[Any]], list[str]]
     return {field: frame.iloc[:, place] for field, place in places.items()}, notes
 
 
-def _numbers(field: str, series: pd.Series[Any]) -> tuple[Column, Mask]:
-    """Return the numbers of a column, unknown ones as -1, and which make no sense."""
+def _read_numbers(field: str, series: pd.Series[Any]) -> Column:
+    """Return the numbers of a column: -1 where it is empty, nan where there is no number."""
     import pandas as pd
 
     if series.dtype.kind in "mM":
@@ -160,45 +155,19 @@ def _numbers(field: str, series: pd.Series[Any]) -> tuple[Column, Mask]:
             f"{NAME}: column {series.name!r} has {series.dtype}: expected seconds as numbers, such "
             "as (times - times.min()).dt.total_seconds()"
         )
-    numbers = pd.to_numeric(series.astype(object), errors="coerce").to_numpy(
-        np.float64, na_value=np.nan
+    numbers = pd.to_numeric(series.astype(object), errors="coerce")
+    empty = np.nan if field == "job_number" else UNKNOWN
+    column: Column = np.where(
+        series.isna().to_numpy(), empty, numbers.to_numpy(np.float64, na_value=np.nan)
     )
-    empty = series.isna().to_numpy()
-    wrong = ~np.isfinite(numbers) & ~empty
-    numbers = np.where(np.isfinite(numbers), numbers, UNKNOWN)
-    if not is_fractional(field):
-        wrong |= (numbers != np.floor(numbers)) | (np.abs(numbers) > LARGEST_INTEGER)
-    if field == "job_number":
-        wrong |= empty
-    return numbers, wrong
-
-
-def _find_wrong_jobs(data: Column, parts: Mask, wrong: dict[str, Mask]) -> None:
-    """Mark the numbers that make no sense of a job; of ``parts`` of jobs they may."""
-    import pandas as pd
-
-    wrong["submit_time"] |= ~parts & (data[:, FIELDS.index("submit_time")] < 0)
-    times = np.abs(data[:, 1:4])
-    for at, field in enumerate(FIELDS[1:4]):
-        if field in wrong:
-            is_largest = times[:, at] == times.max(axis=1)
-            wrong[field] |= ~parts & ends_too_late(data) & is_largest
-    if "job_number" in wrong:
-        known = pd.Series(data[:, 0]).mask(parts | wrong["job_number"])
-        wrong["job_number"] |= (known.duplicated() & known.notna()).to_numpy()
+    return column
 
 
 def _raise(field: str, series: pd.Series[Any], row: int) -> None:
     """Raise :class:`LogError` for the first cell of a column that makes no sense."""
     value = series.astype(object).iloc[row]
-    expected = "a number" if is_fractional(field) else "an integer"
-    if field == "submit_time":
-        expected = f"at least 0, {UP_TO_LATEST_TIME}"
-    elif field in FIELDS[1:4]:
-        expected = f"a number: {UP_TO_LATEST_TIME}"
-    elif field == "job_number":
-        expected = "an integer that no other job has"
-    elif field in _NAMES_OF_THINGS and isinstance(value, str):
+    expected = describe_expected(field)
+    if field in _NAMES_OF_THINGS and isinstance(value, str):
         expected += f" (frame[{series.name!r}].factorize()[0] numbers names)"
     raise LogError(
         f"{NAME}, row {series.index[row]}, column {series.name}: found {shown(value)}, expected "
