@@ -146,13 +146,14 @@ def _parse(type: type[Any], value: Any) -> Any:
 def _find_in_table(table: Mapping[str, Any], struct: Any, where: str) -> str | None:
     kinds = hints_of(struct, include_extras=True)
     for name in table:
-        if name not in kinds:
+        if name not in kinds and struct.__struct_config__.forbid_unknown_fields:
             hint, known = did_you_mean(str(name), kinds), ", ".join(kinds)
             return f"{where}: there is no {name!r}{hint}: expected {known}"
     for field in msgspec.structs.fields(struct):
         if field.required and field.name not in table:
             return f"{where}: there is no {field.name}: expected {describe_type(kinds[field.name])}"
-    return _first(_find(value, kinds[name], f"{where}: {name}") for name, value in table.items())
+    fields = (name for name in table if name in kinds)
+    return _first(_find(table[name], kinds[name], f"{where}: {name}") for name in fields)
 
 
 def _first(faults: Iterable[str | None]) -> str | None:

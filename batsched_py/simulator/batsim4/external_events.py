@@ -1,30 +1,33 @@
-"""External events: machines that fail and come back, and what only the scheduler understands.
+"""External events: machines that fail and come back, and events for the scheduler.
 
 A file has one JSON object a line: ``{"type": "machine_unavailable", "resources": "0 2-3",
-"timestamp": 5}``, ``machine_available``, or any other type, which is for the scheduler. Of Batsim 5
-all are for the scheduler, of type ``generic`` with a text as ``data``, and have ids: ``ee0!3`` is
-the fourth line of the first file. When they happen the real program tells with a time that is not
-theirs (its 5.0.0-rc2 takes that of the event before); here it is the right one.
+"timestamp": 5}``, ``machine_available``, or any other type, which is for the scheduler. All events
+of Batsim 5 are for the scheduler. They are of type ``generic``, with a text as ``data``, and have
+ids: ``ee0!3`` is the fourth line of the first file. Batsim 5.0.0-rc2 reports an event with the time
+of the one before; here it is the event's own time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.errors import InputError, ProtocolError, parameter
 from batsched_py.files.readers import parse_json, read_bytes
+from batsched_py.options.checked_values import convert
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.power.machine_states import TracedMachines
-from batsched_py.support.json_values import is_number
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
+_Time = Annotated[float, Meta(ge=0, le=LATEST_TIME, description=f"at least 0, {UP_TO_LATEST_TIME}")]
 _AVAILABLE = {"machine_available": True, "machine_unavailable": False}
 
 
@@ -40,6 +43,22 @@ class ExternalEvent(msgspec.Struct, frozen=True):
     available: bool | None = None
     """None for an event that is only handed on."""
     content: dict[str, Any] = {}
+
+
+class _Event(msgspec.Struct):
+    """A line of a file of events."""
+
+    timestamp: _Time
+    type: str
+    resources: str = ""
+
+
+class _GenericEvent(msgspec.Struct):
+    """A line of a file of Batsim 5's events."""
+
+    type: Literal["generic"]
+    timestamp: _Time
+    data: str
 
 
 def schedule_events(
@@ -79,78 +98,52 @@ def read_events(
 ) -> list[ExternalEvent]:
     """Read files of events; return the events of all in order of time (ties: as in the files).
 
-    Raises :class:`InputError` naming file and line for what is no event, types that are not
+    Raises :class:`InputError` naming file and line for a line that is no event, types that are not
     known (unless ``forward_unknown``), machines that do not exist, and machines that become
     unavailable or available twice, where Batsim stops.
     """
-    events = [event for path in paths for event in _read(Path(path), forward_unknown)]
-    events.sort(key=lambda event: event.time)
+    events = []
+    for where, _, content in _read_lines(paths):
+        event = convert(content, _Event, where)
+        if (available := _AVAILABLE.get(event.type)) is not None:
+            try:
+                machines = from_text(event.resources)
+            except ProtocolError as error:
+                raise InputError(f"{where}: resources: {error}") from None
+            events.append(ExternalEvent(event.timestamp, where, machines, available))
+        elif forward_unknown:
+            events.append(ExternalEvent(event.timestamp, where, content=content))
+        else:
+            raise InputError(
+                f"{where}: type is {event.type!r}, expected {' or '.join(_AVAILABLE)} "
+                f"({parameter('forward_unknown_events')} hands others on to the scheduler)"
+            )
+    events.sort(key=attrgetter("time"))
     _check_machines(events, nb_machines)
     return events
-
-
-def _read(path: Path, forward_unknown: bool) -> Iterable[ExternalEvent]:
-    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
-        if line.strip():
-            yield _event(f"{path}:{number}", line, forward_unknown)
-
-
-def _event(where: str, line: bytes, forward_unknown: bool) -> ExternalEvent:
-    content = parse_json(line, Any, where, unique_names=True)
-    if not isinstance(content, dict):
-        raise InputError(f"{where}: expected an object with type, timestamp, ...")
-    kind, time = content.get("type"), _time(where, content)
-    if isinstance(kind, str) and kind in _AVAILABLE:
-        try:
-            machines = from_text(content.get("resources", ""))
-        except ProtocolError as error:
-            raise InputError(f"{where}: resources: {error}") from None
-        return ExternalEvent(time, where, machines, _AVAILABLE[kind])
-    if not isinstance(kind, str) or not forward_unknown:
-        raise InputError(
-            f"{where}: type is {kind!r}, expected machine_available or machine_unavailable "
-            f"({parameter('forward_unknown_events')} hands others on to the scheduler)"
-        )
-    return ExternalEvent(time, where, content=content)
 
 
 def read_generic_events(paths: Iterable[str | Path]) -> list[ExternalEvent]:
     """Read files of Batsim 5's events; return the events of all in order of time.
 
-    Raises :class:`InputError` naming file and line for what is no such event.
+    Raises :class:`InputError` naming file and line for a line that is no such event.
     """
-    events = [
-        _generic(f"{path}:{number + 1}", line, f"ee{at}!{number}")
-        for at, path in enumerate(paths)
-        for number, line in enumerate(read_bytes(Path(path)).splitlines())
-        if line.strip()
-    ]
-    events.sort(key=lambda event: event.time)
-    return events
+    events = []
+    for where, event_id, content in _read_lines(paths):
+        event = convert(content, _GenericEvent, where)
+        fields = {"type": m.GENERIC, "id": event_id, "data": event.data}
+        events.append(ExternalEvent(event.timestamp, where, content=fields))
+    return sorted(events, key=attrgetter("time"))
 
 
-def _generic(where: str, line: bytes, event_id: str) -> ExternalEvent:
-    content = parse_json(line, Any, where, unique_names=True)
-    if not isinstance(content, dict) or content.get("type") != m.GENERIC:
-        kind = content.get("type") if isinstance(content, dict) else content
-        raise InputError(
-            f"{where}: type is {kind!r}: Batsim 5 knows generic events only, with a timestamp and "
-            "a text as data"
-        )
-    time, data = _time(where, content), content.get("data")
-    if not isinstance(data, str):
-        raise InputError(f"{where}: data is {data!r}, expected a text")
-    return ExternalEvent(time, where, content={"type": m.GENERIC, "id": event_id, "data": data})
-
-
-def _time(where: str, content: dict[str, Any]) -> float:
-    """Return when an event happens (seconds); raises :class:`InputError`."""
-    time = content.get("timestamp")
-    if not is_number(time) or not 0 <= time <= LATEST_TIME:
-        raise InputError(
-            f"{where}: timestamp is {time!r}, expected at least 0, {UP_TO_LATEST_TIME}"
-        )
-    return float(time)
+def _read_lines(paths: Iterable[str | Path]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield place, id and content of each event."""
+    for at, path in enumerate(paths):
+        for number, line in enumerate(read_bytes(path).splitlines()):
+            if line.strip():
+                where = f"{path}:{number + 1}"
+                content = parse_json(line, dict[str, Any], where, unique_names=True)
+                yield where, f"ee{at}!{number}", content
 
 
 def _check_machines(events: list[ExternalEvent], nb_machines: int) -> None:

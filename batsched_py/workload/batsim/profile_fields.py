@@ -124,6 +124,4 @@ def read_table(where: str, table: Any, type: type[_Table]) -> _Table:
     try:
         return msgspec.convert(table, type)
     except msgspec.ValidationError:
-        if isinstance(table, Mapping):
-            table = {name: table[name] for name in type.__struct_fields__ if name in table}
         raise WorkloadError(str(find_fault(table, type, where, sign=" is "))) from None
