@@ -39,8 +39,8 @@ from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.options.option_values import one_of
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.simulator.ended_jobs import each_once
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.finished_jobs import each_once
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.platform.hosts import homogeneous, with_sites
 from batsched_py.workload import Workload, WorkloadJob

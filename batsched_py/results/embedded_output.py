@@ -14,10 +14,9 @@ from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
 from batsched_py.results.site_columns import SiteColumns
-from batsched_py.simulator.ended_jobs import EndedJobs
+from batsched_py.simulator.ended_jobs import IN_MEMORY, EndedJobs, columns_of
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import Summary, lines_of, schedule_csv
-from batsched_py.simulator.finished_jobs import IN_MEMORY, columns_of
 from batsched_py.workload.sites import HOME, Sites
 
 

@@ -15,8 +15,7 @@ The kernel, which is all that a run of our own process needs, in the order in wh
 - ``tasks``: jobs that are more than one fixed duration are ``stepwise_jobs``; in which order the
   parts of a profile come, and how they repeat, is in ``composed_profiles``; ``parallel_tasks``
   share hosts and links by rates that ``fair_bottleneck`` finds
-- ``finished_jobs``: of many, most are packed, as the columns of ``ended_jobs``; ``outcome``: what a
-  simulation leaves
+- ``ended_jobs``: of many, most are packed as columns; ``outcome``: what a simulation leaves
 
 In the place of Batsim 4.2, ``batsim4`` has the simulator and the ``external_events`` that let
 machines fail and come back. Its options ask for more:
@@ -33,5 +32,5 @@ Around it:
 - ``platform``: ``hosts`` and their ``network``; SimGrid's files are read by ``platform_reader`` (of
   ``attribute_values``, and ``network_reader``), and written by ``platform_writer``
 - ``files``: ``input_files`` make a simulation; ``output_files`` are the tables that every one
-  leaves, ``batsim4_files`` and ``batsim5_files`` all that Batsim writes
+  leaves, ``batsim_files`` and ``batsim_files`` all that Batsim writes
 """

@@ -1,10 +1,13 @@
-"""Jobs that ended as columns: what is kept of many, and what tables and files are made of."""
+"""The jobs that have ended: of many, all but the latest are packed as columns.
+
+Tables and files are made of these columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import compress, islice
 from math import nan
 from operator import attrgetter
 from typing import Any
@@ -14,6 +17,7 @@ import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
+from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
 from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original_id
@@ -21,6 +25,10 @@ from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
 from batsched_py.simulator.profiles import Profile
 
+IN_MEMORY = 1 << 15
+"""Jobs up to which nothing is packed (some 25 MB)."""
+BATCH = 1024
+"""Jobs that are packed together."""
 _LEAST = np.longdouble(str(LEAST_EXECUTION_TIME))
 _UNKNOWN = Profile(None)
 
@@ -149,3 +157,62 @@ class EndedJobs(DescribedJobs, dict=True):
 def _lists(objects: Sequence[Any], names: Iterable[str]) -> Iterator[list[Any]]:
     """Yield the attributes of some objects, a list of each."""
     return (list(map(attrgetter(name), objects)) for name in names)
+
+
+class FinishedJobs(Sequence[SimulatedJob]):
+    """Jobs in order of completion.
+
+    A packed job becomes a new object at each access. All its fields are equal but for its profile,
+    which may be large and means nothing after the end.
+    """
+
+    def __init__(self) -> None:
+        self._packed: PackedBatches[EndedJobs] = PackedBatches()
+        self._latest: list[SimulatedJob] = []
+
+    def append(self, job: SimulatedJob) -> None:
+        """Add a job."""
+        self._latest.append(job)
+        if len(self._latest) > IN_MEMORY and len(self._latest) % BATCH == 0:
+            self._pack_earliest()
+
+    def _pack_earliest(self) -> None:
+        """Pack a batch, unless the scheduler does not know yet of an end, and may set metadata."""
+        batch = self._latest[:BATCH]
+        if all(job.state is FORGOTTEN for job in batch):
+            self._packed.append(EndedJobs.of_jobs(batch))
+            del self._latest[:BATCH]
+
+    def __len__(self) -> int:
+        return len(self._packed) * BATCH + len(self._latest)
+
+    def __iter__(self) -> Iterator[SimulatedJob]:
+        for some in self._packed:
+            yield from some.jobs()
+        yield from self._latest
+
+    def columns(self) -> Iterator[EndedJobs]:
+        """Yield the jobs, many at a time."""
+        yield from self._packed
+        yield from _columns(self._latest)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return jobs by number; all jobs are unpacked for it."""
+        return list(self)[index]
+
+
+def columns_of(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:
+    """Yield jobs that ended, many at a time, in their order."""
+    return jobs.columns() if isinstance(jobs, FinishedJobs) else _columns(jobs)
+
+
+def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
+    """Give each of the jobs once, by its own name, whatever form of it ran."""
+    for some in columns_of(jobs):
+        yield from some.each_once().jobs()
+
+
+def _columns(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:
+    jobs = iter(jobs)
+    while some := list(islice(jobs, BATCH)):
+        yield EndedJobs.of_jobs(some)

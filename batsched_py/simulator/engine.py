@@ -17,8 +17,8 @@ from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
+from batsched_py.simulator.ended_jobs import FinishedJobs
 from batsched_py.simulator.execution import Execution
-from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options

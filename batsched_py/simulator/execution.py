@@ -13,7 +13,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED, SUCCESS
 from batsched_py.protocol.decision_rules import check_mapping
 from batsched_py.simulator.agenda import Agenda
-from batsched_py.simulator.finished_jobs import FinishedJobs
+from batsched_py.simulator.ended_jobs import FinishedJobs
 from batsched_py.simulator.jobs import (
     ENDED,
     FORGOTTEN,

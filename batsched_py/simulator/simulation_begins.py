@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from typing import Any
 
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
@@ -59,13 +59,7 @@ class _Described(Sequence[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self._hosts)
 
-    @overload
-    def __getitem__(self, at: int) -> dict[str, Any]: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
-
-    def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+    def __getitem__(self, at: Any) -> Any:
         numbers = range(len(self))[at]
         if isinstance(numbers, range):
             return [self[number] for number in numbers]

@@ -18,8 +18,8 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dilated_jobs import is_placed, original, original_id, placed_id
+from batsched_py.simulator.ended_jobs import each_once
 from batsched_py.simulator.engine import Simulator
-from batsched_py.simulator.finished_jobs import each_once
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.testing import DrawnJob as J

@@ -26,8 +26,8 @@ from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.simulator.ended_jobs import FinishedJobs
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.finished_jobs import FinishedJobs
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
 from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.simulator.profiles import Profile
@@ -73,8 +73,8 @@ def run(users: Any, **options: Any) -> Outcome:
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a few jobs were many."""
-    monkeypatch.setattr("batsched_py.simulator.finished_jobs.IN_MEMORY", 20)
-    monkeypatch.setattr("batsched_py.simulator.finished_jobs.BATCH", 8)
+    monkeypatch.setattr("batsched_py.simulator.ended_jobs.IN_MEMORY", 20)
+    monkeypatch.setattr("batsched_py.simulator.ended_jobs.BATCH", 8)
 
 
 # Jobs that ended -------------------------------------------------------------------------------

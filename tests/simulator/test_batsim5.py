@@ -16,7 +16,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.files.batsim5_files import schedule_json
+from batsched_py.simulator.files.batsim_files import schedule_json
 from batsched_py.simulator.files.input_files import Inputs, prepare
 from batsched_py.simulator.platform.hosts import Platform, homogeneous
 from batsched_py.simulator.platform.platform_reader import read_platform

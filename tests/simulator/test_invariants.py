@@ -26,7 +26,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.referee.referee import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.files.batsim4_files import write_outputs
+from batsched_py.simulator.files.batsim_files import write_batsim4_outputs
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
 from batsched_py.transport import Partner
@@ -204,7 +204,7 @@ def finish(simulator: Simulator, partner: Partner) -> tuple[Outcome, list[str] |
 def files(outcome: Outcome) -> dict[str, bytes]:
     """Return the output files by name."""
     with tempfile.TemporaryDirectory() as folder:
-        paths = map(Path, write_outputs(outcome, f"{folder}/out"))
+        paths = map(Path, write_batsim4_outputs(outcome, f"{folder}/out"))
         return {path.name: path.read_bytes() for path in paths}
 
 

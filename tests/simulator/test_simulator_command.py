@@ -19,7 +19,7 @@ import zmq
 
 from batsched_py.errors import SimulationError
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.files import batsim4_files as outputs
+from batsched_py.simulator.files import batsim_files as outputs
 from batsched_py.support.installation import PROGRAM
 from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange

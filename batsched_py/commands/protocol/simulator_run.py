@@ -64,14 +64,14 @@ def simulate(made: Simulator, around: Surroundings) -> None:
     """
     # ZeroMQ is imported here, after the mistakes.
     from batsched_py.protocol import message_json
-    from batsched_py.simulator.files.batsim4_files import write_outputs
+    from batsched_py.simulator.files.batsim_files import write_batsim4_outputs
     from batsched_py.transport.recording import Recorder, recorded
     from batsched_py.transport.simulator_socket import SimulatorSocket
 
     exact = made.options.exact_times
 
     def write(outcome: Outcome, deadlock: bool) -> list[str]:
-        return write_outputs(outcome, around.prefix, exact=exact)
+        return write_batsim4_outputs(outcome, around.prefix, exact=exact)
 
     with stop_signals(), ExitStack() as stack:
         scheduler: Partner = stack.enter_context(
@@ -90,7 +90,7 @@ def simulate_batsim5(
     ``init`` is the text for the scheduler. Raises as :func:`simulate`.
     """
     from batsched_py.protocol.batsim5 import batprotocol_json
-    from batsched_py.simulator.files.batsim5_files import write_batsim5_outputs
+    from batsched_py.simulator.files.batsim_files import write_batsim5_outputs
     from batsched_py.simulator.files.input_files import as_asked
     from batsched_py.transport.recording import Recorder
     from batsched_py.transport.simulator_socket import Batsim5Socket

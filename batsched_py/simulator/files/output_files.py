@@ -13,8 +13,7 @@ from batsched_py.files.csv_text import csv_lines, fields, six_decimals
 from batsched_py.processors.last_times import LastTimes
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS, SUCCESS
-from batsched_py.simulator.ended_jobs import EndedJobs
-from batsched_py.simulator.finished_jobs import columns_of
+from batsched_py.simulator.ended_jobs import EndedJobs, columns_of
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machines import MachineState
 from batsched_py.simulator.outcome import Outcome

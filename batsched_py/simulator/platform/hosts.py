@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import overload
+from typing import Any
 
 import msgspec
 
@@ -63,13 +63,7 @@ class NumberedHosts(Sequence[Host]):
     def __len__(self) -> int:
         return self._ends[-1]
 
-    @overload
-    def __getitem__(self, at: int) -> Host: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[Host]: ...
-
-    def __getitem__(self, at: int | slice) -> Host | list[Host]:
+    def __getitem__(self, at: Any) -> Any:
         numbers = range(len(self))[at]  # from the end too; raises IndexError
         if isinstance(numbers, range):
             return [self._host(number) for number in numbers]
