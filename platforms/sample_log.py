@@ -339,7 +339,7 @@ def _record(number: int, job: _Job) -> str:
 def main() -> None:
     """Write the default log where the package has it."""
     text = "".join(f"{line}\n" for line in generate_sample_log())
-    place = Path(__file__).parents[1] / "batsched_py" / "workload" / "logs" / "sample.swf.gz"
+    place = Path(__file__).parents[1] / "batsched_py" / "workload" / "logs" / "sample-v1.swf.gz"
     write_whole(place, gzip.compress(text.encode("ascii"), mtime=0))
 
 

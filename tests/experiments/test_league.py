@@ -21,7 +21,7 @@ from batsched_py.figures.chart_files import printable
 from batsched_py.files.readers import read_toml
 from batsched_py.support.statistics import paired_ratio, student
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_studies.league.change import Change, after, around, before, later
 from batsched_studies.league.days import Days, Jobs, busy, jobs_of_log
 from batsched_studies.league.figures import days, jobs_by_day, skills
@@ -574,7 +574,7 @@ class SmallCampaign(MadeUpCampaign):
     """Runs of the worlds that were simulated here, as a campaign has them."""
 
     def __init__(self, world: str, models: list[str], change: Change) -> None:
-        self.log = load_workload(cached_sample_log(), make_rules(walltime="exact"))
+        self.log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
         self.frames: list[pd.DataFrame] = []
         rows = []
         for model in ["recorded", *models]:
@@ -642,7 +642,7 @@ def test_where_nobody_reacts_the_past_is_not_beaten() -> None:
 
 def test_as_many_users_of_the_site_are_found_as_made_the_record() -> None:
     """From what was before the change alone: 40, on half of the machine, where they waited."""
-    log = load_workload(cached_sample_log(), make_rules(walltime="exact"))
+    log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
     known = later(before(world_of(log, "closed", SMALL), SMALL), SMALL.learnt)
     users = site_of_log(known, weeks=14, seed=1)
     found = {job.user for week in range(15) for job in users.jobs_to_submit(week * WEEK)}
@@ -651,13 +651,13 @@ def test_as_many_users_of_the_site_are_found_as_made_the_record() -> None:
 
 def test_users_of_the_site_have_as_many_jobs_as_the_log() -> None:
     """Of a log whose users come and go: some 31 submit in a week, who have the jobs of 15."""
-    log = load_workload(cached_sample_log(), make_rules(walltime="exact"))
+    log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
     users = site_of_log(log, weeks=13, seed=1)
     assert jobs_on_trial(users, log, 1) == pytest.approx(jobs_a_week(log), rel=0.1)
 
 
 def test_a_world_is_the_same_again_and_half_shut_until_the_change() -> None:
-    log = load_workload(cached_sample_log(), make_rules(walltime="exact"))
+    log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
     for name in WORLDS:
         first, again = (world_of(log.copy(), name, SMALL) for _ in range(2))
         assert first == again

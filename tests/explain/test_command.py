@@ -18,7 +18,7 @@ from batsched_py.run.plugin_objects import BY_NAME
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import workload
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from helpers.calling import command
 from helpers.explained import JOBS, record, watched
 from helpers.sealed_runs import seal, unsealed
@@ -30,7 +30,7 @@ PNG = b"\x89PNG"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs of the sample log: ``users``, ``rigid``, and ``silent`` without a log."""
     made = tmp_path_factory.mktemp("runs")
-    log = cached_sample_log()
+    log = SAMPLE_LOG
     for prefix, *options in (
         ("users", "--users", "feedback", "--record"),
         ("rigid", "--scheduler", "easy", "-O", "backfill_order=sjf", "--first", 800, "--record"),
@@ -150,7 +150,7 @@ def test_a_policy_that_only_the_run_names_is_not_run(tmp_path: Path) -> None:
         "class Mine(Easy):\n pass\n"
     )
     named = ("--scheduler", f"{policy}:Mine", "-O", "backfill_order=sjf")
-    line = ("simulate", cached_sample_log(), "--first", 50, "-e", "run", "--record", *named)
+    line = ("simulate", SAMPLE_LOG, "--first", 50, "-e", "run", "--record", *named)
     assert command(tmp_path, *line).returncode == 0
     ran.unlink()
     explain = ("explain", "run", "--job", 26)

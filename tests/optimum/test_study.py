@@ -21,14 +21,14 @@ from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 
 HALF = {"decider": "sjf-preferred", "when": "half", "slackness": 4}
 
 
 @pytest.fixture(scope="module")
 def workload() -> Workload:
-    return load_workload(cached_sample_log(), make_rules("dynp"))
+    return load_workload(SAMPLE_LOG, make_rules("dynp"))
 
 
 def run(*arguments: object) -> Any:

@@ -33,7 +33,7 @@ from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.simulator.profiles import Profile
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.batsim.batsim_workload import read_workload
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 
 
 class Loops:
@@ -146,7 +146,7 @@ def test_files_are_the_same_with_little_memory(
     options: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
     def files() -> tuple[str, str, Any]:
-        result = simulate(cached_sample_log(), users="feedback", speed_factor=0.5, **options)
+        result = simulate(SAMPLE_LOG, users="feedback", speed_factor=0.5, **options)
         return result.jobs_csv(), result.output.schedule_csv(), result.measured
 
     expected = files()

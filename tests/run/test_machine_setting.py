@@ -13,7 +13,7 @@ import pytest
 from batsched_py import load_workload, make_rules, simulate
 from batsched_py.errors import UsageError
 from batsched_py.workload.batsim.batsim_workload import write_workload
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_py.workload.machine_file import read_machine
 from helpers.calling import command
 
@@ -167,7 +167,7 @@ def test_it_is_the_same_behind_a_socket(machine: Path, tmp_path: Path, users: st
 def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) -> None:
     """Its jobs name their partitions, or say the log's number."""
     described = read_machine(machine)
-    workload = load_workload(cached_sample_log(), make_rules(first=4))
+    workload = load_workload(SAMPLE_LOG, make_rules(first=4))
     for job, partition in zip(workload.jobs, ("batch", "long", 2, "none"), strict=True):
         job.size, job.walltime, job.extra["partition"] = 3, 100.0, partition
     path = tmp_path / "w.json"

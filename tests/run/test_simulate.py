@@ -16,7 +16,7 @@ from batsched_py.errors import UsageError
 from batsched_py.options.setting_fields import parse_options
 from batsched_py.support.installation import platforms_folder
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from helpers.calling import command
 from helpers.logs import swf_line, swf_text
 from helpers.sealed_runs import unsealed
@@ -26,7 +26,7 @@ FILES = ("jobs.csv", "schedule.csv")
 
 @pytest.fixture(scope="session")
 def sample() -> Path:
-    return cached_sample_log()
+    return SAMPLE_LOG
 
 
 @pytest.mark.process

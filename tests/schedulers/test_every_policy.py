@@ -20,7 +20,7 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, workload
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from every_policy import campaign
 from helpers.examples import few_examples
 from helpers.partitions import machine_of, run_on
@@ -118,7 +118,7 @@ def test_all_jobs_run_in_partitions(name: str, jobs: list[J]) -> None:
 def test_the_campaign_of_all_has_each_policy_and_user_model(tmp_path: Path) -> None:
     """``make every-policy`` is for people who have the logs; that it can begin is tested here."""
     file = tmp_path / "every_policy.toml"
-    file.write_text("\n".join(campaign([cached_sample_log()])))
+    file.write_text("\n".join(campaign([SAMPLE_LOG])))
     planned = [each.settings for each in read_campaign(file).runs]
     assert {each.scheduler for each in planned} == set(names(SCHEDULERS))
     assert {each.users for each in planned} == {RIGID, *names(USERS)}

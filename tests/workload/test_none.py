@@ -79,7 +79,7 @@ def test_nobody_submits() -> None:
     _, out, err = command(None, *line)
     assert "0 jobs (0 rejected) on 64 processors" in out
     assert "mean waiting time: -\nmax waiting time: -\nmean bounded slowdown: -\n" in out
-    assert "note: there were no jobs: sample-v1.swf has 3430, and the users (nobody.py" in err
+    assert "note: there were no jobs: sample-v1.swf.gz has 3430, and the users (nobody.py" in err
     overall = json.loads(Path("a_run.json").read_text())["metrics"]["overall"]
     assert overall["nb_jobs"] == 0
     assert overall["mean_waiting_time"] is overall["makespan"] is None

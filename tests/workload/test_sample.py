@@ -12,7 +12,7 @@ from batsched_py.errors import UsageError
 from batsched_py.plugins.plugin_files import load_file
 from batsched_py.support.installation import platforms_folder
 from batsched_py.units import DAY, HOUR
-from batsched_py.workload.logs.sample_log import cached_sample_log, sample_log
+from batsched_py.workload.logs.sample_log import sample_log
 from batsched_py.workload.logs.swf import SwfLog, read_swf
 from helpers.calling import call
 
@@ -97,19 +97,3 @@ def test_recorded_schedule_fits_the_machine(log: SwfLog) -> None:
 def test_the_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call(monkeypatch, "sample-log", str(tmp_path / "a.swf")) == 0
     assert (tmp_path / "a.swf").read_bytes() == sample_log()
-
-
-def test_cache_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    path = cached_sample_log()
-    assert path.parent == tmp_path / "batsched_py"
-    before = path.stat().st_mtime_ns
-    assert cached_sample_log().stat().st_mtime_ns == before
-
-
-def test_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    path = cached_sample_log()
-    assert path.is_file()
-    assert tmp_path not in path.parents

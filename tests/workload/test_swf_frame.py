@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import LogError, UsageError
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_py.workload.logs.swf import FIELDS, read_swf, write_swf
 from batsched_py.workload.logs.swf_frame import digest, log_of_frame
 
@@ -58,7 +58,7 @@ def frame(**changes: Any) -> pd.DataFrame:
 
 
 def sample_frame() -> pd.DataFrame:
-    log = read_swf(cached_sample_log())
+    log = read_swf(SAMPLE_LOG)
     read = pd.DataFrame(log.data, columns=list(FIELDS))
     read.attrs = dict(log.header)
     return read

@@ -23,6 +23,7 @@ from batsched_py.files.readers import is_file, is_folder, read_bytes, read_toml,
 from batsched_py.files.writers import temporary_place, write_whole
 from batsched_py.support.installation import extra
 from batsched_py.support.json_values import did_you_mean
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
 SAMPLE = "sample"
@@ -30,7 +31,8 @@ SAMPLE = "sample"
 NONE = "none"
 """Name of a log without jobs, for users who make theirs up: 128 processors, time from Monday,
 1 January 2024, 0:00 UTC on."""
-_NO_JOBS = Path(__file__).with_name("none.json")
+_SHIPPED = {SAMPLE: SAMPLE_LOG, NONE: Path(__file__).with_name("none.json")}
+"""The logs that come with the project."""
 _SUFFIXES = ("", ".swf", ".swf.gz", ".json")
 LOG_FILE = "an SWF log (.swf, .swf.gz) or a Batsim workload (.json)"
 
@@ -76,12 +78,8 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
         return _copy_of_pipe(path, path.stat().st_ino)
     if is_file(path):
         return path
-    if str(name) == SAMPLE:
-        from batsched_py.workload.logs.sample_log import cached_sample_log
-
-        return cached_sample_log()
-    if str(name) == NONE:
-        return _NO_JOBS
+    if str(name) in _SHIPPED:
+        return _SHIPPED[str(name)]
     folders = log_folders(log_dirs)
     for folder in folders:
         for suffix in _SUFFIXES:
@@ -138,7 +136,7 @@ def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) 
     had; then nothing of it is left.
     """
     name = name.removesuffix(".gz").removesuffix(".swf")
-    if name in (SAMPLE, NONE):  # always at hand
+    if name in _SHIPPED:
         return find_log(name)
     entry = catalogue().get(name)
     if entry is None:

@@ -95,9 +95,9 @@ def test_compare_measures_a_log_like_itself(tmp_path: Path) -> None:
 
 
 def test_no_command_writes_over_its_input(tmp_path: Path) -> None:
-    from batsched_py.workload.logs.sample_log import cached_sample_log
+    from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 
-    content = cached_sample_log().read_bytes()
+    content = SAMPLE_LOG.read_bytes()
     (tmp_path / "log.swf").write_bytes(content)
     for arguments in (
         ["learn", "weekly", "log.swf", "-o", "log.swf"],
@@ -112,13 +112,13 @@ def test_no_command_writes_over_its_input(tmp_path: Path) -> None:
 
 def test_sample_writes_a_log_that_can_be_read_and_simulated(tmp_path: Path) -> None:
     """As many jobs as resampled users submit; the requests are those of the log."""
-    from batsched_py.workload.logs.sample_log import cached_sample_log
+    from batsched_py.workload.logs.sample_log import SAMPLE_LOG
     from batsched_py.workload.logs.swf import read_swf
 
     options = ("-U", "long_weeks=3", "-U", "edge_weeks=1", "-U", "weeks=12", "--seed", "3")
     done = run(tmp_path, "sample", "sample", "made.swf.gz", *options)
     assert done.returncode == 0, done.stderr
-    made, log = read_swf(tmp_path / "made.swf.gz"), read_swf(cached_sample_log())
+    made, log = read_swf(tmp_path / "made.swf.gz"), read_swf(SAMPLE_LOG)
     assert f"wrote {len(made)} jobs" in done.stderr
     assert set(made.column("requested_time")) <= set(log.column("requested_time"))
     assert set(made.column("run_time")) <= set(log.column("run_time"))

@@ -142,9 +142,9 @@ def test_a_result_is_read(tmp_path: Path) -> None:
 def test_a_result_of_this_project(tmp_path: Path) -> None:
     """On a machine with room for all, jobs run as long as in the log, and nobody waits."""
     from batsched_py import simulate
-    from batsched_py.workload.logs.sample_log import cached_sample_log
+    from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 
-    sample = cached_sample_log()
+    sample = SAMPLE_LOG
     simulate(sample, nodes=100_000).write(tmp_path / "out")
     read = columns_of_jobs_file(tmp_path / "out_jobs.csv")
     log = columns_of_workload(load_workload(sample, make_rules()))

@@ -18,7 +18,7 @@ from batsched_py.simulator.platform.hosts import homogeneous
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_users.learning.ideal_machine import play
 
 POPULATION = """
@@ -49,7 +49,7 @@ BEHIND_A_SOCKET = ("feedback", "site", "tbuos")
 
 @pytest.fixture(scope="module")
 def log() -> Workload:
-    return load_workload(cached_sample_log(), make_rules(first=600))
+    return load_workload(SAMPLE_LOG, make_rules(first=600))
 
 
 def options_of(model: str, folder: Path) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def test_a_model_declares_whether_submissions_depend_on_when_jobs_end(
 def test_jobs_last_where_those_of_the_log_do(model: str, tmp_path: Path) -> None:
     """The rule ``profile`` holds for jobs that are made up too, so no speed changes them."""
     rules = make_rules(first=600, drop="zero-runtime", profile="delay")
-    users = make(model, load_workload(cached_sample_log(), rules), tmp_path, seed=1)
+    users = make(model, load_workload(SAMPLE_LOG, rules), tmp_path, seed=1)
     assert {users.profiles[p.job.profile]["type"] for p in play(users)} == {"delay"}
 
 

@@ -20,7 +20,7 @@ from batsched_py.units import DAY, HOUR
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_users.behaviour.job_profiles import run_time_of
 from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, levers_of_cell, read_levers
 from batsched_users.learning.ideal_machine import Played, play
@@ -339,7 +339,7 @@ def test_a_model_that_does_not_move_on_is_named(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(scope="module")
 def sample() -> Workload:
-    return load_workload(cached_sample_log(), make_rules(first=600))
+    return load_workload(SAMPLE_LOG, make_rules(first=600))
 
 
 SHORT = {"long_weeks": 0.7, "edge_weeks": 0.2, "n_temporary": 3, "rate": 3, "weeks": 3.0}

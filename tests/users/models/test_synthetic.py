@@ -19,7 +19,7 @@ from batsched_py.errors import InputError
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import make_rules
-from batsched_py.workload.logs.sample_log import cached_sample_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, published
 from batsched_users.behaviour.job_attributes import Bin, Joint, Shape
 from batsched_users.models.synthetic import Synthetic
@@ -38,7 +38,7 @@ SMALL = log_of((0, 1, 60, 50), (7, 2, 3600, 3600), (9, 4, 600, 1), (60, 4, 600, 
 
 @pytest.fixture(scope="module")
 def sample() -> Workload:
-    return load_workload(cached_sample_log(), make_rules("dynp"))
+    return load_workload(SAMPLE_LOG, make_rules("dynp"))
 
 
 def drawn(log: Workload, **options: Any) -> list[WorkloadJob]:
