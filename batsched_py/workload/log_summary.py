@@ -41,9 +41,7 @@ def log_summary(path: Path, *, skip_bad_lines: bool = False) -> LogSummary:
 def _of_log(log: SwfLog, schedule: RecordedSchedule) -> list[tuple[str, str]]:
     """Return the summary of an SWF log as names and values."""
     submit, run = log.column("submit_time"), log.column("run_time")
-    requested = log.column("requested_processors")
-    size = np.where(requested > 0, requested, log.column("allocated_processors"))
-    user = log.column("user")
+    size, user = log.sizes, log.column("user")
     span = float(np.ptp(submit))
     work = float((np.maximum(size, 0) * np.maximum(run, 0)).sum())
     load = f"{work / (span * log.max_processors):.3f}" if span else "-"

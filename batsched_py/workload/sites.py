@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from itertools import accumulate
 from typing import Any
@@ -83,7 +83,17 @@ def parse_sites(text: str) -> Sites:
         parts += [(name or "", int(size), _speed(given, speed))] * number
         if sum(size for _, size, _ in parts) > MOST_AT_SITES:
             raise UsageError(f"{given}: more than {MOST_AT_SITES} processors")
-    return numbered_through(parts, given)
+    sites: list[SiteDescription] = []
+    first, width = 0, len(str(len(parts)))
+    for at, (name, size, speed) in enumerate(parts, 1):
+        name = name or f"site{at:0{width}d}"
+        if size < 1:
+            raise UsageError(f"{given}: {name} has no processor, expected at least 1")
+        if any(site.name == name for site in sites):
+            raise UsageError(f"{given}: two sites are called {name!r}")
+        sites.append(SiteDescription(name, ProcessorSet.interval(first, size), speed))
+        first += size
+    return tuple(sites)
 
 
 def _speed(given: str, text: str | None) -> float:
@@ -97,25 +107,6 @@ def _speed(given: str, text: str | None) -> float:
             f"{MOST_TIMES:g}"
         )
     return speed
-
-
-def numbered_through(parts: Sequence[tuple[str, int, float]], given: str) -> Sites:
-    """Return the sites of (name or ``""``, size, speed), whose processors follow each other.
-
-    Raises :class:`UsageError`, which begins with ``given``, for a site of no size and for a name
-    that is there twice.
-    """
-    sites: list[SiteDescription] = []
-    first, width = 0, len(str(len(parts)))
-    for at, (name, size, speed) in enumerate(parts, 1):
-        name = name or f"site{at:0{width}d}"
-        if size < 1:
-            raise UsageError(f"{given}: {name} has no processor, expected at least 1")
-        if any(site.name == name for site in sites):
-            raise UsageError(f"{given}: two sites are called {name!r}")
-        sites.append(SiteDescription(name, ProcessorSet.interval(first, size), speed))
-        first += size
-    return tuple(sites)
 
 
 def nb_processors(sites: Sites) -> int:

@@ -107,8 +107,6 @@ def _flurry(log: SwfLog, places: NDArray[np.intp]) -> Flurry:
     user = log.column("user")[places[0]]
     low, high = numbers[places].min(), numbers[places].max()
     rows = np.flatnonzero((log.column("user") == user) & (numbers >= low) & (numbers <= high))
-    requested = log.column("requested_processors")[rows]
-    size = np.where(requested > 0, requested, log.column("allocated_processors")[rows])
     return Flurry(
         user=int(user),
         first_job=int(low),
@@ -117,5 +115,5 @@ def _flurry(log: SwfLog, places: NDArray[np.intp]) -> Flurry:
         jobs_of_all=int(rows[-1] - rows[0] + 1),
         begin=float(submit[rows[0]]),
         end=float(submit[rows[-1]]),
-        alike=int(np.unique(size, return_counts=True)[1].max()),
+        alike=int(np.unique(log.sizes[rows], return_counts=True)[1].max()),
     )

@@ -124,8 +124,7 @@ def _beginning(log: SwfLog, show: Callable[[float], str]) -> list[Flag]:
 def _values(log: SwfLog) -> list[Flag]:
     """Return the jobs whose values cannot be, or mean something else than they seem to."""
     run, wait, request = map(log.column, ("run_time", "wait_time", "requested_time"))
-    requested, status = log.column("requested_processors"), log.column("status")
-    size = np.where(requested > 0, requested, log.column("allocated_processors"))
+    size, status = log.sizes, log.column("status")
     wide = size > log.max_processors
     longer = (request > 0) & (run > request)
     flags = []

@@ -74,8 +74,7 @@ def _month(
     is_part: bool,
 ) -> LogMonth:
     """Return a month from its own jobs."""
-    requested, run = part.column("requested_processors"), np.maximum(part.column("run_time"), 0)
-    size = np.where(requested > 0, requested, part.column("allocated_processors"))
+    size, run = part.sizes, np.maximum(part.column("run_time"), 0)
     user, request, wait = part.column("user"), part.column("requested_time"), part.known_waits
     begin, end = span
     work = float((np.maximum(size, 0) * run).sum())

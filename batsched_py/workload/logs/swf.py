@@ -117,6 +117,13 @@ class SwfLog(msgspec.Struct, eq=False):
         return self.data[:, FIELDS.index(field)]
 
     @property
+    def sizes(self) -> Column:
+        """The processors that jobs request, or got where the request is unknown; shape (n,)."""
+        requested = self.column("requested_processors")
+        sizes: Column = np.where(requested > 0, requested, self.column("allocated_processors"))
+        return sizes
+
+    @property
     def withdrawn(self) -> NDArray[np.bool_]:
         """Which jobs were cancelled before they started: status 5, no run time; shape (n,).
 
