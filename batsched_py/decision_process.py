@@ -27,8 +27,8 @@ from batsched_py.protocol.decision_rules import (
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
 from batsched_py.support.json_values import to_python
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
+from batsched_py.workload.grid_sites import GridSites
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.sites import Sites
 from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 
 
@@ -68,7 +68,7 @@ class DecisionProcess(System):
         *,
         shake: int | None = None,
         six_decimals: bool = False,
-        sites: Sites = (),
+        sites: GridSites = (),
         description: MachineDescription | None = None,
         speed_factor: float = 1.0,
         budgets: Budgets = Budgets(),  # noqa: B008 - it cannot change

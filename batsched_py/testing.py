@@ -42,9 +42,9 @@ from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.simulator.ended_jobs import each_once
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.platform.hosts import homogeneous, with_sites
+from batsched_py.simulator.platform.hosts import make_grid, make_homogeneous
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.sites import HOME, nb_processors, parse_sites
+from batsched_py.workload.grid_sites import HOME, nb_processors, parse_sites
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 __all__ = [
@@ -139,7 +139,7 @@ def run(
             f"sites {sites}: {nb_processors(parts)} processors, but the workload is for "
             f"{load.nb_res}"
         )
-    machine = with_sites(parts, speed) if parts else homogeneous(load.nb_res, speed)
+    machine = make_grid(parts, speed) if parts else make_homogeneous(load.nb_res, speed)
     simulator = Simulator(machine, [load] if users is None else [], options)
     process = DecisionProcess(scheduler, users, sites=parts, speed_factor=speed)
     return simulator.run(process.answer)

@@ -22,7 +22,7 @@ from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_users.models.feedback import ThinkTimeFeedback
 
 OVERLOAD = 0.3
@@ -43,7 +43,7 @@ def prepared(
     """Return a simulation that is ready to run."""
     users = ThinkTimeFeedback(load, sessions=sessions) if sessions else None
     chosen = Options(dynamic_jobs=bool(users), profile_reuse=bool(users), **options)
-    machine = homogeneous(processors or load.nb_res)
+    machine = make_homogeneous(processors or load.nb_res)
     simulator = Simulator(machine, [] if users else [load], chosen)
     process = DecisionProcess(policy(), users)
     return lambda: simulator.run(process.answer)

@@ -17,8 +17,8 @@ from batsched_py.run.make_process import make_process
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
-from batsched_py.simulator.platform.platform_writer import homogeneous_xml
+from batsched_py.simulator.platform.hosts import make_homogeneous
+from batsched_py.simulator.platform.platform_writer import write_homogeneous_xml
 from batsched_py.transport.conversation import Conversation, WaitLimits, serve
 from batsched_py.transport.scheduler_socket import SchedulerSocket
 from batsched_py.transport.simulator_socket import SimulatorSocket
@@ -89,7 +89,7 @@ def simulate_at(address: str, load: Workload, dynamic: bool) -> None:
     """Simulate in Batsim's place."""
     options = Options(dynamic_jobs=dynamic, profile_reuse=dynamic)
     with SimulatorSocket(address, 60) as socket:
-        Simulator(homogeneous(load.nb_res), [] if dynamic else [load], options).run(socket)
+        Simulator(make_homogeneous(load.nb_res), [] if dynamic else [load], options).run(socket)
 
 
 def schedule_at(address: str) -> None:
@@ -121,7 +121,7 @@ def simulator_seconds(bench: Bench) -> float:
     scheduler = started(schedule_at, address)
     with TimedSocket(address, 60) as socket:
         begin = process_time()
-        outcome = Simulator(homogeneous(load.nb_res), [load], Options()).run(socket)
+        outcome = Simulator(make_homogeneous(load.nb_res), [load], Options()).run(socket)
         seconds = process_time() - begin - socket.away
     scheduler.join()
     return seconds / outcome.nb_messages
@@ -154,7 +154,7 @@ def under_batsim(bench: Bench, scheduler: list[str], port: int) -> Child:
     """Run real Batsim with a scheduler; return what the scheduler took."""
     folder = bench.folder
     load = bench.workload()
-    (folder / "platform.xml").write_text(homogeneous_xml(load.nb_res))
+    (folder / "platform.xml").write_text(write_homogeneous_xml(load.nb_res))
     write_workload(load, folder / "workload.json")
     batsim = ["batsim", "-q", "-p", "platform.xml", "-w", "workload.json", "-e", "batsim"]
     batsim += ["--disable-schedule-tracing", "--disable-machine-state-tracing"]

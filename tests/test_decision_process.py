@@ -23,7 +23,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
 from batsched_py.workload import WorkloadJob
@@ -70,7 +70,7 @@ class Chain:
 
 def simulate_users(users: Chain, policy: Any, **options: Any) -> Any:
     process = DecisionProcess(policy, users)
-    simulator = Simulator(homogeneous(4), [], Options(dynamic_jobs=True, **options))
+    simulator = Simulator(make_homogeneous(4), [], Options(dynamic_jobs=True, **options))
     return simulator.run(process.answer)
 
 
@@ -115,7 +115,7 @@ def test_a_rejection_by_the_policy_gives_users_another_turn() -> None:
 def test_users_need_dynamic_jobs() -> None:
     process = DecisionProcess(Fcfs(), Chain(1, 0))
     with pytest.raises(ProtocolError, match="--enable-dynamic-jobs"):
-        Simulator(homogeneous(4)).run(process.answer)
+        Simulator(make_homogeneous(4)).run(process.answer)
 
 
 def test_one_pass_per_instant() -> None:
@@ -272,7 +272,7 @@ def test_a_mistake_of_users_is_not_told_as_one_of_the_policy() -> None:
             yield Reject(job)
 
     jobs = workload([J(0, 3, 5, user="1", finish=5)], 4)
-    simulator = Simulator(homogeneous(4), [], Options(dynamic_jobs=True))
+    simulator = Simulator(make_homogeneous(4), [], Options(dynamic_jobs=True))
     with pytest.raises(ValueError, match="of the users"):
         simulator.run(DecisionProcess(Policy(rejects), Fragile(jobs)).answer)
 
@@ -445,7 +445,7 @@ def test_times_with_six_decimals_as_batsim_prints_them() -> None:
         return reply
 
     options = Options(dynamic_jobs=True, profile_reuse=True)
-    simulator = Simulator(homogeneous(4, 3.0), [], options)
+    simulator = Simulator(make_homogeneous(4, 3.0), [], options)
     assert len(simulator.run(printed).jobs) == 40
 
 

@@ -23,7 +23,7 @@ from batsched_py.testing import (
     starts,
     workload,
 )
-from batsched_py.workload.sites import Sites
+from batsched_py.workload.grid_sites import GridSites
 
 EASY = """
           |0         10        20
@@ -49,7 +49,7 @@ def test_all_signs() -> None:
 class Abroad:
     """Everybody runs on the last site, which takes them half as long again."""
 
-    def dilates(self, sites: Sites) -> bool:
+    def dilates(self, sites: GridSites) -> bool:
         return True
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:

@@ -40,9 +40,9 @@ from batsched_py.support.installation import entry_points_of
 from batsched_py.support.json_values import shown
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
+from batsched_py.workload.grid_site_rules import depends_on_sites
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.log_archive import SAMPLE
-from batsched_py.workload.site_rules import depends_on_sites
 
 REPORTS = "batsched_py.reports"
 """The entry points of reports: all that results may name to be run."""

@@ -10,7 +10,7 @@ import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.run.settings import SETTINGS, Settings
-from batsched_py.workload.sites import is_platform
+from batsched_py.workload.grid_sites import is_platform
 
 _PLUGINS = ("scheduler", "users")
 _OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)

@@ -11,8 +11,8 @@ from batsched_py.model.partitions import views_of
 from batsched_py.model.site import Site
 from batsched_py.processors.sets import ProcessorSet, from_procset, to_text
 from batsched_py.support.json_values import is_number, to_python
+from batsched_py.workload.grid_sites import GridSite
 from batsched_py.workload.machine_description import NO_LIMITS, MachineDescription
-from batsched_py.workload.sites import SiteDescription
 
 if TYPE_CHECKING:
     from procset import ProcSet
@@ -29,7 +29,7 @@ class Machine(Site):
     def __init__(
         self,
         nb_processors: int,
-        sites: Sequence[SiteDescription] = (),
+        sites: Sequence[GridSite] = (),
         description: MachineDescription | None = None,
     ) -> None:
         super().__init__(ProcessorSet.interval(0, nb_processors))

@@ -11,7 +11,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
-from batsched_py.workload.sites import Sites
+from batsched_py.workload.grid_sites import GridSites
 
 
 class Scheduler(Protocol):
@@ -46,14 +46,14 @@ class DilatingScheduler(Scheduler, Protocol):
     """A policy that may start jobs with a dilation or a transfer (see
     :class:`~batsched_py.model.decisions.Start`)."""
 
-    def dilates(self, sites: Sites) -> bool:
+    def dilates(self, sites: GridSites) -> bool:
         """Tell whether it may do so with its options, on a machine of these sites (none: one).
 
         Batsim must then let jobs be registered.
         """
 
 
-def may_dilate(scheduler: Scheduler, sites: Sites) -> bool:
+def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
     """Tell whether a policy may start jobs with a dilation or a transfer on such a machine."""
     if not isinstance(scheduler, DilatingScheduler):
         return False

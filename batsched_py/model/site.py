@@ -20,7 +20,7 @@ Release = tuple[float, int, int, Job]
 
 
 class Site:
-    """Identical processors, and the jobs that run on them: a machine, or a part of one."""
+    """A grid site: identical processors and the jobs that run on them, a machine or part of one."""
 
     shared: bool = False
     """Whether jobs that are not shown with it may start here, so that no reservation is sure."""

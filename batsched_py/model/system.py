@@ -25,8 +25,8 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import REJECTED, EndedJob, UserModel, given, next_due, plain_job
 from batsched_py.options.budgets import Budgets
 from batsched_py.processors.sets import ProcessorSet
+from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_processors
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.sites import HOME, Sites, home_of, nb_processors
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob
 
 Observer = Callable[[float, WaitingQueue, Machine], None]
@@ -73,7 +73,7 @@ class System(ABC):
         users: UserModel | None,
         *,
         shake: int | None,
-        sites: Sites,
+        sites: GridSites,
         description: MachineDescription | None,
         budgets: Budgets,
         nb_recorded: int,
@@ -187,7 +187,7 @@ class System(ABC):
         Raises :class:`UsageError` for a home that does not exist.
         """
         if self.sites:
-            job.home = home_of(self.sites, job.extra, job.user, job.id)
+            job.home = find_home(self.sites, job.extra, job.user, job.id)
             job.extra = {**job.extra, HOME: self.sites[job.home].name}
 
     # Users ---------------------------------------------------------------------------------------

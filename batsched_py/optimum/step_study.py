@@ -35,7 +35,7 @@ from batsched_py.plugins import plugins
 from batsched_py.schedulers.dynp.dynp_policy import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
 from batsched_py.simulator.engine import Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.workload import Workload
 
 AUTO, EXACT = "auto", "exact"
@@ -110,7 +110,7 @@ def collect(
         raise UsageError("limits: the integer program knows no limits of the site")
     policy = plugins.make(Dynp, "dynp", (), dict(options))
     collector = policy.observer = _Collector(selection)
-    machine = homogeneous(workload.nb_res if nodes is None else nodes)
+    machine = make_homogeneous(workload.nb_res if nodes is None else nodes)
     with suppress(_Enough):
         Simulator(machine, [workload]).run(DecisionProcess(policy).answer)
     if not collector.chosen:

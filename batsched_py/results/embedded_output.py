@@ -17,13 +17,13 @@ from batsched_py.results.site_columns import SiteColumns
 from batsched_py.simulator.ended_jobs import IN_MEMORY, EndedJobs, columns_of
 from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import Summary, lines_of, schedule_csv
-from batsched_py.workload.sites import HOME, Sites
+from batsched_py.workload.grid_sites import HOME, GridSites
 
 
 class EmbeddedOutput:
     """The output of the embedded simulator, with columns of grid sites if the machine has any."""
 
-    def __init__(self, outcome: Outcome, sites: Sites = ()) -> None:
+    def __init__(self, outcome: Outcome, sites: GridSites = ()) -> None:
         self.outcome = outcome
         self._sites = sites
         self.nb_messages: int | None = outcome.nb_messages
@@ -88,7 +88,7 @@ class EmbeddedOutput:
 class _GrowingColumns:
     """Columns of the table, which grow by batches of jobs: 57 bytes per job."""
 
-    def __init__(self, sites: Sites) -> None:
+    def __init__(self, sites: GridSites) -> None:
         self._sites = SiteColumns(sites) if sites else None
         self._numbers = [array("d") for _ in range(6)]
         self._user: list[str] = []

@@ -16,7 +16,7 @@ from batsched_py.protocol.batsim_jobs_columns import (
     PROCESSORS,
 )
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
-from batsched_py.workload.sites import Sites
+from batsched_py.workload.grid_sites import GridSites
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ class JobTable(msgspec.Struct, dict=True):
     there, nan where empty; none if it was not read, or if its rows were selected."""
     texts: dict[str, list[str]] = {}
     """The same of texts."""
-    sites: Sites = ()
+    sites: GridSites = ()
     """The parts of the machine where users are at home; none if it is one."""
     home: Counts = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.int16))
     """Number of the site where each job's user is at home, :data:`NO_HOME` if unknown."""

@@ -22,7 +22,7 @@ from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTa
 from batsched_py.results.run_files import SUFFIX, beside, sites_of
 from batsched_py.results.site_columns import SiteColumns
 from batsched_py.support.old_names import renamed_to
-from batsched_py.workload.sites import HOME, Sites
+from batsched_py.workload.grid_sites import HOME, GridSites
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
 _TIMES = ("starting_time", "execution_time", "finish_time")
@@ -38,7 +38,7 @@ def read_jobs(
     path: str | Path,
     nb_processors: int | None = None,
     needed: Sequence[str] = NEEDED,
-    sites: Sites | None = None,
+    sites: GridSites | None = None,
 ) -> JobTable:
     """Read a ``_jobs.csv``, ours or one of Batsim 4.2 or 5, in order of completion.
 
@@ -65,7 +65,9 @@ def read_jobs(
         raise InputError(f"{path}: {error}") from None
 
 
-def jobs_of(lines: Iterable[str], nb_processors: int | None = None, sites: Sites = ()) -> JobTable:
+def jobs_of(
+    lines: Iterable[str], nb_processors: int | None = None, sites: GridSites = ()
+) -> JobTable:
     """Return the table that the lines of one of our own ``_jobs.csv`` give."""
     return _table(*read_columns(lines), nb_processors, sites=sites)
 
@@ -103,7 +105,7 @@ def _table(
     texts: Texts,
     nb_processors: int | None,
     needed: Sequence[str] = NEEDED,
-    sites: Sites = (),
+    sites: GridSites = (),
 ) -> JobTable:
     """Return the table of columns; raises :class:`ValueError` for what :func:`_check_row` finds."""
     submit = numbers["submission_time"]
@@ -143,7 +145,7 @@ def _table(
     return _with_sites(table, sites) if sites else table
 
 
-def _with_sites(table: JobTable, sites: Sites) -> JobTable:
+def _with_sites(table: JobTable, sites: GridSites) -> JobTable:
     columns = SiteColumns(sites)
     places, ran = table.texts["allocated_resources"], table.ran.tolist()
     for home, place, did_run in zip(table.text_column(HOME), places, ran, strict=True):

@@ -16,7 +16,7 @@ from batsched_py.files.readers import csv_rows, is_file, parse_json, read_text
 from batsched_py.processors.sets import MOST_PROCESSORS, from_text, to_text
 from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
 from batsched_py.support.json_values import shown
-from batsched_py.workload.sites import SiteDescription, Sites
+from batsched_py.workload.grid_sites import GridSite, GridSites
 
 SUFFIX = "_jobs.csv"
 SCHEDULE = "schedule.json"
@@ -88,13 +88,13 @@ class StoredSite(msgspec.Struct, frozen=True):
     speed: float
 
 
-def stored_sites(sites: Sites) -> list[dict[str, Any]]:
+def stored_sites(sites: GridSites) -> list[dict[str, Any]]:
     """Return grid sites in the form of ``PREFIX_run.json``."""
     stored = [StoredSite(site.name, to_text(site.processors), site.speed) for site in sites]
     return [msgspec.to_builtins(site) for site in stored]
 
 
-def sites_of(path: Path) -> Sites:
+def sites_of(path: Path) -> GridSites:
     """Return the grid sites of the run of a ``PREFIX_jobs.csv``, empty without grid sites.
 
     Raises :class:`InputError` for a malformed ``PREFIX_run.json``.
@@ -102,9 +102,7 @@ def sites_of(path: Path) -> Sites:
     stored = stored_settings(path).get("sites", [])
     try:
         sites = msgspec.convert(stored, list[StoredSite])
-        return tuple(
-            SiteDescription(site.name, from_text(site.processors), site.speed) for site in sites
-        )
+        return tuple(GridSite(site.name, from_text(site.processors), site.speed) for site in sites)
     except (msgspec.ValidationError, ProtocolError) as error:
         raise InputError(f"{beside(path, 'run.json')}: sites: {error}") from None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.results.job_table import NO_HOME, JobTable
-from batsched_py.workload.sites import Sites
+from batsched_py.workload.grid_sites import GridSites
 
 _SHORT = 1 << 16
 
@@ -20,7 +20,7 @@ class SiteColumns:
     Two bytes per job, and for each site two more (four on sites of 65,536 processors or more).
     """
 
-    def __init__(self, sites: Sites) -> None:
+    def __init__(self, sites: GridSites) -> None:
         self.sites = sites
         self._number_of = {site.name: number for number, site in enumerate(sites)}
         self._home = array("h")

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.swf_losses import losses
+from batsched_py.workload.grid_sites import HOME
 from batsched_py.workload.logs.swf import CANCELLED, FIELDS, UNKNOWN, SwfLog, write_swf
 from batsched_py.workload.logs.swf_header import SYNTHETIC, header_lines
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.sites import HOME
 
 _COMPLETED, _FAILED = 1, 0
 _NAMED = ("group", "queue", PARTITION)

@@ -13,10 +13,10 @@ from batsched_py.errors import UsageError
 from batsched_py.protocol.batsim_jobs_columns import KILLED, LEAST_EXECUTION_TIME
 from batsched_py.results.job_table import JobTable
 from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.grid_sites import HOME, find_home
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.sites import HOME, home_of
 from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
 
 _SAME = 1e-9
@@ -99,7 +99,7 @@ def _compared(
             place = machine.place_of(texts[PARTITION][row])
             place_again = machine.place_of(extra.pop(PARTITION))
         if table.sites:
-            home = home_of(table.sites, job.extra, job.user, job.id)
+            home = find_home(table.sites, job.extra, job.user, job.id)
             extra[HOME] = table.sites[home].name
         same = {
             "the submit time": abs(job.submit_time - submits[row]) <= slack,

@@ -11,9 +11,9 @@ import msgspec
 
 from batsched_py.errors import PlatformError, UsageError, parameter
 from batsched_py.run.stored_values import ProcessSettings, Run
+from batsched_py.workload.grid_sites import GridSites, is_platform, nb_processors, parse_sites
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.machine_file import read_machine
-from batsched_py.workload.sites import Sites, is_platform, nb_processors, parse_sites
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class ResolvedMachine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """None without a platform file, and for one that only real Batsim can read."""
     platform_content: bytes | None = None
     """The content of the platform file, None without one."""
-    sites: Sites = ()
+    sites: GridSites = ()
     """The grid sites; none if the machine is one."""
     description: MachineDescription | None = None
     """The content of the machine file, None without one."""
@@ -71,13 +71,13 @@ class ResolvedMachine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
         ``speed_factor`` multiplies their speed.
         """
-        from batsched_py.simulator.platform.hosts import homogeneous, scaled, with_sites
+        from batsched_py.simulator.platform.hosts import make_grid, make_homogeneous, scale_speeds
 
         if self.platform is not None:
-            return scaled(self.platform, speed_factor)
+            return scale_speeds(self.platform, speed_factor)
         if self.sites:
-            return with_sites(self.sites, speed_factor)
-        return homogeneous(nb_processors, speed_factor)
+            return make_grid(self.sites, speed_factor)
+        return make_homogeneous(nb_processors, speed_factor)
 
 
 def resolve_machine(run: Run) -> ResolvedMachine:
@@ -91,7 +91,7 @@ def resolve_machine(run: Run) -> ResolvedMachine:
     machine = describe_machine(run)
     if run.platform is None:
         return msgspec.structs.replace(machine, nodes=run.nodes)
-    from batsched_py.simulator.platform.hosts import sites_of
+    from batsched_py.simulator.platform.hosts import find_clusters
     from batsched_py.simulator.platform.platform_reader import (
         NotXmlError,
         parse_platform,
@@ -100,11 +100,11 @@ def resolve_machine(run: Run) -> ResolvedMachine:
 
     content = read_content(run.platform)
     platform: Platform | None = None
-    clusters: Sites = ()
+    clusters: GridSites = ()
     notes: list[str] = []
     try:
         platform = parse_platform(content, run.platform)
-        clusters = sites_of(platform) if run.sites is None else ()
+        clusters = find_clusters(platform) if run.sites is None else ()
         if clusters and not is_platform(run.platform):
             raise PlatformError(f"{run.platform}: expected a name that ends with .xml")
     except NotXmlError:
@@ -146,7 +146,7 @@ def describe_machine(settings: ProcessSettings) -> ResolvedMachine:
     return ResolvedMachine(sites=sites, description=description)
 
 
-def read_sites(text: str) -> Sites:
+def read_sites(text: str) -> GridSites:
     """Return the grid sites of a text such as ``4x128``, or the clusters of a platform file.
 
     Raises :class:`UsageError` and :class:`PlatformError`.
@@ -156,7 +156,7 @@ def read_sites(text: str) -> Sites:
     """
     if not is_platform(text):
         return parse_sites(text)
-    from batsched_py.simulator.platform.hosts import sites_of
+    from batsched_py.simulator.platform.hosts import find_clusters
     from batsched_py.simulator.platform.platform_reader import read_platform
 
-    return sites_of(read_platform(text))
+    return find_clusters(read_platform(text))

@@ -18,6 +18,7 @@ from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import Run
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.grid_sites import HOME, GridSites, home_number
 from batsched_py.workload.load import load_workload, size_of_machine
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.log_partitions import with_whole_nodes
@@ -25,7 +26,6 @@ from batsched_py.workload.logs.log_archive import find_log
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.logs.swf_frame import digest, log_of_frame
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.sites import HOME, Sites, home_number
 from batsched_py.workload.workload import check_times
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     skip_bad_lines: bool
     speed_factor: float
     """Speed of the simulated machine, for exact estimates."""
-    sites: Sites
+    sites: GridSites
     description: MachineDescription | None
 
 

@@ -27,7 +27,7 @@ from batsched_py.workload.conversion_rules import (
     Rules,
     make_rules,
 )
-from batsched_py.workload.sites import MOST_TIMES
+from batsched_py.workload.grid_sites import MOST_TIMES
 
 if TYPE_CHECKING:
     File = str | Path

@@ -14,7 +14,7 @@ from batsched_py.plugins.plugins import RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import DEFAULT, PRESETS, Rules, check_sites
-from batsched_py.workload.sites import MOST_TIMES, is_platform, parse_sites
+from batsched_py.workload.grid_sites import MOST_TIMES, is_platform, parse_sites
 
 EMBEDDED = "embedded"
 """Name of the back end that is the embedded simulator in this process."""

@@ -13,7 +13,7 @@ from batsched_py.options.checked_values import convert
 from batsched_py.options.durations import parse_time
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.units import LATEST_TIME
-from batsched_py.workload.sites import Sites
+from batsched_py.workload.grid_sites import GridSites
 
 Drop = Literal[
     "zero-runtime",
@@ -147,7 +147,7 @@ def job_number_range(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def check_sites(rules: Rules, sites: Sites) -> None:
+def check_sites(rules: Rules, sites: GridSites) -> None:
     """Raise :class:`UsageError` for rules that need sites where there are none."""
     for name, value in (("homes", rules.homes), ("split", rules.split)):
         if not sites and isinstance(value, str) and value != "user":

@@ -9,11 +9,11 @@ from pathlib import Path
 from batsched_py.errors import UsageError
 from batsched_py.workload.batsim.batsim_workload import read_workload
 from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.grid_sites import GridSites
 from batsched_py.workload.log_conversion import workload_from_log
 from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.logs.swf import read_swf
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.sites import Sites
 from batsched_py.workload.workload import Workload
 
 
@@ -23,7 +23,7 @@ def load_workload(
     *,
     skip_bad_lines: bool = False,
     speed_factor: float = 1.0,
-    sites: Sites = (),
+    sites: GridSites = (),
     described: MachineDescription | None = None,
 ) -> Workload:
     """Load a Batsim workload (``.json``, ``.json.gz``) or an SWF log (any other name).

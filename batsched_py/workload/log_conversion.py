@@ -19,12 +19,12 @@ from batsched_py.workload.conversion_rules import (
     describe,
     job_number_range,
 )
+from batsched_py.workload.grid_site_rules import give_homes, split_jobs
+from batsched_py.workload.grid_sites import GridSites
 from batsched_py.workload.log_partitions import LogPartitions
 from batsched_py.workload.logs.clock import LATEST, clock_of
 from batsched_py.workload.logs.swf import CANCELLED, Column, Mask, SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.site_rules import give_homes, split_jobs
-from batsched_py.workload.sites import Sites
 from batsched_py.workload.unused_input import unused_of_log
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -37,7 +37,7 @@ def workload_from_log(
     rules: Rules,
     *,
     speed_factor: float = 1.0,
-    sites: Sites = (),
+    sites: GridSites = (),
     described: MachineDescription | None = None,
 ) -> Workload:
     """Return the jobs of ``log`` under ``rules``.

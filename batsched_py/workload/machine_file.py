@@ -24,6 +24,7 @@ from batsched_py.processors.sets import (
     of_intervals,
 )
 from batsched_py.units import LATEST_TIME
+from batsched_py.workload.grid_sites import MOST_TIMES
 from batsched_py.workload.machine_description import (
     Count,
     MachineDescription,
@@ -32,7 +33,6 @@ from batsched_py.workload.machine_description import (
     PartitionLimits,
     Text,
 )
-from batsched_py.workload.sites import MOST_TIMES
 
 _Time = Annotated[float, msgspec.Meta(ge=0, le=LATEST_TIME)]
 _NodeSet = Annotated[str, msgspec.Meta(description="numbers of nodes such as '0-3 7'")]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batsched_py.workload.grid_sites import HOME, GridSites
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.sites import HOME, Sites
 from batsched_py.workload.workload import WorkloadJob
 
 RESERVATION = ("reserved_start", "reserved_end")
@@ -50,7 +50,7 @@ def unused_of_jobs(
     policy: str,
     *,
     reads_reservations: bool,
-    sites: Sites,
+    sites: GridSites,
     described: MachineDescription | None,
 ) -> list[str]:
     """Return what a run under ``policy`` does not use of the further fields of its jobs."""

@@ -19,7 +19,7 @@ from batsched_py import simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report import Verdict
 from batsched_py.report.kit import Runs
-from batsched_py.workload.sites import TABLE_7_1
+from batsched_py.workload.grid_sites import TABLE_7_1
 from batsched_studies.grid import PUBLISHED, cases, claims, tables
 from batsched_studies.grid.report import report
 from batsched_studies.grid.rules import rules

@@ -15,9 +15,9 @@ from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee.referee import Referee
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous, with_sites
+from batsched_py.simulator.platform.hosts import make_grid, make_homogeneous
 from batsched_py.workload import Workload
-from batsched_py.workload.sites import Sites, parse_sites
+from batsched_py.workload.grid_sites import GridSites, parse_sites
 
 
 class Placed(NamedTuple):
@@ -36,7 +36,7 @@ class Dilating:
         self.others, self.names = others, names
         self.may = True
 
-    def dilates(self, sites: Sites) -> bool:
+    def dilates(self, sites: GridSites) -> bool:
         return self.may
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
@@ -69,7 +69,7 @@ class Exchange:
     ) -> None:
         loads = [load] if isinstance(load, Workload) else list(load)
         parts = () if sites is None else parse_sites(sites)
-        machine = with_sites(parts, speed) if parts else homogeneous(loads[0].nb_res, speed)
+        machine = make_grid(parts, speed) if parts else make_homogeneous(loads[0].nb_res, speed)
         self._process = DecisionProcess(
             policy, users, six_decimals=True, sites=parts, speed_factor=speed
         )

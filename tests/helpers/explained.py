@@ -10,7 +10,7 @@ from batsched_py.explain.replayed_exchange import has_six_decimals, read_turns, 
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload import Workload
@@ -38,7 +38,7 @@ def record(
 ) -> None:
     """Simulate and write the exchange to ``path``."""
     options = Options(dynamic_jobs=users is not None, profile_reuse=reuse, shake=shake)
-    simulator = Simulator(homogeneous(load.nb_res), [load] if users is None else [], options)
+    simulator = Simulator(make_homogeneous(load.nb_res), [load] if users is None else [], options)
     process = DecisionProcess(policy, users, shake=shake)
     with Recorder(path) as recorder:
         simulator.run(recorded(process.answer, recorder))

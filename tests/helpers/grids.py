@@ -16,9 +16,9 @@ from batsched_py.schedulers.grid.grid_policy import Grid
 from batsched_py.simulator.batsim4.external_events import ExternalEvent
 from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.platform.hosts import with_sites
+from batsched_py.simulator.platform.hosts import make_grid
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.sites import nb_processors, parse_sites
+from batsched_py.workload.grid_sites import nb_processors, parse_sites
 from batsched_py.workload.workload import REFERENCE_SPEED
 from helpers import grid_twin
 from helpers.grid_twin import Fragments, GridJob
@@ -192,4 +192,4 @@ def outcome_with_failures(
             assert policy.held(job, now, queue, machine).place is not None
 
     process.observer = ask
-    return Batsim4Simulator(with_sites(parts), [load], options, events=events).run(process.answer)
+    return Batsim4Simulator(make_grid(parts), [load], options, events=events).run(process.answer)

@@ -11,7 +11,7 @@ from typing import Any
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.schedulers.partitioned import on_partitions
 from batsched_py.simulator.engine import Options, Outcome, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.machine_description import MachineDescription
@@ -36,6 +36,6 @@ def run_on(
     for made, (partition, _) in zip(load.jobs, jobs, strict=True):
         made.extra["partition"] = partition
     load = with_whole_nodes(load, described)
-    simulator = Simulator(homogeneous(described.nb_processors, 1.0), [load], Options())
+    simulator = Simulator(make_homogeneous(described.nb_processors, 1.0), [load], Options())
     process = DecisionProcess(on_partitions(make, described), description=described)
     return simulator.run(process.answer)

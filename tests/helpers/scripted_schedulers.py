@@ -9,7 +9,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.simulator.batsim4.external_events import ExternalEvent
 from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.platform.hosts import Platform, homogeneous
+from batsched_py.simulator.platform.hosts import Platform, make_homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 from helpers.processors import processors
 
@@ -132,7 +132,7 @@ def simulate(
 ) -> Outcome:
     """Simulate on four hosts of 1 Gflop/s, or on ``platform``."""
     loads = [] if load is None else [load]
-    return Batsim4Simulator(platform or homogeneous(4), loads, options, events).run(scheduler)
+    return Batsim4Simulator(platform or make_homogeneous(4), loads, options, events).run(scheduler)
 
 
 def ends(outcome: Outcome) -> dict[str, tuple[str, float]]:

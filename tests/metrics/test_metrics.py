@@ -18,7 +18,7 @@ from batsched_py.metrics import (
     windows,
 )
 from batsched_py.units import DAY
-from batsched_py.workload.sites import parse_sites
+from batsched_py.workload.grid_sites import parse_sites
 
 #        submit start finish execution size recorded user
 ROWS = [

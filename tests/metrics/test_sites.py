@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from batsched_py.metrics import METRICS, JobTable, overall, per_site
 from batsched_py.metrics.sites import site_work
-from batsched_py.workload.sites import parse_sites
+from batsched_py.workload.grid_sites import parse_sites
 from helpers.schedules_by_hand import table_of
 
 #    submission, width, run time; start; home; processors on west, on east
@@ -22,7 +22,7 @@ PLACES = [(2, 0), (0, 4), (0, 3), (2, 3), (1, 0)]
 Nobody knows who submitted the last, which runs in the west."""
 
 
-def with_sites(
+def make_grid(
     table: JobTable, homes: list[int], places: list[tuple[int, ...]], sites: str
 ) -> JobTable:
     described = parse_sites(sites)
@@ -32,7 +32,7 @@ def with_sites(
 
 @pytest.fixture
 def by_hand() -> JobTable:
-    return with_sites(table_of(JOBS, STARTS, 10), HOMES, PLACES, "west:4,east:6@2")
+    return make_grid(table_of(JOBS, STARTS, 10), HOMES, PLACES, "west:4,east:6@2")
 
 
 def test_of_each_site_by_hand(by_hand: JobTable) -> None:
@@ -105,7 +105,7 @@ def test_work_is_conserved(rows: list[tuple[int, int, int, list[int]]]) -> None:
     jobs = [(0.0, sum(place), float(run)) for _, run, _, place in rows]
     table = table_of(jobs, [start for start, *_ in rows], 4 * NB_SITES)
     homes = [home for *_, home, _ in rows]
-    table = with_sites(table, homes, [tuple(place) for *_, place in rows], "3x4")
+    table = make_grid(table, homes, [tuple(place) for *_, place in rows], "3x4")
     work, area = site_work(table), sum(table.area)
     strangers = sum(table.area[np.array(homes) < 0])
     assert sum(work.given) == pytest.approx(sum(work.taken))

@@ -28,7 +28,7 @@ from batsched_py.plugins import plugins
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
-from batsched_py.workload.sites import parse_sites
+from batsched_py.workload.grid_sites import parse_sites
 from helpers.processors import processors
 
 PLUGINS = list(plugins.names(plugins.SCHEDULERS))

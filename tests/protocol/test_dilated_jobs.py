@@ -21,11 +21,11 @@ from batsched_py.protocol.dilated_jobs import is_placed, original, original_id, 
 from batsched_py.simulator.ended_jobs import each_once
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import starts, workload
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.sites import parse_sites
+from batsched_py.workload.grid_sites import parse_sites
 from helpers.dilating import Dilating, Exchange, Placed
 from helpers.processors import processors
 
@@ -434,7 +434,7 @@ def test_sites_that_do_not_fit(sites: str, home: str | None, message: str) -> No
     policy.may = False
     process = DecisionProcess(policy, sites=parse_sites(sites))
     with pytest.raises(BatschedError, match=message):
-        Simulator(homogeneous(8), [jobs]).run(process.answer)
+        Simulator(make_homogeneous(8), [jobs]).run(process.answer)
 
 
 def test_dilates_is_a_method() -> None:

@@ -29,7 +29,7 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.ended_jobs import FinishedJobs
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import JobRegistry, SimulatedJob, State
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.simulator.profiles import Profile
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.batsim.batsim_workload import read_workload
@@ -65,7 +65,7 @@ class Loops:
 def run(users: Any, **options: Any) -> Outcome:
     process = DecisionProcess(Fcfs(), users)
     simulator = Simulator(
-        homogeneous(3), [], Options(dynamic_jobs=True, **({"profile_reuse": True} | options))
+        make_homogeneous(3), [], Options(dynamic_jobs=True, **({"profile_reuse": True} | options))
     )
     return simulator.run(process.answer)
 
@@ -218,7 +218,7 @@ def test_memory_grows_little_with_what_jobs_were(
     monkeypatch.setattr("batsched_py.simulator.agenda.FEW_ENTRIES", 16)
 
     def simulated(nb_jobs: int) -> Outcome:
-        simulator = Simulator(homogeneous(2), (), Options(dynamic_jobs=True))
+        simulator = Simulator(make_homogeneous(2), (), Options(dynamic_jobs=True))
         return simulator.run(OneByOne(nb_jobs))
 
     assert memory_per_job(simulated, peak=True, nb_jobs=2000) < 400

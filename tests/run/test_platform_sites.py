@@ -15,7 +15,7 @@ from batsched_py.run.resolved_machine import read_sites, resolve_machine
 from batsched_py.run.settings import Settings
 from batsched_py.simulator.platform import platform_reader
 from batsched_py.support.installation import platforms_folder
-from batsched_py.workload.sites import TABLE_7_1, SiteDescription, Sites, parse_sites
+from batsched_py.workload.grid_sites import TABLE_7_1, GridSite, GridSites, parse_sites
 from helpers.logs import swf_line, swf_text
 from helpers.processors import processors
 
@@ -81,9 +81,9 @@ def test_one_machine_of_512_hosts_is_no_site() -> None:
 def test_sites_of_clusters(
     tmp_path: Path, clusters: str, expected: list[tuple[str, str, float]]
 ) -> None:
-    sites: Sites = read_sites(str(platform(tmp_path, clusters)))
+    sites: GridSites = read_sites(str(platform(tmp_path, clusters)))
     assert sites == tuple(
-        SiteDescription(name, processors(members), speed) for name, members, speed in expected
+        GridSite(name, processors(members), speed) for name, members, speed in expected
     )
 
 

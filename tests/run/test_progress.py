@@ -18,7 +18,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.run import progress
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 
@@ -46,7 +46,7 @@ def shown(
     jobs = [J(0, 3, 86_400), J(0, 1, 200_000), J(172_800, 4, 5), J(172_800, 4, 5)]
     monkeypatch.setenv("COLUMNS", "100")
     with progress.progress_shown(partial(progress.progress_of, process, nb_jobs), asked):
-        Simulator(homogeneous(4), [workload(jobs, 4)]).run(process.answer)
+        Simulator(make_homogeneous(4), [workload(jobs, 4)]).run(process.answer)
     return stream.getvalue()
 
 

@@ -18,7 +18,7 @@ from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.files.batsim_files import schedule_json
 from batsched_py.simulator.files.input_files import Inputs, prepare
-from batsched_py.simulator.platform.hosts import Platform, homogeneous
+from batsched_py.simulator.platform.hosts import Platform, make_homogeneous
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.workload.batsim.batsim5_profiles import (
     from_file,
@@ -73,7 +73,7 @@ def simulate(
 
     load = Workload(name="w", nb_res=4, jobs=list(jobs), profiles=PROFILES)
     options.setdefault("protocol", 5)
-    return Batsim5Simulator(platform or homogeneous(4), [load], Options(**options)).run(answer)
+    return Batsim5Simulator(platform or make_homogeneous(4), [load], Options(**options)).run(answer)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from batsched_py.errors import DeadlockError, ProtocolError, SimulationError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import Workload
@@ -40,7 +40,7 @@ def job(name: str) -> Make:
 
 
 def simulate(script: Script, load: Workload | None = None, options: Options | None = None) -> Any:
-    return Simulator(homogeneous(4), [load] if load else [], options).run(script)
+    return Simulator(make_homogeneous(4), [load] if load else [], options).run(script)
 
 
 def test_one_message_per_instant() -> None:
@@ -100,7 +100,7 @@ def test_killed_twice_after_its_end() -> None:
             return m.Message(10.0, [start, *late])
         return m.Message(message.now, [])
 
-    Simulator(homogeneous(4), [workload([J(0, 1, 5)], 4)]).run(slow)
+    Simulator(make_homogeneous(4), [workload([J(0, 1, 5)], 4)]).run(slow)
     told = [event.tag for event in seen[2].events]
     assert told == ["JOB_COMPLETED", "JOB_KILLED"]
 
@@ -124,7 +124,7 @@ def test_scheduler_that_takes_time() -> None:
         return m.Message(message.now, [])
 
     seen: list[m.Message] = []
-    outcome = Simulator(homogeneous(4), [load]).run(slow)
+    outcome = Simulator(make_homogeneous(4), [load]).run(slow)
     assert [message.now for message in seen] == [0, 2, 8, 9, 9]
     assert [event.timestamp for event in seen[1].events] == [0, 1, 1]
     assert [done.start_time for done in outcome.jobs] == [3, 4]
@@ -253,14 +253,14 @@ def test_times_in_the_past_are_in_order_too() -> None:
         return m.Message(1.0, [m.Notify(timestamp=2.0, type="registration_finished")])
 
     with pytest.raises(ProtocolError, match=r"at 2.0 is later than .* 1.0 .* out at 5.000000 s"):
-        Simulator(homogeneous(1), (), DYNAMIC).run(late)
+        Simulator(make_homogeneous(1), (), DYNAMIC).run(late)
 
 
 def test_a_profile_that_is_not_there_is_refused_before_the_first_message() -> None:
     load = workload([J(0, 1, 5)], 4)
     load.profiles = {}
     with pytest.raises(WorkloadError, match=r"test: job '0000' has the profile 'r5', expected"):
-        Simulator(homogeneous(4), [load])
+        Simulator(make_homogeneous(4), [load])
 
 
 def test_profiles_are_told_after_their_release() -> None:
@@ -283,7 +283,7 @@ def test_profiles_are_told_after_their_release() -> None:
             answer.events = [execute(told.job_id, places[told.job_id])(message.now)]
         return answer
 
-    Simulator(homogeneous(4), [load], options).run(reply)
+    Simulator(make_homogeneous(4), [load], options).run(reply)
     told = [event for message in script.seen for event in message.events]
     assert {e.job_id: e.profile for e in told if isinstance(e, m.JobSubmitted)} == {
         "dyn!a": DELAY,

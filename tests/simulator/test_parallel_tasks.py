@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.platform.hosts import Host, Platform, homogeneous
+from batsched_py.simulator.platform.hosts import Host, Platform, make_homogeneous
 from batsched_py.simulator.platform.network import (
     FullZone,
     Hop,
@@ -158,7 +158,7 @@ def test_storages_of_a_real_batsim(
 
 
 def test_what_asks_for_nothing_ends_at_once() -> None:
-    running = ParallelTasks(homogeneous(2))
+    running = ParallelTasks(make_homogeneous(2))
     first = running.start(5.0, [0], [0.0])
     second = running.start(5.0, [0, 1], [0.0, 0.0], 1e6)  # messages take no time here
     assert running.next_time() == 5
@@ -197,7 +197,7 @@ def test_a_task_cancelled_during_its_latency_frees_nothing(ref_cluster: Platform
 
 def test_changed_loads_are_those_since_the_last_call() -> None:
     """The first call returns those that have any; a speed that nobody uses changes none."""
-    running = ParallelTasks(homogeneous(4))
+    running = ParallelTasks(make_homogeneous(4))
     running.start(0.0, [3], [5e9])
     assert running.changed_loads() == [3]
     assert running.changed_loads() == []
@@ -212,7 +212,7 @@ def test_changed_loads_are_those_since_the_last_call() -> None:
 
 
 def test_a_host_without_speed_waits_for_it() -> None:
-    running = ParallelTasks(homogeneous(1))
+    running = ParallelTasks(make_homogeneous(1))
     task = running.start(0.0, [0], [1e9])
     running.set_speed(0, 0.0, 0.5)
     assert running.next_time() == inf
@@ -222,7 +222,7 @@ def test_a_host_without_speed_waits_for_it() -> None:
 
 
 def test_dates_within_a_nanosecond_are_one() -> None:
-    running = ParallelTasks(homogeneous(3))
+    running = ParallelTasks(make_homogeneous(3))
     late = running.start(0.0, [0], [1e9 + 0.5])
     early = running.start(0.0, [1], [1e9])
     other = running.start(0.0, [2], [1e9 + 5])
@@ -238,11 +238,11 @@ def test_amounts_that_do_not_fit(
     flops: list[float], bytes_: list[float] | float, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        ParallelTasks(homogeneous(2)).start(0.0, [0, 1], flops, bytes_)
+        ParallelTasks(make_homogeneous(2)).start(0.0, [0, 1], flops, bytes_)
 
 
 def test_a_network_without_routes_matters_to_messages_only() -> None:
-    platform = Platform(homogeneous(2).hosts, [], Network(problem="no routes here"))
+    platform = Platform(make_homogeneous(2).hosts, [], Network(problem="no routes here"))
     running = ParallelTasks(platform)
     assert running.start(0.0, [0, 1], [1e9, 1e9], 0.0).end is None
     assert running.start(0.0, [0, 1], [1e9, 1e9], [5.0 * 0] * 4).end is None

@@ -9,11 +9,11 @@ import pytest
 from batsched_py.errors import PlatformError
 from batsched_py.plugins.plugin_files import load_file
 from batsched_py.simulator.energy import power_states
-from batsched_py.simulator.platform.hosts import homogeneous, scaled
+from batsched_py.simulator.platform.hosts import make_homogeneous, scale_speeds
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.simulator.platform.platform_writer import homogeneous_xml, scaled_xml
+from batsched_py.simulator.platform.platform_writer import scale_xml, write_homogeneous_xml
 from batsched_py.support.installation import platforms_folder
-from batsched_py.workload.sites import TABLE_7_1
+from batsched_py.workload.grid_sites import TABLE_7_1
 
 
 @pytest.mark.parametrize(("nodes", "factor"), [(1, 1.0), (10, 2.0), (101, 1 / 3), (5, 0.5)])
@@ -21,8 +21,8 @@ def test_what_is_written_reads_as_the_homogeneous_platform(
     tmp_path: Path, nodes: int, factor: float
 ) -> None:
     path = tmp_path / "p.xml"
-    path.write_text(homogeneous_xml(nodes, factor))
-    read, made = read_platform(path), homogeneous(nodes, factor)
+    path.write_text(write_homogeneous_xml(nodes, factor))
+    read, made = read_platform(path), make_homogeneous(nodes, factor)
     assert read.hosts == list(made.hosts)
     assert (read.storages, read.network) == (made.storages, made.network)
 
@@ -48,8 +48,8 @@ def test_scaling_the_text_scales_the_platform(tmp_path: Path, element: str, fact
         '<platform version="4.1"><zone id="z" routing="Full">'
         f'<host id="master_host" speed="1Gf"/>{element}</zone></platform>'
     )
-    scaled_path.write_text(scaled_xml(path.read_bytes(), path, factor))
-    ours = scaled(read_platform(path), factor)
+    scaled_path.write_text(scale_xml(path.read_bytes(), path, factor))
+    ours = scale_speeds(read_platform(path), factor)
     theirs = read_platform(scaled_path)
     assert [host.name for host in ours.hosts] == [host.name for host in theirs.hosts]
     for our, their in zip(ours.hosts, theirs.hosts, strict=True):
@@ -61,7 +61,7 @@ def test_a_speed_that_is_none_is_said(tmp_path: Path) -> None:
     path = tmp_path / "p.xml"
     path.write_text('<host id="a" speed="fast"/>')
     with pytest.raises(PlatformError, match="'fast' cannot be scaled"):
-        scaled_xml(path.read_bytes(), path, 2.0)
+        scale_xml(path.read_bytes(), path, 2.0)
 
 
 def test_shipped_platforms() -> None:
@@ -78,18 +78,18 @@ def test_shipped_platforms() -> None:
         hosts = [host.name for host in read_platform(path).hosts]
         assert len(hosts) == int(nodes)
         assert hosts == sorted(hosts, key=lambda host: int(host.removeprefix("node")))
-        assert kind != "ideal" or path.read_text() == homogeneous_xml(int(nodes))
+        assert kind != "ideal" or path.read_text() == write_homogeneous_xml(int(nodes))
 
 
 def test_watts_of_equal_hosts(tmp_path: Path) -> None:
     """Each host of the platform has them; the master host needs none."""
     path = tmp_path / "p.xml"
-    path.write_text(homogeneous_xml(3, 2.0, "95:220.5"))
+    path.write_text(write_homogeneous_xml(3, 2.0, "95:220.5"))
     for host in read_platform(path).hosts:
         (power,) = power_states(host).watts
         assert (power.idle, power.full) == (95, 220.5)
     with pytest.raises(PlatformError, match=r"'95'.*expected .*'95:220'"):
-        homogeneous_xml(3, 2.0, "95")
+        write_homogeneous_xml(3, 2.0, "95")
 
 
 def test_cluster_has_a_network_and_energy_has_states() -> None:

@@ -10,7 +10,7 @@ from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.files.output_files import jobs_lines
-from batsched_py.simulator.platform.hosts import Platform, homogeneous
+from batsched_py.simulator.platform.hosts import Platform, make_homogeneous
 from helpers.parallel_tasks_twin import star
 from helpers.scripted_schedulers import (
     FINISHED,
@@ -339,7 +339,7 @@ def test_killed_during_the_latency(time: float, progress: float) -> None:
 
 def test_killed_although_it_would_have_lasted_for_ever() -> None:
     """More seconds than a number can say, on a host of a flop in a thousand seconds."""
-    assert killed_at(5, "endless", homogeneous(4, 1e-12)) == (-2, part("endless", 0.0))
+    assert killed_at(5, "endless", make_homogeneous(4, 1e-12)) == (-2, part("endless", 0.0))
 
 
 def test_killed_jobs_leave_their_host_to_others() -> None:

@@ -19,7 +19,7 @@ from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
 from batsched_py.results.run_files import SCHEDULE, summary
-from batsched_py.workload.sites import Sites
+from batsched_py.workload.grid_sites import GridSites
 
 
 class BatsimOutput:
@@ -33,7 +33,7 @@ class BatsimOutput:
 
     nb_messages: int | None = None
 
-    def __init__(self, folder: Path, sites: Sites = (), *, batsim5: bool = False) -> None:
+    def __init__(self, folder: Path, sites: GridSites = (), *, batsim5: bool = False) -> None:
         path = folder / "out_jobs.csv"
         schedule_path = folder / f"out_{SCHEDULE if batsim5 else 'schedule.csv'}"
         try:

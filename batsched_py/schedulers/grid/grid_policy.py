@@ -23,7 +23,7 @@ from batsched_py.schedulers.grid.placed import GridRules
 from batsched_py.schedulers.grid.site_queue import SiteQueue
 from batsched_py.schedulers.grid.site_selection import selection_named
 from batsched_py.schedulers.grid.spreading import Spreading
-from batsched_py.workload.sites import Sites
+from batsched_py.workload.grid_sites import GridSites
 
 SCENARIOS = ("local", "sharing", "multi_site")
 
@@ -90,7 +90,7 @@ class Grid:
         """In local processing one by site, else one."""
         self._seen = 0
 
-    def dilates(self, sites: Sites) -> bool:
+    def dilates(self, sites: GridSites) -> bool:
         """Tell whether jobs may run longer somewhere on ``sites``."""
         costs = self._rules.costs
         spread = costs.overhead > 0 and self._rules.spreading is not None

@@ -16,7 +16,7 @@ from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.platform.hosts import MASTER_HOST, Platform, limited
+from batsched_py.simulator.platform.hosts import MASTER_HOST, Platform, limit_hosts
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.workload.batsim.batsim_workload import read_workload
 from batsched_py.workload.workload import Workload
@@ -97,7 +97,7 @@ def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -
         raise UsageError(
             f"{parameter('mmax')} {mmax}: the platform has {len(platform.hosts)} machines"
         )
-    return limited(platform, mmax) if mmax else platform
+    return limit_hosts(platform, mmax) if mmax else platform
 
 
 def as_asked(simulator: Simulator, hello: m.Hello, called: dict[str, Any]) -> Batsim5Simulator:

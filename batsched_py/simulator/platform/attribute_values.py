@@ -1,4 +1,4 @@
-"""What is written in the attributes of SimGrid's platform files: values with units, radicals."""
+"""Read the attributes of SimGrid's platform files: values with units, and radicals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _VALUE = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)")
 _RADICAL = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
-_LONGEST_NAME = 255
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "Z": 1e21}
 _BINARY = {f"{prefix}i": 1024.0**at for at, prefix in enumerate("KMGTPEZ", 1)}
 _SPEED_UNITS = {
@@ -75,13 +74,7 @@ def _value(
 
 
 def host_names(element: Element) -> Iterator[str]:
-    """Yield the names of the hosts of a cluster; raises :class:`PlatformError` for long ones."""
-    for name in ("id", "prefix", "suffix"):  # each host has them in its name and those of links
-        if len(element.get(name, "")) > _LONGEST_NAME:
-            raise PlatformError(
-                f"<{element.tag}> has {name} {element.get(name)!r}: expected at most "
-                f"{_LONGEST_NAME} characters"
-            )
+    """Yield the names of the hosts of a cluster."""
     prefix, suffix = element.get("prefix", ""), element.get("suffix", "")
     for number in radical_numbers(attribute(element, "radical")):
         yield f"{prefix}{number}{suffix}"

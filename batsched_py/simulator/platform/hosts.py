@@ -1,4 +1,4 @@
-"""The machine that is simulated: its hosts, its storages and its network."""
+"""The simulated machine: its hosts, its storages and its network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from batsched_py.errors import PlatformError
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.simulator.platform.network import Network
-from batsched_py.workload.sites import SiteDescription, Sites, nb_processors
+from batsched_py.workload.grid_sites import GridSite, GridSites
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 MASTER_HOST = "master_host"
@@ -50,8 +50,8 @@ class Host(msgspec.Struct, frozen=True):
 class NumberedHosts(Sequence[Host]):
     """Hosts that are equal but for their names, in a few kinds; each is made when asked for.
 
-    ``kinds`` are a host like them, and the number of the first one after them.
-    Names are zero-padded, so that name order is number order.
+    Each of ``kinds`` is a host, and the number of the first host after those of its kind. Names are
+    zero-padded, so that name order is number order.
     """
 
     def __init__(self, kinds: Iterable[tuple[Host, int]]) -> None:
@@ -96,7 +96,7 @@ class Platform(msgspec.Struct):
         return [host for host in self._kinds() if host.cores > 1]
 
     def notes(self) -> list[str]:
-        """Return what a simulation did otherwise than the platform file seems to say."""
+        """Return sentences on where the simulation differs from the platform file."""
         notes = []
         if several := self.with_cores():
             notes.append(
@@ -112,22 +112,35 @@ class Platform(msgspec.Struct):
         return self.hosts.kinds if isinstance(self.hosts, NumberedHosts) else self.hosts
 
 
-def with_sites(sites: Sites, speed_factor: float = 1.0) -> Platform:
-    """Return the hosts of :func:`homogeneous`, those of each site with its speed."""
-    _check(nb_processors(sites), speed_factor)
+def make_grid(sites: GridSites, speed_factor: float = 1.0) -> Platform:
+    """Return the hosts of :func:`make_homogeneous`, those of each grid site with its speed."""
+    nb_hosts = sum(site.processors.size for site in sites)
+    if not 0 < nb_hosts <= MAX_HOSTS:
+        raise PlatformError(f"a platform of {nb_hosts} hosts: expected 1 to {MAX_HOSTS}")
+    if not 0 < speed_factor < float("inf"):
+        raise PlatformError(f"a speed factor of {speed_factor}: expected a positive number")
     kinds = [
-        (_kind(speed_factor, site.name, site.speed), last + 1)
+        (Host("", (REFERENCE_SPEED * speed_factor * site.speed,), cluster=site.name), last + 1)
         for site in sites
         for _, last in site.processors.intervals()
     ]
     return Platform(NumberedHosts(sorted(kinds, key=itemgetter(1))))
 
 
-def sites_of(platform: Platform) -> Sites:
-    """Return the clusters of a platform as sites, in the order of their first hosts.
+def make_homogeneous(nb_hosts: int, speed_factor: float = 1.0) -> Platform:
+    """Return ``nb_hosts`` equal hosts of ``speed_factor`` Gflop/s, whose messages take no time.
 
-    None if there is but one cluster. Raises :class:`PlatformError` for a cluster whose hosts
-    differ in speed.
+    The names are zero-padded, so that name order is number order. Raises :class:`PlatformError`
+    for a number of hosts or a factor that no platform can have.
+    """
+    return make_grid((GridSite(ZONE, ProcessorSet.interval(0, nb_hosts)),), speed_factor)
+
+
+def find_clusters(platform: Platform) -> GridSites:
+    """Return the clusters of a platform as grid sites, in the order of their first hosts.
+
+    There are none if the platform is one cluster. Raises :class:`PlatformError` for a cluster whose
+    hosts differ in speed.
     """
     if len({host.cluster for host in platform.hosts}) < 2:
         return ()
@@ -140,33 +153,12 @@ def sites_of(platform: Platform) -> Sites:
                 f"the hosts of {host.cluster!r} differ in speed: expected sites of equal ones"
             )
     return tuple(
-        SiteDescription(name, ProcessorSet.of(of_it), speeds[name] / REFERENCE_SPEED)
+        GridSite(name, ProcessorSet.of(of_it), speeds[name] / REFERENCE_SPEED)
         for name, of_it in numbers.items()
     )
 
 
-def homogeneous(nb_hosts: int, speed_factor: float = 1.0) -> Platform:
-    """Return ``nb_hosts`` equal hosts of ``speed_factor`` Gflop/s, whose messages take no time.
-
-    The names are zero-padded, so that name order is number order. Raises :class:`PlatformError`
-    for a number of hosts or a factor that no platform can have.
-    """
-    _check(nb_hosts, speed_factor)
-    return Platform(NumberedHosts([(_kind(speed_factor, ZONE), nb_hosts)]))
-
-
-def _kind(speed_factor: float, cluster: str, speed: float = 1.0) -> Host:
-    return Host("", (REFERENCE_SPEED * speed_factor * speed,), cluster=cluster)
-
-
-def _check(nb_hosts: int, speed_factor: float) -> None:
-    if not 0 < nb_hosts <= MAX_HOSTS:
-        raise PlatformError(f"a platform of {nb_hosts} hosts: expected 1 to {MAX_HOSTS}")
-    if not 0 < speed_factor < float("inf"):
-        raise PlatformError(f"a speed factor of {speed_factor}: expected a positive number")
-
-
-def scaled(platform: Platform, speed_factor: float) -> Platform:
+def scale_speeds(platform: Platform, speed_factor: float) -> Platform:
     """Return ``platform`` with every speed of its compute hosts multiplied by ``speed_factor``."""
     if speed_factor == 1:
         return platform
@@ -177,7 +169,7 @@ def scaled(platform: Platform, speed_factor: float) -> Platform:
     return msgspec.structs.replace(platform, hosts=hosts)
 
 
-def limited(platform: Platform, nb_hosts: int) -> Platform:
+def limit_hosts(platform: Platform, nb_hosts: int) -> Platform:
     """Return ``platform`` with its first ``nb_hosts`` compute hosts only, as Batsim's --mmax does.
 
     A platform that has no more hosts than that is returned as it is. Raises

@@ -9,7 +9,7 @@ from pathlib import Path
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import ZONE
 from batsched_py.support.json_values import whole
-from batsched_py.workload.sites import Sites
+from batsched_py.workload.grid_sites import GridSites
 
 _SPEED = re.compile(
     r"""(<(?:host|cluster|cabinet|peer)\s(?:[^<>"']|"[^"]*"|'[^']*')*?\bspeed\s*=\s*)"""
@@ -21,7 +21,7 @@ _WATTS = re.compile(r"[0-9]+(\.[0-9]+)?:[0-9]+(\.[0-9]+)?")
 _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)", re.DOTALL)
 
 
-def homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = None) -> str:
+def write_homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = None) -> str:
     """Return a platform of ``nodes`` hosts of ``gflops`` Gflop/s and a master host.
 
     ``watts`` are those of a host that is idle and of one that computes, as ``95:220``; with them
@@ -38,8 +38,8 @@ def homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = None) -
     return _hosts_xml([gflops] * nodes, f"{whole(gflops)!r} Gflop/s and {watts} W", watts)
 
 
-def sites_xml(sites: Sites, gflops: float = 1.0) -> str:
-    """Return the platform of :func:`homogeneous_xml`, with the speed of each site's hosts.
+def write_grid_xml(sites: GridSites, gflops: float = 1.0) -> str:
+    """Return the platform of :func:`write_homogeneous_xml`, with the speed of each site's hosts.
 
     ``gflops`` is that of a site whose speed is 1.
     """
@@ -67,7 +67,7 @@ def _hosts_xml(gflops: Sequence[float], which: str, watts: str | None = None) ->
 """
 
 
-def scaled_xml(content: bytes, path: str | Path, factor: float) -> str:
+def scale_xml(content: bytes, path: str | Path, factor: float) -> str:
     """Return the text of the platform file ``path`` with every speed multiplied by ``factor``.
 
     ``content`` is that of the file. Nothing else changes: network, properties and comments stay as

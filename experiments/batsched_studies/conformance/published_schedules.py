@@ -17,7 +17,7 @@ from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.make_process import make_process
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.transport import Partner
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
@@ -142,7 +142,7 @@ def simulated(shared: Path, site: str, name: str, variant: Variant) -> Schedule:
     if variant.passes == "predictsim":
         answer = PassesOfPredictsim(answer)
     options = Options(each_event=variant.passes == "event")
-    simulator = Simulator(homogeneous(workload.nb_res), [workload], options)
+    simulator = Simulator(make_homogeneous(workload.nb_res), [workload], options)
     return of_output(EmbeddedOutput(simulator.run(answer)))
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from batsched_py.report.kit import SEED, Quantity, Runs, options_of
 from batsched_py.units import HOUR
-from batsched_py.workload.sites import parse_sites
+from batsched_py.workload.grid_sites import parse_sites
 
 DOCUMENTED = "as documented"
 """The reading of all runs that have no other."""

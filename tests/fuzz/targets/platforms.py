@@ -10,7 +10,7 @@ from batsched_py.processors.sets import ProcessorSet
 from batsched_py.simulator.batsim4.external_events import read_events
 from batsched_py.simulator.platform.hosts import MAX_HOSTS
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.simulator.platform.platform_writer import scaled_xml
+from batsched_py.simulator.platform.platform_writer import scale_xml
 from fuzz.contract import Target, refusal, same, words
 from fuzz.targets.small_inputs import jobs
 from fuzz.targets.workloads import simulated
@@ -71,7 +71,7 @@ def check_platform(data: bytes) -> str:
         assert all(s > 0 and isfinite(s) for s in host.speeds), f"a speed of {host.speeds}"
         assert 0 <= host.pstate < len(host.speeds), "a pstate that there is not"
     try:
-        Path("again.xml").write_text(scaled_xml(data, PLATFORM, 2.0))
+        Path("again.xml").write_text(scale_xml(data, PLATFORM, 2.0))
         twice = read_platform("again.xml")
     except PlatformError as error:
         return refusal(error)

@@ -12,7 +12,7 @@ from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload import Workload
 from batsched_users.models.feedback import ThinkTimeFeedback
@@ -46,7 +46,7 @@ def process(*, users: bool = False) -> DecisionProcess:
 def exchange(*, users: bool = False) -> list[tuple[bytes, bytes]]:
     """Return the messages of a simulation, each with its reply."""
     options = Options(dynamic_jobs=users, profile_reuse=users)
-    simulator = Simulator(homogeneous(4), [] if users else [jobs()], options)
+    simulator = Simulator(make_homogeneous(4), [] if users else [jobs()], options)
     answer = process(users=users).answer
     said: list[tuple[bytes, bytes]] = []
 

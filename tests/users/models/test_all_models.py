@@ -14,7 +14,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.plugins import plugins
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.simulator.platform.hosts import homogeneous
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
@@ -93,7 +93,7 @@ def test_with_times_of_six_decimals_as_batsim_says_them(
     counts = []
     for six_decimals in (False, True):
         options = Options(dynamic_jobs=True, profile_reuse=True)
-        simulator = Simulator(homogeneous(log.nb_res, 0.7), [], options)
+        simulator = Simulator(make_homogeneous(log.nb_res, 0.7), [], options)
         users = make(model, log, tmp_path, seed=1)
         process = DecisionProcess(Easy(), users, six_decimals=six_decimals)
         outcome = simulator.run(process.answer)

@@ -14,7 +14,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.model.user_model import EndedJob
 from batsched_py.options.option_values import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_py.workload.site_rules import split_jobs
+from batsched_py.workload.grid_site_rules import split_jobs
 from batsched_users.behaviour.arrivals import ARCHIVE, PUBLISHED, Weibull, published
 from batsched_users.behaviour.job_attributes import COMMON, PER_DECADE, Joint, Shape
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of, run_time_of

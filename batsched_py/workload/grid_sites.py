@@ -1,6 +1,6 @@
-"""Sites: the named parts of a machine, each with users of its own.
+"""Grid sites: the named parts of a machine, each with users of its own.
 
-Several parallel machines under one scheduler are one machine whose processors belong to sites.
+Several parallel machines under one policy are one machine whose processors belong to grid sites.
 They differ in size, and may differ in speed. A job and its user have a home, one of the sites.
 """
 
@@ -34,12 +34,12 @@ MOST_SITES = 1000
 MOST_AT_SITES = 1_000_000
 """Processors of all sites."""
 MOST_TIMES = 1e9
-"""By how much speed and size may be another machine's."""
+"""The largest factor between the speeds or sizes of two machines."""
 _PART = re.compile(r"(?:([^\s:,@]+):)?(?:([0-9]{1,6})x)?([0-9]{1,9})(?:@([0-9.eE+-]{1,20}))?")
 
 
-class SiteDescription(msgspec.Struct, frozen=True):
-    """A site as it is described."""
+class GridSite(msgspec.Struct, frozen=True):
+    """A grid site: its name, its processors and their speed."""
 
     name: str
     processors: ProcessorSet
@@ -52,17 +52,17 @@ class SiteDescription(msgspec.Struct, frozen=True):
         return len(self.processors)
 
 
-Sites = tuple[SiteDescription, ...]
+GridSites = tuple[GridSite, ...]
 
 
 def is_platform(text: str) -> bool:
-    """Tell whether what describes the sites is a platform file, whose clusters they are."""
+    """Tell whether grid sites are described by a platform file, whose clusters they are."""
     return text.lower().endswith(".xml")
 
 
 @cache
-def parse_sites(text: str) -> Sites:
-    """Read ``4x128,6x32``, ``paderborn:96,berlin:128@1.5`` (name, size, speed), or ``m128``.
+def parse_sites(text: str) -> GridSites:
+    """Read grid sites: ``4x128,6x32``, ``west:96,east:128@1.5`` (name, size, speed) or ``m128``.
 
     The last is a name of :data:`TABLE_7_1`. Sites without a name are ``site1``, ``site2``, ...;
     the processors are numbered through. Raises :class:`UsageError`.
@@ -83,7 +83,7 @@ def parse_sites(text: str) -> Sites:
         parts += [(name or "", int(size), _speed(given, speed))] * number
         if sum(size for _, size, _ in parts) > MOST_AT_SITES:
             raise UsageError(f"{given}: more than {MOST_AT_SITES} processors")
-    sites: list[SiteDescription] = []
+    sites: list[GridSite] = []
     first, width = 0, len(str(len(parts)))
     for at, (name, size, speed) in enumerate(parts, 1):
         name = name or f"site{at:0{width}d}"
@@ -91,7 +91,7 @@ def parse_sites(text: str) -> Sites:
             raise UsageError(f"{given}: {name} has no processor, expected at least 1")
         if any(site.name == name for site in sites):
             raise UsageError(f"{given}: two sites are called {name!r}")
-        sites.append(SiteDescription(name, ProcessorSet.interval(first, size), speed))
+        sites.append(GridSite(name, ProcessorSet.interval(first, size), speed))
         first += size
     return tuple(sites)
 
@@ -109,15 +109,15 @@ def _speed(given: str, text: str | None) -> float:
     return speed
 
 
-def nb_processors(sites: Sites) -> int:
-    """Return how many processors all sites have together."""
+def nb_processors(sites: GridSites) -> int:
+    """Return the number of processors of all grid sites together."""
     return sum(site.size for site in sites)
 
 
-def home_number(sites: Sites, home: Any, job: str) -> int:
-    """Return the number of the site called ``home``; ``job`` is named where there is none.
+def home_number(sites: GridSites, home: Any, job: str) -> int:
+    """Return the number of the grid site called ``home``.
 
-    Raises :class:`UsageError`.
+    Raises :class:`UsageError`, which names ``job``, if there is none.
     """
     for number, site in enumerate(sites):
         if site.name == home:
@@ -126,23 +126,23 @@ def home_number(sites: Sites, home: Any, job: str) -> int:
     raise UsageError(f"job {job} has the {HOME} {str(home)[:80]!r}: expected one of {names}")
 
 
-def home_of(sites: Sites, extra: Mapping[str, Any], user: str | None, job: str) -> int:
-    """Return the number of the site where a job is at home: as it says, or its user's.
+def find_home(sites: GridSites, extra: Mapping[str, Any], user: str | None, job: str) -> int:
+    """Return the number of the grid site where a job is at home: its own, else its user's.
 
-    ``extra`` are its further fields, and ``job`` is its id, which without that of the workload
-    stands for a user of no name. Raises :class:`UsageError` for a home that does not exist.
+    ``extra`` are its further fields. ``job`` is its id, which stands for the name of an unknown
+    user. Raises :class:`UsageError` for a home that does not exist.
     """
     home = extra.get(HOME)
     if home is not None:
         return home_number(sites, home, job)
-    return home_by_name(sites, user or job.rpartition("!")[2])
+    return find_home_of_user(sites, user or job.rpartition("!")[2])
 
 
-def home_by_name(sites: Sites, name: str) -> int:
-    """Return the number of the site at which the user (or group) called ``name`` lives.
+def find_home_of_user(sites: GridSites, name: str) -> int:
+    """Return the number of the grid site where the user (or group) called ``name`` is at home.
 
-    It depends on the name alone, so that it is the same under every policy, and a site has users
-    in proportion to its processors.
+    It depends on the name alone, so it is the same under every policy. A site has users in
+    proportion to its processors.
     """
     from hashlib import blake2b
 
@@ -152,6 +152,6 @@ def home_by_name(sites: Sites, name: str) -> int:
 
 
 @cache
-def _ends(sites: Sites) -> list[int]:
-    """Return how many processors each site and those before it have together."""
+def _ends(sites: GridSites) -> list[int]:
+    """Return the number of processors of each grid site and those before it together."""
     return list(accumulate(site.size for site in sites))

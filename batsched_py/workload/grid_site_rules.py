@@ -1,7 +1,7 @@
-"""Rules on sites: where the jobs of a log are at home, and how jobs that are too wide are split.
+"""Rules on grid sites: the homes of a log's jobs, and the parts of jobs that are too wide.
 
-A. Streit's thesis, 2003, gives jobs to sites in turn, and splits those that are wider than a
-machine, so that scenarios have the same work (chapter 7).
+A. Streit's thesis, 2003, gives jobs to grid sites in turn, and splits jobs that are wider than a
+machine, so that all scenarios have the same work (chapter 7).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.workload.conversion_rules import Homes, Rules, Split
+from batsched_py.workload.grid_sites import HOME, GridSite, GridSites, find_home, find_home_of_user
 from batsched_py.workload.logs.swf import SwfLog
-from batsched_py.workload.sites import HOME, SiteDescription, Sites, home_by_name, home_of
 from batsched_py.workload.workload import WorkloadJob
 
 MOST_PARTS = 10_000_000
@@ -24,17 +24,17 @@ MOST_PARTS = 10_000_000
 
 
 def depends_on_sites(rules: Rules) -> bool:
-    """Tell whether the jobs that the rules make depend on the sites."""
+    """Tell whether the jobs that the rules make depend on the grid sites."""
     return rules.homes != "user" or rules.split is not None
 
 
 def give_homes(
-    jobs: Sequence[WorkloadJob], rows: NDArray[np.intp], log: SwfLog, homes: Homes, sites: Sites
+    jobs: Sequence[WorkloadJob], rows: NDArray[np.intp], log: SwfLog, homes: Homes, sites: GridSites
 ) -> None:
-    """Give the jobs of these rows of ``log`` their homes, as a further field.
+    """Write the home of each job into its further fields; the jobs are of these rows of ``log``.
 
-    Those that are at home where their users are get none: that depends on the user alone. So do
-    jobs of an unknown group. Raises :class:`UsageError` for a partition that is no site.
+    A job whose home is that of its user, or whose group is unknown, gets none. Raises
+    :class:`UsageError` for a partition that is no grid site.
     """
     if homes == "user":
         return
@@ -45,7 +45,7 @@ def give_homes(
     for job, number in zip(jobs, log.column(homes)[rows].tolist(), strict=True):
         if homes == "group":
             if number >= 0:
-                job.extra[HOME] = sites[home_by_name(sites, str(int(number)))].name
+                job.extra[HOME] = sites[find_home_of_user(sites, str(int(number)))].name
         elif 1 <= number <= len(sites):
             job.extra[HOME] = sites[int(number) - 1].name
         else:
@@ -56,20 +56,20 @@ def give_homes(
 
 
 def split_jobs(
-    jobs: Sequence[WorkloadJob], split: Split, sites: Sites, notes: list[str]
+    jobs: Sequence[WorkloadJob], split: Split, sites: GridSites, notes: list[str]
 ) -> list[WorkloadJob]:
-    """Return the jobs, those that are too wide as parts ``15.1``, ``15.2``, ...
+    """Split the jobs that are too wide into parts ``15.1``, ``15.2``, ...; return all jobs.
 
-    The parts are as wide as may be, and the last is the remainder: the area stays. They are like
-    the job but for id and size. Where there are sites they name its home, since that of a job
-    without a user goes by its id; where homes say how wide a job may be, all jobs name theirs.
+    Each part is as wide as it may be, and the last is the remainder, so the work stays. A part
+    differs from its job in id and size only. With grid sites, each part names the home of its job.
+    With the rule ``local``, all jobs name their homes.
     """
     limit = split if isinstance(split, int) else max(site.size for site in sites)
     wider = "their home" if split == "local" else f"{limit} processors"
     changed: list[WorkloadJob] = []
     nb_whole = 0
     for job in jobs:
-        home = sites[home_of(sites, job.extra, job.user, job.id)] if sites else None
+        home = sites[find_home(sites, job.extra, job.user, job.id)] if sites else None
         if split == "local" and home is not None:
             job.extra[HOME] = home.name
             limit = home.size
@@ -90,7 +90,7 @@ def split_jobs(
     return changed
 
 
-def _parts(job: WorkloadJob, limit: int, home: SiteDescription | None) -> Iterator[WorkloadJob]:
+def _parts(job: WorkloadJob, limit: int, home: GridSite | None) -> Iterator[WorkloadJob]:
     """Yield the parts of a job, none wider than ``limit``."""
     extra = job.extra if home is None else {**job.extra, HOME: home.name}
     for number, before in enumerate(range(0, job.size, limit), 1):

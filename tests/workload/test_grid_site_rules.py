@@ -13,9 +13,9 @@ from batsched_py.errors import UsageError
 from batsched_py.run.stored_values import Run
 from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
 from batsched_py.workload.conversion_rules import Split, as_dict, describe, make_rules
+from batsched_py.workload.grid_site_rules import split_jobs
+from batsched_py.workload.grid_sites import HOME, find_home_of_user, parse_sites
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.site_rules import split_jobs
-from batsched_py.workload.sites import HOME, home_by_name, parse_sites
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 LOG = (
@@ -80,7 +80,7 @@ def test_homes(log: Path, homes: str, expected: list[str | None]) -> None:
 
 def test_a_group_lives_together_and_an_unknown_one_where_its_users_do(log: Path) -> None:
     homes = [job.extra.get(HOME) for job in converted(log, "8x64", homes="group").jobs]
-    five, six = (f"site{home_by_name(parse_sites('8x64'), name) + 1}" for name in "56")
+    five, six = (f"site{find_home_of_user(parse_sites('8x64'), name) + 1}" for name in "56")
     assert homes == [five, six, five, None, six]
 
 
@@ -109,7 +109,7 @@ def test_round_robin_counts_jobs_before_they_are_split(log: Path) -> None:
 def test_split_to_the_largest_site_and_to_a_number(log: Path) -> None:
     """What is as wide as it may be stays; the parts are at home where their user is."""
     sites = parse_sites("a:128,b:64")
-    ann, bob = (sites[home_by_name(sites, user)].name for user in ("11", "12"))
+    ann, bob = (sites[find_home_of_user(sites, user)].name for user in ("11", "12"))
     parts = [("1.1", 128, ann), ("1.2", 72, ann), ("9.1", 128, bob), ("9.2", 1, bob)]
     whole = [("2", 1, None), ("7", 128, None), ("8", 70, None)]
     expected = [*parts[:2], *whole, *parts[2:]]

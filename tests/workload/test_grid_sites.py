@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
-from batsched_py.workload.sites import (
+from batsched_py.workload.grid_sites import (
     MOST_SITES,
     TABLE_7_1,
-    Sites,
-    home_by_name,
+    GridSites,
+    find_home_of_user,
     home_number,
     is_platform,
     nb_processors,
@@ -19,7 +19,7 @@ from batsched_py.workload.sites import (
 )
 
 
-def described(sites: Sites) -> list[tuple[str, int, float]]:
+def described(sites: GridSites) -> list[tuple[str, int, float]]:
     return [(site.name, site.size, site.speed) for site in sites]
 
 
@@ -105,13 +105,13 @@ def test_users_live_at_sites_in_proportion_to_their_processors() -> None:
     """The same user always at the same site; numbers, as logs have them, spread as names do."""
     sites = parse_sites("96,128,32,256")
     for users in ([str(number) for number in range(4000)], [f"u{n}" for n in range(9000, 13000)]):
-        homes = [home_by_name(sites, user) for user in users]
+        homes = [find_home_of_user(sites, user) for user in users]
         for number, site in enumerate(sites):
             assert homes.count(number) / 4000 == pytest.approx(site.size / 512, abs=0.02)
-    assert [home_by_name(sites, name) for name in ("1", "44", "ünal", "")] == [3, 3, 1, 0]
+    assert [find_home_of_user(sites, name) for name in ("1", "44", "ünal", "")] == [3, 3, 1, 0]
 
 
 @given(st.text(max_size=8), st.lists(st.integers(1, 50), min_size=1, max_size=5))
 def test_everybody_lives_somewhere(name: str, sizes: list[int]) -> None:
     sites = parse_sites(",".join(map(str, sizes)))
-    assert 0 <= home_by_name(sites, name) < len(sites)
+    assert 0 <= find_home_of_user(sites, name) < len(sites)
