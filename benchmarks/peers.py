@@ -25,7 +25,7 @@ from process_rows import by_the_floor, by_us
 
 from batsched_py import load_workload
 from batsched_py.files.readers import csv_rows
-from batsched_py.simulator.platform.platform_writer import write_homogeneous_xml
+from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml
 from batsched_py.workload.batsim.batsim_workload import write_workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.logs.log_archive import find_log
@@ -87,7 +87,7 @@ def for_our_simulator(
 ) -> tuple[Child, Starts]:
     """Let a scheduler of Batsim's protocol decide."""
     load = load_workload(log, Rules())
-    (bench.folder / "platform.xml").write_text(write_homogeneous_xml(load.nb_res))
+    (bench.folder / "platform.xml").write_text(make_homogeneous_xml(load.nb_res))
     write_workload(load, bench.folder / "workload.json")
     process = begun(bench, scheduler)
     files = ["-p", "platform.xml", "-w", "workload.json", "-e", "simulated", "-q"]

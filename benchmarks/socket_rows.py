@@ -18,7 +18,7 @@ from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import make_homogeneous
-from batsched_py.simulator.platform.platform_writer import write_homogeneous_xml
+from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml
 from batsched_py.transport.conversation import Conversation, WaitLimits, serve
 from batsched_py.transport.scheduler_socket import SchedulerSocket
 from batsched_py.transport.simulator_socket import SimulatorSocket
@@ -154,7 +154,7 @@ def under_batsim(bench: Bench, scheduler: list[str], port: int) -> Child:
     """Run real Batsim with a scheduler; return what the scheduler took."""
     folder = bench.folder
     load = bench.workload()
-    (folder / "platform.xml").write_text(write_homogeneous_xml(load.nb_res))
+    (folder / "platform.xml").write_text(make_homogeneous_xml(load.nb_res))
     write_workload(load, folder / "workload.json")
     batsim = ["batsim", "-q", "-p", "platform.xml", "-w", "workload.json", "-e", "batsim"]
     batsim += ["--disable-schedule-tracing", "--disable-machine-state-tracing"]

@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from batsched_py.files.writers import write_whole
-from batsched_py.simulator.platform.platform_writer import write_homogeneous_xml
+from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml
 from batsched_py.workload.grid_sites import TABLE_7_1, nb_processors, parse_sites
 
 SIZES = {64: "the sample log", 100: "KTH-SP2", 128: "SDSC-SP2"}
@@ -29,7 +29,7 @@ def main() -> None:
         return
     folder = Path(__file__).parent
     for nodes in SIZES:
-        write_whole(folder / f"ideal_{nodes}.xml", write_homogeneous_xml(nodes))
+        write_whole(folder / f"ideal_{nodes}.xml", make_homogeneous_xml(nodes))
     for name in TABLE_7_1:
         write_whole(folder / f"{name}.xml", grid_xml(name))
 
@@ -37,9 +37,7 @@ def main() -> None:
 def platform_xml(which: str, *further: str) -> str:
     """Return a platform of so many hosts, or of the sites that ``which`` describes."""
     if which.isdecimal():
-        return write_homogeneous_xml(
-            int(which), float(further[0]) if further else 1.0, *further[1:]
-        )
+        return make_homogeneous_xml(int(which), float(further[0]) if further else 1.0, *further[1:])
     return grid_xml(which, *further)
 
 

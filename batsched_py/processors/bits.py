@@ -1,4 +1,4 @@
-"""A pool of few processors as the bits of a number: on a small machine that is much faster."""
+"""A set of changing processors as the bits of a number, which is faster on a small machine."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from batsched_py.processors.sets import (
 )
 
 _FEW = 2048
-"""Processors up to which one is taken: beyond, each operation would take time for all of them."""
+"""The largest number of processors for a bit pool: each operation takes time for all of them."""
 
 
 def pool_of(processors: ProcessorSet) -> ProcessorPool:
-    """Return a pool of these, of the kind that is faster for so many."""
+    """Return a pool of processors, of the kind that is faster for their number."""
     few = not processors.bounds or processors.bounds[-1] <= _FEW
     return BitPool(processors) if few else ProcessorPool(processors)
 
 
 class BitPool(ProcessorPool):
-    """A :class:`ProcessorPool` that is a bitmask."""
+    """A :class:`ProcessorPool` whose processors are the bits of a number."""
 
     __slots__ = ("_bits",)
 
@@ -31,11 +31,11 @@ class BitPool(ProcessorPool):
         self._size = processors.size
 
     def snapshot(self) -> ProcessorSet:
-        """Return the processors of now."""
+        """Return the processors that are in the pool now."""
         return with_bounds(_lowest_bounds(self._bits, self._size))
 
     def common(self, processors: ProcessorSet) -> ProcessorSet:
-        """Return those of ``processors`` that are here."""
+        """Return the processors that are both in ``processors`` and in the pool."""
         bits = bits_of(processors)
         common = self._bits & bits
         if common == bits:
@@ -46,12 +46,12 @@ class BitPool(ProcessorPool):
         return ProcessorSet(_lowest_bounds(common, size), size, common)
 
     def lowest(self, count: int) -> ProcessorSet:
-        """Return the ``count`` lowest, of which there must be so many; they stay."""
+        """Return the ``count`` lowest processors, which stay in the pool and must exist."""
         bounds = _lowest_bounds(self._bits, count)
         return ProcessorSet(bounds, count, self._bits & ~(-1 << bounds[-1]))
 
     def take_lowest(self, count: int) -> ProcessorSet:
-        """Take the ``count`` lowest; raises :class:`InvariantError` if there are not so many."""
+        """Take the ``count`` lowest; raises :class:`InvariantError` if there are fewer."""
         if not 0 < count <= self._size:
             raise InvariantError(f"{count} processors are to be taken of {self._size}")
         bits = self._bits
@@ -61,7 +61,7 @@ class BitPool(ProcessorPool):
         return ProcessorSet(bounds, count, bits ^ left)
 
     def take(self, processors: ProcessorSet) -> bool:
-        """Take these if all of them are here; tell whether."""
+        """Take processors out if all of them are in the pool; tell whether they were."""
         bits = bits_of(processors)
         if bits & self._bits != bits:
             return False
@@ -70,7 +70,7 @@ class BitPool(ProcessorPool):
         return True
 
     def give_back(self, processors: ProcessorSet) -> None:
-        """Add these; raises :class:`InvariantError` unless none of them is here."""
+        """Add processors; raises :class:`InvariantError` if one of them is in the pool already."""
         bits = bits_of(processors)
         if bits & self._bits:
             raise InvariantError(f"of {to_text(processors)!r} some processors are free already")
@@ -79,7 +79,7 @@ class BitPool(ProcessorPool):
 
 
 def bits_of(processors: ProcessorSet) -> int:
-    """Return a number of which bit ``i`` is set if processor ``i`` is in the set."""
+    """Return a set as a number: bit ``i`` is 1 if processor ``i`` is in the set."""
     if processors.bits:
         return processors.bits
     bits = 0

@@ -1,4 +1,4 @@
-"""When something last happened to each of many processors."""
+"""The last time at which something happened to each of many processors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _AT_ONCE = 4096
 
 
 class LastTimes:
-    """The time (seconds) at which something last happened to each of ``machines``."""
+    """The last time (seconds) at which something happened to each of ``machines``."""
 
     def __init__(self, machines: ProcessorSet) -> None:
         self._all = machines
@@ -19,13 +19,13 @@ class LastTimes:
         self._most = _AT_ONCE
 
     def note(self, time: float, machines: ProcessorSet) -> None:
-        """Let it happen to some of them."""
+        """Note that something happened to some machines at a time."""
         self._noted.append((time, machines))
         if len(self._noted) > self._most:
             self._most = 2 * len(self.all()) + _AT_ONCE
 
     def all(self) -> list[tuple[float, ProcessorSet]]:
-        """Return the times with the machines for which they are the last, latest first."""
+        """Return each last time with its machines, latest first."""
         unseen, last = ProcessorPool(self._all), []
         for time, machines in sorted(self._noted, key=itemgetter(0), reverse=True):
             if new := unseen.common(machines):

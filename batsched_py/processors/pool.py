@@ -1,4 +1,4 @@
-"""A set of processors that changes: those that are free, say."""
+"""A set of processors that changes, such as the free processors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FEW = 16
 
 
 class ProcessorPool:
-    """Processors that are taken and given back, each time in time for their intervals alone.
+    """Processors that are taken and given back, in time for their intervals alone.
 
-    What is refused leaves the pool as it is.
+    A refused operation leaves the pool as it is.
     """
 
     __slots__ = ("_bounds", "_size")
@@ -38,20 +38,20 @@ class ProcessorPool:
         return self._size
 
     def snapshot(self) -> ProcessorSet:
-        """Return the processors of now."""
+        """Return the processors that are in the pool now."""
         return ProcessorSet(tuple(self._bounds), self._size)
 
     def common(self, processors: ProcessorSet) -> ProcessorSet:
-        """Return those of ``processors`` that are here."""
+        """Return the processors that are both in ``processors`` and in the pool."""
         few, many = sorted((processors.bounds, self._bounds), key=len)
         return with_bounds(within(few, many))
 
     def lowest(self, count: int) -> ProcessorSet:
-        """Return the ``count`` lowest, of which there must be so many; they stay."""
+        """Return the ``count`` lowest processors, which stay in the pool and must exist."""
         return ProcessorSet(lowest(self._bounds, count), count)
 
     def take_lowest(self, count: int) -> ProcessorSet:
-        """Take the ``count`` lowest; raises :class:`InvariantError` if there are not so many."""
+        """Take the ``count`` lowest; raises :class:`InvariantError` if there are fewer."""
         if not 0 < count <= self._size:
             raise InvariantError(f"{count} processors are to be taken of {self._size}")
         bounds = self._bounds
@@ -71,14 +71,14 @@ class ProcessorPool:
         return ProcessorSet(taken, count)
 
     def take(self, processors: ProcessorSet) -> bool:
-        """Take these if all of them are here; tell whether."""
+        """Take processors out if all of them are in the pool; tell whether they were."""
         if not self._flip(processors.bounds, 1):
             return False
         self._size -= processors.size
         return True
 
     def give_back(self, processors: ProcessorSet) -> None:
-        """Add these; raises :class:`InvariantError` unless none of them is here."""
+        """Add processors; raises :class:`InvariantError` if one of them is in the pool already."""
         if not self._flip(processors.bounds, 0):
             raise InvariantError(f"of {to_text(processors)!r} some processors are free already")
         self._size += processors.size

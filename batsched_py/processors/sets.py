@@ -1,4 +1,4 @@
-"""Sets of processors as sorted, disjoint intervals: what they cost depends on their gaps alone.
+"""Sets of processors as sorted, disjoint intervals: time and memory depend on their gaps alone.
 
 Jobs are mostly on a few intervals, however many processors the machine has. What changes all the
 time, such as the free processors, is a :class:`~batsched_py.processors.pool.ProcessorPool`;
@@ -27,7 +27,7 @@ _TEXT = re.compile(r"[0-9]+(-[0-9]+)?( +[0-9]+(-[0-9]+)?)*")
 _LONGEST = 40
 """Characters of an interval, more than numbers of so many processors can have."""
 MOST_PROCESSORS = 10_000_000
-"""More are taken for a mistake."""
+"""The largest number of processors; more are taken for a mistake."""
 
 Bounds = Sequence[int]
 """Where a set begins and ends, in turn and ascending: 0, 4, 7, 8 are the processors 0 to 3 and 7.
@@ -120,7 +120,7 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
         return ((first, end - 1) for first, end in zip(bounds[::2], bounds[1::2], strict=True))
 
     def lowest(self, count: int) -> ProcessorSet:
-        """Return the ``count`` lowest processors, of which there must be so many."""
+        """Return the ``count`` lowest processors, which must exist."""
         return ProcessorSet(lowest(self.bounds, count), count) if count else NO_PROCESSORS
 
 
@@ -131,21 +131,21 @@ NO_PROCESSORS = ProcessorSet()
 
 
 def with_bounds(bounds: Bounds) -> ProcessorSet:
-    """Return the set with these bounds."""
+    """Return the set of processors with the given bounds."""
     if not bounds:
         return NO_PROCESSORS
     return ProcessorSet(tuple(bounds), nb_members(bounds))
 
 
 def nb_members(bounds: Bounds) -> int:
-    """Return how many members the set with these bounds has."""
+    """Return the number of processors between the given bounds."""
     if len(bounds) == 2:  # mostly
         return bounds[1] - bounds[0]
     return sum(bounds[1::2]) - sum(bounds[::2])
 
 
 def lowest(bounds: Bounds, count: int) -> tuple[int, ...]:
-    """Return the bounds of the ``count`` lowest members, which are 1 at least and exist."""
+    """Return the bounds of the ``count`` lowest processors; ``count`` is 1 at least."""
     for at in range(0, len(bounds), 2):
         first, end = bounds[at], bounds[at + 1]
         if first + count <= end:
@@ -155,22 +155,22 @@ def lowest(bounds: Bounds, count: int) -> tuple[int, ...]:
 
 
 def within(few: Bounds, many: Bounds) -> list[int]:
-    """Return the bounds of what is in both."""
+    """Return the bounds of the processors that are in both sets."""
     return _pieces(few, many, 1)
 
 
 def outside(few: Bounds, many: Bounds) -> list[int]:
-    """Return the bounds of what is in ``few`` and not in ``many``."""
+    """Return the bounds of the processors that are in ``few`` and not in ``many``."""
     return _pieces(few, many, 0)
 
 
 def joined(many: Bounds, few: Bounds) -> list[int]:
-    """Return the bounds of what is in any of the two."""
+    """Return the bounds of the processors that are in any of two sets."""
     return _replaced(many, few, 0)
 
 
 def without(many: Bounds, few: Bounds) -> list[int]:
-    """Return the bounds of what is in ``many`` and not in ``few``."""
+    """Return the bounds of the processors that are in ``many`` and not in ``few``."""
     return _replaced(many, few, 1)
 
 
@@ -209,7 +209,7 @@ def _replaced(many: Bounds, few: Bounds, odd: int) -> list[int]:
 
 
 def to_text(processors: ProcessorSet) -> str:
-    """Write a set in Batsim's canonical form: ascending, disjoint, merged."""
+    """Return a set as Batsim's text, such as ``0-3 7``: ascending, disjoint, merged."""
     bounds = processors.bounds
     if len(bounds) == 2:  # mostly
         return _interval_text(*bounds)
@@ -221,7 +221,7 @@ def _interval_text(first: int, end: int) -> str:
 
 
 def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
-    """Read Batsim's form; order, overlaps and repeated inner spaces do not matter.
+    """Read a set from Batsim's text; order, overlaps and repeated inner spaces do not matter.
 
     Raises :class:`ProtocolError` for anything else, and for processors that are not below ``most``.
     Batsim itself reads ``"0,1"`` as processor 0 without a word, which nobody can have meant: it is
@@ -263,12 +263,12 @@ def of_intervals(intervals: Iterable[tuple[int, int]]) -> ProcessorSet:
 
 
 def to_procset(processors: ProcessorSet) -> ProcSet:
-    """Give a set as a :class:`procset.ProcSet`."""
+    """Return a set as a :class:`procset.ProcSet`."""
     from procset import ProcSet
 
     return ProcSet(*processors.intervals())
 
 
 def from_procset(processors: ProcSet) -> ProcessorSet:
-    """Read a :class:`procset.ProcSet`."""
+    """Return the set of a :class:`procset.ProcSet`."""
     return of_intervals([(part.inf, part.sup) for part in processors.intervals()])

@@ -1,4 +1,4 @@
-"""What is to happen in a simulation, and when."""
+"""The agenda of a simulation: actions, each at its time."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import msgspec
 from batsched_py.protocol import messages as m
 
 Happen = Callable[..., Iterable[m.Event] | None]
-"""Lets something happen, and returns the events that the scheduler is told of it."""
+"""An action, which returns the events that the scheduler receives."""
 FEW_ENTRIES = 4096
 """Cancelled entries that are not worth looking for."""
 
 
 class Timer(msgspec.Struct, eq=False, gc=False):
-    """Something that happens at its time, unless it is cancelled before."""
+    """An action that happens at its time, unless it is cancelled before."""
 
     happen: Happen | None
     """None: cancelled."""
     what: Any = None
-    """What it happens to, if that is said: ``happen`` is called with it."""
+    """The argument of ``happen``; None: it has none."""
 
 
 class Agenda:
@@ -37,16 +37,16 @@ class Agenda:
         self._nb_cancelled = 0
         """Since those that were cancelled were thrown away."""
         self.after_each: Callable[[], Iterable[m.Event]] | None = None
-        """What follows on each thing that happens, and may tell the scheduler of more."""
+        """Called after each action; returns further events for the scheduler."""
 
     def at(self, time: float, happen: Happen, what: Any = None) -> Timer:
-        """Let something happen, to ``what`` unless that is None, at a time: now or later."""
+        """Set an action for a time, now or later; ``what`` is its argument, None: it has none."""
         timer = Timer(happen, what)
         heappush(self._heap, (time, next(self._order), timer))
         return timer
 
     def cancel(self, timer: Timer) -> None:
-        """Let it not happen; nothing changes if it has."""
+        """Cancel an action; nothing changes if it has happened."""
         timer.happen = timer.what = None
         self._nb_cancelled += 1
         heap = self._heap
@@ -56,18 +56,18 @@ class Agenda:
             self._nb_cancelled = 0
 
     def clear(self) -> None:
-        """Let nothing happen any more."""
+        """Cancel all actions."""
         self._heap.clear()
 
     def send(self, event: m.Event) -> None:
-        """Tell the scheduler of an event now, after what is to happen at this instant already."""
+        """Send an event to the scheduler, after the actions that are set for this instant."""
         self.at(self.now, lambda: (event,))
 
     def instants(self) -> Iterator[list[m.Event]]:
-        """Let the time go on from instant to instant, as long as anything is to happen.
+        """Advance from instant to instant while there are actions; yield the events of each.
 
-        Gives what the scheduler is told of each. What happens may set and cancel further timers of
-        now; those that are set when an instant has ended begin another one.
+        An action may set and cancel further timers of now. A timer that is set after the instant
+        has ended begins another instant.
         """
         heap = self._heap
         while heap and heap[0][0] < inf:

@@ -1,4 +1,4 @@
-"""What a scheduler decides: each decision of a reply is carried out at its time."""
+"""Carry out the decisions of a scheduler, each at its time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Decisions:
-    """Carries out decisions.
+    """Carries out the decisions of a scheduler in the embedded simulator.
 
     Raises :class:`ProtocolError` where Batsim would abort.
     """
@@ -92,7 +92,7 @@ class Decisions:
                 self._settle()
 
     def _in_words(self, error: ProtocolError, decision: m.Event) -> str:
-        """Say what is wrong with a decision, by its name in the protocol."""
+        """Return the text of an error, with the decision's name in the protocol."""
         return str(error)
 
     def _pause(self, until: float, reply: m.Message, at: int) -> None:
@@ -133,18 +133,18 @@ class Decisions:
         self._agenda.at(self._agenda.now, self._killed, killed)
 
     def _all_asked_for(self, decision: m.KillJob) -> None:
-        """Ignore, as Batsim 4.2, that jobs are to be killed for which that was asked before."""
+        """Ignore, as Batsim 4.2, a kill of jobs that are being killed already."""
 
     def _stop_job(self, job: SimulatedJob) -> dict[str, Any] | None:
         """Stop a job that is to be killed; return its progress, None if it ends by itself."""
         return self._execution.kill(job)
 
     def _put_down(self, job: SimulatedJob) -> list[m.Event]:
-        """Let a job that was stopped be over; return what is told of it."""
+        """Complete a job that was stopped; return the events about it."""
         return self._execution.complete(job)
 
     def _killed(self, jobs: list[tuple[SimulatedJob, dict[str, Any] | None]]) -> Iterator[m.Event]:
-        """Tell of jobs that were to be killed, with the progress of those that had not ended."""
+        """Yield the events about killed jobs, with the progress of jobs that had not ended."""
         progress = {}
         for job, done in jobs:
             if done is not None:

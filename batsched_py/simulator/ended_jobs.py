@@ -36,7 +36,7 @@ Column = NDArray[np.float64]
 
 
 class DescribedJobs(msgspec.Struct):
-    """The fields of some :class:`JobDescription`, a list of each."""
+    """The fields of several :class:`JobDescription`: a list of values for each field."""
 
     id: list[str]
     submit_time: list[float]
@@ -61,9 +61,9 @@ _NB_DESCRIBED = len(DescribedJobs.__struct_fields__)
 
 
 class EndedJobs(DescribedJobs, dict=True):
-    """Some jobs that ended, in order of completion: fields as lists, and what follows from them.
+    """Jobs that ended, in order of completion: their fields as lists, and derived columns.
 
-    What follows is in columns of shape (n,), each made once. Times are in seconds, as Batsim writes
+    Derived columns are of shape (n,), each made once. Times are in seconds, as Batsim writes
     them; nan of jobs that were rejected.
     """
 
@@ -88,7 +88,7 @@ class EndedJobs(DescribedJobs, dict=True):
             yield SimulatedJob(description, _UNKNOWN, FORGOTTEN, *row[_NB_DESCRIBED:])
 
     def each_once(self) -> EndedJobs:
-        """Return the jobs by their own names, but for those of which another form ran."""
+        """Return the jobs by their own names, without jobs that ran in another form."""
         jobs = self
         if any(self.metadata):
             stay = [not is_replaced(metadata) for metadata in self.metadata]
@@ -104,32 +104,32 @@ class EndedJobs(DescribedJobs, dict=True):
 
     @cached_property
     def submit(self) -> Column:
-        """Submission."""
+        """The submission time of each job."""
         return np.array(self.submit_time, dtype=np.float64)
 
     @cached_property
     def start(self) -> Column:
-        """Start."""
+        """The start time of each job."""
         return self.of_ran(self.start_time)
 
     @cached_property
     def end(self) -> Column:
-        """When the job gave its processors back."""
+        """The time at which each job gave its processors back."""
         return self.of_ran(self.finish_time)
 
     @cached_property
     def execution(self) -> Column:
-        """From start to finish; at least 1e-5 s."""
+        """The execution time of each job, at least 1e-5 s."""
         return np.where(self._took_none, LEAST_EXECUTION_TIME, self.end - self.start)
 
     @cached_property
     def finish(self) -> Column:
-        """What Batsim calls so: 1e-5 s after the end of a job that took no time."""
+        """The finish time in Batsim's tables: 1e-5 s after the end of a job that took no time."""
         return np.where(self._took_none, self.end + LEAST_EXECUTION_TIME, self.end)
 
     @cached_property
     def stretch(self) -> Column:
-        """Turnaround / run time.
+        """The stretch of each job: turnaround time / run time.
 
         Batsim computes with 80 bits. That shows if a job took no time: beside a date of some weeks,
         64 bits keep too little of the 1e-5 s that it counts with.
@@ -142,7 +142,7 @@ class EndedJobs(DescribedJobs, dict=True):
 
     @cached_property
     def nb_processors(self) -> Column:
-        """Processors that the job got; 0 if it was rejected."""
+        """The number of processors of each job; 0 if it was rejected."""
         return np.array([alloc.size for alloc in self.alloc], dtype=np.float64)
 
     def of_ran(self, values: list[float]) -> Column:
@@ -160,7 +160,7 @@ def _lists(objects: Sequence[Any], names: Iterable[str]) -> Iterator[list[Any]]:
 
 
 class FinishedJobs(Sequence[SimulatedJob]):
-    """Jobs in order of completion.
+    """All jobs of a simulation that ended, in order of completion.
 
     A packed job becomes a new object at each access. All its fields are equal but for its profile,
     which may be large and means nothing after the end.
@@ -207,7 +207,7 @@ def columns_of(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:
 
 
 def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
-    """Give each of the jobs once, by its own name, whatever form of it ran."""
+    """Yield each job once, by its own name, whatever form of it ran."""
     for some in columns_of(jobs):
         yield from some.each_once().jobs()
 

@@ -1,4 +1,4 @@
-"""What the hosts consume, as SimGrid's energy plug-in and Batsim account for it."""
+"""The energy of hosts, as SimGrid's energy plug-in and Batsim account for it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SleepState(NamedTuple):
 
 
 class PowerStates(msgspec.Struct, frozen=True):
-    """The pstates of a host."""
+    """The power of a host in each pstate, and its pstates to sleep in."""
 
     watts: tuple[Watts, ...]
     sleep: dict[int, SleepState]
@@ -52,7 +52,7 @@ class PowerStates(msgspec.Struct, frozen=True):
 
     @property
     def passing(self) -> set[int]:
-        """The pstates that hosts only pass."""
+        """The pstates that a host only passes on its way to sleep and back."""
         return {pstate for state in self.sleep.values() for pstate in state}
 
 
@@ -203,7 +203,7 @@ class Energy:
         return np.longdouble(self._joules.sum(dtype=np.longdouble))
 
     def job_starts(self, job: str, hosts: ProcessorSet, now: float) -> None:
-        """Note what the hosts of a job have consumed before it, and the event."""
+        """Note the start of a job, and the energy that its hosts consumed before."""
         self._at_start[job] = self.consumed(hosts, now)
         self.note("s", now)
 
@@ -231,7 +231,7 @@ class Energy:
             self._at_last_end = energy
 
     def events(self) -> Iterator[tuple[float, float, str, float, float | None]]:
-        """Yield what was noted: time, joules, kind, least power now, mean power since the last.
+        """Yield the noted events: time, joules, kind, least power now, mean power since the last.
 
         Powers are in watts; the mean is None if no time went by. The least is that at work.
         """
@@ -239,8 +239,9 @@ class Energy:
 
     @property
     def summed_up(self) -> float:
-        """What Batsim calls the energy of a run, joules: at the last end less at the first
-        submission of a static job, each -1 if there was none."""
+        """Batsim's energy of a run, joules: from the first static submission to the last end.
+
+        The energy at either time is -1 if there was none."""
         return float(self._at_last_end - self._at_first_submission)
 
     def _set_power(self, host: int) -> None:

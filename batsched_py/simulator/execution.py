@@ -1,4 +1,4 @@
-"""The machines and what runs on them: start, end, reject and kill, with Batsim's states."""
+"""The execution of jobs on machines: start, end, reject and kill, with Batsim's states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Execution:
-    """Who uses which machine, and how each job ended.
+    """Starts and ends jobs on machines, and keeps how each job ended.
 
     The jobs go to ``finished``, in order of completion or rejection. A delay, and a computation
     on hosts of its own with speeds that stay (not ``varying``), end at a time that is known when
@@ -72,7 +72,7 @@ class Execution:
         return self._machines.nb_free
 
     def start(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
-        """Run a job as decided; its ``finish_time`` is when it will end, inf if not known.
+        """Start a job as decided; set its ``finish_time``, inf if that is not known yet.
 
         Raises :class:`ProtocolError` where Batsim would abort.
         """
@@ -133,7 +133,7 @@ class Execution:
         return job.profile.duration(self._speed or self._least_speed(job.alloc), job.alloc.size)
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
-        """Free the machines of a job that ended or was killed; return what is told of it."""
+        """Free the machines of a job that ended or was killed; return the events about it."""
         self.leave(job)
         return self.put_down(job)
 
@@ -147,7 +147,7 @@ class Execution:
             job.consumed_energy = self._energy.job_ends(job.description.id, job.alloc, now)
 
     def put_down(self, job: SimulatedJob) -> list[m.Event]:
-        """Add a job to those that finished; return what is told of it."""
+        """Add a job to the finished jobs; return the events about it."""
         self.finished.append(job)
         return [
             m.JobCompleted(

@@ -28,7 +28,7 @@ from batsched_py.workload.workload import Workload, WorkloadJob
 
 
 class State(Enum):
-    """Where a job is in the simulator."""
+    """The state of a job in the simulator."""
 
     STATIC = "not yet submitted"
     SUBMITTED = "submitted"
@@ -38,7 +38,7 @@ class State(Enum):
 
 
 STATIC, SUBMITTED, RUNNING, ENDED, FORGOTTEN = State
-"""The same, where time matters: CPython 3.11 looks up a member as slowly as it calls a function."""
+"""The members as names: CPython 3.11 looks up a member as slowly as it calls a function."""
 
 _OPEN = (SUBMITTED, RUNNING)
 
@@ -58,7 +58,7 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     consumed_energy: float = -1.0
     """Joules of its machines while it ran."""
     messages: deque[str] | None = None
-    """What the scheduler has said to it and it has not taken yet."""
+    """Messages of the scheduler that the job has not taken yet."""
     end: Timer | None = None
     """Completes it, while it runs and its end is known."""
     kill_requested: bool = False
@@ -98,7 +98,7 @@ class JobRegistry:
         self._forward_profiles = options.forward_profiles
         self._releases = self.registration.releases
         self.jobs: dict[str, SimulatedJob] = {}
-        """Those that the scheduler may speak of, or may have spoken of."""
+        """The jobs that a decision may name, or may have named."""
         self._names: set[str] = set()
         """Of all jobs that ever were, if jobs may be registered."""
         self._parsed: dict[tuple[str, str], Profile] = {}
@@ -144,7 +144,7 @@ class JobRegistry:
         return jobs
 
     def submission(self, job: SimulatedJob, now: float) -> m.JobSubmitted:
-        """Return what the scheduler is told of a job that is submitted now."""
+        """Return the event that submits a job to the scheduler now."""
         description, profile = job.description, None
         if self._forward_profiles:
             profile = self.content(description)
@@ -153,7 +153,7 @@ class JobRegistry:
         )
 
     def content(self, job: JobDescription) -> dict[str, Any] | None:
-        """Return the profile of a job as written, None if it is not there any more."""
+        """Return the profile of a job as written, None if it was released."""
         registration = self.registration
         return registration.content(*registration.place(job.id.partition("!")[0], job.profile))
 
@@ -166,7 +166,7 @@ class JobRegistry:
         return [job for job in self.jobs.values() if job.state in _OPEN]
 
     def known(self, job_id: str, doing: str) -> SimulatedJob:
-        """Return a job that the scheduler may speak of; raises :class:`ProtocolError`."""
+        """Return a job that a decision may name; raises :class:`ProtocolError` for others."""
         job = self.jobs.get(job_id)
         if job is None:
             if job_id not in self._names:
@@ -178,10 +178,10 @@ class JobRegistry:
         return job
 
     def told(self, events: list[m.Event]) -> None:
-        """Forget the jobs of whose ends the scheduler was told by a message, and their profiles.
+        """Forget the jobs whose ends a message reported to the scheduler, and their profiles.
 
-        The profiles of jobs that it had rejected before are released too, and registration is
-        reopened if it asked for that.
+        The profiles of rejected jobs are released too, and registration is reopened if the
+        scheduler asked for that.
         """
         if self._rejected:
             for job_id, job in self._rejected:

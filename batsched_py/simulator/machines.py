@@ -1,4 +1,4 @@
-"""What machines do, and which of them are free."""
+"""The states of machines, and which machines are free."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batsched_py.processors.sets import ProcessorSet
 
 
 class MachineState(Enum):
-    """What a machine does, in Batsim's words."""
+    """The state of a machine, in Batsim's words."""
 
     IDLE = "idle"
     COMPUTING = "computing"
@@ -20,7 +20,7 @@ class MachineState(Enum):
 
 
 class Machines:
-    """Which machines may start a job: all that a simulation of computations needs to know.
+    """The machines that may start a job: enough for a simulation of computations.
 
     Times are in seconds.
     """
@@ -43,11 +43,11 @@ class Machines:
         self._idle.give_back(alloc)
 
     def not_free(self, machines: ProcessorSet) -> ProcessorSet:
-        """Return those of ``machines`` that may start no job."""
+        """Return the machines of a set that may start no job."""
         return machines - self._idle.common(machines)
 
     def why_not(self, machines: ProcessorSet) -> str:
-        """Say in words what keeps the first of ``machines`` from starting a job."""
+        """Return what keeps the first of ``machines`` from starting a job, for a message."""
         first = next(iter(machines))
         state = self._state(first) if first in self._all else "not on this platform"
         return f"machine {first} is {state}; {self._wanted()}"

@@ -1,4 +1,4 @@
-"""What a simulation is asked for."""
+"""The options of a simulation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batsched_py.options.setting_fields import Setting
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Batsim's options, as far as they mean something here."""
+    """The options of Batsim that the embedded simulator has, and a few of its own."""
 
     dynamic_jobs: Annotated[
         bool, Setting("The scheduler may register jobs.", flags=("--enable-dynamic-jobs",))

@@ -1,4 +1,4 @@
-"""What a simulation leaves."""
+"""The outcome of a simulation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(msgspec.Struct):
-    """What a simulation leaves: its jobs in order of completion, and counts."""
+    """The outcome of a simulation: its jobs in order of completion, and counts."""
 
     jobs: Sequence[SimulatedJob]
     nb_messages: int

@@ -1,4 +1,4 @@
-"""What a job does while it runs: Batsim's profiles, read once when they are loaded."""
+"""Batsim's profiles, which say what a job does, in the form that the simulator runs."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Composed(msgspec.Struct, frozen=True):
     parts: tuple[tuple[str, Profile], ...]
     repeat: int
     height: int = 1
-    """How deep it is composed of composed ones: 1 if it is of none."""
+    """The depth of composed profiles: 1 if no part is composed."""
 
 
 Body = Parallel | Composed | SendFields | ReceiveFields
 DEEPEST = 100
-"""Profiles are composed of composed ones at most so deep."""
+"""The greatest depth of composed profiles."""
 
 
 class Profile(msgspec.Struct, gc=False):
@@ -74,7 +74,7 @@ class Profile(msgspec.Struct, gc=False):
 
     @property
     def is_parallel_task(self) -> bool:
-        """Whether it computes or communicates, and nothing else."""
+        """Whether the profile only computes or communicates."""
         if self.body is None:
             return self.delay is None
         return isinstance(self.body, Parallel)

@@ -1,4 +1,4 @@
-"""The first message: what the scheduler is told of the machine, the options and the workloads."""
+"""The first message to the scheduler: the machine, the options and the workloads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def simulation_begins(
 
 
 class _Described(Sequence[dict[str, Any]]):
-    """The compute resources, each described when it is asked for: of many, nobody reads most."""
+    """The descriptions of hosts, each made when it is read: most are never read."""
 
     def __init__(self, hosts: Sequence[Host], asleep: ProcessorSet) -> None:
         self._hosts, self._asleep = hosts, asleep

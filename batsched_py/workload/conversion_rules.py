@@ -1,4 +1,4 @@
-"""The rules by which a log becomes jobs: a small set with names, stored with every result."""
+"""The rules by which a log becomes jobs, which are stored with every result."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Drop = Literal[
 Keep = Literal["group", "queue", "partition"]
 """Fields of a log that its jobs may keep."""
 Homes = Literal["user", "round-robin", "group", "partition"]
-"""How a job gets a home."""
+"""How a job gets a home, which is a grid site."""
 Split = Literal["local", "largest"] | Annotated[int, Meta(ge=1, lt=10**9)]
-"""How wide a job may be: as its home, as the largest site, or a number of processors."""
+"""How wide a job may be: as its home, as the largest grid site, or a number of processors."""
 _JOB_NUMBERS = re.compile(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*")
 LATER = ("keep", "job_numbers", "homes", "split", "least_walltime")
 """Rules that are stored only where they change something: older results do not have them."""
@@ -65,12 +65,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     first: Annotated[int, Meta(ge=1)] | None = None
     """Only the first N jobs of those kept."""
     homes: Homes = "user"
-    """The site where a job is at home: by its user, which the log need not say (the decision
-    process does it by the name); every n-th of n sites, in submission order, from the first site
-    on; by its group; or the n-th site for partition n."""
+    """The grid site where a job is at home: that of its user, each site in turn in order of
+    submission, that of its group, or site n for partition n."""
     split: Split | None = None
-    """Jobs wider than the site where they are at home, than the largest site, or than a number of
-    processors become several."""
+    """Jobs wider than their home, than the largest grid site, or than a number of processors become
+    several."""
 
 
 _TYPES = get_type_hints(Rules, include_extras=True)
@@ -103,7 +102,7 @@ DEFAULT = "default"
 
 
 def make_rules(preset: Rules | str = DEFAULT, **changes: Any) -> Rules:
-    """Return the rules of a preset, or others, with ``changes``; None means: as in these.
+    """Return the rules of a preset, or given rules, with ``changes``; None changes nothing.
 
     ``drop`` and ``keep`` may be comma-separated texts. Raises :class:`UsageError`, with what is
     allowed.
@@ -148,7 +147,7 @@ def job_number_range(text: str) -> tuple[int, int]:
 
 
 def check_sites(rules: Rules, sites: GridSites) -> None:
-    """Raise :class:`UsageError` for rules that need sites where there are none."""
+    """Raise :class:`UsageError` for rules that need grid sites if there are none."""
     for name, value in (("homes", rules.homes), ("split", rules.split)):
         if not sites and isinstance(value, str) and value != "user":
             raise UsageError(f"{parameter(name)} {value} without sites: give {parameter('sites')}")

@@ -1,4 +1,4 @@
-"""One way to load a workload, whatever kind of file it is in."""
+"""Load a workload from a file of any kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the lines of a log to the jobs of a workload, by rules."""
+"""Convert a log into the jobs of a workload, by rules."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def workload_from_log(
     sites: GridSites = (),
     described: MachineDescription | None = None,
 ) -> Workload:
-    """Return the jobs of ``log`` under ``rules``.
+    """Return the workload that ``rules`` make of a log.
 
     ``speed_factor`` is the speed of the machine that will be simulated, for the estimates of
     ``exact``; ``sites`` are for the rules on homes and on wide jobs; ``described`` is a machine
@@ -179,7 +179,7 @@ class _Columns:
             self.run = np.where(self.request > 0, cut, self.recorded)
 
     def notes(self, rows: NDArray[np.intp]) -> list[str]:
-        """Return what the partitions of the machine change of the jobs in these rows."""
+        """Return sentences on the jobs in these rows that the partitions of the machine change."""
         return self._partitions.notes(rows) if self._partitions else []
 
     def jobs(

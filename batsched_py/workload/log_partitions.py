@@ -1,4 +1,4 @@
-"""The jobs of a log on a machine with partitions: where, how wide, and for how long they ask."""
+"""The jobs of a log on a machine with partitions: their partitions, sizes and requested times."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from batsched_py.workload.workload import Workload
 
 
 class LogPartitions:
-    """What the partitions of a machine make of the jobs of a log, arrays of shape (n,).
+    """The partitions, sizes and requested times of a log's jobs, in arrays of shape (n,).
 
-    Jobs of partitions that the machine does not have are of the first, which is noted. Sizes are
-    whole nodes where a partition's jobs take these. Who requests no time gets that of the
-    partition; who requests more than it gives is cut, or refused once it is submitted.
+    A job of a partition that the machine does not have belongs to the first one, which is noted.
+    Sizes are whole nodes where the jobs of a partition take whole nodes. A job that requests no
+    time gets the default of its partition. A job that requests too much is cut, or refused when it
+    is submitted.
     """
 
     def __init__(self, log: SwfLog, described: MachineDescription) -> None:
@@ -33,7 +34,7 @@ class LogPartitions:
         self._too_long = np.zeros(len(log), dtype=np.bool_)
 
     def notes(self, rows: NDArray[np.intp]) -> list[str]:
-        """Return sentences on what is not as it was requested, of the jobs in these rows."""
+        """Return sentences on the jobs in these rows that differ from their request."""
         notes, unknown = [], rows[self._unknown[rows]]
         if len(unknown):
             others = ", ".join(f"{number:g}" for number in np.unique(self._numbers[unknown]))
@@ -91,8 +92,9 @@ class LogPartitions:
 
 
 def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workload:
-    """Return a workload, whose jobs are of processors of the simulation, with jobs that take whole
-    nodes where their partitions want it; how many became wider is noted."""
+    """Return a workload whose jobs take whole nodes where their partitions ask for that.
+
+    Sizes are in processors of the simulation. The number of jobs that became wider is noted."""
     sizes = [described.partition_of(job.extra).whole_nodes(job.size) for job in workload.jobs]
     jobs = [
         job if size == job.size else msgspec.structs.replace(job, size=size)

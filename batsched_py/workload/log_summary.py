@@ -1,4 +1,4 @@
-"""What is in a log or a workload, as names and values: header, size, load, what is unknown."""
+"""The summary of a log or a workload: header, size, load, unknown values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from batsched_py.workload.logs.swf import SwfLog, read_swf
 
 
 class LogSummary(msgspec.Struct, frozen=True):
-    """What ``batsched-py info`` says of a file."""
+    """The summary of a file that ``batsched-py info`` prints."""
 
     pairs: list[tuple[str, str]]
     """Names and values."""

@@ -1,4 +1,4 @@
-"""What is known of a machine beside its size: partitions with their limits, and outages."""
+"""The description of a machine: partitions with their limits, and outages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Text = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text")]
 
 
 class PartitionLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a machine file says of a partition that a simulation takes as it is."""
+    """The properties of a partition that are the same in a machine file and in a simulation."""
 
     name: Text = ""
     number: Annotated[int, msgspec.Meta(ge=-1)] | None = None
@@ -68,12 +68,12 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
 
     @property
     def limits_users(self) -> bool:
-        """Whether a user may have only so much running at a time."""
+        """Whether the partition limits the running jobs of a user."""
         return (self.max_running_jobs_per_user, self.max_processors_per_user) != (None, None)
 
 
 NO_LIMITS = Partition()
-"""Of a machine that has no partitions."""
+"""The partition of a machine without partitions."""
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a machine file says."""
+    """A machine with partitions and outages, as a machine file describes it."""
 
     nb_processors: int
     partitions: tuple[Partition, ...]
@@ -113,7 +113,7 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_one(self) -> bool:
-        """Whether it is but one pool of processors, which jobs take one by one."""
+        """Whether the machine is one pool of single processors without nodes."""
         (first, *others) = self.partitions
         return not others and first.unit == 1 and first.processors.size == self.nb_processors
 

@@ -1,4 +1,4 @@
-"""Machine files: nodes, partitions with their limits, and outages, as a site knows them.
+"""Read machine files: nodes, partitions with their limits, and outages of an HPC site.
 
 A TOML file that ``batsched-py import`` drafts and a person corrects; docs/machines.md has all keys.
 """
@@ -164,7 +164,7 @@ class _Nodes:
         return self._first_cores[-1]
 
     def choose(self, text: str | None, where: str) -> ProcessorSet:
-        """Return the nodes that ``text`` names, those of the file, as they are here; None: all."""
+        """Return the scaled nodes for the nodes of the file in ``text``; None: all nodes."""
         if text is None:
             return ProcessorSet.interval(0, self.nb)
         try:
@@ -185,7 +185,7 @@ class _Nodes:
         return chosen
 
     def processors(self, nodes: ProcessorSet, in_nodes: bool) -> ProcessorSet:
-        """Return the processors of the simulation that some nodes are."""
+        """Return the processors of the simulation that belong to some nodes."""
         if in_nodes:
             return nodes
         intervals: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Sentences on information of an input that a run does not use, if it may change results."""
+"""Notes on information of an input that a run does not use and that may change results."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ RESERVATION = ("reserved_start", "reserved_end")
 def unused_of_log(
     log: SwfLog, rows: NDArray[np.intp], described: MachineDescription | None
 ) -> list[str]:
-    """Return notes on information in ``rows`` of a log that the jobs made of them do not have.
+    """Return notes on information in ``rows`` of a log that is lost in the jobs.
 
-    These are dependencies, and processors in use beyond the machine if the log does not say its
-    size and no machine file (``described``) does.
+    These are dependencies. If neither the log nor a machine file (``described``) gives the size of
+    the machine, they are also processors in use beyond it.
     """
     notes = []
     follows = log.column("preceding_job")[rows] > 0
@@ -53,7 +53,7 @@ def unused_of_jobs(
     sites: GridSites,
     described: MachineDescription | None,
 ) -> list[str]:
-    """Return what a run under ``policy`` does not use of the further fields of its jobs."""
+    """Return notes on further fields of jobs that a run under ``policy`` does not use."""
     extras = [job.extra for job in jobs if job.extra]
     notes = []
     if not reads_reservations and (nb := sum(map(_is_reservation, extras))):

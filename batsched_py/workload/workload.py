@@ -1,4 +1,4 @@
-"""Jobs and workloads: what every reader produces and every consumer takes."""
+"""Workloads and their jobs, in the form that all readers and consumers share."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     walltime: float | None = None
     """Kill limit; None = no limit."""
     estimate: float | None = None
-    """Run time that policies are told; None = they are told the walltime."""
+    """Run time that policies plan with; None = they plan with the walltime."""
     user: str | None = None
     finish_time: float | None = None
     original_submission_time: float | None = None

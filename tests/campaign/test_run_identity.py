@@ -17,7 +17,7 @@ from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_identity import determining_code
 from batsched_py.options.setting_fields import parse_options
 from batsched_py.run.settings import Settings
-from batsched_py.simulator.platform.platform_writer import write_homogeneous_xml
+from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml
 from helpers.logs import swf_text
 
 ROOT = Path(__file__).parents[2]
@@ -285,7 +285,7 @@ def test_a_registered_plug_in_that_can_be_edited_is_known_by_its_files(
 def test_names_change_with_the_platform_whose_clusters_are_the_sites() -> None:
     folders = set()
     for gflops in (1, 2):
-        Path("grid.xml").write_text(write_homogeneous_xml(4, gflops))
+        Path("grid.xml").write_text(make_homogeneous_xml(4, gflops))
         folders.add(prepared(sites="grid.xml").folder)
     assert len(folders) == 2
 

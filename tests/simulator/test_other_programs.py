@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.simulator.platform.platform_writer import write_homogeneous_xml
+from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml
 from helpers.other_programs import CannotInstallError, play, pybatsim_in
 
 pytestmark = pytest.mark.process
@@ -124,7 +124,7 @@ def test_a_scheduler_that_goes_away_is_an_error(
         pybatsim,
         str(written(tmp_path, name, text)),
         tmp_path,
-        written(tmp_path, "platform.xml", write_homogeneous_xml(NODES)),
+        written(tmp_path, "platform.xml", make_homogeneous_xml(NODES)),
         written(tmp_path, "workload.json", json.dumps(workload)),
     )
     assert (played.simulator, played.scheduler) == (1, code), played.logs

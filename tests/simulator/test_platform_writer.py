@@ -11,7 +11,7 @@ from batsched_py.plugins.plugin_files import load_file
 from batsched_py.simulator.energy import power_states
 from batsched_py.simulator.platform.hosts import make_homogeneous, scale_speeds
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.simulator.platform.platform_writer import scale_xml, write_homogeneous_xml
+from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml, scale_xml
 from batsched_py.support.installation import platforms_folder
 from batsched_py.workload.grid_sites import TABLE_7_1
 
@@ -21,7 +21,7 @@ def test_what_is_written_reads_as_the_homogeneous_platform(
     tmp_path: Path, nodes: int, factor: float
 ) -> None:
     path = tmp_path / "p.xml"
-    path.write_text(write_homogeneous_xml(nodes, factor))
+    path.write_text(make_homogeneous_xml(nodes, factor))
     read, made = read_platform(path), make_homogeneous(nodes, factor)
     assert read.hosts == list(made.hosts)
     assert (read.storages, read.network) == (made.storages, made.network)
@@ -78,18 +78,18 @@ def test_shipped_platforms() -> None:
         hosts = [host.name for host in read_platform(path).hosts]
         assert len(hosts) == int(nodes)
         assert hosts == sorted(hosts, key=lambda host: int(host.removeprefix("node")))
-        assert kind != "ideal" or path.read_text() == write_homogeneous_xml(int(nodes))
+        assert kind != "ideal" or path.read_text() == make_homogeneous_xml(int(nodes))
 
 
 def test_watts_of_equal_hosts(tmp_path: Path) -> None:
     """Each host of the platform has them; the master host needs none."""
     path = tmp_path / "p.xml"
-    path.write_text(write_homogeneous_xml(3, 2.0, "95:220.5"))
+    path.write_text(make_homogeneous_xml(3, 2.0, "95:220.5"))
     for host in read_platform(path).hosts:
         (power,) = power_states(host).watts
         assert (power.idle, power.full) == (95, 220.5)
     with pytest.raises(PlatformError, match=r"'95'.*expected .*'95:220'"):
-        write_homogeneous_xml(3, 2.0, "95")
+        make_homogeneous_xml(3, 2.0, "95")
 
 
 def test_cluster_has_a_network_and_energy_has_states() -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from batsched_py.simulator.platform.platform_writer import write_homogeneous_xml
+from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml
 
 PROGRAM = [sys.executable, "-m", "batsched_py"]
 NODES = 4_000
@@ -61,7 +61,7 @@ def main() -> int:
 
 def one_simulation(folder: Path, jobs: int) -> list[str]:
     """Simulate so many jobs; return what is wrong."""
-    (folder / "machine.xml").write_text(write_homogeneous_xml(NODES))
+    (folder / "machine.xml").write_text(make_homogeneous_xml(NODES))
     (folder / "none.json").write_text(json.dumps({"nb_res": NODES, "jobs": [], "profiles": {}}))
     endpoint = f"ipc://{folder}/socket"
     weeks = jobs / USERS / WEEKLY

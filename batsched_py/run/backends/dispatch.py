@@ -24,9 +24,9 @@ from batsched_py.run.backends.side_by_side import (
 from batsched_py.run.settings import SETTINGS
 from batsched_py.run.stored_values import EMBEDDED, SOCKETS, Run
 from batsched_py.simulator.platform.platform_writer import (
+    make_grid_xml,
+    make_homogeneous_xml,
     scale_xml,
-    write_grid_xml,
-    write_homogeneous_xml,
 )
 from batsched_py.support.installation import PROGRAM
 from batsched_py.support.json_values import did_you_mean
@@ -103,8 +103,8 @@ def _platform_xml(run: Run, machine: ResolvedMachine, workload: Workload) -> str
     if run.platform is not None and machine.platform_content is not None:
         return scale_xml(machine.platform_content, run.platform, run.speed_factor)
     if machine.sites:
-        return write_grid_xml(machine.sites, run.speed_factor)
-    return write_homogeneous_xml(machine.nb_processors or workload.nb_res, run.speed_factor)
+        return make_grid_xml(machine.sites, run.speed_factor)
+    return make_homogeneous_xml(machine.nb_processors or workload.nb_res, run.speed_factor)
 
 
 def launcher(

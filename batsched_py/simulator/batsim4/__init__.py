@@ -1,1 +1,1 @@
-"""What Batsim 4 simulates beyond jobs on processors: energy, and machines that fail."""
+"""The embedded simulator as Batsim 4.2: energy, and machines that fail."""

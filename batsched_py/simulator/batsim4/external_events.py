@@ -32,7 +32,7 @@ _AVAILABLE = {"machine_available": True, "machine_unavailable": False}
 
 
 class ExternalEvent(msgspec.Struct, frozen=True):
-    """What happens at ``time`` (seconds): machines come or go, or the scheduler gets ``content``.
+    """An event at ``time`` (seconds): machines come or go, or the scheduler gets ``content``.
 
     ``where`` is the place in the file, for messages.
     """
@@ -64,7 +64,7 @@ class _GenericEvent(msgspec.Struct):
 def schedule_events(
     events: Sequence[ExternalEvent], agenda: Agenda, machines: TracedMachines
 ) -> None:
-    """Let external events happen; with the last one comes the notice that it was."""
+    """Set external events on the agenda; after the last one, the scheduler gets a notice."""
     for event in events:
         agenda.at(event.time, partial(_happen, event, agenda, machines))
     last = max((event.time for event in events), default=0.0)

@@ -1,4 +1,4 @@
-"""The simulation in the place of Batsim 4.2, with all that its options ask for."""
+"""The embedded simulator in the place of Batsim 4.2, with energy, pstates and external events."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where Batsim 5 simulates otherwise than Batsim 4."""
+"""The embedded simulator as Batsim 5, where it differs from Batsim 4.2."""

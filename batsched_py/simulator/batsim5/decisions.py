@@ -1,4 +1,4 @@
-"""What a scheduler decides under Batsim 5, where that is not as under Batsim 4.2.
+"""Carry out the decisions of a scheduler under Batsim 5, where it differs from Batsim 4.2.
 
 Source: the protocol as observed from Batsim 5.0.0-rc2.
 """
@@ -27,11 +27,11 @@ from batsched_py.workload.batsim.batsim5_profiles import to_event
 
 
 class _Stopped(Exception):  # noqa: N818 - nothing is wrong
-    """The scheduler ends the simulation: what else it says is dropped."""
+    """The scheduler ends the simulation: its further decisions are dropped."""
 
 
 class Batsim5Decisions(Decisions):
-    """Carries out decisions; what Batsim 5 does not have is refused.
+    """Carries out the decisions of a scheduler as Batsim 5 does.
 
     Raises :class:`ProtocolError` where Batsim would abort.
     """
@@ -71,7 +71,7 @@ class Batsim5Decisions(Decisions):
         self._stopped_jobs: list[SimulatedJob] = []
         """Killed by the decision before."""
         self._over: dict[str, list[m.Event]] = {}
-        """Killed jobs that are over, by id, and what is to be told of each."""
+        """The events about killed jobs that are over, by job id."""
 
     def carry_out(self, reply: m.Message, first: int = 0) -> None:
         """Carry out the decisions from number ``first`` on, pausing at those in the future."""
@@ -202,7 +202,7 @@ class Batsim5Decisions(Decisions):
         return self.power is not None and self.power.energy.metered
 
     def _create_probe(self, decision: m.CreateProbe) -> None:
-        """Tell of energy at the second multiple of the period, and at the later ones."""
+        """Report energy at the second multiple of the period, and at the later ones."""
         if not self._metered:
             raise ProtocolError(
                 f"probe {decision.probe_id!r}: energy is not accounted for (start with "
@@ -242,4 +242,4 @@ class Batsim5Decisions(Decisions):
         raise _Stopped
 
     def _hello(self, decision: m.Hello) -> None:
-        raise ProtocolError("a second hello: who schedules has said so already")
+        raise ProtocolError("a second hello: the scheduler has sent one already")

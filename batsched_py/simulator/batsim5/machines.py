@@ -1,4 +1,4 @@
-"""Machines and their power under Batsim 5, where that is not as under Batsim 4.2.
+"""Machines and their power under Batsim 5, where it differs from Batsim 4.2.
 
 Source: the behaviour of Batsim 5.0.0-rc2.
 """
@@ -14,10 +14,10 @@ from batsched_py.simulator.power.power_states import PowerManagement
 
 
 class MachinesOfBatsim5(TracedMachines):
-    """The same, as Batsim 5.0.0-rc2 counts: what once computed is computing, until it is switched.
+    """Machines as Batsim 5.0.0-rc2 counts them: a machine that once computed counts as computing.
 
-    So machines may always run several jobs, and the time of one that computes is counted with each
-    start on it.
+    This ends when the machine is switched. Machines may always run several jobs, and the time of a
+    computing machine is counted at each start on it.
     """
 
     def occupy(self, alloc: ProcessorSet, now: float) -> bool:
@@ -42,9 +42,9 @@ class MachinesOfBatsim5(TracedMachines):
 
 
 class PowerManagementOfBatsim5(PowerManagement):
-    """Carries out the two decisions that Batsim 5 has instead.
+    """Turns machines on and off, and changes their pstates, as Batsim 5 does.
 
-    Machines are turned on and off as before. Their pstate may be changed to any that they have, at
+    Turning is as in Batsim 4.2. A pstate may be changed to any that they have, at
     once and whatever they run, which is noted once, before it happens.
     """
 

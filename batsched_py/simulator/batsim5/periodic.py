@@ -1,4 +1,4 @@
-"""What happens again and again, on Batsim 5's grid: at the multiples of a period since time 0."""
+"""Periodic actions of Batsim 5: they happen at the multiples of a period since time 0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda, Timer
 
 Tick = Callable[[bool], Iterable[m.Event]]
-"""Lets something happen, for the last time or not; returns the events that are told of it."""
+"""A periodic action; it takes whether this is the last time, and returns events."""
 
 
 class _Periodic(msgspec.Struct, eq=False):
@@ -32,7 +32,7 @@ class _Periodic(msgspec.Struct, eq=False):
 
 
 class Grid:
-    """What comes again, each by its kind and id. Of any two live periods one divides the other."""
+    """All periodic actions by kind and id. Of any two live periods, one divides the other."""
 
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda
@@ -61,7 +61,7 @@ class Grid:
         self._set(kind, name, periodic)
 
     def stop(self, kind: str, name: str) -> None:
-        """Stop what comes again; as in Batsim, nothing happens if there is no such."""
+        """Stop a periodic action; as in Batsim, nothing happens if there is none."""
         periodic = self._live.pop((kind, name), None)
         if periodic is not None and periodic.timer is not None:
             self._agenda.cancel(periodic.timer)

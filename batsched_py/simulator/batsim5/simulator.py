@@ -1,4 +1,4 @@
-"""The simulation in the place of Batsim 5, where that is not as Batsim 4.2.
+"""The embedded simulator in the place of Batsim 5, where it differs from Batsim 4.2.
 
 Source: the protocol and the schedules of Batsim 5.0.0-rc2.
 """
@@ -27,9 +27,9 @@ BATSIM5 = "v5.0.0-rc2"
 
 
 class Batsim5Simulator(Batsim4Simulator):
-    """Batsim 5 on one platform.
+    """The embedded simulator as Batsim 5, on one platform.
 
-    ``called`` is what its first message says of how it was called, by the protocol's names.
+    ``called`` is the command line in the first message, by the protocol's names.
     """
 
     is_batsim5: ClassVar[bool] = True
@@ -49,7 +49,7 @@ class Batsim5Simulator(Batsim4Simulator):
         self._called = called or {}
 
     def again(self, options: Options, called: dict[str, Any]) -> Batsim5Simulator:
-        """Return a new simulation of the same with other options, and more of how it was called."""
+        """Return a new simulation with the same inputs, other options and a longer command line."""
         called = self._called | called
         return Batsim5Simulator(self.platform, self.workloads, options, self.events, called)
 

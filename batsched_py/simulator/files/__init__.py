@@ -1,1 +1,1 @@
-"""Files of Batsim's command line: what a simulation is made from, and what it writes."""
+"""Input and output files of a simulation, as Batsim's command line has them."""

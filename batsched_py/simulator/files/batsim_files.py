@@ -58,7 +58,7 @@ def pstate_changes_lines(power: PowerManagement, shown: Shown = short) -> Iterat
 
 
 def write_batsim4_outputs(outcome: Outcome, prefix: str, *, exact: bool = False) -> list[str]:
-    """Write the files that Batsim writes, each whole or not at all; return their paths.
+    """Write the files that Batsim 4.2 writes, each whole or not at all; return their paths.
 
     ``PREFIX_jobs.csv`` and ``PREFIX_schedule.csv``, and if they were followed
     ``PREFIX_machine_states.csv``, ``PREFIX_consumed_energy.csv`` and
@@ -102,7 +102,7 @@ def write_batsim5_outputs(
 
 
 def _with_full_profiles(jobs: EndedJobs) -> EndedJobs:
-    """Return jobs with profiles that are called by their workload, too."""
+    """Return jobs whose profiles have full ids, with their workload."""
     profiles = [
         full_id(profile, job_id.partition("!")[0])
         for job_id, profile in zip(jobs.id, jobs.profile, strict=True)

@@ -1,4 +1,4 @@
-"""A simulation from files, as Batsim's command line describes one."""
+"""Make a simulation from files, as Batsim's command line describes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from batsched_py.workload.workload import Workload
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of a simulation, and how its machine is made of them."""
+    """The input files of a simulation, and the options that choose its machines."""
 
     platform: Path
     workloads: Sequence[Path] = ()
@@ -101,10 +101,10 @@ def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -
 
 
 def as_asked(simulator: Simulator, hello: m.Hello, called: dict[str, Any]) -> Batsim5Simulator:
-    """Return a simulation with what a scheduler of Batsim 5 asks for, of one that was prepared.
+    """Return a prepared simulation with the options that a scheduler of Batsim 5 asks for.
 
-    ``called`` is how the program was called. Raises :class:`ProtocolError` for what Batsim 5
-    crashes on.
+    ``called`` is the command line of the program. Raises :class:`ProtocolError` where Batsim 5
+    crashes.
     """
     assert isinstance(simulator, Batsim5Simulator)
     asked = hello.features.get
@@ -147,7 +147,7 @@ def _check_file(path: Path) -> None:
 
 
 def parse_roles(texts: Sequence[str]) -> dict[str, str]:
-    """Read Batsim's ``HOST1,HOST2:ROLE``, of which the last one is valid for a host.
+    """Read Batsim's ``HOST1,HOST2:ROLE``; of several roles of a host, the last counts.
 
     Raises :class:`UsageError`.
     """

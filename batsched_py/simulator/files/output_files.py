@@ -1,4 +1,4 @@
-"""Batsim's table of jobs and its summary, made from what the embedded simulator leaves."""
+"""Batsim's table of jobs and its summary, from the outcome of the embedded simulator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lines_of(
     *,
     quote_metadata: bool = True,
 ) -> Iterator[str]:
-    """Yield the same of jobs in parts.
+    """Yield the lines of ``_jobs.csv``, from jobs that come in parts.
 
     ``columns`` come after Batsim's, with the texts that ``further`` returns for some jobs: a list
     for each column. Batsim 4.2 writes metadata in quotes, also where there are none.
@@ -70,7 +70,7 @@ def _fields(jobs: EndedJobs) -> Iterator[list[str]]:
 
 
 class Summary:
-    """What Batsim sums up of all jobs, some after the others: 32 bytes per job."""
+    """The sums of Batsim's summary, to which jobs are added in parts: 32 bytes per job."""
 
     def __init__(self, nb_processors: int) -> None:
         self.nb_jobs = 0
@@ -118,7 +118,7 @@ def schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
 
 
 def schedule_values(outcome: Outcome, sums: Summary | None = None) -> dict[str, str]:
-    """Return the summary by name, as :func:`schedule_csv` writes it."""
+    """Return the values of Batsim's summary by name, as :func:`schedule_csv` writes them."""
     if sums is None:
         sums = Summary(outcome.nb_processors)
         for some in columns_of(outcome.jobs):

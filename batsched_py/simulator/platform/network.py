@@ -32,7 +32,7 @@ class Link:
 
 
 class Hop(NamedTuple):
-    """A way between two members of a zone, and where it enters those that are zones themselves.
+    """A way between two members of a zone; ``gateways`` are its ends if the members are zones.
 
     Its ``links`` are indices into ``Network.links``, its ``latency`` is in seconds. The whole route
     between two hosts is one too. A link is here once, unless the platform file itself lists it
@@ -49,7 +49,7 @@ NOTHING = Hop((), 0.0)
 
 @dataclass(slots=True)
 class Traffic:
-    """What a set of messages asks of the network: adds it up, message after message.
+    """The load of a set of messages on the network, summed up message by message.
 
     ``weights`` are the bytes over each link, ``latency`` is the longest (s), and ``window`` the
     largest latency x bytes (s x bytes), which the TCP window limits. On a link that its users do
@@ -180,7 +180,7 @@ class Cluster(Zone):
 
 @dataclass(slots=True)
 class Network:
-    """Links, and zones by name, of which ``places`` gives that of every host and router.
+    """Links, and zones by name; ``places`` is the zone of each host and router.
 
     A network without zones is one where messages take no time. ``problem`` says why there are no
     routes; it is raised only when one is asked for, so that what merely computes can be simulated.
@@ -209,7 +209,7 @@ class Network:
         return route
 
     def traffic(self, hosts: Sequence[str], sent: Floats | float) -> Traffic:
-        """Return what messages between ``hosts`` ask for, one name per executor.
+        """Return the load of messages between executors; ``hosts`` names the host of each.
 
         ``sent`` is the matrix of the bytes (row sends to column), or the bytes of every ordered
         pair of different executors. Raises :class:`PlatformError` as :meth:`route` does.

@@ -1,4 +1,4 @@
-"""Reading the network of SimGrid's platform files: links, zones and routes.
+"""Read the network of SimGrid's platform files: links, zones and routes.
 
 What is not supported makes a network without routes, which says why when one is asked for, because
 a job that only computes never uses it.

@@ -1,4 +1,4 @@
-"""Reading SimGrid's platform files: hosts with speeds and properties, links and routes.
+"""Read SimGrid's platform files: hosts with speeds and properties, links and routes.
 
 Hosts are read first, and what would change how fast they are is refused by name. Then the network:
 what is not supported there makes a network without routes, which says why when one is asked for,
@@ -93,7 +93,7 @@ def parse_platform(
     *,
     natural: bool = False,
 ) -> Platform:
-    """Return the platform with the ``content`` of the file ``path``; see :func:`read_platform`.
+    """Return the platform in the ``content`` of the file ``path``; see :func:`read_platform`.
 
     Raises :class:`NotXmlError` for what no simulator can read, else :class:`PlatformError`.
     """

@@ -1,4 +1,4 @@
-"""Writing SimGrid platform files."""
+"""Write SimGrid's platform files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _WATTS = re.compile(r"[0-9]+(\.[0-9]+)?:[0-9]+(\.[0-9]+)?")
 _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)", re.DOTALL)
 
 
-def write_homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = None) -> str:
-    """Return a platform of ``nodes`` hosts of ``gflops`` Gflop/s and a master host.
+def make_homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = None) -> str:
+    """Return a platform file of ``nodes`` hosts of ``gflops`` Gflop/s and a master host.
 
     ``watts`` are those of a host that is idle and of one that computes, as ``95:220``; with them
     energy can be simulated.
@@ -38,8 +38,8 @@ def write_homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = N
     return _hosts_xml([gflops] * nodes, f"{whole(gflops)!r} Gflop/s and {watts} W", watts)
 
 
-def write_grid_xml(sites: GridSites, gflops: float = 1.0) -> str:
-    """Return the platform of :func:`write_homogeneous_xml`, with the speed of each site's hosts.
+def make_grid_xml(sites: GridSites, gflops: float = 1.0) -> str:
+    """Return a platform file as :func:`make_homogeneous_xml`, each grid site with its speed.
 
     ``gflops`` is that of a site whose speed is 1.
     """

@@ -1,4 +1,4 @@
-"""The states of the machines: for how long each was in which, and how many are in each."""
+"""The states of machines: the time in each state, and the number of machines in it."""
 
 from __future__ import annotations
 
@@ -107,18 +107,18 @@ class TracedMachines(Machines):
         self._update(machines, now)
 
     def busy(self, machines: ProcessorSet) -> ProcessorSet:
-        """Return those of ``machines`` that run jobs."""
+        """Return the machines of a set that run jobs."""
         return self._busy.common(machines)
 
     def off(self, machines: ProcessorSet, *states: MachineState) -> ProcessorSet:
-        """Return those of ``machines`` that sleep or are being switched, as ``states`` say."""
+        """Return the machines of a set that are in one of ``states``: asleep or being switched."""
         off = NO_PROCESSORS
         for state in states:
             off |= self._off[state].common(machines)
         return off
 
     def not_free(self, machines: ProcessorSet) -> ProcessorSet:
-        """Return those of ``machines`` that may start no job."""
+        """Return the machines of a set that may start no job."""
         others = super().not_free(machines)
         return others - self._computing.common(others) if self._sharing else others
 

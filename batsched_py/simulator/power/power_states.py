@@ -26,7 +26,7 @@ class PowerManagement:
     """Carries out SET_RESOURCE_STATE, and traces it as Batsim does."""
 
     _turned: bool | None = None
-    """What is said of machines that have reached their pstate: Batsim 4.2 does not say it."""
+    """Whether events report that machines were turned; None: they do not, as in Batsim 4.2."""
 
     def __init__(
         self,
@@ -59,8 +59,8 @@ class PowerManagement:
     def switch(self, decision: m.SetResourceState) -> None:
         """Switch machines to a pstate; RESOURCE_STATE_CHANGED is sent when all have reached it.
 
-        Raises :class:`ProtocolError` for what cannot be: a pstate that there is not, or that is
-        only passed, machines that run jobs or are being switched, from sleep to sleep.
+        Raises :class:`ProtocolError` for a pstate that does not exist, or that
+        is only passed, machines that run jobs or are being switched, from sleep to sleep.
         """
         machines, pstate, now = decision.resources, self._pstate(decision), self._agenda.now
         sleeping = self._check(decision, machines, pstate)

@@ -1,1 +1,1 @@
-"""What jobs do: Batsim's profiles, and the tasks that share processors and links."""
+"""Jobs step by step, and the parallel tasks that share processors and links."""

@@ -1,4 +1,4 @@
-"""How a composed profile is carried out: part after part, and all of them again as it repeats."""
+"""The order of the parts of a composed profile, and their repetition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Level:
 
 
 class ProfilePosition:
-    """Where a job is: the profile that it does now, inside of those which that is a part of.
+    """The position of a job in its profile: the part that it does now, and all profiles around it.
 
     ``name`` and ``profile`` are of the innermost one. ``job_id`` is for messages.
     """
@@ -89,7 +89,7 @@ class ProfilePosition:
         return True
 
     def progress(self, done: float | None, *, by_repetition: bool = False) -> dict[str, Any]:
-        """Return how much is done, as Batsim reports it.
+        """Return the progress of the job, as Batsim reports it.
 
         ``done`` is the part's, from 0 to 1, None for one that sends or receives. The parts are
         counted over all repetitions, or ``by_repetition`` as Batsim 5 does.

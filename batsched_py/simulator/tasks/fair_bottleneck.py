@@ -18,7 +18,7 @@ _MAX_ROUNDS = 1_000_000
 
 
 class RateLimits(NamedTuple):
-    """What limits the rate of a task beside the resources that it shares."""
+    """The limits of the rate of a task, apart from shared resources."""
 
     bound: float
     scarcest: tuple[float, float]
@@ -47,7 +47,7 @@ class _Resource:
 
 
 class FairBottleneck:
-    """The rounds in which ``tasks`` grow until none can.
+    """Finds the rates of ``tasks`` in rounds, in which each grows until it cannot.
 
     ``resources`` gives the capacity and the users of each resource that is shared.
     """

@@ -1,4 +1,4 @@
-"""Jobs that are more than one fixed duration: the step that each does now, and what comes next.
+"""Jobs that run step by step, because their duration is not known at the start.
 
 A delay, and a computation on hosts of its own, last as long as is known when they start
 (:mod:`batsched_py.simulator.execution`). All others are run here, step by step. In which order the
@@ -67,9 +67,9 @@ class StepwiseJob:
 
 
 class StepwiseJobs:
-    """Runs the jobs that need it; those that have ended are put into ``ended``.
+    """Runs jobs step by step; jobs that have ended are put into ``ended``.
 
-    ``energy`` is told the loads of hosts, and when SimGrid accounts for them: where a task ends,
+    ``energy`` receives the loads of hosts, and when SimGrid accounts for them: where a task ends,
     and where the one executor of a task begins. ``most_steps`` are what a job may do while no
     message comes. ``by_repetition`` says how the parts of composed profiles are counted in what is
     reported of killed jobs.
@@ -116,15 +116,15 @@ class StepwiseJobs:
         self._step(running)
 
     def runs(self, job: SimulatedJob) -> bool:
-        """Tell whether a job is run here."""
+        """Tell whether a job runs step by step."""
         return job.description.id in self._running
 
     def running(self) -> list[SimulatedJob]:
-        """Return the jobs that run here, the one that has run longest first."""
+        """Return the jobs that run step by step, in order of start."""
         return [running.job for running in self._running.values()]
 
     def settle(self) -> None:
-        """Bring the time of the next end up to date.
+        """Set the timer for the next end of a parallel task.
 
         To be called at the end of all that happens at an instant, before the time moves on.
         """
@@ -137,7 +137,7 @@ class StepwiseJobs:
                 self._timer = self._agenda.at(max(time, now), self._tasks_go_on)
 
     def count_step(self) -> None:
-        """Stop jobs that go on for ever, even in no time: the scheduler cannot know of them."""
+        """Count a step; raises an error if jobs go on for ever without a message."""
         self.nb_steps += 1
         if self.nb_steps > self._most_steps:
             running = self.running()
@@ -153,7 +153,7 @@ class StepwiseJobs:
                 )
 
     def tell_loads(self) -> None:
-        """Tell how much hosts have to do from now on.
+        """Report the loads of hosts from now on to the account of energy.
 
         To be called where SimGrid finds the rates of its tasks: before the time moves on, and
         before a message, which takes it a step of no length.
@@ -171,7 +171,7 @@ class StepwiseJobs:
         return computes
 
     def progress(self, job: SimulatedJob) -> dict[str, Any]:
-        """Return how much of a running job is done, as Batsim reports it of killed ones."""
+        """Return the progress of a running job, as Batsim reports it of killed jobs."""
         running, now = self._running[job.description.id], self._agenda.now
         done: float | None = None
         if running.task is not None:
@@ -190,7 +190,7 @@ class StepwiseJobs:
             self._look_again(running, running.profile.body)
 
     def nb_waiting(self) -> int:
-        """Return how many jobs run here and are waiting for messages."""
+        """Return the number of running jobs that wait for messages."""
         return sum(isinstance(job.profile.body, ReceiveFields) for job in self._running.values())
 
     # Timers --------------------------------------------------------------------------------------

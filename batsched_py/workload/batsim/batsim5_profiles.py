@@ -204,9 +204,10 @@ def short_id(name: Any, workload: str) -> Any:
 
 
 def free_fields(extra: Any, taken: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the free fields that ``extra_data`` holds; what is no object is one by that name.
+    """Return the free fields in a value of ``extra_data``.
 
-    So is an object with a name that is ``taken`` by a field with a meaning.
+    A value that is no object stays one field, ``extra_data``. So does an object that has a name
+    which is ``taken`` by a field with a meaning.
     """
     if extra is None:
         return {}

@@ -1,4 +1,4 @@
-"""What a workload file of Batsim 5 has in other forms than one of Batsim 4.2, both ways.
+"""Convert workload files of Batsim 5 to the form of Batsim 4.2, and back.
 
 Ids of jobs and of the profiles that they name say their workload, types of profiles have other
 names, no limit is no ``walltime``, and Batsim 5 keeps one free field only, ``extra_data``. The
@@ -39,7 +39,7 @@ def is_of_batsim5(profiles: Mapping[str, Any]) -> bool:
 def from_batsim5(
     where: str, profiles: Mapping[str, Any], jobs: Iterable[Any], workload: str
 ) -> tuple[dict[str, Any], list[Any], list[str]]:
-    """Return profiles and jobs of a file as Batsim 4.2 has them, and notes on what was dropped.
+    """Return profiles and jobs of a file as Batsim 4.2 has them, and notes on dropped fields.
 
     ``where`` is for messages, ``workload`` the name of the workload. What is broken in both
     versions goes on as it is. Raises :class:`WorkloadError` for what only Batsim 5 refuses.
@@ -63,7 +63,7 @@ def from_batsim5(
 def job_to_batsim5(
     where: str, fields: Mapping[str, Any], free: dict[str, Any], workload: str
 ) -> dict[str, Any]:
-    """Return a job as a file of Batsim 5 has it.
+    """Return a job in the form of a workload file of Batsim 5.
 
     ``fields`` are those that Batsim 4.2 reads, with bare ids; ``free`` are all others. Raises
     :class:`WorkloadError` if the profile's name cannot be there.
@@ -79,7 +79,7 @@ def job_to_batsim5(
 def profiles_to_batsim5(
     where: str, profiles: Mapping[str, dict[str, Any]], workload: str
 ) -> dict[str, Any]:
-    """Return profiles as a file of Batsim 5 has them; raises :class:`WorkloadError`."""
+    """Return profiles in the form of a workload file of Batsim 5; raises :class:`WorkloadError`."""
     _check_names(where, profiles)
     written = {}
     for name, profile in profiles.items():

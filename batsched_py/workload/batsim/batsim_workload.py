@@ -1,4 +1,4 @@
-"""Batsim's workload files: reading what Batsim 4.2 and 5 read, and writing for either.
+"""Read and write the workload files of Batsim 4.2 and 5.
 
 Format: https://batsim.readthedocs.io/en/latest/input-workload.html ; what is refused was
 observed on Batsim 4.2.0 and 5.0.0-rc2.
@@ -126,9 +126,8 @@ def read_workload(
 def write_workload(workload: Workload, path: str | Path, *, batsim5: bool = False) -> None:
     """Write a workload file for Batsim 4.2 or 5, one job a line, whole or not at all.
 
-    What :func:`read_workload` does not get back (profiles that no job uses, the notes, the
-    name) is not part of it. Raises :class:`WorkloadError` for values that a file cannot hold,
-    and :class:`OSError`.
+    Notes and the name are not part of it. Raises :class:`WorkloadError` for values that a file
+    cannot hold, and :class:`OSError`.
     """
     where = f"workload {workload.name}"
     start = workload.unix_start_time

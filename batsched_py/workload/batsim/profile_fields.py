@@ -98,7 +98,7 @@ _FIELDS: dict[str, type[ProfileFields]] = {
 def read_profile(
     where: str, profile: Any, is_known: Callable[[str], bool] | None = None
 ) -> ProfileFields:
-    """Return the fields of a profile; those that its type does not have mean nothing.
+    """Return the fields of a profile, checked; further fields mean nothing.
 
     ``is_known`` tells whether there is a profile of a name. ``where`` begins the messages. Raises
     :class:`WorkloadError`.

@@ -1,4 +1,4 @@
-"""Clock time of a log: what hour and weekday its seconds fall on."""
+"""The clock of a log: the hour and the weekday of its seconds."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def parse_time_zone(time_zone: str) -> tzinfo:
 
 
 def moment(time: float, unix_start_time: float, time_zone: str) -> datetime:
-    """Return what clocks showed at a time (seconds of the log).
+    """Return the date and clock time of a second of the log.
 
-    Raises :class:`InputError` for one beyond the calendar, and for a zone that there is not.
+    Raises :class:`InputError` for a time beyond the calendar, and for an unknown zone.
     """
     unix = unix_start_time + time
     try:
@@ -78,7 +78,7 @@ def local_hours(
 
 
 def local_seconds(times: ArrayLike, unix_start_time: float, time_zone: str) -> NDArray[np.float64]:
-    """Return what clocks showed at each time, in seconds since they showed 1970-01-01 0:00.
+    """Return the local clock time of each second, in seconds since 1970-01-01 0:00 of that clock.
 
     ``times`` are seconds of the log, shape (n,). Offsets are looked up once an hour, so changes
     to and from summer time fall into their place. Raises :class:`InputError`.

@@ -1,4 +1,4 @@
-"""Logs by name: where they are found, and how they are fetched from the archive.
+"""Find logs by name, and fetch them from the archive.
 
 Source: the Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/workload/ ; cite
 D. G. Feitelson, D. Tsafrir, D. Krakov, "Experience with using the Parallel Workloads Archive",
@@ -61,13 +61,13 @@ def cache_folder() -> Path:
 
 
 def log_folders(log_dirs: Iterable[Path] = ()) -> list[Path]:
-    """Return where logs are looked for: ``log_dirs``, those of BATSCHED_LOGS, the cache."""
+    """Return the folders that may have logs: ``log_dirs``, those of BATSCHED_LOGS, the cache."""
     variable = os.environ.get("BATSCHED_LOGS", "")
     return [*log_dirs, *(Path(p) for p in variable.split(os.pathsep) if p), cache_folder()]
 
 
 def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
-    """Return the file of a log that is named, or is a path itself.
+    """Return the file of a log, which is given by its name or by a path.
 
     ``sample`` is the synthetic log that comes with the project, ``none`` a log without jobs. What
     has a name in ``/dev``, such as a pipe, is read now, once, into a temporary file.

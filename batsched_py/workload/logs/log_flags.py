@@ -1,4 +1,4 @@
-"""What is unusual in a log: what the archive of parallel workloads cleans by hand.
+"""Flags for what is unusual in a log, such as what the archive cleans by hand.
 
 Nothing is removed here. Flurries, jobs from before the log began, impossible and doubtful values,
 more in use than there is, and gaps: see D. Feitelson, D. Tsafrir, D. Krakov, "Experience with using
@@ -32,7 +32,7 @@ SHOWN = 5
 
 
 class Flag(msgspec.Struct, frozen=True):
-    """Something unusual in a log."""
+    """A flag for something unusual in a log."""
 
     kind: str
     """``flurry``, ``wider than the machine``, ...: flags of one kind come one after another."""
@@ -52,7 +52,7 @@ class Flag(msgspec.Struct, frozen=True):
 
 
 def log_flags(log: SwfLog, schedule: RecordedSchedule | None = None) -> list[Flag]:
-    """Return what is unusual in a log; an empty list if nothing is.
+    """Return the flags of a log; an empty list if nothing is unusual.
 
     ``schedule`` is what :func:`~batsched_py.workload.logs.recorded_schedule.recorded_schedule`
     returns for the log, if it is known already.

@@ -1,4 +1,4 @@
-"""When nothing happened in a log: no submissions, no running job; and a beginning with few jobs."""
+"""Gaps in a log: times without submissions or running jobs, and a beginning with few jobs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Rhythm:
 
 
 def gaps_in_submission(log: SwfLog, rhythm: Rhythm) -> list[Gap]:
-    """Return when nothing was submitted for longer than the rhythm explains, the longest first."""
+    """Return the gaps in submission that the rhythm does not explain, the longest first."""
     submit = log.column("submit_time")
     expected = rhythm.expected(submit[:-1], submit[1:])
     rows = np.flatnonzero(expected > rhythm.threshold)
@@ -74,10 +74,10 @@ def gaps_in_submission(log: SwfLog, rhythm: Rhythm) -> list[Gap]:
 
 
 def gaps_in_running(schedule: RecordedSchedule, rhythm: Rhythm) -> list[Gap]:
-    """Return when nothing ran for more than an hour without need, the longest first.
+    """Return the times of more than an hour in which nothing ran without need, longest first.
 
-    Jobs waited for an hour or more when it ended (schedulers begin jobs within minutes on a machine
-    of which all is free), or nobody came for longer than the rhythm explains.
+    Either jobs waited for an hour or more when the gap ended (schedulers start jobs within minutes
+    on a free machine), or nothing was submitted for longer than the rhythm explains.
     """
     begin, end = schedule.idle(HOUR).T
     waited = schedule.waited_before(end, HOUR)
@@ -88,7 +88,7 @@ def gaps_in_running(schedule: RecordedSchedule, rhythm: Rhythm) -> list[Gap]:
 
 
 def thin_beginning(submit: Column, week: float) -> int:
-    """Return how many jobs are at a beginning with few jobs, 0 if it has none such.
+    """Return the number of jobs in a thin beginning of the log, 0 if there is none.
 
     Logs hold what ended after recording began, so some begin with a few jobs from days before; the
     archive cuts them off (``job<=14`` in KTH's). The beginning lasts as long as jobs come at less

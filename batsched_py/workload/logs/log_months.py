@@ -1,4 +1,4 @@
-"""A log month by month: jobs, users, load, use, waits, and the largest of what was asked."""
+"""A log month by month: jobs, users, load, use, waits, and the largest requests."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from batsched_py.workload.logs.swf import Column, SwfLog
 
 
 class LogMonth(msgspec.Struct, frozen=True):
-    """What was submitted in a month of a log, and how the machine was used in it.
+    """The jobs submitted in a month of a log, and the use of the machine in it.
 
-    What is unknown is None.
+    Unknown values are None.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The schedule that a log recorded: how many processors were in use at each instant."""
+"""The schedule that a log recorded: the processors in use at each instant."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
         return float(np.diff(self.used.instants)[above].sum())
 
     def idle(self, longer_than: float) -> Column:
-        """Return when nothing ran for longer than some time: begins and ends, shape (n, 2)."""
+        """Return the times in which nothing ran for long: begins and ends, shape (n, 2)."""
         times, is_idle = self.used.instants, self.used.levels[:-1] == 0
         rows = np.flatnonzero(is_idle & (np.diff(times) > longer_than))
         return np.column_stack([times[rows], times[rows + 1]])
 
     def waited_before(self, ends: Column, at_least: float) -> Column:
-        """Return how many jobs waited for ``at_least`` seconds when each idle stretch ended.
+        """Return the number of jobs that had waited ``at_least`` seconds when each idle time ended.
 
-        Nothing began in such a stretch: whoever came so long before its end and had not begun
-        waited.
+        Nothing began in an idle time. So a job that came that long before its end, and had not
+        begun, waited.
         """
         came = np.searchsorted(self.submit, ends - at_least, side="right")
         result: Column = came - np.searchsorted(self.begin, ends, side="left").astype(float)
@@ -62,7 +62,7 @@ class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
 
 
 def recorded_schedule(log: SwfLog) -> RecordedSchedule:
-    """Return what ran when; processors are the allocated ones, the requested where unknown."""
+    """Return the schedule of a log; unknown allocated processors are taken from the request."""
     allocated, wait, run = map(log.column, ("allocated_processors", "wait_time", "run_time"))
     size = np.where(allocated > 0, allocated, log.column("requested_processors"))
     submit = log.column("submit_time")

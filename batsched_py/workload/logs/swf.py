@@ -1,4 +1,4 @@
-"""Reading and writing logs in the Standard Workload Format.
+"""Read and write logs in the Standard Workload Format.
 
 Source of the format: Chapin et al., JSSPP 1999, and the header of D. Feitelson's archive of
 parallel workloads. Times are in seconds from the start of the log; -1 means unknown.
@@ -64,7 +64,7 @@ Mask = NDArray[np.bool_]
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Bad lines of a log, which were left out."""
+    """The bad lines of a log that were left out."""
 
     what: str
     """``lines``, or the ``rows`` of a data frame."""

@@ -1,4 +1,4 @@
-"""A pandas DataFrame as a log: a row per job, with the columns of the Standard Workload Format."""
+"""Make a log of a pandas DataFrame: one row per job, columns of the Standard Workload Format."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def log_of_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog
 
 
 def digest(log: SwfLog) -> str:
-    """Return the SHA-256 of what is in a log, whatever its columns were called, in hexadecimal."""
+    """Return the SHA-256 of the content of a log, in hexadecimal."""
     content = hashlib.sha256("\n".join(log.header_lines).encode())
     content.update(np.ascontiguousarray(log.data, dtype="<f8").tobytes())
     return content.hexdigest()

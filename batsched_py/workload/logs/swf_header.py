@@ -1,4 +1,4 @@
-"""The headers of SWF logs: of one that simulated users made, and of one that was imported."""
+"""The headers of SWF logs that this program writes: of simulated and of imported logs."""
 
 from __future__ import annotations
 
