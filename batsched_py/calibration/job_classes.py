@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from batsched_py.calibration.matched_jobs import MatchedJobs
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.log_partitions import LogPartitions
-from batsched_py.workload.logs.clock import clock_of, local_hours
+from batsched_py.workload.logs.clock import find_clock, local_hours
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import MachineDescription
 
@@ -48,7 +48,7 @@ def job_classes(
     its date is known), the size in powers of two, the partition (that of the machine file, else
     the log's number, else its queue), the requested time, and the user.
     """
-    start, zone, _ = clock_of(log)
+    start, zone, _ = find_clock(log)
     hours = local_hours(jobs.submit, start, zone)
     yield Classes("hour", [f"{hour:02d}:00" for hour in range(24)], (hours % 24).astype(np.intp))
     if start is not None:
@@ -68,7 +68,7 @@ def size_class(size: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def hour_of_day(jobs: MatchedJobs, log: SwfLog) -> NDArray[np.intp]:
     """Return the hour of each submission by the log's clock, 0 to 23."""
-    start, zone, _ = clock_of(log)
+    start, zone, _ = find_clock(log)
     return (local_hours(jobs.submit, start, zone) % 24).astype(np.intp)
 
 

@@ -37,7 +37,7 @@ from batsched_py.run.resolved_run import check
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.installation import PROGRAM
 from batsched_py.support.signals import kept_handlers
-from batsched_py.workload.load import size_of_machine
+from batsched_py.workload.load import read_machine_size
 from batsched_py.workload.logs.log_archive import find_log
 
 
@@ -82,7 +82,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             if settings.log not in paths:
                 paths[settings.log] = find_log(settings.log, folders).resolve()
             log = paths[settings.log]
-            resolved = settings.on_machine(partial(size_of_machine, log))
+            resolved = settings.on_machine(partial(read_machine_size, log))
             if settings.platform is not None and not is_file(settings.platform):
                 raise UsageError(f"there is no platform file '{settings.platform}'")
         kept = [campaign.keep, measure and [measure.rpartition(":")[2], digest(_file(measure))]]

@@ -65,7 +65,7 @@ def calibrate(
     The log is replayed under the policy of the site, and under others for comparison. The numbers
     are in PREFIX_calibration.json, a page with tables and figures is PREFIX_calibration.html.
     """
-    from batsched_py.workload.load import is_batsim_json, size_of_machine
+    from batsched_py.workload.load import is_batsim_json, read_machine_size
 
     if prefix.endswith("/"):
         raise UsageError(f"--export {prefix}: expected a prefix of files, such as {prefix}out")
@@ -74,7 +74,7 @@ def calibrate(
         raise UsageError(
             f"{path}: a Batsim workload has no recorded waits: expected an SWF log, which has"
         )
-    run = settings.on_machine(lambda: size_of_machine(path)).run()
+    run = settings.on_machine(lambda: read_machine_size(path)).run()
     check_outside([run.backend], batsim_log=settings.batsim_log, timeouts=settings.timeouts)
     runs = _runs(run, BASELINES if baselines is None else baselines)
     places = [Path(f"{prefix}_{name}") for name in FILES]

@@ -73,13 +73,13 @@ def simulate(
     end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
     """
     from batsched_py.run.resolved_run import check, resolve_run
-    from batsched_py.workload.load import size_of_machine
+    from batsched_py.workload.load import read_machine_size
 
     if prefix.endswith("/"):
         raise UsageError(f"--export {prefix}: expected a prefix of files, such as {prefix}out")
     for name in FILES:  # before the work, not after it
         make_folder_of(f"{prefix}_{name}")
-    run = settings.on_machine(lambda: size_of_machine(find_log(source, log_dir or []))).run()
+    run = settings.on_machine(lambda: read_machine_size(find_log(source, log_dir or []))).run()
     batsim = run.batsim
     if check_against == "batsim":
         run = msgspec.structs.replace(run, batsim=None)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from batsched_py.model.job import Job
 from batsched_py.model.site import Release, Site
-from batsched_py.processors.bits import bits_of, pool_of
+from batsched_py.processors.bits import make_pool, to_bits
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, with_bounds
 from batsched_py.workload.machine_description import Partition
 
@@ -39,7 +39,7 @@ class WholeNodes(PartitionView):
     def __init__(self, part: Partition, *, shared: bool) -> None:
         super().__init__(part, shared=shared)
         self._unit = part.unit
-        self._idle = pool_of(part.processors)
+        self._idle = make_pool(part.processors)
         """Processors here on which nothing runs, whatever becomes of the rest of their nodes."""
         self._holds: dict[int, tuple[ProcessorSet, int]] = {}
         """All processors of the nodes of each job that runs here, by its number; as bits, too."""
@@ -66,7 +66,7 @@ class WholeNodes(PartitionView):
         """Take note of a job that runs on a ``share`` of the processors from now on."""
         self._idle.take(self._idle.common(share))
         nodes = self._nodes_of(share)
-        self._holds[job.number] = nodes, bits_of(nodes)
+        self._holds[job.number] = nodes, to_bits(nodes)
         self._held += nodes.size
         taken = self._pool.common(nodes)
         self._pool.take(taken)
@@ -91,7 +91,7 @@ class WholeNodes(PartitionView):
         if self._held == self.nb_processors - self.free and not self.unavailable.size:
             return self._releases
         latest_first: list[Release] = []
-        seen = bits_of(self.unavailable)
+        seen = to_bits(self.unavailable)
         for end, _, number, job in reversed(self._releases):
             nodes = self._holds[number][1]
             latest_first.append((end, (nodes & ~seen).bit_count(), number, job))
@@ -107,7 +107,7 @@ class WholeNodes(PartitionView):
             self.unavailable |= here
         broken = self._nodes_of(self.unavailable)
         busy = self._nodes_of(self._all - self._idle.snapshot())
-        self._pool = pool_of(self._all - broken - busy)
+        self._pool = make_pool(self._all - broken - busy)
         self.free = len(self._pool)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import Job
-from batsched_py.processors.bits import bits_of, pool_of
+from batsched_py.processors.bits import make_pool, to_bits
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_procset, to_text
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Site:
         self.speed = speed
         """Of its processors, as a multiple of those that run times and estimates are for."""
         self._all = processors
-        self._whole, self._pool = pool_of(processors), pool_of(processors)
+        self._whole, self._pool = make_pool(processors), make_pool(processors)
         """All processors, and the free ones."""
         self.nb_processors = self.free = len(processors)
         """Number of free processors."""
@@ -67,9 +67,9 @@ class Site:
         """
         if not self.unavailable.size:
             return self._releases
-        usable = bits_of(self._all - self.unavailable)
+        usable = to_bits(self._all - self.unavailable)
         return [
-            (end, (bits_of(job.processors) & usable).bit_count(), number, job)
+            (end, (to_bits(job.processors) & usable).bit_count(), number, job)
             for end, _, number, job in self._releases
         ]
 
@@ -120,7 +120,7 @@ class Site:
         else:
             self.unavailable |= processors & self._all
         usable = self._all - self.unavailable
-        self._pool = pool_of(usable)
+        self._pool = make_pool(usable)
         for job in self.releases():
             self._pool.take(job.processors & usable)
         self.free = len(self._pool)

@@ -15,7 +15,7 @@ _FEW = 2048
 """The largest number of processors for a bit pool: each operation takes time for all of them."""
 
 
-def pool_of(processors: ProcessorSet) -> ProcessorPool:
+def make_pool(processors: ProcessorSet) -> ProcessorPool:
     """Return a pool of processors, of the kind that is faster for their number."""
     few = not processors.bounds or processors.bounds[-1] <= _FEW
     return BitPool(processors) if few else ProcessorPool(processors)
@@ -27,7 +27,7 @@ class BitPool(ProcessorPool):
     __slots__ = ("_bits",)
 
     def __init__(self, processors: ProcessorSet) -> None:
-        self._bits = bits_of(processors)
+        self._bits = to_bits(processors)
         self._size = processors.size
 
     def snapshot(self) -> ProcessorSet:
@@ -36,7 +36,7 @@ class BitPool(ProcessorPool):
 
     def common(self, processors: ProcessorSet) -> ProcessorSet:
         """Return the processors that are both in ``processors`` and in the pool."""
-        bits = bits_of(processors)
+        bits = to_bits(processors)
         common = self._bits & bits
         if common == bits:
             return processors
@@ -62,7 +62,7 @@ class BitPool(ProcessorPool):
 
     def take(self, processors: ProcessorSet) -> bool:
         """Take processors out if all of them are in the pool; tell whether they were."""
-        bits = bits_of(processors)
+        bits = to_bits(processors)
         if bits & self._bits != bits:
             return False
         self._bits ^= bits
@@ -71,14 +71,14 @@ class BitPool(ProcessorPool):
 
     def give_back(self, processors: ProcessorSet) -> None:
         """Add processors; raises :class:`InvariantError` if one of them is in the pool already."""
-        bits = bits_of(processors)
+        bits = to_bits(processors)
         if bits & self._bits:
             raise InvariantError(f"of {to_text(processors)!r} some processors are free already")
         self._bits ^= bits
         self._size += processors.size
 
 
-def bits_of(processors: ProcessorSet) -> int:
+def to_bits(processors: ProcessorSet) -> int:
     """Return a set as a number: bit ``i`` is 1 if processor ``i`` is in the set."""
     if processors.bits:
         return processors.bits

@@ -14,7 +14,7 @@ from batsched_py.protocol.batsim_jobs_columns import KILLED, LEAST_EXECUTION_TIM
 from batsched_py.results.job_table import JobTable
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.grid_sites import HOME, find_home
-from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
@@ -46,7 +46,7 @@ def losses(
         notes.append("run times are those of the places where the jobs ran: they may differ")
     rules = msgspec.convert(run["rules"], Rules)
     try:
-        workload = workload_from_log(
+        workload = convert_log(
             log, rules, speed_factor=run["speed_factor"], sites=table.sites, described=machine
         )
     except UsageError as error:

@@ -9,7 +9,7 @@ import numpy as np
 from batsched_py.errors import InputError
 from batsched_py.model.policy import reads_reservations
 from batsched_py.schedulers.partitioned import policy_itself
-from batsched_py.workload.unused_input import unused_of_jobs
+from batsched_py.workload.unused_input import find_unused_in_jobs
 
 if TYPE_CHECKING:
     from batsched_py.results.job_table import JobTable
@@ -25,7 +25,7 @@ def notes_on(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[str]
     Raises :class:`InputError` if there was nothing to submit.
     """
     run, machine, workload = resolved.run, resolved.machine, resolved.workload
-    notes = unused_of_jobs(
+    notes = find_unused_in_jobs(
         workload.jobs,
         run.scheduler,
         reads_reservations=reads_reservations(policy_itself(scheduler)),

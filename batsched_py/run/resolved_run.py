@@ -19,12 +19,12 @@ from batsched_py.run.stored_values import Run
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.grid_sites import HOME, GridSites, home_number
-from batsched_py.workload.load import load_workload, size_of_machine
-from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.load import load_workload, read_machine_size
+from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_py.workload.logs.swf import SwfLog
-from batsched_py.workload.logs.swf_frame import digest, log_of_frame
+from batsched_py.workload.logs.swf_frame import digest, log_from_frame
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.workload import check_times
 
@@ -155,8 +155,8 @@ def size_of_source(source: Source) -> int:
     if isinstance(source, SwfLog):
         return source.max_processors
     if isinstance(source, str | Path):
-        return size_of_machine(find_log(source))
-    return log_of_frame(source, skip_bad_lines=True).max_processors
+        return read_machine_size(find_log(source))
+    return log_from_frame(source, skip_bad_lines=True).max_processors
 
 
 def reading_of(run: Run, machine: ResolvedMachine) -> Reading:
@@ -182,11 +182,11 @@ def read_input(source: Source, reading: Reading) -> Input:
     }
     skip_bad_lines = reading.skip_bad_lines
     if isinstance(source, SwfLog):
-        workload = workload_from_log(source, reading.rules, **machine)
+        workload = convert_log(source, reading.rules, **machine)
         return Input(workload, sha256(source.path), source.path)
     if not isinstance(source, str | Path):
-        log = log_of_frame(source, skip_bad_lines=skip_bad_lines)
-        return Input(workload_from_log(log, reading.rules, **machine), digest(log))
+        log = log_from_frame(source, skip_bad_lines=skip_bad_lines)
+        return Input(convert_log(log, reading.rules, **machine), digest(log))
     path = find_log(source)
     workload = load_workload(path, reading.rules, skip_bad_lines=skip_bad_lines, **machine)
     return Input(workload, sha256(path), path)

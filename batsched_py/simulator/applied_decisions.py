@@ -79,11 +79,9 @@ class Decisions:
                 handler(decision)
                 at += 1
         except ProtocolError as error:
-            raise ProtocolError(
-                f"{self._in_words(error, decision)} (event {at + 1} of {len(decisions)} in the "
-                "reply, carried out at "
-                f"{now:f} s)"
-            ) from None
+            place = f"event {at + 1} of {len(decisions)} in the reply, carried out at {now:f} s"
+            text = self._name_in_error(error, decision)
+            raise ProtocolError(f"{text} ({place})") from None
         if reply.now > now:
             self._pause(reply.now, reply, len(decisions))
         else:
@@ -91,7 +89,7 @@ class Decisions:
             if self._stepwise.in_use:
                 self._settle()
 
-    def _in_words(self, error: ProtocolError, decision: m.Event) -> str:
+    def _name_in_error(self, error: ProtocolError, decision: m.Event) -> str:
         """Return the text of an error, with the decision's name in the protocol."""
         return str(error)
 
@@ -108,16 +106,16 @@ class Decisions:
     # Jobs ----------------------------------------------------------------------------------------
 
     def _execute(self, decision: m.ExecuteJob) -> None:
-        self._execution.start(self._registry.known(decision.job_id, "EXECUTE_JOB"), decision)
+        self._execution.start(self._registry.find_job(decision.job_id, "EXECUTE_JOB"), decision)
 
     def _reject(self, decision: m.RejectJob) -> None:
-        self._execution.reject(self._registry.known(decision.job_id, "REJECT_JOB"))
+        self._execution.reject(self._registry.find_job(decision.job_id, "REJECT_JOB"))
         self._registry.forget_rejected(decision.job_id)
 
     def _kill(self, decision: m.KillJob) -> None:
         if not decision.job_ids:
             raise ProtocolError("KILL_JOB: the list of jobs is empty")
-        jobs = [self._registry.known(job_id, "KILL_JOB") for job_id in decision.job_ids]
+        jobs = [self._registry.find_job(job_id, "KILL_JOB") for job_id in decision.job_ids]
         for job in jobs:
             if job.state is SUBMITTED:
                 raise ProtocolError(
@@ -155,7 +153,7 @@ class Decisions:
 
     def _set_metadata(self, decision: m.SetJobMetadata) -> None:
         check_metadata(decision)
-        self._registry.known(decision.job_id, "SET_JOB_METADATA").metadata = decision.metadata
+        self._registry.find_job(decision.job_id, "SET_JOB_METADATA").metadata = decision.metadata
 
     def _register_acknowledged(self, decision: m.RegisterJob) -> None:
         """Add a job and tell the scheduler that it was submitted."""
@@ -163,11 +161,11 @@ class Decisions:
         self._agenda.send(self._registry.submission(job, self._agenda.now))
 
     def _tell_job(self, decision: m.ToJobMsg) -> None:
-        job = self._registry.known(decision.job_id, "TO_JOB_MSG")
+        job = self._registry.find_job(decision.job_id, "TO_JOB_MSG")
         self._stepwise.tell(job, decision.msg)
 
     def _change_job_state(self, decision: m.ChangeJobState) -> None:
-        job = self._registry.known(decision.job_id, "CHANGE_JOB_STATE")
+        job = self._registry.find_job(decision.job_id, "CHANGE_JOB_STATE")
         self._execution.change_state(job, decision.job_state)
 
     # Others --------------------------------------------------------------------------------------

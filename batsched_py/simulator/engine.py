@@ -153,7 +153,7 @@ class Simulator:
         self._nb_messages += 1
         self._stepwise.nb_steps = 0
         reply = scheduler(m.Message(self.agenda.now, events))
-        self._registry.told(events)
+        self._registry.forget_ended(events)
         self._decisions.carry_out(reply)
 
     def _say_goodbye(self, scheduler: SchedulerSide) -> None:

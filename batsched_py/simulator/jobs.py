@@ -165,7 +165,7 @@ class JobRegistry:
         """Return the jobs that were submitted and have not ended."""
         return [job for job in self.jobs.values() if job.state in _OPEN]
 
-    def known(self, job_id: str, doing: str) -> SimulatedJob:
+    def find_job(self, job_id: str, doing: str) -> SimulatedJob:
         """Return a job that a decision may name; raises :class:`ProtocolError` for others."""
         job = self.jobs.get(job_id)
         if job is None:
@@ -177,7 +177,7 @@ class JobRegistry:
             raise ProtocolError(f"{doing}: job {job_id} is {job.state.value}")
         return job
 
-    def told(self, events: list[m.Event]) -> None:
+    def forget_ended(self, events: list[m.Event]) -> None:
         """Forget the jobs whose ends a message reported to the scheduler, and their profiles.
 
         The profiles of rejected jobs are released too, and registration is reopened if the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from batsched_py.processors.bits import pool_of
+from batsched_py.processors.bits import make_pool
 from batsched_py.processors.sets import ProcessorSet
 
 
@@ -27,7 +27,7 @@ class Machines:
 
     def __init__(self, nb_machines: int) -> None:
         self._all = ProcessorSet.interval(0, nb_machines)
-        self._idle = pool_of(self._all)
+        self._idle = make_pool(self._all)
 
     @property
     def nb_free(self) -> int:

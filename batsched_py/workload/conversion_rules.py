@@ -122,7 +122,7 @@ def make_rules(preset: Rules | str = DEFAULT, **changes: Any) -> Rules:
 def _from_text(name: str, value: Any) -> Any:
     """Return the value of a rule that may be written as a text."""
     if name == "job_numbers":
-        return "{}-{}".format(*job_number_range(str(value)))
+        return "{}-{}".format(*parse_job_numbers(str(value)))
     if not isinstance(value, str):
         return value
     if name in _LISTS:
@@ -132,7 +132,7 @@ def _from_text(name: str, value: Any) -> Any:
     return int(value) if name == "split" and value.strip().isdecimal() else value
 
 
-def job_number_range(text: str) -> tuple[int, int]:
+def parse_job_numbers(text: str) -> tuple[int, int]:
     """Return the first and the last of job numbers such as ``10000-19999``.
 
     Raises :class:`UsageError`.

@@ -10,7 +10,7 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.batsim.batsim_workload import read_workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.grid_sites import GridSites
-from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.logs.swf import read_swf
 from batsched_py.workload.machine_description import MachineDescription
@@ -30,7 +30,7 @@ def load_workload(
 
     ``rules``, ``skip_bad_lines``, ``speed_factor``, ``sites`` and ``described`` are for logs, see
     :func:`~batsched_py.workload.logs.swf.read_swf` and
-    :func:`~batsched_py.workload.log_conversion.workload_from_log`. A Batsim workload is taken as
+    :func:`~batsched_py.workload.log_conversion.convert_log`. A Batsim workload is taken as
     it is: its ``rules`` are those that it was made with, as far as the file says.
 
     Raises :class:`UsageError` for a missing file, :class:`InputError` for a wrong one.
@@ -46,13 +46,11 @@ def load_workload(
         workload.notes.append("a Batsim workload: conversion rules do not apply")
         return workload if described is None else with_whole_nodes(workload, described)
     log = read_swf(path, skip_bad_lines=skip_bad_lines)
-    return workload_from_log(
-        log, rules, speed_factor=speed_factor, sites=sites, described=described
-    )
+    return convert_log(log, rules, speed_factor=speed_factor, sites=sites, described=described)
 
 
 @cache
-def size_of_machine(path: Path) -> int:
+def read_machine_size(path: Path) -> int:
     """Return the number of processors of the machine of a log or of a Batsim workload."""
     if is_batsim_json(path):
         return read_workload(path).nb_res

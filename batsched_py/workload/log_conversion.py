@@ -17,22 +17,22 @@ from batsched_py.workload.conversion_rules import (
     as_dict,
     check_sites,
     describe,
-    job_number_range,
+    parse_job_numbers,
 )
 from batsched_py.workload.grid_site_rules import give_homes, split_jobs
 from batsched_py.workload.grid_sites import GridSites
 from batsched_py.workload.log_partitions import LogPartitions
-from batsched_py.workload.logs.clock import LATEST, clock_of
+from batsched_py.workload.logs.clock import LATEST, find_clock
 from batsched_py.workload.logs.swf import CANCELLED, Column, Mask, SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.unused_input import unused_of_log
+from batsched_py.workload.unused_input import find_unused_in_log
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 _IMPOSSIBLE = ("no-size", "negative-runtime")
 """Kinds of jobs that are always dropped: these cannot be simulated."""
 
 
-def workload_from_log(
+def convert_log(
     log: SwfLog,
     rules: Rules,
     *,
@@ -52,13 +52,13 @@ def workload_from_log(
     rows, notes = _used_rows(log, rules, columns)
     if not len(rows):
         raise UsageError(f"{log.path}: the rules leave no job of {len(log)}: {describe(rules)}")
-    notes += unused_of_log(log, rows, described)
+    notes += find_unused_in_log(log, rows, described)
     profiles: dict[str, dict[str, Any]] = {}
     jobs = list(columns.jobs(rows, profiles, speed_factor))
     give_homes(jobs, rows, log, rules.homes, sites)
     if rules.split is not None:
         jobs = split_jobs(jobs, rules.split, sites, notes)
-    unix_start_time, time_zone, note = clock_of(log)
+    unix_start_time, time_zone, note = find_clock(log)
     notes.append(note)
     if unix_start_time is not None and not abs(unix_start_time) <= LATEST:
         unix_start_time = None  # no date that a report could show
@@ -84,7 +84,7 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
     rows = np.flatnonzero(~np.logical_or.reduce([*dropped.values()]))
     if rules.job_numbers is not None:
         rows = _numbered(log, rows, rules.job_numbers)
-        first, last = job_number_range(rules.job_numbers)
+        first, last = parse_job_numbers(rules.job_numbers)
         numbers = log.column("job_number")
         among = (first <= numbers) & (numbers <= last)
     last_line = np.inf
@@ -137,7 +137,7 @@ def _notes_on_dropped(dropped: Mapping[str, Mask], among: Mask) -> list[str]:
 
 def _numbered(log: SwfLog, rows: NDArray[np.intp], numbers: str) -> NDArray[np.intp]:
     """Return the rows of the jobs with these numbers; raises :class:`UsageError` if none has."""
-    first, last = job_number_range(numbers)
+    first, last = parse_job_numbers(numbers)
     of_rows = log.column("job_number")[rows]
     chosen = rows[(of_rows >= first) & (of_rows <= last)]
     if len(rows) and not len(chosen):

@@ -11,7 +11,7 @@ from batsched_py.errors import InputError
 from batsched_py.units import DAY
 from batsched_py.workload.batsim.batsim_workload import read_workload
 from batsched_py.workload.load import is_batsim_json
-from batsched_py.workload.logs.clock import clock_of, moment
+from batsched_py.workload.logs.clock import find_clock, moment
 from batsched_py.workload.logs.log_flags import Flag, log_flags
 from batsched_py.workload.logs.log_months import LogMonth, log_months
 from batsched_py.workload.logs.recorded_schedule import RecordedSchedule, recorded_schedule
@@ -45,7 +45,7 @@ def _of_log(log: SwfLog, schedule: RecordedSchedule) -> list[tuple[str, str]]:
     span = float(np.ptp(submit))
     work = float((np.maximum(size, 0) * np.maximum(run, 0)).sum())
     load = f"{work / (span * log.max_processors):.3f}" if span else "-"
-    start, zone, clock = clock_of(log)
+    start, zone, clock = find_clock(log)
     lines = [("file", str(log.path))]
     for key in ("Computer", "Installation", "Acknowledge", "Version", "StartTime", "EndTime"):
         if value := log.header_field(key):

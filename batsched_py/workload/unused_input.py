@@ -18,7 +18,7 @@ RESERVATION = ("reserved_start", "reserved_end")
 """Fields of a job that asks for an advance reservation, in seconds of the log."""
 
 
-def unused_of_log(
+def find_unused_in_log(
     log: SwfLog, rows: NDArray[np.intp], described: MachineDescription | None
 ) -> list[str]:
     """Return notes on information in ``rows`` of a log that is lost in the jobs.
@@ -45,7 +45,7 @@ def unused_of_log(
     return notes
 
 
-def unused_of_jobs(
+def find_unused_in_jobs(
     jobs: Iterable[WorkloadJob],
     policy: str,
     *,

@@ -11,7 +11,7 @@ from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.calibration.matched_jobs import check_waits
 from batsched_py.errors import LogError, UsageError
 from batsched_py.workload.conversion_rules import PRESETS, make_rules
-from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.log_summary import log_summary
 from batsched_py.workload.logs.log_months import log_months
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
@@ -47,7 +47,7 @@ def test_a_withdrawn_job_is_no_job_that_ran(
         check_waits(log)
     for preset in PRESETS:
         with pytest.raises(UsageError, match="leave no job"):
-            workload_from_log(log, make_rules(preset))
+            convert_log(log, make_rules(preset))
 
 
 @pytest.mark.parametrize("run_time", [0, -1])

@@ -17,8 +17,8 @@ from batsched_py.run.result import Result
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_conversion import workload_from_log
-from batsched_py.workload.logs.clock import clock_of
+from batsched_py.workload.log_conversion import convert_log
+from batsched_py.workload.logs.clock import find_clock
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_py.workload.logs.swf import SwfLog, read_swf
 from batsched_py.workload.machine_file import read_machine
@@ -304,7 +304,7 @@ def test_a_log_that_carries_all_names_nothing(tmp_path: Path) -> None:
 def test_rejected_jobs_do_not_come_back(tmp_path: Path) -> None:
     first = simulate(log_of(("1", 0, 4, 10, None, "3"), ("2", 1, 9, 10, None, "3")))
     log = written(first, tmp_path / "log.swf")
-    notes = workload_from_log(log, make_rules()).notes
+    notes = convert_log(log, make_rules()).notes
     assert "1 job was dropped: negative-runtime" in notes
 
 
@@ -332,7 +332,7 @@ def test_the_header_says_what_it_is(tmp_path: Path) -> None:
     assert header["MaxProcs"] == header["MaxNodes"] == "64"
     assert header["MaxJobs"] == header["MaxRecords"] == str(len(log)) == "3430"
     workload = load_workload(sample, make_rules())
-    assert clock_of(log)[:2] == (workload.unix_start_time, "Europe/Paris")
+    assert find_clock(log)[:2] == (workload.unix_start_time, "Europe/Paris")
     notes = "\n".join(text for key, text in log.header if key == "Note")
     for statement in (
         "SYNTHETIC",
@@ -351,7 +351,7 @@ def test_the_header_says_what_it_is(tmp_path: Path) -> None:
 )
 def test_the_clock_comes_back(tmp_path: Path, clock: tuple[float | None, str]) -> None:
     workload = log_of(("1", 0, 1, 1, None, "u"), unix_start_time=clock[0], time_zone=clock[1])
-    assert clock_of(written(simulate(workload), tmp_path / "log.swf"))[:2] == clock
+    assert find_clock(written(simulate(workload), tmp_path / "log.swf"))[:2] == clock
 
 
 def test_names_do_not_break_lines(tmp_path: Path) -> None:

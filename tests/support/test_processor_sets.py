@@ -12,7 +12,7 @@ from procset import ProcSet
 
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.processors import pool as processor_pool
-from batsched_py.processors.bits import BitPool, pool_of
+from batsched_py.processors.bits import BitPool, make_pool
 from batsched_py.processors.pool import ProcessorPool
 from batsched_py.processors.sets import (
     NO_PROCESSORS,
@@ -152,9 +152,9 @@ def test_intervals_in_any_order(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_a_large_pool_is_no_number_of_many_digits() -> None:
-    assert type(pool_of(ProcessorSet.interval(0, 100))) is BitPool
-    assert type(pool_of(NO_PROCESSORS)) is BitPool
-    assert type(pool_of(ProcessorSet.interval(100_000, 1))) is ProcessorPool
+    assert type(make_pool(ProcessorSet.interval(0, 100))) is BitPool
+    assert type(make_pool(NO_PROCESSORS)) is BitPool
+    assert type(make_pool(ProcessorSet.interval(100_000, 1))) is ProcessorPool
 
 
 def test_many_intervals_take_no_time() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from batsched_py.errors import InputError
-from batsched_py.workload.logs.clock import clock_of, local_hours
+from batsched_py.workload.logs.clock import find_clock, local_hours
 from batsched_py.workload.logs.swf import SwfLog, read_swf, write_swf
 
 JOB = [1.0, 0, 0, 10, 1, -1, -1, 1, 60, -1, 1, 3, 1, -1, 1, -1, -1, -1]
@@ -46,7 +46,7 @@ def log_with(tmp_path: Path, *header: str) -> SwfLog:
 def test_clock(
     tmp_path: Path, header: list[str], clock: tuple[float | None, str], words: str
 ) -> None:
-    *start_and_zone, note = clock_of(log_with(tmp_path, *header))
+    *start_and_zone, note = find_clock(log_with(tmp_path, *header))
     assert tuple(start_and_zone) == clock
     assert words in note
 

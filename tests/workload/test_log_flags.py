@@ -18,7 +18,7 @@ from batsched_py.workload.logs.flurries import flurries, ordinary_week
 from batsched_py.workload.logs.log_flags import Flag, log_flags
 from batsched_py.workload.logs.log_months import log_months
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
-from batsched_py.workload.logs.swf import FIELDS, FRACTIONAL, SwfLog, fields_in_order, read_swf
+from batsched_py.workload.logs.swf import FIELDS, FRACTIONAL, SwfLog, order_fields, read_swf
 from helpers.calling import command
 
 START = 1577836800  # Wednesday, 2020-01-01 0:00 UTC
@@ -31,7 +31,7 @@ def a_log(jobs: Iterable[Mapping[str, float]], *header: str, processors: int = 1
         ({"job_number": number, **usual, **job} for number, job in enumerate(jobs, start=1)),
         key=lambda row: row["submit_time"],
     )
-    data = np.array([fields_in_order(row) for row in rows], dtype=float)
+    data = np.array([order_fields(row) for row in rows], dtype=float)
     lines = [f"; MaxProcs: {processors}", *header]
     return SwfLog(Path("a.swf"), lines, data, np.arange(len(rows)) + 1 + len(lines), [])
 

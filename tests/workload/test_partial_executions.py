@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from batsched_py.errors import LogError
 from batsched_py.workload.log_summary import log_summary
 from batsched_py.workload.logs.swf import FIELDS, SwfLog, read_swf
-from batsched_py.workload.logs.swf_frame import log_of_frame
+from batsched_py.workload.logs.swf_frame import log_from_frame
 
 HEADER = "; MaxProcs: 8"
 
@@ -39,7 +39,7 @@ def readings(folder: Path, rows: list[list[float]]) -> dict[str, SwfLog]:
         "tidy": read_swf(tidy),
         "commented": read_swf(commented),
         "untidy": read_swf(untidy, skip_bad_lines=True),
-        "frame": log_of_frame(frame),
+        "frame": log_from_frame(frame),
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.workload.conversion_rules import Rules, as_dict, make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_conversion import workload_from_log as convert
+from batsched_py.workload.log_conversion import convert_log as convert
 from batsched_py.workload.logs.swf import FIELDS, read_swf, write_swf
 from batsched_py.workload.workload import Workload, WorkloadJob
 from helpers.partitions import machine_of

@@ -16,7 +16,7 @@ from batsched_py import simulate
 from batsched_py.errors import LogError, UsageError
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_py.workload.logs.swf import FIELDS, read_swf, write_swf
-from batsched_py.workload.logs.swf_frame import digest, log_of_frame
+from batsched_py.workload.logs.swf_frame import digest, log_from_frame
 
 ARCHIVE = (
     "Job Number",
@@ -108,13 +108,13 @@ def test_it_is_what_it_would_be_as_a_file(
         rows[:, FIELDS.index(str(name))] = given_frame[name]
     path: Path = tmp_path_factory.getbasetemp() / "drawn.swf"
     write_swf(path, [], rows.tolist())
-    expected, log = read_swf(path), log_of_frame(given_frame)
+    expected, log = read_swf(path), log_from_frame(given_frame)
     assert (log.data == expected.data).all()
     assert log.notes == expected.notes
 
 
 def test_what_is_not_there_is_unknown() -> None:
-    log = log_of_frame(frame(user=None, requested_time=[60, None, np.nan]))
+    log = log_from_frame(frame(user=None, requested_time=[60, None, np.nan]))
     assert log.column("job_number").tolist() == [1, 2, 3]
     assert log.column("user").tolist() == [-1, -1, -1]
     assert log.column("requested_time").tolist() == [60, -1, -1]
@@ -122,17 +122,17 @@ def test_what_is_not_there_is_unknown() -> None:
 
 
 def test_what_else_is_there_is_said() -> None:
-    log = log_of_frame(frame(hour=[1, 2, 3], submited=0))
+    log = log_from_frame(frame(hour=[1, 2, 3], submited=0))
     assert "columns that are none of SWF were not read: hour, submited" in log.notes
 
 
 def test_the_machine_is_in_the_attributes() -> None:
     of_64 = frame()
     of_64.attrs = {"MaxProcs": 64, "UnixStartTime": 1000}
-    assert log_of_frame(of_64).max_processors == 64
-    assert log_of_frame(frame()).max_processors == 4
+    assert log_from_frame(of_64).max_processors == 64
+    assert log_from_frame(frame()).max_processors == 4
     assert simulate(of_64, node_factor=0.5).output.nb_processors == 32
-    assert digest(log_of_frame(of_64)) != digest(log_of_frame(frame()))
+    assert digest(log_from_frame(of_64)) != digest(log_from_frame(frame()))
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_what_makes_no_sense_is_told_with_its_place(
     changes: dict[str, Any], place: str, expected: str
 ) -> None:
     with pytest.raises(LogError, match=f"{re.escape(place)}.*expected.*{expected}"):
-        log_of_frame(frame(**changes))
-    log = log_of_frame(frame(**changes), skip_bad_lines=True)
+        log_from_frame(frame(**changes))
+    log = log_from_frame(frame(**changes), skip_bad_lines=True)
     assert len(log) == 2
     assert any(note.startswith("1 bad rows were left out") for note in log.notes)
 
@@ -175,4 +175,4 @@ def test_what_is_no_log_is_refused(given_frame: Any, message: str) -> None:
 
 def test_no_row_is_no_log() -> None:
     with pytest.raises(LogError, match="0 rows"):
-        log_of_frame(frame().iloc[:0])
+        log_from_frame(frame().iloc[:0])

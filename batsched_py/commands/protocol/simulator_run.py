@@ -91,7 +91,7 @@ def simulate_batsim5(
     """
     from batsched_py.protocol.batsim5 import batprotocol_json
     from batsched_py.simulator.files.batsim_files import write_batsim5_outputs
-    from batsched_py.simulator.files.input_files import as_asked
+    from batsched_py.simulator.files.input_files import apply_hello
     from batsched_py.transport.recording import Recorder
     from batsched_py.transport.simulator_socket import Batsim5Socket
 
@@ -117,7 +117,7 @@ def simulate_batsim5(
                 recorder=None if record is None else stack.enter_context(Recorder(record)),
             )
         )
-        made = as_asked(made, scheduler.greet(init), called)
+        made = apply_hello(made, scheduler.greet(init), called)
         _run(made, scheduler, around, batprotocol_json, write)
 
 

@@ -88,7 +88,7 @@ class Batsim5Decisions(Decisions):
         for job in stopped:
             self._over[job.description.id] = self._execution.put_down(job)
 
-    def _in_words(self, error: ProtocolError, decision: m.Event) -> str:
+    def _name_in_error(self, error: ProtocolError, decision: m.Event) -> str:
         if type(decision) not in self._handlers:
             return str(error)
         name, _ = said(decision)

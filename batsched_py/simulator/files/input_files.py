@@ -42,7 +42,7 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
     """Read the files, and return a simulation that is ready to run.
 
     Under Batsim 5 the options are not all known yet: it asks for some by its hello. See
-    :func:`as_asked`.
+    :func:`apply_hello`.
 
     Raises :class:`InputError` naming file and place, and :class:`UsageError` for options that do
     not fit.
@@ -100,7 +100,7 @@ def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -
     return limit_hosts(platform, mmax) if mmax else platform
 
 
-def as_asked(simulator: Simulator, hello: m.Hello, called: dict[str, Any]) -> Batsim5Simulator:
+def apply_hello(simulator: Simulator, hello: m.Hello, called: dict[str, Any]) -> Batsim5Simulator:
     """Return a prepared simulation with the options that a scheduler of Batsim 5 asks for.
 
     ``called`` is the command line of the program. Raises :class:`ProtocolError` where Batsim 5

@@ -76,11 +76,11 @@ def _value(
 def host_names(element: Element) -> Iterator[str]:
     """Yield the names of the hosts of a cluster."""
     prefix, suffix = element.get("prefix", ""), element.get("suffix", "")
-    for number in radical_numbers(attribute(element, "radical")):
+    for number in parse_radical(attribute(element, "radical")):
         yield f"{prefix}{number}{suffix}"
 
 
-def radical_numbers(radical: str) -> list[int]:
+def parse_radical(radical: str) -> list[int]:
     """Expand a radical such as ``0-3,7``; a huge one is refused before it is built."""
     numbers: list[int] = []
     for part in radical.split(","):

@@ -13,7 +13,7 @@ from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.attribute_values import (
     attribute,
     host_names,
-    radical_numbers,
+    parse_radical,
     read_bandwidth,
     read_latency,
 )
@@ -235,7 +235,7 @@ class _NetworkReader:
         self._backbone(cluster, element, description)
         loopback = self._loopback(cluster, element, description)
         for number, host in zip(
-            radical_numbers(attribute(element, "radical")), host_names(element), strict=True
+            parse_radical(attribute(element, "radical")), host_names(element), strict=True
         ):
             self._place(host, name)
             link = Link(f"{name}_link_{number}", bandwidth, cluster.link_latency)

@@ -21,7 +21,7 @@ LATEST = 9e9
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 
 
-def clock_of(log: SwfLog) -> tuple[float | None, str, str]:
+def find_clock(log: SwfLog) -> tuple[float | None, str, str]:
     """Return the Unix time of second 0 (None if unknown), the time zone, and a sentence on them.
 
     The zone is that of TimeZoneString if there is one of that name, else the fixed offset

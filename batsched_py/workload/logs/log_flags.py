@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.units import DAY, HOUR, MINUTE
-from batsched_py.workload.logs.clock import clock_of, moment
+from batsched_py.workload.logs.clock import find_clock, moment
 from batsched_py.workload.logs.flurries import flurries, ordinary_week
 from batsched_py.workload.logs.log_gaps import (
     Gap,
@@ -73,7 +73,7 @@ def log_flags(log: SwfLog, schedule: RecordedSchedule | None = None) -> list[Fla
 
 def _dates(log: SwfLog) -> Callable[[float], str]:
     """Return how a time is written: as a date, or as a second where the log has no date."""
-    start, zone, _ = clock_of(log)
+    start, zone, _ = find_clock(log)
 
     def show(time: float) -> str:
         try:

@@ -9,7 +9,7 @@ import numpy as np
 
 from batsched_py.errors import InputError
 from batsched_py.units import DAY, MONTH
-from batsched_py.workload.logs.clock import clock_of, moment, parse_time_zone
+from batsched_py.workload.logs.clock import find_clock, moment, parse_time_zone
 from batsched_py.workload.logs.recorded_schedule import RecordedSchedule
 from batsched_py.workload.logs.swf import Column, SwfLog
 
@@ -101,7 +101,7 @@ def _largest(column: Column) -> float | None:
 
 def _months(log: SwfLog, first: float, last: float) -> list[tuple[str, float]]:
     """Return the name and first second of each month, and of the one after the last."""
-    start, zone, _ = clock_of(log)
+    start, zone, _ = find_clock(log)
     if start is not None:
         try:
             return _calendar_months(start, zone, first, last)

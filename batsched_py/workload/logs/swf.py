@@ -198,7 +198,7 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
         data, lines, parts, left_out = _parse(path, rows, numbers, skip_bad_lines)
     else:
         parts = bursts(data)
-    return log_of_rows(path, header, data, lines, [], parts, left_out)
+    return log_from_rows(path, header, data, lines, [], parts, left_out)
 
 
 def bursts(data: Column) -> Mask:
@@ -253,7 +253,7 @@ def describe_expected(field: str) -> str:
     return "a number" if FIELDS.index(field) in FRACTIONAL else "an integer"
 
 
-def log_of_rows(
+def log_from_rows(
     path: Path,
     header: list[str],
     data: Column,
@@ -287,7 +287,7 @@ def log_of_rows(
     return log
 
 
-def fields_in_order(fields: Mapping[str, float]) -> list[float]:
+def order_fields(fields: Mapping[str, float]) -> list[float]:
     """Return the 18 :data:`FIELDS` of a job from those that are known; the others are -1."""
     return [fields.get(name, UNKNOWN) for name in FIELDS]
 

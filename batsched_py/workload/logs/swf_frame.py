@@ -20,7 +20,7 @@ from batsched_py.workload.logs.swf import (
     bursts,
     describe_expected,
     find_bad,
-    log_of_rows,
+    log_from_rows,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _OTHER_NAMES = {
 _NAMES_OF_THINGS = ("user", "group", "executable", "queue", "partition")
 
 
-def log_of_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog:
+def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog:
     """Return the log in a data frame, as :func:`~batsched_py.workload.logs.swf.read_swf` does.
 
     Columns are :data:`~batsched_py.workload.logs.swf.FIELDS`, or have the names that the archive,
@@ -95,7 +95,7 @@ def log_of_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog
     header = [f"; {key}: {' '.join(str(value).split())}" for key, value in frame.attrs.items()]
     rows = np.flatnonzero(~bad)
     lines = rows.astype(np.int64)
-    return log_of_rows(Path(NAME), header, data[rows], lines, notes, parts[rows], left_out)
+    return log_from_rows(Path(NAME), header, data[rows], lines, notes, parts[rows], left_out)
 
 
 def digest(log: SwfLog) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from batsched_py.errors import BatschedError, LogError
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.logs.swf import SwfLog, read_swf, write_swf
 from fuzz.contract import Target, refusal, same
 from fuzz.targets.workloads import simulated
@@ -53,7 +53,7 @@ def check(data: bytes) -> str:
             continue
         _check_written(log)
         try:
-            load = workload_from_log(log, Rules())
+            load = convert_log(log, Rules())
         except BatschedError as error:
             reasons.append(refusal(error, str(LOG)))
             continue

@@ -16,7 +16,7 @@ from batsched_py.units import HOUR
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_conversion import workload_from_log
+from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.logs.swf import read_swf
 from batsched_users.measures.job_columns import (
     JobColumns,
@@ -57,7 +57,7 @@ def test_a_log_keeps_all_jobs_and_marks_what_is_unknown(tmp_path: Path) -> None:
 def test_a_workload_has_the_same_columns_as_its_log(shared: Path) -> None:
     log = read_swf(shared / "swf/KTH-SP2-1996-2.swf.gz")
     of_log = columns_of_log(log)
-    of_workload = columns_of_workload(workload_from_log(log, make_rules(walltime="requested")))
+    of_workload = columns_of_workload(convert_log(log, make_rules(walltime="requested")))
     for name in ("submit", "end", "size", "run_time", "requested_time"):
         np.testing.assert_array_equal(getattr(of_workload, name), getattr(of_log, name))
     first = np.unique(of_workload.user, return_index=True)[1]

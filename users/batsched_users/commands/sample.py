@@ -90,7 +90,7 @@ def sample(
 
 def _rows(model: UserModel, watch: SubmissionWatch) -> list[list[float]]:
     """Return the 18 fields of each job; users are numbered by their first job."""
-    from batsched_py.workload.logs.swf import UNKNOWN, fields_in_order
+    from batsched_py.workload.logs.swf import UNKNOWN, order_fields
     from batsched_users.behaviour.job_profiles import run_time_of
     from batsched_users.learning.ideal_machine import play
 
@@ -114,5 +114,5 @@ def _rows(model: UserModel, watch: SubmissionWatch) -> list[list[float]]:
             "status": _COMPLETED,
             "user": user,
         }
-        rows.append(fields_in_order(fields))
+        rows.append(order_fields(fields))
     return rows

@@ -21,7 +21,7 @@ from batsched_py.options.option_values import one_of
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import stored_settings
 from batsched_py.workload import Workload
-from batsched_py.workload.logs.clock import clock_of
+from batsched_py.workload.logs.clock import find_clock
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.job_profiles import run_time_of
@@ -125,7 +125,7 @@ def columns_of_log(log: SwfLog, *, size: str = "requested") -> JobColumns:
         wanted, other = other, wanted
     processors = np.where(wanted > 0, wanted, other)
     submit, wait, run = map(log.column, ("submit_time", "wait_time", "run_time"))
-    start, zone, _ = clock_of(log)
+    start, zone, _ = find_clock(log)
     return JobColumns(
         user=log.column("user").astype(np.int64),
         submit=submit,
