@@ -7,14 +7,15 @@ from math import inf
 
 from batsched_py.errors import InvariantError
 from batsched_py.processors.sets import (
+    INSIDE,
     NO_PROCESSORS,
     Bounds,
     ProcessorSet,
+    cut,
     lowest,
     nb_members,
     to_text,
     with_bounds,
-    within,
 )
 
 _FEW = 16
@@ -44,7 +45,7 @@ class ProcessorPool:
     def common(self, processors: ProcessorSet) -> ProcessorSet:
         """Return the processors that are both in ``processors`` and in the pool."""
         few, many = sorted((processors.bounds, self._bounds), key=len)
-        return with_bounds(within(few, many))
+        return with_bounds(cut(few, many, INSIDE))
 
     def lowest(self, count: int) -> ProcessorSet:
         """Return the ``count`` lowest processors, which stay in the pool and must exist."""

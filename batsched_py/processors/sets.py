@@ -98,21 +98,21 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __and__(self, other: ProcessorSet) -> ProcessorSet:
         """Return the processors that are in both."""
         few, many = sorted((self.bounds, other.bounds), key=len)
-        return with_bounds(within(few, many))
+        return with_bounds(cut(few, many, INSIDE))
 
     def __or__(self, other: ProcessorSet) -> ProcessorSet:
         """Return the processors that are in any of the two."""
         few, many = sorted((self.bounds, other.bounds), key=len)
-        return with_bounds(joined(many, few))
+        return with_bounds(_insert(many, few, OUTSIDE))
 
     def __sub__(self, other: ProcessorSet) -> ProcessorSet:
         """Return the processors that are not in ``other``."""
         few, many = self.bounds, other.bounds
         if not few or not many:
             return self
-        return with_bounds(
-            outside(few, many) if len(few) <= len(many) else without(few, many),
-        )
+        if len(few) <= len(many):
+            return with_bounds(cut(few, many, OUTSIDE))
+        return with_bounds(_insert(few, many, INSIDE))
 
     def intervals(self) -> Iterator[tuple[int, int]]:
         """Give the maximal closed intervals ``(first, last)``, ascending."""
@@ -154,51 +154,35 @@ def lowest(bounds: Bounds, count: int) -> tuple[int, ...]:
     raise ValueError(f"{count} processors too many were asked for")
 
 
-def within(few: Bounds, many: Bounds) -> list[int]:
-    """Return the bounds of the processors that are in both sets."""
-    return _pieces(few, many, 1)
+INSIDE, OUTSIDE = 1, 0
+"""The parity of the number of bounds below a processor that is inside of a set, or outside."""
 
 
-def outside(few: Bounds, many: Bounds) -> list[int]:
-    """Return the bounds of the processors that are in ``few`` and not in ``many``."""
-    return _pieces(few, many, 0)
-
-
-def joined(many: Bounds, few: Bounds) -> list[int]:
-    """Return the bounds of the processors that are in any of two sets."""
-    return _replaced(many, few, 0)
-
-
-def without(many: Bounds, few: Bounds) -> list[int]:
-    """Return the bounds of the processors that are in ``many`` and not in ``few``."""
-    return _replaced(many, few, 1)
-
-
-def _pieces(few: Bounds, many: Bounds, odd: int) -> list[int]:
-    """Cut the intervals of ``few`` at ``many``; keep what is inside (``odd`` 1) or outside (0)."""
+def cut(few: Bounds, many: Bounds, side: int) -> list[int]:
+    """Return the bounds of the parts of ``few`` that are :data:`INSIDE` or outside of ``many``."""
     pieces: list[int] = []
     for at in range(0, len(few), 2):
         first, end = few[at], few[at + 1]
         low, high = bisect_right(many, first), bisect_left(many, end)
-        if low % 2 == odd:
+        if low % 2 == side:
             pieces.append(first)
         pieces += many[low:high]
-        if high % 2 == odd:
+        if high % 2 == side:
             pieces.append(end)
     return pieces
 
 
-def _replaced(many: Bounds, few: Bounds, odd: int) -> list[int]:
-    """Return ``many`` with the intervals of ``few`` put into it (``odd`` 0) or cut out (1)."""
+def _insert(many: Bounds, few: Bounds, side: int) -> list[int]:
+    """Return ``many`` with the intervals of ``few`` added, which are now outside, or removed."""
     bounds: list[int] = []
     done = 0
     for at in range(0, len(few), 2):
         first, end = few[at], few[at + 1]
         low, high = bisect_left(many, first, done), bisect_right(many, end, done)
         bounds += many[done:low]
-        if low % 2 == odd:
+        if low % 2 == side:
             bounds.append(first)
-        if high % 2 == odd:
+        if high % 2 == side:
             bounds.append(end)
         done = high
     bounds += many[done:]

@@ -53,8 +53,6 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         )
     if options.shake is not None and options.shake < 0:
         raise UsageError(f"{parameter('shake')} {options.shake}: expected at least 0")
-    for path in (inputs.platform, *(inputs.events or ())):
-        _check_file(path)
     is_batsim5 = options.is_batsim5
     workloads = [
         read_workload(path, negative_subtimes=True, batsim5=is_batsim5, batsims_name=f"w{at}")
@@ -72,18 +70,13 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         )
     try:
         if is_batsim5:
-            called = {"external_event_lists": _lists_of_events(inputs)}
+            paths = enumerate(inputs.events or ())
+            lists = [{"name": f"ee{at}", "filename": str(path.absolute())} for at, path in paths]
+            called = {"external_event_lists": lists}
             return Batsim5Simulator(platform, workloads, options, events, called)
         return Batsim4Simulator(platform, workloads, options, events)
     except PlatformError as error:
         raise PlatformError(f"{inputs.platform}: {error}") from None
-
-
-def _lists_of_events(inputs: Inputs) -> list[dict[str, str]]:
-    return [
-        {"name": f"ee{at}", "filename": str(path.absolute())}
-        for at, path in enumerate(inputs.events or ())
-    ]
 
 
 def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -> Platform:
@@ -136,14 +129,6 @@ def _check_all_used(workload: Workload) -> None:
             f"forward_profiles_on_simulation_begins: no job of {workload.name} uses the profile "
             f"{unused[0]!r}, and Batsim 5.0.0-rc2 crashes on that"
         )
-
-
-def _check_file(path: Path) -> None:
-    """Raise :class:`UsageError` if there is no file; workloads are checked when they are read."""
-    if not path.exists():
-        raise UsageError(f"there is no file {str(path)!r}")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder: expected a file")
 
 
 def parse_roles(texts: Sequence[str]) -> dict[str, str]:

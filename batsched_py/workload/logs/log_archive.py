@@ -91,7 +91,7 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
     if os.path.exists(path):
         raise UsageError(f"{name} is a device, a socket or a FIFO: expected {LOG_FILE}")
     raise UsageError(
-        f"there is no file and no log {str(name)!r}{_like_one_beside(path)}; "
+        f"there is no file and no log {str(name)!r}{_hint_at_one_beside(path)}; "
         f"looked in {', '.join(map(str, folders))}; {_advice(_stem(str(name)))}"
     )
 
@@ -113,13 +113,11 @@ def _copy_of_pipe(path: Path, inode: int) -> Path:
     return copy
 
 
-def _like_one_beside(path: Path) -> str:
+def _hint_at_one_beside(path: Path) -> str:
     """Return a hint at a log of nearly that name in the same folder, if there is one."""
     with suppress(OSError):
         names = [file.name for file in path.parent.iterdir() if file.name.endswith(_SUFFIXES[1:])]
-        of_stem = {_stem(name): name for name in names}
-        for stem in get_close_matches(_stem(path.name), of_stem, n=1):
-            return f" (did you mean '{path.with_name(of_stem[stem])}'?)"
+        return did_you_mean(path.name, names)
     return ""
 
 
