@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 import numpy as np
@@ -95,7 +95,11 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
     return rows, [
         *log.notes_until(last_line),
         *columns.notes(rows),
-        *_notes_on_dropped(dropped, among),
+        *(
+            f"{number} {'job was' if number == 1 else 'jobs were'} dropped: {kind}"
+            for kind, mask in dropped.items()
+            if (number := int((mask & among).sum()))
+        ),
     ]
 
 
@@ -123,16 +127,6 @@ def _dropped_rows(log: SwfLog, size: Column, drop: Iterable[str]) -> dict[str, M
         dropped[kind] = kept & of_kind[kind]
         kept &= ~of_kind[kind]
     return dropped
-
-
-def _notes_on_dropped(dropped: Mapping[str, Mask], among: Mask) -> list[str]:
-    """Return how many of the rows ``among`` are dropped for which reason."""
-    numbers = {kind: int((rows & among).sum()) for kind, rows in dropped.items()}
-    return [
-        f"{number} {'job was' if number == 1 else 'jobs were'} dropped: {kind}"
-        for kind, number in numbers.items()
-        if number
-    ]
 
 
 def _numbered(log: SwfLog, rows: NDArray[np.intp], numbers: str) -> NDArray[np.intp]:

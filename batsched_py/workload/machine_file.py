@@ -112,18 +112,18 @@ def read_machine(
         replace(part, max_walltime=min(part.max_walltime, max_walltime))
         for part in _partitions(str(path), file.partitions, nodes, in_nodes=in_nodes)
     ]
-    outages = []
-    for number, table in enumerate(file.outages, 1):
-        chosen = nodes.processors(nodes.choose(table.nodes, f"{path}: outages {number}"), in_nodes)
-        outages.append(
-            Outage(
-                begin=table.begin,
-                end=table.end,
-                processors=chosen,
-                planned=table.planned,
-                reason=table.reason,
-            )
+    outages = [
+        Outage(
+            begin=table.begin,
+            end=table.end,
+            processors=nodes.processors(
+                nodes.choose(table.nodes, f"{path}: outages {number}"), in_nodes
+            ),
+            planned=table.planned,
+            reason=table.reason,
         )
+        for number, table in enumerate(file.outages, 1)
+    ]
     return MachineDescription(
         nb_processors=nodes.nb if in_nodes else nodes.nb_cores,
         partitions=tuple(partitions),
@@ -152,16 +152,7 @@ class _Nodes:
         if first_cores[-1] > MOST_PROCESSORS:
             raise InputError(f"{path}: more than {MOST_PROCESSORS} cores in all")
         self._ends, self._originals, self._first_cores = ends, originals, first_cores
-
-    @property
-    def nb(self) -> int:
-        """Number of nodes."""
-        return self._ends[-1]
-
-    @property
-    def nb_cores(self) -> int:
-        """Number of cores of all nodes."""
-        return self._first_cores[-1]
+        self.nb, self.nb_cores = ends[-1], first_cores[-1]
 
     def choose(self, text: str | None, where: str) -> ProcessorSet:
         """Return the scaled nodes for the nodes of the file in ``text``; None: all nodes."""
@@ -227,8 +218,9 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes, in_nodes: bool
     cores = nodes.cores_of(chosen)
     whole = in_nodes or table.whole_nodes
     if whole and len(cores) > 1:
+        sizes = map(str, sorted(cores))
         raise InputError(
-            f"{where}: its jobs take whole nodes, which have {_to_words(cores)} cores: "
+            f"{where}: its jobs take whole nodes, which have {' and '.join(sizes)} cores: "
             "expected nodes of one size; make a partition for each"
         )
     per_node = next(iter(cores)) if whole else 1
@@ -245,8 +237,3 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes, in_nodes: bool
         default_walltime=None if usual is None else float(usual),
         max_size=min(limits, default=MOST_PROCESSORS),
     )
-
-
-def _to_words(numbers: set[int]) -> str:
-    """Return numbers for a message."""
-    return " and ".join(map(str, sorted(numbers)))

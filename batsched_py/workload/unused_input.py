@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +55,9 @@ def find_unused_in_jobs(
     """Return notes on further fields of jobs that a run under ``policy`` does not use."""
     extras = [job.extra for job in jobs if job.extra]
     notes = []
-    if not reads_reservations and (nb := sum(map(_is_reservation, extras))):
+    if not reads_reservations and (
+        nb := sum(not extra.keys().isdisjoint(RESERVATION) for extra in extras)
+    ):
         notes.append(
             f"{nb} jobs ask for an advance reservation, which {policy} does not know: they are "
             "scheduled like all others"
@@ -74,7 +75,3 @@ def find_unused_in_jobs(
                 f"as {unknown[0]!r:.40}: they are of its first, {described.partitions[0].name}"
             )
     return notes
-
-
-def _is_reservation(extra: dict[str, Any]) -> bool:
-    return any(field in extra for field in RESERVATION)
