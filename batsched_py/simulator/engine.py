@@ -110,9 +110,6 @@ class Simulator:
 
     def _make_machines(self) -> Machines:
         """Return the machines that jobs run on."""
-        options = self.options
-        others = options.energy or options.compute_sharing or options.trace_machines
-        assert not others, "energy, sharing and tracing are Batsim4Simulator's"
         return Machines(len(self.platform.hosts))
 
     def _begin(self) -> m.SimulationBegins:

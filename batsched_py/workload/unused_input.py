@@ -55,9 +55,8 @@ def find_unused_in_jobs(
     """Return notes on further fields of jobs that a run under ``policy`` does not use."""
     extras = [job.extra for job in jobs if job.extra]
     notes = []
-    if not reads_reservations and (
-        nb := sum(not extra.keys().isdisjoint(RESERVATION) for extra in extras)
-    ):
+    nb = sum(not extra.keys().isdisjoint(RESERVATION) for extra in extras)
+    if nb and not reads_reservations:
         notes.append(
             f"{nb} jobs ask for an advance reservation, which {policy} does not know: they are "
             "scheduled like all others"

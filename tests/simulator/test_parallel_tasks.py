@@ -231,16 +231,6 @@ def test_dates_within_a_nanosecond_are_one() -> None:
     assert running.advance(running.next_time()) == [other]
 
 
-@pytest.mark.parametrize(
-    ("flops", "bytes_", "message"), [([1e9], 0.0, "flops"), ([1, 1], [1.0, 2.0], "bytes")]
-)
-def test_amounts_that_do_not_fit(
-    flops: list[float], bytes_: list[float] | float, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        ParallelTasks(make_homogeneous(2)).start(0.0, [0, 1], flops, bytes_)
-
-
 def test_a_network_without_routes_matters_to_messages_only() -> None:
     platform = Platform(make_homogeneous(2).hosts, [], Network(problem="no routes here"))
     running = ParallelTasks(platform)
