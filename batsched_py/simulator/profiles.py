@@ -99,8 +99,8 @@ def parse_registered(
     """
     if find is None and profile.get("type") == "composed":
         return Profile(None, body=Composed((), 1))
-    fields = read_profile(f"profile {name!r}", profile, lambda part: bool(find and find(part)))
-    if isinstance(fields, ComposedFields) and find is not None:
+    fields = read_profile(f"profile {name!r}", profile, find)
+    if find is not None and isinstance(fields, ComposedFields):
         return _compose(name, fields, find)
     return _make_simple(name, profile["type"], fields)
 
@@ -161,13 +161,13 @@ def _make_simple(name: str, kind: str, fields: ProfileFields) -> Profile:
     """Return a profile that is not composed of others."""
     code = fields.ret
     match fields:
-        case DelayFields():
-            return Profile(fields.delay, return_code=code)
         case HomogeneousFields():
             total = kind == "parallel_homogeneous_total"
             if fields.com == 0:
                 return Profile(None, fields.cpu, total, code)
             return Profile(None, 0.0, total, code, Parallel(fields.cpu, fields.com))
+        case DelayFields():
+            return Profile(fields.delay, return_code=code)
         case ParallelFields():
             # SimGrid skips what one executor sends to itself
             communicates = len(fields.cpu) > 1 and any(fields.com)

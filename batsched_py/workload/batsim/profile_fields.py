@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -96,25 +96,25 @@ _FIELDS: dict[str, type[ProfileFields]] = {
 
 
 def read_profile(
-    where: str, profile: Any, is_known: Callable[[str], bool] | None = None
+    where: str, profile: Any, find: Callable[[str], object] | None = None
 ) -> ProfileFields:
     """Return the fields of a profile, checked; further fields mean nothing.
 
-    ``is_known`` tells whether there is a profile of a name. ``where`` begins the messages. Raises
-    :class:`WorkloadError`.
+    ``find`` returns a true value if there is a profile of a name. ``where`` begins the messages.
+    Raises :class:`WorkloadError`.
     """
-    kind = profile.get("type") if isinstance(profile, Mapping) else None
+    kind = profile.get("type") if isinstance(profile, dict) else None
     if not isinstance(kind, str) or (kind not in PROFILE_TYPES and "trace" not in profile):
         raise WorkloadError(
             f"{where}: type is {shown(kind)}{renamed(kind)}, expected one of "
             f"{', '.join(sorted(PROFILE_TYPES))}"
         )
     fields = read_table(where, profile, _FIELDS.get(kind, ProfileFields))
-    if isinstance(fields, ComposedFields) and is_known is not None:
+    if find is not None and isinstance(fields, ComposedFields):
         if "repeat" not in profile and (hint := renamed_to("repeat", profile)):
             raise WorkloadError(f"{where}: there is no repeat{hint}")
         for name in fields.seq:
-            if not is_known(name):
+            if not find(name):
                 raise WorkloadError(f"{where}: seq names {shown(name)}, which is not a profile")
     return fields
 
