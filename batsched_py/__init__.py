@@ -27,6 +27,12 @@ from batsched_py.support.lazy_names import lazy_names
 if TYPE_CHECKING:
     from batsched_py.campaign.run_campaign import run_campaign
     from batsched_py.errors import BatschedError
+    from batsched_py.figures.run_figures import (
+        draw_queue,
+        draw_schedule,
+        draw_submissions,
+        draw_utilisation,
+    )
     from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
     from batsched_py.model.job import Job, JobState
     from batsched_py.model.machine import Machine
@@ -83,6 +89,10 @@ __all__ = [
     "WorkloadJob",
     "compare_campaigns",
     "compare_runs",
+    "draw_queue",
+    "draw_schedule",
+    "draw_submissions",
+    "draw_utilisation",
     "find_log",
     "load_workload",
     "make_rules",

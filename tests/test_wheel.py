@@ -93,7 +93,7 @@ def beside(python: Path, tmp_path: Path) -> Path:
 NOTEBOOK = """
 import select, subprocess, sys  # as the kernel of a notebook
 sys.path.insert(0, "")
-from batsched_py import Result, Start, simulate
+from batsched_py import Result, Start, draw_schedule, simulate
 
 class Greedy:
     def schedule(self, now, queue, machine):
@@ -106,7 +106,7 @@ for users in ("rigid", "feedback", "fluid", "synthetic"):
 simulate("sample", first=60, backend="socket").write("socket")
 result = Result.load("feedback")
 result.metrics, result.per_user, result.jobs, result._repr_html_()
-result.gantt().to_json()
+draw_schedule(result).to_json()
 """
 
 

@@ -1,17 +1,20 @@
 """Figures of one run: its schedule, busy processors, the queue, submissions.
 
-All take the frame :attr:`batsched_py.Result.jobs`, a row for each job with the columns of
-``_jobs.csv``, times in seconds, and return a chart of altair whose ``data`` is a frame too. Step
+Each function takes a :class:`batsched_py.Result` and returns a chart of altair whose ``data`` is a
+frame. The axis of time has dates if the log's are known, unless a ``unit`` is asked for. Step
 functions are exact; of very many steps the means over equal parts are shown, with the least and the
 most as a band, and the subtitle says so. No chart has more rows than altair takes without being
-asked. A chart is as wide as ``chart.properties(width=...)`` says, ``"container"`` too."""
+asked. A chart is as wide as ``chart.properties(width=...)`` says, ``"container"`` too.
+
+>>> draw_schedule(result) & draw_queue(result)  # doctest: +SKIP
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
 from math import inf
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import altair as alt
 import msgspec
@@ -29,6 +32,9 @@ from batsched_py.support import palette
 from batsched_py.support.step_functions import Array, Intervals
 from batsched_py.units import DAY, HOUR, WEEK
 
+if TYPE_CHECKING:
+    from batsched_py.run.result import Result
+
 WIDTH, HEIGHT = 640, 300
 """Pixels, if nothing else is said."""
 MOST_RECTANGLES = 4_000
@@ -44,34 +50,40 @@ _WHOLE = alt.Axis(tickMinStep=1)
 _UNKNOWN, _OTHERS = "unknown", "others"
 
 
-def gantt(
-    jobs: pd.DataFrame,
-    nb_processors: int | None = None,
-    *,
-    colour: str | None = "user",
-    **time: Unpack[TimeOptions],
+class JobsOfRun(msgspec.Struct, frozen=True, eq=False):
+    """The jobs of a run and its settings, as :class:`batsched_py.Result` has them."""
+
+    jobs: pd.DataFrame
+    """A row for each job with the columns of ``_jobs.csv``, times in seconds."""
+    settings: dict[str, Any]
+    """``nb_processors``; ``unix_start_time`` and ``time_zone`` if they are known."""
+
+
+def draw_schedule(
+    run: Result | JobsOfRun, *, colour: str | None = "user", **time: Unpack[TimeOptions]
 ) -> Chart:
     """Draw the schedule: a rectangle for each job on neighbouring processors, these upwards.
 
-    ``colour`` is a column of ``jobs``: numbers have a scale; of texts, those with most
+    ``colour`` is a column of the run's jobs: numbers have a scale; of texts, those with most
     processor-seconds have colours of their own and the others share one; ``job_id`` takes turns;
     None is one colour for all. Without ``begin`` and ``end`` a schedule of too many jobs is shown
     around the time at which most jobs waited. A click on the legend picks a colour. ``time`` is as
     in :class:`TimeOptions`. ``data`` has a row for each rectangle, from ``time`` to
     ``until``. Raises :class:`UsageError` for a column that is not there.
     """
+    jobs = run.jobs
     if colour not in (None, "user", *jobs):
         raise UsageError(
             f"{parameter('colour')} {colour!r}: expected one of {', '.join(map(str, jobs))}"
         )
     ran = _that_ran(jobs).sort_values("starting_time", kind="stable", ignore_index=True)
     begin, end = shown_window(jobs, **time)
-    shown = jobs_inside(ran, begin, end, MOST_RECTANGLES, MOST_RECTANGLES)
+    shown = _jobs_inside(ran, begin, end, MOST_RECTANGLES)
     colours = Colours.of(shown, colour)
-    axis = TimeAxis.of(jobs, end - begin, time)
+    axis = _axis(run, begin, end, time)
     data = _rows(shown.assign(colour=colours.values), axis)
     highest = int(data["last_processor"].max()) if len(data) else 0
-    top = max(nb_processors or 0, highest + 1)
+    top = max(run.settings["nb_processors"], highest + 1)
     drawn = rectangles(
         data,
         axis.x("time", *axis.written(np.array([begin, end]))),
@@ -106,46 +118,46 @@ def over_processors(frame: pd.DataFrame, processors: Iterable[ProcessorSet]) -> 
     return frame.assign(low=ends[:, 0] - 0.5, high=ends[:, 1] + 0.5)
 
 
-def utilisation(
-    jobs: pd.DataFrame, nb_processors: int | None = None, **time: Unpack[TimeOptions]
-) -> Chart:
+def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
     """Draw busy processors, the demand (of running and waiting jobs) and the machine's size.
 
     Demand beyond twice the machine is cut. ``time`` is as in :class:`TimeOptions`. ``data`` has a
     row for each step: ``time`` and ``until`` as along the axis, ``busy`` and ``demand``.
     """
-    ran = _that_ran(jobs)
+    ran, nb_processors = _that_ran(run.jobs), run.settings["nb_processors"]
     submit, start, finish = _times(ran)
     busy, demand = (Intervals(of, finish, _sizes(ran)) for of in (start, submit))
     steps = Steps.of({"busy": busy, "demand": demand}, *_window(ran, time))
     notes = steps.notes
-    top = max(steps.highest("demand"), nb_processors or 1)
-    if nb_processors and top > 2 * nb_processors:
+    top = max(steps.highest("demand"), nb_processors)
+    if top > 2 * nb_processors:
         top = 2 * nb_processors
         notes = [*notes, "demand is cut at twice the machine"]
-    colours = {"busy": palette.BLUE, "demand": palette.VERMILION}
-    machine = {"machine": palette.BLACK} if nb_processors else {}
-    layers = _layers(jobs, steps, time, colours | machine)
+    colours = {"busy": palette.BLUE, "demand": palette.VERMILION, "machine": palette.BLACK}
+    layers = _layers(run, steps, time, colours)
     y = {"title": "processors", "scale": alt.Scale(domain=[0, top], nice=False)}
-    demand_line = layers.line("demand", y, strokeWidth=0.8)
-    drawn = [layers.area("busy", y), demand_line, layers.line("busy", y)]
-    drawn += [layers.level(name, nb_processors or 0, y) for name in machine]
-    return _finished(
-        alt.layer(*drawn, layers.hover(), *layers.names()), "Utilisation", _notes_of(ran, notes)
+    drawn = alt.layer(
+        layers.area("busy", y),
+        layers.line("demand", y, strokeWidth=0.8),
+        layers.line("busy", y),
+        layers.level("machine", nb_processors, y),
+        layers.hover(),
+        *layers.names(),
     )
+    return _finished(drawn, "Utilisation", _notes_of(ran, notes))
 
 
-def queue(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> Chart:
+def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
     """Draw how many jobs wait (axis on the left) and their processors (axis on the right).
 
     ``time`` is as in :class:`TimeOptions`. ``data`` has a row for each step: ``time`` and
     ``until`` as along the axis, ``jobs`` and ``processors``.
     """
-    ran = _that_ran(jobs)
+    ran = _that_ran(run.jobs)
     submit, start, _ = _times(ran)
     number, processors = Intervals(submit, start), Intervals(submit, start, _sizes(ran))
     steps = Steps.of({"jobs": number, "processors": processors}, *_window(ran, time))
-    layers = _layers(jobs, steps, time, {"jobs": palette.BLUE, "processors": palette.ORANGE})
+    layers = _layers(run, steps, time, {"jobs": palette.BLUE, "processors": palette.ORANGE})
     scales = {
         name: alt.Scale(domain=[0, max(steps.highest(name), 1)], nice=True)
         for name in layers.colours
@@ -161,8 +173,8 @@ def queue(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> Chart:
     return _finished(drawn, "Queue", _notes_of(ran, steps.notes))
 
 
-def submissions(
-    jobs: pd.DataFrame, *, every: str | None = None, **time: Unpack[TimeOptions]
+def draw_submissions(
+    run: Result | JobsOfRun, *, every: str | None = None, **time: Unpack[TimeOptions]
 ) -> Chart:
     """Draw how many jobs are submitted in each hour, day or week, and how many were recorded.
 
@@ -173,11 +185,12 @@ def submissions(
     """
     if every not in (None, *_BINS):
         raise UsageError(f"{parameter('every')} {every!r}: expected {', '.join(_BINS)}")
+    jobs = run.jobs
     times = {"submitted": jobs["submission_time"].to_numpy(float)}
     if "original_submission_time" in jobs and jobs["original_submission_time"].notna().any():
         times["recorded"] = jobs["original_submission_time"].dropna().to_numpy(float)
     begin, end = _chosen(np.concatenate(list(times.values())), time)
-    axis = TimeAxis.of(jobs, end - begin, time)
+    axis = _axis(run, begin, end, time)
     if every is None:
         fitting = [name for name, width in _BINS.items() if (end - begin) / width <= _MOST_BINS]
         every = fitting[0] if fitting else "week"
@@ -195,9 +208,6 @@ def submissions(
     drawn += [layers.line(name, y) for name in layers.colours]
     notes = [] if len(jobs) else ["no jobs"]
     return _finished(alt.layer(*drawn, layers.hover(), *layers.names()), "Submissions", notes)
-
-
-# What is drawn -------------------------------------------------------------------------------
 
 
 def _that_ran(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -243,11 +253,10 @@ def _chosen(times: Array, time: TimeOptions) -> tuple[float, float]:
 
 
 def shown_window(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> tuple[float, float]:
-    """Return begin and end of what :func:`gantt` shows of a schedule."""
+    """Return begin and end of what :func:`draw_schedule` shows of a schedule."""
     ran = _that_ran(jobs)
     if len(ran) and _shows_a_part(time):
-        window = widest_window(ran, READABLE_RECTANGLES, READABLE_RECTANGLES)
-        return _chosen(np.array(window), {})
+        return _chosen(np.array(_widest_window(ran)), {})
     return _window(ran, time)
 
 
@@ -260,8 +269,8 @@ def _window_notes(ran: pd.DataFrame, begin: float, end: float, time: TimeOptions
     if not len(ran):
         return ["no job ran"]
     notes = []
-    inside = len(jobs_inside(ran, begin, end, len(ran), sys.maxsize))
-    shown = len(jobs_inside(ran, begin, end, MOST_RECTANGLES, MOST_RECTANGLES))
+    inside = len(_jobs_inside(ran, begin, end, sys.maxsize))
+    shown = len(_jobs_inside(ran, begin, end, MOST_RECTANGLES))
     if inside < len(ran):
         notes.append(f"{inside:,} of {len(ran):,} jobs: those that run in this window")
         if _shows_a_part(time):
@@ -312,7 +321,7 @@ class Colours(msgspec.Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, shown: pd.DataFrame, colour: str | None) -> Colours:
-        """Return the colours by a column, see :func:`gantt`."""
+        """Return the colours by a column, see :func:`draw_schedule`."""
         if colour is None:
             return cls(pd.Series("", index=shown.index), ("",))
         if colour == "job_id":
@@ -342,11 +351,15 @@ class Colours(msgspec.Struct, frozen=True, eq=False):
         return {"color": alt.Color(field, **options), "stroke": alt.Stroke(field, **options)}
 
 
+def _axis(run: Result | JobsOfRun, begin: float, end: float, time: TimeOptions) -> TimeAxis:
+    return TimeAxis.of(run.jobs, run.settings, end - begin, time.get("unit"))
+
+
 def _layers(
-    jobs: pd.DataFrame, steps: Steps, time: TimeOptions, colours: dict[str, str]
+    run: Result | JobsOfRun, steps: Steps, time: TimeOptions, colours: dict[str, str]
 ) -> StepLayers:
     begin, end = steps.edges[[0, -1]].tolist()
-    axis = TimeAxis.of(jobs, end - begin, time)
+    axis = _axis(run, begin, end, time)
     return StepLayers.of(steps, axis.written(steps.edges), axis, colours)
 
 
@@ -360,8 +373,8 @@ def _finished(chart: Chart, title: str, notes: list[str]) -> Chart:
     return sized.interactive(name=f"{title.lower()}_shown", bind_y=False)
 
 
-def widest_window(ran: pd.DataFrame, most_jobs: int, most_rectangles: int) -> tuple[float, float]:
-    """Return begin and end of the widest window around the longest queue that may be shown.
+def _widest_window(ran: pd.DataFrame) -> tuple[float, float]:
+    """Return begin and end of the widest window around the longest queue that can be read.
 
     A job on processors that are no neighbours has several rectangles. There is at least one job.
     """
@@ -369,22 +382,18 @@ def widest_window(ran: pd.DataFrame, most_jobs: int, most_rectangles: int) -> tu
     middle = _fullest(ran)
     apart = np.maximum(start - middle, middle - finish)  # a wider half of the window shows the job
     nearest = np.argsort(apart, kind="stable")
-    jobs, pieces = np.arange(1, len(ran) + 1), np.cumsum(_pieces(ran)[nearest])
-    too_many = (jobs > most_jobs) | (pieces > most_rectangles)
+    too_many = np.cumsum(_pieces(ran)[nearest]) > READABLE_RECTANGLES
     half = max(float(apart[nearest][too_many].min()), 1.0) if too_many.any() else inf
     return max(middle - half, float(start.min())), min(middle + half, float(finish.max()))
 
 
-def jobs_inside(
-    ran: pd.DataFrame, begin: float, end: float, most_jobs: int, most_rectangles: int
-) -> pd.DataFrame:
-    """Return the jobs that run in a window: the widest, if they are too many."""
+def _jobs_inside(ran: pd.DataFrame, begin: float, end: float, most: int) -> pd.DataFrame:
+    """Return the jobs that run in a window: of too many rectangles the widest jobs."""
     start, finish = ran["starting_time"], ran["finish_time"]
     at_once = (start == finish) & (start >= begin) & (start <= end)
     rows = ran[((start < end) & (finish > begin)) | at_once]
     widest = rows.sort_values("requested_number_of_resources", ascending=False, kind="stable")
-    pieces = np.cumsum(_pieces(widest))
-    return widest[(pieces <= most_rectangles) & (np.arange(len(rows)) < most_jobs)].sort_index()
+    return widest[np.cumsum(_pieces(widest)) <= most].sort_index()
 
 
 def _pieces(jobs: pd.DataFrame) -> NDArray[np.int64]:

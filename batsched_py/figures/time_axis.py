@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 import altair as alt
@@ -27,11 +27,8 @@ class TimeOptions(TypedDict, total=False):
     end: float | None
     """The same at the right end."""
     unit: str | None
-    """Of the axis, from the first submission: days, hours, minutes or seconds; None: what fits."""
-    unix_start_time: float | None
-    """Unix time of second 0: the axis has dates unless there is a ``unit``."""
-    time_zone: str
-    """Whose clocks the dates are by: a name or an offset such as ``+01:00``; UTC if not said."""
+    """Of the axis, from the first submission: days, hours, minutes or seconds; None: dates if the
+    log has them, else the unit that fits."""
 
 
 class TimeAxis(msgspec.Struct, frozen=True):
@@ -45,17 +42,18 @@ class TimeAxis(msgspec.Struct, frozen=True):
     time_zone: str = "UTC"
 
     @classmethod
-    def of(cls, jobs: pd.DataFrame, span: float, options: TimeOptions) -> TimeAxis:
-        """Return the axis for jobs as in ``_jobs.csv`` and a span of time (seconds).
+    def of(
+        cls, jobs: pd.DataFrame, settings: Mapping[str, Any], span: float, unit: str | None
+    ) -> TimeAxis:
+        """Return the axis for the jobs and settings of a run and a span of time (seconds).
 
         Raises :class:`UsageError` for another unit, ``InputError`` for an unknown time zone.
         """
         first = float(jobs["submission_time"].min()) if len(jobs) else 0.0
-        unit = options.get("unit")
         if unit is not None and unit not in UNITS:
             raise UsageError(f"{parameter('unit')} {unit!r}: expected {', '.join(UNITS)}")
-        start = options.get("unix_start_time") if unit is None else None
-        return cls(first, unit or unit_of(span), start, options.get("time_zone", "UTC"))
+        start = settings.get("unix_start_time") if unit is None else None
+        return cls(first, unit or unit_of(span), start, settings.get("time_zone") or "UTC")
 
     @property
     def has_dates(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.errors import UsageError
+from batsched_py.figures.run_figures import draw_queue, draw_submissions, draw_utilisation
 from batsched_py.report.campaign_axes import CampaignAxes, short_names
 from batsched_py.report.document import Column, Figure, Part, Report, Section, Table
 from batsched_py.report.formatting import cell
@@ -159,14 +160,14 @@ def _over_time(result: Result) -> list[Figure]:
     drawn = (
         (
             "utilisation",
-            result.utilisation(),
+            draw_utilisation(result),
             "Processors that are busy, and that running and "
             "waiting jobs want (demand); the line across is the machine.",
         ),
-        ("queue", result.queue(), "Jobs that wait, and the processors that they want."),
+        ("queue", draw_queue(result), "Jobs that wait, and the processors that they want."),
         (
             "submissions",
-            result.submissions(),
+            draw_submissions(result),
             "Jobs that are submitted, beside those that were recorded where that is known.",
         ),
     )

@@ -6,16 +6,21 @@ most jobs waited. What is left out is said.
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
 
 import altair as alt
 import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py.figures import run_figures
 from batsched_py.figures.chart_files import drawable
-from batsched_py.figures.time_axis import TimeOptions
+from batsched_py.figures.run_figures import (
+    JobsOfRun,
+    draw_queue,
+    draw_schedule,
+    draw_utilisation,
+    shown_window,
+)
 from batsched_py.metrics import BOUND
 from batsched_py.report.runs_table import ShownRuns, rounded
 
@@ -42,19 +47,18 @@ def schedules_of(results: ShownRuns) -> Schedules:
         row = results.runs.iloc[at]
         jobs = results.kept_jobs(row)
         if jobs is not None:
-            chart = schedule(jobs, int(row["nb_res"]), **_clock(results, row))
+            chart = draw_schedule_view(JobsOfRun(jobs, _settings(results, row)))
             shown.append({"run": at, "chart": chart, "users": summarise_users(jobs)})
     return Schedules(shown, _note(results, len(rows), len(shown)))
 
 
-def _clock(results: ShownRuns, row: Any) -> TimeOptions:
-    """Return what tells the dates of a run, if its log has them."""
+def _settings(results: ShownRuns, row: Any) -> dict[str, Any]:
+    """Return what figures need of the settings of a run; the clock only if it is still stored."""
     try:
         settings = results.settings(row)
     except (OSError, msgspec.DecodeError):  # removed since the campaign ran
-        return {}
-    start, zone = settings.get("unix_start_time"), settings.get("time_zone") or "UTC"
-    return {"unix_start_time": start, "time_zone": zone}
+        settings = {}
+    return {**settings, "nb_processors": int(row["nb_res"])}
 
 
 def chosen_rows(results: ShownRuns) -> list[int]:
@@ -73,18 +77,14 @@ def chosen_rows(results: ShownRuns) -> list[int]:
     return [int(rows[at]) for at in np.unique(picked.round().astype(int))]
 
 
-def schedule(jobs: pd.DataFrame, nb_processors: int, **time: Unpack[TimeOptions]) -> dict[str, Any]:
+def draw_schedule_view(run: JobsOfRun) -> dict[str, Any]:
     """Return the chart of a run around its longest queue, each of its data sets by column.
 
     Schedule, queue and busy processors stand below each other and are zoomed together.
     """
-    begin, end = run_figures.shown_window(jobs)
-    same: TimeOptions = {**time, "begin": begin, "end": end}
-    below = run_figures.queue(jobs, **same), run_figures.utilisation(jobs, nb_processors, **same)
-    chart = alt.vconcat(
-        run_figures.gantt(jobs, nb_processors, **time),
-        *(part.properties(height=100) for part in below),
-    )
+    begin, end = shown_window(run.jobs)
+    below = (draw(run, begin=begin, end=end) for draw in (draw_queue, draw_utilisation))
+    chart = alt.vconcat(draw_schedule(run), *(part.properties(height=100) for part in below))
     spec: dict[str, Any] = drawable(chart.to_dict())
     zooms = [param for param in spec["params"] if param.get("bind") == "scales"]
     others = [param for param in spec["params"] if param not in zooms]

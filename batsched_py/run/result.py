@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -29,9 +29,6 @@ from batsched_py.run.stored_run import RunFiles
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from batsched_py.figures.step_charts import Chart
-    from batsched_py.figures.time_axis import TimeOptions
 
 
 class Output(Protocol):
@@ -229,45 +226,6 @@ class Result:
     @property
     def _key_numbers(self) -> KeyNumbers:
         return KeyNumbers(self.settings, self.measured["overall"])
-
-    def gantt(self, *, colour: str | None = "user", **time: Unpack[TimeOptions]) -> Chart:
-        """Return the schedule as a chart of altair, coloured by a column of :attr:`jobs`.
-
-        As all figures of a result it has dates if the log's are known and no ``unit`` (days, hours,
-        minutes, seconds from the first submission) is asked for; ``begin`` and ``end`` are seconds
-        of the simulation. Its data frame is ``data``. Raises :class:`UsageError` for what is not
-        there.
-        """
-        from batsched_py.figures import run_figures
-
-        return run_figures.gantt(
-            self.jobs, self.output.nb_processors, colour=colour, **self._clock(time)
-        )
-
-    def utilisation(self, **time: Unpack[TimeOptions]) -> Chart:
-        """Return busy processors, and those that running and waiting jobs want, over time."""
-        from batsched_py.figures import run_figures
-
-        return run_figures.utilisation(self.jobs, self.output.nb_processors, **self._clock(time))
-
-    def queue(self, **time: Unpack[TimeOptions]) -> Chart:
-        """Return how many jobs wait, and the processors that they want, over time."""
-        from batsched_py.figures import run_figures
-
-        return run_figures.queue(self.jobs, **self._clock(time))
-
-    def submissions(self, *, every: str | None = None, **time: Unpack[TimeOptions]) -> Chart:
-        """Return how many jobs are submitted in each ``hour``, ``day`` or ``week``."""
-        from batsched_py.figures import run_figures
-
-        return run_figures.submissions(self.jobs, every=every, **self._clock(time))
-
-    def _clock(self, time: TimeOptions) -> TimeOptions:
-        """Return options with the log's clock, unless they say another."""
-        clock: TimeOptions = {"unix_start_time": self.settings.get("unix_start_time")}
-        if zone := self.settings.get("time_zone"):
-            clock["time_zone"] = zone
-        return clock | time
 
     def table_as_written(self) -> JobTable:
         """Return what reading ``PREFIX_jobs.csv`` gives: all its columns, with six decimals."""

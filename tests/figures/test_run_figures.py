@@ -17,7 +17,13 @@ from hypothesis import strategies as st
 from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.figures import run_figures
-from batsched_py.figures.run_figures import gantt, queue, submissions, utilisation
+from batsched_py.figures.run_figures import (
+    JobsOfRun,
+    draw_queue,
+    draw_schedule,
+    draw_submissions,
+    draw_utilisation,
+)
 from batsched_py.figures.step_charts import PARTS, Steps
 from batsched_py.support.step_functions import Intervals
 from batsched_py.units import DAY, HOUR
@@ -50,6 +56,10 @@ DRAWN = jobs_of(
 )
 
 
+def run_of(jobs: pd.DataFrame, nb_processors: int = 4, **clock: Any) -> JobsOfRun:
+    return JobsOfRun(jobs, {"nb_processors": nb_processors, **clock})
+
+
 def steps_of(chart: object, name: str) -> list[tuple[float, float]]:
     """Return when the value changes, and to what, in seconds from the first submission."""
     data = chart.data
@@ -62,20 +72,20 @@ def steps_of(chart: object, name: str) -> list[tuple[float, float]]:
 
 
 def test_busy_processors_and_demand_are_those_drawn() -> None:
-    chart = utilisation(DRAWN, 4)
+    chart = draw_utilisation(run_of(DRAWN, 4))
     assert steps_of(chart, "busy") == [(0, 1), (2, 3)]
     assert steps_of(chart, "demand") == [(0, 1), (1, 3), (2, 5), (4, 3)]
     assert chart.data["until"].iloc[-1] == 6
 
 
 def test_waiting_jobs_are_those_drawn() -> None:
-    chart = queue(DRAWN)
+    chart = draw_queue(run_of(DRAWN))
     assert steps_of(chart, "jobs") == [(0, 0), (1, 1), (4, 0)]
     assert steps_of(chart, "processors") == [(0, 0), (1, 2), (4, 0)]
 
 
 def test_rectangles_are_neighbouring_processors() -> None:
-    data = gantt(DRAWN, 4).data
+    data = draw_schedule(run_of(DRAWN, 4)).data
     rows = data[["job_id", "time", "until", "first_processor", "last_processor"]]
     assert sorted(rows.itertuples(index=False, name=None)) == [
         ("a", 0, 4, 0, 0),
@@ -95,25 +105,26 @@ def test_times_are_from_the_first_submission_and_windows_in_seconds_of_the_run()
     later = DRAWN.assign(
         **{name: DRAWN[name] + 1000 for name in DRAWN if name.endswith("_time")},
     )
-    assert utilisation(later, 4).data.equals(utilisation(DRAWN, 4).data)
-    chosen = utilisation(later, 4, begin=1003, end=1005, unit="minutes").data
+    assert draw_utilisation(run_of(later, 4)).data.equals(draw_utilisation(run_of(DRAWN, 4)).data)
+    chosen = draw_utilisation(run_of(later, 4), begin=1003, end=1005, unit="minutes").data
     assert chosen["time"].tolist() == pytest.approx([3 / 60, 4 / 60, 5 / 60])
     assert chosen["busy"].tolist() == [3, 3, 3]
-    shown = gantt(later, 4, begin=1004.5)
+    shown = draw_schedule(run_of(later, 4), begin=1004.5)
     assert set(shown.data["job_id"]) == {"c", "d", "zero"}
     assert shown.to_dict()["title"]["subtitle"] == ["3 of 5 jobs: those that run in this window"]
 
 
 @pytest.mark.parametrize("jobs", [DRAWN.iloc[:0], DRAWN.iloc[5:]])
 def test_without_a_job_that_ran_the_axes_are_drawn(jobs: pd.DataFrame) -> None:
-    for chart in (gantt(jobs, 4), gantt(jobs), utilisation(jobs, 4), queue(jobs)):
+    for draw in (draw_schedule, draw_utilisation, draw_queue):
+        chart = draw(run_of(jobs))
         assert chart.to_dict()["title"]["subtitle"] == ["no job ran"]
         assert svg(chart)
-    assert svg(submissions(jobs))
+    assert svg(draw_submissions(run_of(jobs)))
 
 
 def test_a_rejected_job_was_submitted() -> None:
-    assert submissions(DRAWN).data["submitted"].iloc[:-1].sum() == 6
+    assert draw_submissions(run_of(DRAWN)).data["submitted"].iloc[:-1].sum() == 6
 
 
 def svg(chart: object) -> str:
@@ -125,12 +136,17 @@ def test_submissions_are_counted_by_hour_beside_the_recorded_ones() -> None:
         submission_time=[0, 10, HOUR - 1, HOUR, 3 * HOUR, 3 * HOUR],
         original_submission_time=[0, HOUR, NAN, HOUR, -1, HOUR],
     )
-    data = submissions(jobs).data.iloc[:-1]
+    data = draw_submissions(run_of(jobs)).data.iloc[:-1]
     assert data["time"].tolist() == pytest.approx([-1, 0, 1, 2, 3])  # hours
     assert data["submitted"].tolist() == [0, 3, 1, 0, 2]
     assert data["recorded"].tolist() == [1, 1, 3, 0, 0]
-    assert "recorded" not in submissions(jobs.drop(columns="original_submission_time")).data
-    assert "recorded" not in submissions(jobs.assign(original_submission_time=NAN)).data
+    assert (
+        "recorded"
+        not in draw_submissions(run_of(jobs.drop(columns="original_submission_time"))).data
+    )
+    assert (
+        "recorded" not in draw_submissions(run_of(jobs.assign(original_submission_time=NAN))).data
+    )
 
 
 def test_dates_are_what_the_clocks_of_the_site_showed() -> None:
@@ -140,42 +156,50 @@ def test_dates_are_what_the_clocks_of_the_site_showed() -> None:
     jobs = jobs_of(
         ("a", "u", 0.0, 0.0, 12 * HOUR, 1, "0"), ("b", "u", HOUR, 20 * HOUR, 30 * HOUR, 1, "0")
     )
-    times = utilisation(jobs, 1, **dates).data["time"].astype(str).tolist()
+    times = draw_utilisation(run_of(jobs, 1, **dates)).data["time"].astype(str).tolist()
     assert times == [
         *("2026-03-28 12:00:00", "2026-03-28 13:00:00", "2026-03-29 00:00:00"),
         *("2026-03-29 09:00:00", "2026-03-29 19:00:00"),
     ]
-    assert utilisation(jobs, 1, unit="hours", **dates).data["time"].tolist() == [0, 1, 12, 20, 30]
-    weeks = submissions(jobs, every="week", **dates).data["time"]
+    assert draw_utilisation(run_of(jobs, 1, **dates), unit="hours").data["time"].tolist() == [
+        0,
+        1,
+        12,
+        20,
+        30,
+    ]
+    weeks = draw_submissions(run_of(jobs, **dates), every="week").data["time"]
     assert weeks.astype(str).tolist()[0] == "2026-03-23", "a Monday"
-    assert svg(gantt(jobs, 1, **dates))
+    assert svg(draw_schedule(run_of(jobs, 1, **dates)))
     with pytest.raises(InputError, match="Mars"):
-        utilisation(jobs, 1, unix_start_time=0, time_zone="Mars")
+        draw_utilisation(run_of(jobs, unix_start_time=0, time_zone="Mars"))
 
 
 def test_what_cannot_be_is_told() -> None:
     with pytest.raises(UsageError, match="colour 'size': expected one of job_id, user"):
-        gantt(DRAWN, colour="size")
+        draw_schedule(run_of(DRAWN), colour="size")
     with pytest.raises(UsageError, match="unit 'weeks': expected days, hours"):
-        queue(DRAWN, unit="weeks")
+        draw_queue(run_of(DRAWN), unit="weeks")
     with pytest.raises(UsageError, match="end 1 is before begin 2"):
-        queue(DRAWN, begin=2, end=1)
+        draw_queue(run_of(DRAWN), begin=2, end=1)
     with pytest.raises(UsageError, match="every 'year': expected hour, day, week"):
-        submissions(DRAWN, every="year")
+        draw_submissions(run_of(DRAWN), every="year")
     with pytest.raises(UsageError, match="every 'hour' gives 24,001 bins"):
-        submissions(DRAWN.assign(submission_time=[0, 0, 0, 0, 0, 1000 * DAY]), every="hour")
+        draw_submissions(
+            run_of(DRAWN.assign(submission_time=[0, 0, 0, 0, 0, 1000 * DAY])), every="hour"
+        )
 
 
 @pytest.mark.parametrize("colour", [None, "user", "job_id", "requested_number_of_resources"])
 def test_a_schedule_is_coloured_by_any_column(colour: str | None) -> None:
-    assert svg(gantt(DRAWN, 4, colour=colour))
+    assert svg(draw_schedule(run_of(DRAWN, 4), colour=colour))
 
 
 def test_the_largest_users_have_colours_of_their_own() -> None:
     jobs = jobs_of(
         *((str(at), f"u{at}", 0.0, 0.0, 10.0 + at, 1, str(at)) for at in range(20)),
     )
-    colours = gantt(jobs).data.set_index("job_id")["colour"]
+    colours = draw_schedule(run_of(jobs)).data.set_index("job_id")["colour"]
     assert {job: name for job, name in colours.items() if name != "others"} == {
         str(at): f"u{at}" for at in range(14, 20)
     }
@@ -202,15 +226,15 @@ def a_long_run(nb: int) -> pd.DataFrame:
 def test_a_hundred_thousand_jobs_are_thinned_and_it_is_said() -> None:
     jobs = a_long_run(100_000)
     charts = {
-        "window": gantt(jobs, 64),
-        "widest": gantt(jobs, 64, begin=0, end=90 * DAY),
-        "parts of": utilisation(jobs, 64),
-        "equal parts": queue(jobs),
+        "window": draw_schedule(run_of(jobs, 64)),
+        "widest": draw_schedule(run_of(jobs, 64), begin=0, end=90 * DAY),
+        "parts of": draw_utilisation(run_of(jobs, 64)),
+        "equal parts": draw_queue(run_of(jobs)),
     }
     for said, chart in charts.items():
         assert said in " ".join(chart.to_dict()["title"]["subtitle"])  # no error of altair either
         assert 400 < len(chart.data) <= run_figures.MOST_RECTANGLES
-    assert len(submissions(jobs).data) == 101, "a row where the last day ends"
+    assert len(draw_submissions(run_of(jobs)).data) == 101, "a row where the last day ends"
 
 
 _Drawn = st.lists(
@@ -256,13 +280,13 @@ def test_what_pandas_reads_itself_can_be_drawn(tmp_path: Path) -> None:
     """Users, jobs and processors are numbers then."""
     jobs = DRAWN.iloc[[0, 3]].assign(user=["1", "2"], job_id=["1", "2"])
     jobs.to_csv(tmp_path / "jobs.csv")
-    data = gantt(pd.read_csv(tmp_path / "jobs.csv"), 4).data
+    data = draw_schedule(run_of(pd.read_csv(tmp_path / "jobs.csv"), 4)).data
     assert data["colour"].tolist() == ["1", "2"]
 
 
 def test_the_jobs_of_a_result_can_be_drawn() -> None:
     result = simulate("sample", users="feedback", first=40)
-    busy = utilisation(result.jobs, result.output.nb_processors, unit="seconds")
+    busy = draw_utilisation(result, unit="seconds")
     area = (busy.data["busy"] * busy.data["time"].diff().shift(-1)).sum()
     used = (result.jobs["execution_time"] * result.jobs["requested_number_of_resources"]).sum()
     assert area == pytest.approx(used)
@@ -275,9 +299,10 @@ def test_no_texts_overlap_and_charts_stand_beneath_each_other() -> None:
     """Each chart keeps the colours and the names of its own curves."""
     jobs = a_long_run(3000)
     start = {"unix_start_time": 1.7e9, "time_zone": "America/New_York"}
-    for time in ({}, start, {"begin": 3 * DAY, "end": 4 * DAY} | start):
-        charts = [gantt(jobs, 64, **time), utilisation(jobs, 64, **time), queue(jobs, **time)]
-        charts += [submissions(jobs.assign(original_submission_time=0.0), **time)]
+    jobs = jobs.assign(original_submission_time=0.0)
+    for clock, time in (({}, {}), (start, {}), (start, {"begin": 3 * DAY, "end": 4 * DAY})):
+        drawn = (draw_schedule, draw_utilisation, draw_queue, draw_submissions)
+        charts = [draw(run_of(jobs, 64, **clock), **time) for draw in drawn]
         for chart in charts:
             assert not overlapping(chart)
         beneath = charts[0] & charts[1] & charts[2] & charts[3]
@@ -286,7 +311,7 @@ def test_no_texts_overlap_and_charts_stand_beneath_each_other() -> None:
         assert {"busy", "demand", "machine", "jobs", "processors", "recorded"} < names
 
 
-@pytest.mark.parametrize("draw", [utilisation, queue, submissions])
+@pytest.mark.parametrize("draw", [draw_utilisation, draw_queue, draw_submissions])
 def test_one_layer_says_from_when_to_when(draw: Callable[..., Any]) -> None:
     """Vega-Lite takes dates that several say for a conflict."""
 
@@ -295,14 +320,16 @@ def test_one_layer_says_from_when_to_when(draw: Callable[..., Any]) -> None:
         inner = [domain for layer in part.get("layer", []) for domain in domains(layer)]
         return [*([scale["domain"]] if "domain" in scale else []), *inner]
 
-    (domain,) = domains(draw(DRAWN, unix_start_time=0.0, time_zone="UTC").to_dict())
+    (domain,) = domains(draw(run_of(DRAWN, unix_start_time=0.0, time_zone="UTC")).to_dict())
     assert domain["expr"].startswith("[datetime(1970, 0, 1, 0, 0, 0), datetime(1970, 0, 1, ")
 
 
 def test_dates_tell_month_and_year() -> None:
     """Two weeks have days of the month along the axis only, so the title has the year."""
-    chart = gantt(DRAWN, unix_start_time=1e9, time_zone="Europe/Paris")  # 2001-09-09 03:46 there
+    there = {"unix_start_time": 1e9, "time_zone": "Europe/Paris"}  # 2001-09-09 03:46
+    chart = draw_schedule(run_of(DRAWN, **there))
     x = chart.to_dict()["encoding"]["x"]
     assert x["title"] == "Europe/Paris; first submission 2001-09-09"
     assert x["axis"]["format"]["date"] == "%d %b"
-    assert gantt(DRAWN).to_dict()["encoding"]["x"]["title"].endswith("from the first submission")
+    x = draw_schedule(run_of(DRAWN)).to_dict()["encoding"]["x"]
+    assert x["title"].endswith("from the first submission")

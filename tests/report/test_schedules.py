@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 from batsched_py import simulate
 from batsched_py.figures import run_figures
 from batsched_py.report.runs_table import packed, provenance, runs_table, stored_of
-from batsched_py.report.schedule_view import chosen_rows, schedule, schedules_of, summarise_users
+from batsched_py.report.schedule_view import (
+    chosen_rows,
+    draw_schedule_view,
+    schedules_of,
+    summarise_users,
+)
 from helpers.made_up_report import MadeUp, some_jobs
+
+
+def run_of(jobs: pd.DataFrame) -> run_figures.JobsOfRun:
+    return run_figures.JobsOfRun(jobs, {"nb_processors": 64})
 
 
 def shown_jobs(chart: dict) -> list[str]:
@@ -22,7 +31,7 @@ def shown_jobs(chart: dict) -> list[str]:
 
 
 def test_a_short_run_is_shown_whole() -> None:
-    assert len(shown_jobs(schedule(some_jobs(50), 64))) == 50
+    assert len(shown_jobs(draw_schedule_view(run_of(some_jobs(50))))) == 50
 
 
 @given(st.integers(2, 120), st.integers(1, 60), st.integers(0, 3))
@@ -32,7 +41,7 @@ def test_a_window_is_bounded_and_has_all_that_runs_in_it(nb: int, most: int, see
         patch.setattr(run_figures, "READABLE_RECTANGLES", most)
         patch.setattr(run_figures, "MOST_RECTANGLES", most)
         begin, end = run_figures.shown_window(jobs)
-        shown = shown_jobs(schedule(jobs, 64))
+        shown = shown_jobs(draw_schedule_view(run_of(jobs)))
     inside = (jobs["starting_time"] < end) & (jobs["finish_time"] > begin)
     assert 1 <= len(shown) <= most
     if inside.sum() <= most:  # else more than that run at one instant
@@ -52,11 +61,11 @@ def test_the_window_is_around_the_longest_queue(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_run_whose_jobs_were_all_rejected_says_so() -> None:
     jobs = some_jobs(5).assign(starting_time=np.nan, finish_time=np.nan)
-    assert schedule(jobs, 64)["vconcat"][0]["title"]["subtitle"] == ["no job ran"]
+    assert draw_schedule_view(run_of(jobs))["vconcat"][0]["title"]["subtitle"] == ["no job ran"]
 
 
 def test_all_parts_are_zoomed_together() -> None:
-    zoom, picked = schedule(some_jobs(50), 64)["params"]
+    zoom, picked = draw_schedule_view(run_of(some_jobs(50)))["params"]
     assert (zoom["bind"], picked["bind"]) == ("scales", "legend")
     assert len(zoom["views"]) >= 3
 

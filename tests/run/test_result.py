@@ -13,7 +13,14 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from batsched_py import Result, simulate
+from batsched_py import (
+    Result,
+    draw_queue,
+    draw_schedule,
+    draw_submissions,
+    draw_utilisation,
+    simulate,
+)
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from helpers.sealed_runs import seal
@@ -155,7 +162,7 @@ def test_a_recorded_run_of_batsim() -> None:
     assert "on 6 processors" in repr(loaded)
     assert "max 20.000 s" in repr(loaded)
     assert repr(loaded).endswith("mean -")  # nobody says when jobs were recorded
-    assert len(loaded.gantt().data)
+    assert len(draw_schedule(loaded).data)
 
 
 def test_what_is_not_there_is_said(result: Result, prefix: Path, tmp_path: Path) -> None:
@@ -183,16 +190,17 @@ def test_what_is_not_there_is_said(result: Result, prefix: Path, tmp_path: Path)
 def test_figures_are_of_the_jobs(result: Result, prefix: Path) -> None:
     """With the log's clock, unless another axis is asked for; of a stored run the same."""
     loaded = Result.load(prefix)
-    for name in ("gantt", "utilisation", "queue", "submissions"):
-        chart = getattr(result, name)()
+    for draw in (draw_schedule, draw_utilisation, draw_queue, draw_submissions):
+        chart = draw(result)
         assert len(chart.data)
-        assert getattr(loaded, name)().to_dict() == chart.to_dict()
-    dates, days = result.utilisation(), result.utilisation(unit="days", begin=0, end=86400)
+        assert draw(loaded).to_dict() == chart.to_dict()
+    dates = draw_utilisation(result)
+    days = draw_utilisation(result, unit="days", begin=0, end=86400)
     assert dates.data["time"].dtype.kind == "M"
     assert days.data["time"].between(-1, 1).all()
-    assert set(result.gantt(colour="user").data["user"]) <= set(result.jobs["user"])
+    assert set(draw_schedule(result, colour="user").data["user"]) <= set(result.jobs["user"])
     with pytest.raises(UsageError, match="colour"):
-        result.gantt(colour="colour of the sky")
+        draw_schedule(result, colour="colour of the sky")
 
 
 def test_metrics_that_are_not_whole_are_computed_anew(result: Result, tmp_path: Path) -> None:
