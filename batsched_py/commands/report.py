@@ -125,7 +125,8 @@ def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     from batsched_py.campaign.campaign_file import STORED
     from batsched_py.files.writers import write_whole
     from batsched_py.report.forms.html_page import render_page
-    from batsched_py.report.one_run import OneRun, run_report
+    from batsched_py.report.one_run import run_report
+    from batsched_py.report.shown_runs import OneRun
     from batsched_py.run.stored_run import jobs_file
 
     try:

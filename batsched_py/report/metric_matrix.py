@@ -21,7 +21,7 @@ from batsched_py.report.kit.estimates import cells, mean_of_repeats
 from batsched_py.report.kit.selection import Runs, paired
 from batsched_py.report.less_work import NO_GAIN, less_work
 from batsched_py.report.metric_words import ShownMetric, shown_metrics
-from batsched_py.report.runs_table import ShownRuns, stored_of
+from batsched_py.report.shown_runs import ShownRuns, stored_of
 from batsched_py.support.statistics import FEWEST, Interval, paired_difference, paired_ratio
 from batsched_py.units import HOUR
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from batsched_py.errors import UsageError
 from batsched_py.figures.run_figures import draw_queue, draw_submissions, draw_utilisation
-from batsched_py.report.campaign_axes import CampaignAxes, short_names
+from batsched_py.report.campaign_axes import CampaignAxes
 from batsched_py.report.document import Column, Figure, Part, Report, Section, Table
 from batsched_py.report.formatting import cell
 from batsched_py.report.kit.charts import Chart, inline_data, numbers
-from batsched_py.report.kit.selection import log_name
 from batsched_py.report.kit.tables import sections, table
 from batsched_py.report.metric_matrix import site_tables
 from batsched_py.report.metric_words import (
@@ -28,81 +25,16 @@ from batsched_py.report.metric_words import (
     react,
     shown_metrics,
 )
+from batsched_py.report.shown_runs import OneRun
 from batsched_py.report.simulated_setup import names_table, setup_lines, submitted
-from batsched_py.results.run_files import SUFFIX
 from batsched_py.run.result import Result
-from batsched_py.run.stored_run import jobs_file
 from batsched_py.units import HOUR
-
-if TYPE_CHECKING:
-    from batsched_py.workload import Workload
 
 _NO_AXES = CampaignAxes(None, None, (), ())
 ONCE = (
     "This is one run: nothing is known about chance. A campaign (`batsched-py campaign FILE`) sets "
     "it beside other policies and users, and repeats it."
 )
-
-
-class OneRun:
-    """A run as the results of a campaign of one run, for the page."""
-
-    what = "run"
-
-    def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
-        self.result = Result.load(prefix, nodes=nodes)
-        self.file = jobs_file(prefix)
-        self.prefix = str(self.file).removesuffix(SUFFIX)
-        self.name = self.prefix
-        self.axes: list[str] = []
-        self.nb_planned = 1
-        self.metric: str | None = None
-        self.failures: list[tuple[Path, str]] = []
-
-    @property
-    def title(self) -> str:
-        """Policy, log and users; the name of the files if they tell nothing."""
-        run = self.result.settings.get("run")
-        if not run:
-            return Path(self.prefix).name
-        policy, users = (
-            short_names([run[name]])[run[name]] if name in run else "?"
-            for name in ("scheduler", "users")
-        )
-        return f"{policy} on {log_name(self.result.settings['input']['name'])}, users {users}"
-
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        """One row: the settings that are single values, and the metrics."""
-        settings = self.result.settings
-        row: dict[str, Any] = {
-            "nb_res": settings["nb_processors"],
-            "users_react": settings.get("users_react"),
-        }
-        if "run" in settings:
-            row["input"] = settings["input"]["name"]
-        row |= {
-            name: value
-            for name, value in settings.get("run", {}).items()
-            if not isinstance(value, dict | list)
-        }
-        return pd.DataFrame([row | self.result.measured["overall"]])
-
-    def settings(self, row: Any) -> dict[str, Any]:
-        """Return all that is stored of the run."""
-        return {**self.result.settings, "metrics": self.result.measured}
-
-    def kept_jobs(self, row: Any) -> pd.DataFrame | None:
-        """Return the jobs."""
-        return self.result.jobs
-
-    def workload(self, row: Any) -> Workload:
-        """Raise :class:`UsageError`: where the log is, is not stored with a run."""
-        raise UsageError(f"the log of {self.prefix} is not known by its path")
-
-    def command(self, row: Any) -> str:
-        """Return nothing: the command is not stored with a run."""
-        return ""
 
 
 def run_report(run: OneRun) -> Report:
@@ -174,12 +106,9 @@ def _over_time(result: Result) -> list[Figure]:
     figures = []
     for name, chart, caption in drawn:
         spec = chart.properties(width="container").to_dict()
-        title = spec.pop("title", {})  # the page has its own
-        told = title if isinstance(title, dict) else {"text": title}
-        subtitle = told.get("subtitle") or []
-        notes = [subtitle] if isinstance(subtitle, str) else subtitle
-        caption = " ".join([caption, *(f"{note[0].upper()}{note[1:]}." for note in notes)])
-        figures.append(Figure(name, str(told.get("text", name)), spec, caption))
+        title = spec.pop("title")  # the page has its own
+        notes = (f"{note[0].upper()}{note[1:]}." for note in title["subtitle"])
+        figures.append(Figure(name, title["text"], spec, " ".join([caption, *notes])))
     return figures
 
 

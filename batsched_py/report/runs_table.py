@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -14,69 +13,10 @@ from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.campaign_axes import short_names
 from batsched_py.report.formatting import is_nothing, spoken
 from batsched_py.report.metric_words import main_metrics, react
-
-if TYPE_CHECKING:
-    from batsched_py.workload import Workload
+from batsched_py.report.shown_runs import ShownRuns, Stored
 
 _DETAILS = ("metrics", "sites", "statistics", "user_statistics")
 """Of a run's description: shown elsewhere, or too long."""
-
-
-Stored = Sequence[Mapping[str, Any]]
-
-
-class ShownRuns(Protocol):
-    """What a page needs of a campaign, or of a single run: see :class:`CampaignResults`."""
-
-    name: str
-    metric: str | None
-    file: Path
-
-    @property
-    def what(self) -> str:
-        """``campaign`` or ``run``."""
-        ...
-
-    @property
-    def runs(self) -> pd.DataFrame:
-        """A row for each run that ended."""
-        ...
-
-    @property
-    def axes(self) -> list[str]:
-        """The labels that have several values."""
-        ...
-
-    @property
-    def nb_planned(self) -> int:
-        """How many runs there are to be."""
-        ...
-
-    @property
-    def failures(self) -> list[tuple[Path, str]]:
-        """Folder and message of the runs that failed."""
-        ...
-
-    def settings(self, run: Any, /) -> dict[str, Any]:
-        """Return all that is stored of a row of :attr:`runs`."""
-        ...
-
-    def kept_jobs(self, run: Any, /) -> pd.DataFrame | None:
-        """Return the jobs of a row of :attr:`runs`, None if they were not kept."""
-        ...
-
-    def workload(self, run: Any, /) -> Workload:
-        """Return the recorded workload of a row of :attr:`runs`."""
-        ...
-
-    def command(self, run: Any, /) -> str:
-        """Return the command that repeats a row of :attr:`runs`."""
-        ...
-
-
-def stored_of(results: ShownRuns) -> Stored:
-    """Return what is stored about each run, nothing of one whose folder is gone."""
-    return [_stored(results, row) for _, row in results.runs.iterrows()]
 
 
 def runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
@@ -144,13 +84,6 @@ def _flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[f"{prefix}{name}"] = value
     return flat
-
-
-def _stored(results: ShownRuns, row: Any) -> Mapping[str, Any]:
-    try:
-        return results.settings(row)
-    except (OSError, msgspec.DecodeError):  # removed since the campaign ran
-        return {}
 
 
 def _command(results: ShownRuns, row: Any) -> str:

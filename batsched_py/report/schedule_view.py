@@ -22,7 +22,8 @@ from batsched_py.figures.run_figures import (
     shown_window,
 )
 from batsched_py.metrics import BOUND
-from batsched_py.report.runs_table import ShownRuns, rounded
+from batsched_py.report.runs_table import rounded
+from batsched_py.report.shown_runs import ShownRuns, stored_settings
 
 MOST_RUNS = 12
 MOST_USERS = 1_000
@@ -47,18 +48,11 @@ def schedules_of(results: ShownRuns) -> Schedules:
         row = results.runs.iloc[at]
         jobs = results.kept_jobs(row)
         if jobs is not None:
-            chart = draw_schedule_view(JobsOfRun(jobs, _settings(results, row)))
+            size = {"nb_processors": int(row["nb_res"])}
+            run = JobsOfRun(jobs, {**stored_settings(results, row), **size})
+            chart = draw_schedule_view(run)
             shown.append({"run": at, "chart": chart, "users": summarise_users(jobs)})
     return Schedules(shown, _note(results, len(rows), len(shown)))
-
-
-def _settings(results: ShownRuns, row: Any) -> dict[str, Any]:
-    """Return what figures need of the settings of a run; the clock only if it is still stored."""
-    try:
-        settings = results.settings(row)
-    except (OSError, msgspec.DecodeError):  # removed since the campaign ran
-        settings = {}
-    return {**settings, "nb_processors": int(row["nb_res"])}
 
 
 def chosen_rows(results: ShownRuns) -> list[int]:

@@ -24,7 +24,7 @@ from batsched_py.report.campaign_axes import (
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import as_markdown, in_italics, is_nothing, listed, spoken
 from batsched_py.report.kit.selection import Runs, log_name
-from batsched_py.report.runs_table import ShownRuns, Stored, stored_of
+from batsched_py.report.shown_runs import ShownRuns, Stored, stored_of
 from batsched_py.units import DAY, UNITS, unit_of
 from batsched_py.workload.logs.clock import moment
 from batsched_py.workload.logs.log_archive import SAMPLE

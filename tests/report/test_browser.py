@@ -15,7 +15,8 @@ from batsched_py import simulate
 from batsched_py.report import Figure, Report, Section, Table
 from batsched_py.report.campaign_report import plain_report
 from batsched_py.report.forms.html_page import render_page
-from batsched_py.report.one_run import OneRun, run_report
+from batsched_py.report.one_run import run_report
+from batsched_py.report.shown_runs import OneRun
 from helpers.made_up_report import MadeUp, a_report, published_table
 from helpers.waiting import LIMIT
 

@@ -9,7 +9,8 @@ import pytest
 from batsched_py import simulate
 from batsched_py.report import Report
 from batsched_py.report.forms.html_page import render_page
-from batsched_py.report.one_run import ONCE, OneRun, run_report
+from batsched_py.report.one_run import ONCE, run_report
+from batsched_py.report.shown_runs import OneRun
 from batsched_py.report.simulated_setup import submitted
 from batsched_py.run.result import Result
 

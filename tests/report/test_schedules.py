@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.figures import run_figures
-from batsched_py.report.runs_table import packed, provenance, runs_table, stored_of
+from batsched_py.report.runs_table import packed, provenance, runs_table
 from batsched_py.report.schedule_view import (
     chosen_rows,
     draw_schedule_view,
     schedules_of,
     summarise_users,
 )
+from batsched_py.report.shown_runs import stored_of
 from helpers.made_up_report import MadeUp, some_jobs
 
 

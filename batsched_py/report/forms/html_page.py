@@ -35,8 +35,9 @@ from batsched_py.report.formatting import (
     tally,
     texts_below,
 )
-from batsched_py.report.runs_table import ShownRuns, provenance, runs_table, stored_of
+from batsched_py.report.runs_table import provenance, runs_table
 from batsched_py.report.schedule_view import schedules_of
+from batsched_py.report.shown_runs import ShownRuns, stored_of
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""

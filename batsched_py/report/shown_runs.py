@@ -1,0 +1,99 @@
+"""The runs that a report shows: those of a campaign, or a single one that was stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+import pandas as pd
+
+from batsched_py.errors import UsageError
+from batsched_py.report.campaign_axes import short_names
+from batsched_py.report.kit.selection import log_name
+from batsched_py.results.run_files import SUFFIX
+from batsched_py.run.result import Result
+from batsched_py.run.stored_run import jobs_file
+
+if TYPE_CHECKING:
+    from batsched_py.campaign.campaign_folder import CampaignResults
+    from batsched_py.workload import Workload
+
+ShownRuns: TypeAlias = "CampaignResults | OneRun"
+Stored = Sequence[Mapping[str, Any]]
+
+
+class OneRun:
+    """A stored run as a campaign of one run: it has what a report needs of campaigns."""
+
+    what = "run"
+
+    def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
+        self.result = Result.load(prefix, nodes=nodes)
+        self.file = jobs_file(prefix)
+        self.prefix = str(self.file).removesuffix(SUFFIX)
+        self.name = self.prefix
+        self.axes: list[str] = []
+        self.nb_planned = 1
+        self.metric: str | None = None
+        self.failures: list[tuple[Path, str]] = []
+
+    @property
+    def title(self) -> str:
+        """Policy, log and users; the name of the files if they tell nothing."""
+        run = self.result.settings.get("run")
+        if not run:
+            return Path(self.prefix).name
+        policy, users = (
+            short_names([run[name]])[run[name]] if name in run else "?"
+            for name in ("scheduler", "users")
+        )
+        return f"{policy} on {log_name(self.result.settings['input']['name'])}, users {users}"
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row: the settings that are single values, and the metrics."""
+        settings = self.result.settings
+        row: dict[str, Any] = {
+            "nb_res": settings["nb_processors"],
+            "users_react": settings.get("users_react"),
+        }
+        if "run" in settings:
+            row["input"] = settings["input"]["name"]
+        row |= {
+            name: value
+            for name, value in settings.get("run", {}).items()
+            if not isinstance(value, dict | list)
+        }
+        return pd.DataFrame([row | self.result.measured["overall"]])
+
+    def settings(self, row: Any) -> dict[str, Any]:
+        """Return all that is stored of the run."""
+        return {**self.result.settings, "metrics": self.result.measured}
+
+    def kept_jobs(self, row: Any) -> pd.DataFrame | None:
+        """Return the jobs."""
+        return self.result.jobs
+
+    def workload(self, row: Any) -> Workload:
+        """Raise :class:`UsageError`: where the log is, is not stored with a run."""
+        raise UsageError(f"the log of {self.prefix} is not known by its path")
+
+    def command(self, row: Any) -> str:
+        """Return nothing: the command is not stored with a run."""
+        return ""
+
+
+def stored_of(results: ShownRuns) -> Stored:
+    """Return what is stored about each run, nothing of one whose folder is gone."""
+    return [stored_settings(results, row) for _, row in results.runs.iterrows()]
+
+
+def stored_settings(results: ShownRuns, row: Any) -> Mapping[str, Any]:
+    """Return what is stored about a run, nothing if its folder is gone."""
+    try:
+        return results.settings(row)
+    except (OSError, msgspec.DecodeError):  # removed since the campaign ran
+        return {}
