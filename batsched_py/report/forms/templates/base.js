@@ -27,24 +27,13 @@ function shown(value) {
   return value.toFixed(Math.max(0, 4 - before));
 }
 
-/** Seconds as people say them: "2 d 03:04:05". */
-function lasting(seconds) {
-  if (seconds == null) return NOTHING;
-  const sign = seconds < 0 ? "\u2212" : "";
-  const whole = Math.round(Math.abs(seconds));
-  const two = (number) => String(number).padStart(2, "0");
-  const days = Math.floor(whole / 86400);
-  const clock = `${two(Math.floor(whole / 3600) % 24)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
-  return `${sign}${days ? `${days} d ` : ""}${clock}`;
-}
-
-/** The value of a packed column in a row (columns.py). */
+/** The value of a packed column in a row (runs_table.py). */
 function unpacked(column, row) {
   if (column.v) return column.v[row];
   return column.u[column.i ? column.i[row] : 0];
 }
 
-/** A table for a spreadsheet: what would be a formula there gets an apostrophe (spreadsheet_cells.py). */
+/** A table for a spreadsheet: what would be a formula there gets an apostrophe (csv_text.py). */
 function csvOf(names, rows) {
   const field = (value) => {
     const given = value == null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);

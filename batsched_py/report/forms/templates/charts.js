@@ -8,8 +8,7 @@ const DARK = { text: "#e2e6ea", muted: "#9aa4ae", line: "#363d45", sheet: "#181c
 const FONT = 'system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif';
 
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
-let onPaper = false; // figures are being drawn for print
-const isDark = () => !onPaper && (document.documentElement.dataset.theme ?? (darkScheme.matches ? "dark" : "light")) === "dark";
+const isDark = () => (document.documentElement.dataset.theme ?? (darkScheme.matches ? "dark" : "light")) === "dark";
 const palette = () => (isDark() ? ON_DARK : ON_LIGHT);
 const colours = () => (isDark() ? DARK : LIGHT);
 
@@ -220,35 +219,17 @@ function watchWidth() {
 
 const PAPER = 660; // pixels of a sheet's width
 
-/** For print: tables that are too wide are made smaller, figures have copies of the right width. */
+/** For print: tables that are too wide are made smaller, as page.css makes figures. */
 function fitToPaper() {
   addEventListener("beforeprint", () => {
     for (const table of document.querySelectorAll("table")) {
       const wide = table.offsetWidth * 0.8;
       if (wide > PAPER) table.style.zoom = String(PAPER / wide);
     }
-    drawOnPaper();
   });
   addEventListener("afterprint", () => {
     for (const table of document.querySelectorAll("table")) table.style.zoom = "";
-    for (const copy of document.querySelectorAll(".paper")) copy.remove();
   });
-}
-
-/** A copy that is not ready in time, or cannot be drawn, is not shown: the figure is (page.css). */
-async function drawOnPaper() {
-  onPaper = true;
-  for (const element of document.querySelectorAll("[data-figure]")) {
-    const copy = make("div", { class: "chart paper" });
-    element.after(copy);
-    const spec = readable(data.figures[element.dataset.figure]);
-    const sized = spec.width === "container" ? { ...spec, width: PAPER, autosize: { type: "fit-x", contains: "padding" } } : spec;
-    try {
-      await drawn(copy, sized, PAPER);
-      copy.classList.add("ready");
-    } catch { /* the figure says why */ }
-  }
-  onPaper = false;
 }
 
 function startTheme() {

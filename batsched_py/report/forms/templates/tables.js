@@ -59,7 +59,7 @@ const classOf = (column) => (column.cell ? "button" : column.numeric ? "number" 
 
 /**
  * A table of many rows, some of them at a time, with a filter.
- * `columns`: {title, numeric, value(row), text(row)?, cell(row)?}; rows are numbers 0..count-1.
+ * `columns`: {title, numeric, value(row), cell(row)?}; rows are numbers 0..count-1.
  */
 class PagedTable {
   constructor(place, { id, title, file, columns, count, size = 25, filter = "" }) {
@@ -109,7 +109,7 @@ class PagedTable {
   show() {
     const rows = this.rows.slice(this.at, this.at + this.size);
     this.body.replaceChildren(...rows.map((row) => make("tr", {}, ...this.columns.map((column) =>
-      make("td", { class: classOf(column) }, column.cell ? column.cell(row) : (column.text ?? ((r) => shown(column.value(r))))(row))))));
+      make("td", { class: classOf(column) }, column.cell ? column.cell(row) : shown(column.value(row)))))));
     const last = this.at + rows.length;
     this.status.value = rows.length ? `${this.at + 1} to ${last} of ${this.rows.length}` : "nothing found";
     this.back.disabled = this.at === 0;
