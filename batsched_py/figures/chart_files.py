@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import zlib
 from pathlib import Path
-from struct import pack, unpack_from
 from typing import Any
 
 import msgspec
@@ -36,8 +34,6 @@ SCALE = 2.0
 """Pixels of a PNG file by pixel of the figure."""
 FORMATS = ("png", "svg", "pdf", "html", "json")
 
-_SIGNATURE = 8
-"""Bytes before the first chunk of a PNG file."""
 _CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
 
 
@@ -73,7 +69,7 @@ def render_chart(form: str, spec: dict[str, Any]) -> bytes:
     options: Any = {"config": LOOKS, "allowed_base_urls": []}
     match form:
         case "png":
-            return _smaller(vl_convert.vegalite_to_png(spec, scale=SCALE, **options))
+            return vl_convert.vegalite_to_png(spec, scale=SCALE, **options)
         case "svg":
             return _numbered_anew(vl_convert.vegalite_to_svg(spec, **options)).encode()
         case "pdf":
@@ -97,26 +93,6 @@ def _numbered_anew(svg: str) -> str:
         return f"{match[1]}clip{numbers.setdefault(match[2], len(numbers) + 1)}"
 
     return _CLIP.sub(counted, svg)
-
-
-def _smaller(png: bytes) -> bytes:
-    """Return a PNG of the same pixels in a fourth of the bytes: they were packed in haste."""
-    kept, pixels, at = [png[:_SIGNATURE]], b"", _SIGNATURE
-    while at < len(png):
-        (length,) = unpack_from(">I", png, at)
-        kind, content = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
-        if kind == b"IDAT":
-            pixels += content
-        elif kind == b"IEND":
-            kept.append(_chunk(b"IDAT", zlib.compress(zlib.decompress(pixels), 8)))
-        if kind != b"IDAT":
-            kept.append(_chunk(kind, content))
-        at += length + 12
-    return b"".join(kept)
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    return pack(">I", len(content)) + kind + content + pack(">I", zlib.crc32(kind + content))
 
 
 _ROWS = ("data", "datasets")

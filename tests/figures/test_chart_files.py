@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import zlib
 from pathlib import Path
-from struct import unpack_from
 
 import altair as alt
 import pandas as pd
 import pytest
-import vl_convert
 
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_files import LOOKS, SCALE, format_of, render_chart, write_chart
+from batsched_py.figures.chart_files import format_of, write_chart
 
 SMALL = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 5.0]})
 
@@ -39,30 +36,6 @@ def test_the_end_of_the_name_says_the_format(form: str, beginning: bytes, tmp_pa
     if form != "pdf":
         write_chart(a_chart(), tmp_path / f"again.{form}")
         assert (tmp_path / f"again.{form}").read_bytes() == path.read_bytes()
-
-
-def test_a_png_is_packed_well_and_has_the_same_pixels() -> None:
-    made = vl_convert.vegalite_to_png(a_chart().to_dict(), scale=SCALE, config=LOOKS)
-    packed = render_chart("png", a_chart().to_dict())
-    assert len(packed) < len(made) / 2
-    header, pixels, end = chunks(packed)
-    kinds = [kind for kind, _ in (header, pixels, end)]
-    assert kinds == [b"IHDR", b"IDAT", b"IEND"]
-    as_made = [content for kind, content in chunks(made) if kind == b"IDAT"]
-    assert zlib.decompress(pixels[1]) == zlib.decompress(b"".join(as_made))
-    assert header in chunks(made)
-
-
-def chunks(png: bytes) -> list[tuple[bytes, bytes]]:
-    """Return kind and content of each, but for how large a pixel is; their sums are checked."""
-    at, found = 8, []
-    while at < len(png):
-        (length,) = unpack_from(">I", png, at)
-        kind, content = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
-        assert unpack_from(">I", png, at + 8 + length)[0] == zlib.crc32(kind + content)
-        found.append((kind, content))
-        at += length + 12
-    return [chunk for chunk in found if chunk[0] != b"pHYs"]
 
 
 def test_another_end_is_refused() -> None:
