@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -59,6 +59,15 @@ def as_markdown(name: str) -> str:
 def in_italics(name: str) -> str:
     """Return a name as Markdown in italics."""
     return f"*{as_markdown(name)}*"
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested values by dotted names: ``{"run": {"seed": 1}}`` gives ``{"run.seed": 1}``."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        is_nested = isinstance(value, Mapping)
+        flat |= flatten(value, f"{prefix}{name}.") if is_nested else {f"{prefix}{name}": value}
+    return flat
 
 
 def listed(items: Iterable[Any]) -> str:

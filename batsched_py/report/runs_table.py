@@ -11,7 +11,7 @@ import pandas as pd
 from batsched_py.files.readers import parse_json
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.campaign_axes import short_names
-from batsched_py.report.formatting import is_nothing, spoken
+from batsched_py.report.formatting import flatten, is_nothing, spoken
 from batsched_py.report.metric_words import main_metrics, react
 from batsched_py.report.shown_runs import ShownRuns, Stored
 
@@ -71,19 +71,13 @@ def _shown(results: ShownRuns) -> list[str]:
     return [*axes, *metrics, *(["wall_time"] if "wall_time" in runs else [])]
 
 
-def _flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is stored about a run, flat: ``run.scheduler_options.alpha``."""
-    flat: dict[str, Any] = {}
-    for name, value in stored.items():
-        if not prefix and name in _DETAILS:
-            continue
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
-        elif isinstance(value, list | tuple):
-            flat[f"{prefix}{name}"] = ", ".join(map(str, value)) or None
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat
+    shown = flatten({name: value for name, value in stored.items() if name not in _DETAILS})
+    return {
+        name: ", ".join(map(str, value)) or None if isinstance(value, list | tuple) else value
+        for name, value in shown.items()
+    }
 
 
 def _command(results: ShownRuns, row: Any) -> str:

@@ -55,14 +55,6 @@ class Named(msgspec.Struct, frozen=True):
         return f"{name} ({', '.join(told)})" if told else name
 
 
-class NamedGroup(msgspec.Struct, frozen=True):
-    """All policies, or all user models, of a page."""
-
-    axis: str
-    """The axis whose values are the names."""
-    named: Sequence[Named]
-
-
 def naming_axis(runs: pd.DataFrame, axes: Iterable[str], settings: Sequence[str]) -> str | None:
     """Return the axis whose texts stand for values of some settings; None if there is none."""
     for axis in axes:
@@ -73,11 +65,14 @@ def naming_axis(runs: pd.DataFrame, axes: Iterable[str], settings: Sequence[str]
     return None
 
 
-def _named(results: ShownRuns, setting: str, options: str) -> NamedGroup:
-    """Return the policies or the user models of some runs, by the setting that names them."""
+def _find_named(results: ShownRuns, setting: str, options: str) -> tuple[str, list[Named]]:
+    """Return the policies or the user models of some runs, and the axis whose values they are.
+
+    ``setting`` is that which names them.
+    """
     runs = results.runs
     if setting not in runs:
-        return NamedGroup(setting, ())
+        return setting, []
     axis = naming_axis(runs, results.axes, (setting, options)) or setting
     names, short = short_names(runs[axis].unique()), short_names(runs[setting].unique())
     named = []
@@ -85,7 +80,7 @@ def _named(results: ShownRuns, setting: str, options: str) -> NamedGroup:
         given = of_name[setting].iloc[0]
         same = _same_options(of_name[options]) if options in runs else ""
         named.append(Named(names[name], str(given), short[given], same))
-    return NamedGroup(axis, named)
+    return axis, named
 
 
 def _same_options(texts: pd.Series[Any]) -> str:
@@ -112,7 +107,7 @@ def names_table(results: ShownRuns) -> Table | None:
             ("policy", plugins.SCHEDULERS, _POLICIES),
             ("users", plugins.USERS, _USERS),
         )
-        for named in _named(results, *settings).named
+        for named in _find_named(results, *settings)[1]
     ]
     if not rows:
         return None
@@ -175,11 +170,11 @@ def setup_lines(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     yield from _rules(runs, stored)
     told = {*_TOLD, machines}
     for settings, title in ((_POLICIES, "Policies"), (_USERS, "Users")):
-        group = _named(results, *settings)
-        if group.named:
-            told.add(group.axis)
-            title = "Policy" if len(group.named) == 1 and title == "Policies" else title
-            yield f"**{title}**: {listed(named.words for named in group.named)}"
+        axis, named = _find_named(results, *settings)
+        if named:
+            told.add(axis)
+            title = "Policy" if len(named) == 1 and title == "Policies" else title
+            yield f"**{title}**: {listed(of.words for of in named)}"
     for axis in axes.labels:
         if axis not in told:
             words = f" ({_EXPLAINED[axis]})" if axis in _EXPLAINED else ""

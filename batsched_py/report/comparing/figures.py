@@ -11,6 +11,7 @@ import pandas as pd
 
 from batsched_py.report.comparing.run_tables import job_names
 from batsched_py.report.document import Figure
+from batsched_py.report.kit.charts import numbers
 from batsched_py.support import palette
 from batsched_py.support.statistics import FEWEST, quantiles
 from batsched_py.units import DAY, HOUR
@@ -54,7 +55,7 @@ def shift_of_starts(pairs: pd.DataFrame) -> Figure:
             ),
             tooltip=[
                 *("job:N", "user:N", "processors:Q"),
-                *_hovered(
+                *numbers(
                     start="start in A (d)",
                     shift="shift of start (h)",
                     submission="... of submission (h)",
@@ -91,7 +92,7 @@ def waits_of_users(users: pd.DataFrame) -> Figure:
             .legend(values=sorted({int(at) for at in quantiles(data["jobs"], (0, 0.5, 1))})),
             tooltip=[
                 *("user:N", "jobs:Q"),
-                *_hovered(a="mean wait, A (h)", b="mean wait, B (h)", difference="B - A (h)"),
+                *numbers(a="mean wait, A (h)", b="mean wait, B (h)", difference="B - A (h)"),
             ],
         )
         .interactive()
@@ -122,7 +123,7 @@ def distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
             y=alt.Y("share:Q", title="share of the jobs that wait at most so long"),
             color=alt.Color("run:N", title="run"),
             order="share:Q",
-            tooltip=["run:N", *_hovered(wait="waiting time (h)", share="share of jobs")],
+            tooltip=["run:N", *numbers(wait="waiting time (h)", share="share of jobs")],
         )
         .properties(width="container", height=_HIGH)
         .interactive()
@@ -143,8 +144,8 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
         y=alt.Y("group:N", title=None, sort=order).axis(labelLimit=240),
         tooltip=[
             *("group:N", "metric:N"),
-            *_hovered(ratio="B / A", ratio_low="from", ratio_high="to"),
-            *_hovered(a="mean, A", b="mean, B", pairs="pairs of runs"),
+            *numbers(ratio="B / A", ratio_low="from", ratio_high="to"),
+            *numbers(a="mean, A", b="mean, B", pairs="pairs of runs"),
         ],
     )
     about: dict[str, Any] = {
@@ -180,11 +181,6 @@ def thinned(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
     return sorted({*order[:_EXTREMES].tolist(), *order[-_EXTREMES:].tolist(), *every.tolist()})
 
 
-def _hovered(**titles: str) -> list[alt.Tooltip]:
-    """Return what one reads when hovering: numbers with all digits of the data."""
-    return [alt.Tooltip(f"{name}:Q", title=title) for name, title in titles.items()]
-
-
 def _symlog(values: Iterable[float]) -> tuple[alt.Scale, dict[str, Any]]:
     """Return a scale that shows minutes and months, and 0; and its axis.
 
@@ -202,6 +198,5 @@ def _symlog(values: Iterable[float]) -> tuple[alt.Scale, dict[str, Any]]:
 
 def _rounded(data: pd.DataFrame) -> pd.DataFrame:
     """Return the data with five significant digits: they are inlined."""
-
-    numbers = data.select_dtypes("float")
-    return data.assign(**numbers.map(lambda value: float(f"{value:.5g}")))
+    floats = data.select_dtypes("float")
+    return data.assign(**floats.map(lambda value: float(f"{value:.5g}")))

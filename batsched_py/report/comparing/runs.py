@@ -22,7 +22,11 @@ from batsched_py.report.comparing.compared_sources import (
     run_of,
 )
 from batsched_py.report.comparing.job_differences import ROUNDING, TOLERANCE
-from batsched_py.report.comparing.setting_differences import differing, settings_of, settings_table
+from batsched_py.report.comparing.setting_differences import (
+    differing,
+    flat_settings,
+    settings_table,
+)
 from batsched_py.report.document import Part, Report, Table, Text
 from batsched_py.report.forms.notebook_report import NotebookReport
 from batsched_py.report.kit.tables import sections
@@ -254,7 +258,7 @@ class RunComparison:
         """Names of settings that differ, as far as both runs say."""
         if not (self.a.settings and self.b.settings):
             return []
-        return differing(settings_of(self.a.settings), settings_of(self.b.settings))
+        return differing(flat_settings(self.a.settings), flat_settings(self.b.settings))
 
     @property
     def summary(self) -> str:
@@ -306,7 +310,7 @@ class RunComparison:
         return Report(title, "", tuple(sections(parts)), summary=self.summary)
 
     def _settings(self) -> Table | Text:
-        a, b = settings_of(self.a.settings), settings_of(self.b.settings)
+        a, b = flat_settings(self.a.settings), flat_settings(self.b.settings)
         missing = [run for run, settings in (("A", a), ("B", b)) if not settings]
         if len(missing) == 2:
             return Text("Neither run has a PREFIX_run.json: nothing is known of their settings.")

@@ -9,6 +9,7 @@ import msgspec
 import pandas as pd
 
 from batsched_py.report.document import Table
+from batsched_py.report.formatting import flatten
 from batsched_py.report.kit.tables import columns
 
 ALWAYS = (
@@ -30,7 +31,8 @@ _NO_SETTINGS = (
     "users_react",
     "notes",
 )
-_OF_THE_RUN = ("provenance.hash", "provenance.host", "provenance.started", "provenance.seconds")
+_OF_THE_RUN = {f"provenance.{name}" for name in ("hash", "host", "started", "seconds", "code")}
+"""Names of provenance that differ in any two runs, or that :func:`of_code` has."""
 _PROVENANCE = "provenance"
 _CODE = "code"
 _FILE = "file "
@@ -57,27 +59,20 @@ def is_of_code(name: str) -> bool:
     return name == _CODE or name.startswith(_FILE)
 
 
-def settings_of(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the flat settings of a run, with what identifies its code and files."""
-    provenance = dict(stored.get(_PROVENANCE) or {})
-    rest = {key: value for key, value in provenance.items() if key not in ("code", "files")}
-    return flat({**stored, _PROVENANCE: rest}) | of_code(stored)
+def flat_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a run by dotted names (``run.user_options.weeks``).
 
-
-def flat(stored: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the settings by dotted names (``run.user_options.weeks``), without measurements.
-
-    The rules of the workload are stored twice, as given and as used: the latter are left out.
+    What identifies its code and files is among them, measurements are not. The rules of the
+    workload are stored twice, as given and as used: the latter are left out.
     """
-    flattened: dict[str, Any] = {}
-    for key, value in stored.items():
-        if not prefix and (key in _NO_SETTINGS or (key == "rules" and "run" in stored)):
-            continue
-        if isinstance(value, Mapping):
-            flattened |= flat(value, f"{prefix}{key}.")
-        elif f"{prefix}{key}" not in _OF_THE_RUN:
-            flattened[f"{prefix}{key}"] = value
-    return flattened
+    left_out = {*_NO_SETTINGS, *(["rules"] if "run" in stored else [])}
+    kept = {name: value for name, value in stored.items() if name not in left_out}
+    flat = {
+        name: value
+        for name, value in flatten(kept).items()
+        if name not in _OF_THE_RUN and not name.startswith("provenance.files.")
+    }
+    return flat | of_code(stored)
 
 
 def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
