@@ -98,9 +98,10 @@ def explain(
         most = sys.maxsize if all_lines else MOST
         _tell(explanation(watch, recorded.scheduler, most), about, as_json)
         if gantt is not None:
-            from batsched_py.explain.gantt import draw
+            from batsched_py.explain.gantt import draw_job
+            from batsched_py.figures.chart_files import write_chart
 
-            draw(watch, gantt, MARGIN)
+            write_chart(draw_job(watch, MARGIN), gantt)
             if not as_json:
                 print(f"wrote {gantt}")
 

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
-import msgspec
+import numpy as np
 import pandas as pd
 
 from batsched_py.errors import InputError
 from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import overtakers
-from batsched_py.figures.chart_files import write_chart
-from batsched_py.figures.run_figures import over_processors, rectangles
+from batsched_py.figures.run_figures import JobsOfRun, draw_schedule
+from batsched_py.figures.step_charts import Chart
+from batsched_py.figures.time_axis import TimeAxis
 from batsched_py.options.durations import format_exact_duration
+from batsched_py.processors.sets import to_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.support import palette
-from batsched_py.units import UNITS, unit_of
 
-Role = Literal["other", "overtook", "reserved", "explained"]
-NAMES: dict[Role, str] = {
-    "other": "other jobs",
-    "overtook": "overtook it",
-    "reserved": "its reservation held it",
-    "explained": "the job",
+EXPLAINED, RESERVED = "the job", "its reservation held it"
+OVERTOOK, OTHER = "overtook it", "other jobs"
+_FILLS = {
+    EXPLAINED: palette.VERMILION,
+    RESERVED: palette.SKY,
+    OVERTOOK: "#F6CE7B",
+    OTHER: "#D9D9D9",
 }
-_LOOKS: dict[Role, dict[str, Any]] = {
-    "other": {"fill": "#D9D9D9", "stroke": "#808080", "strokeWidth": 0.5, "strokeDash": [1, 0]},
-    "overtook": {"fill": "#F6CE7B", "stroke": "#9C6B00", "strokeWidth": 1.5, "strokeDash": [3, 2]},
-    "reserved": {"fill": palette.SKY, "stroke": "#003A5C", "strokeWidth": 2, "strokeDash": [1, 0]},
-    "explained": {
-        "fill": palette.VERMILION,
-        "stroke": palette.BLACK,
-        "strokeWidth": 1.5,
-        "strokeDash": [1, 0],
-    },
-}
-WAITING = palette.BLUE
 WIDTH, HEIGHT = 820, 460
 """Pixels of the axes."""
 LABELS = 40
@@ -47,23 +36,12 @@ _WIDE, _HIGH = 0.009, 0.028
 """What a letter of a label needs, as shares of the axes."""
 
 
-class Picture(msgspec.Struct, frozen=True):
-    """What is to be drawn; times in seconds of the simulation."""
+def draw_job(watch: Watch, margin: float) -> Chart:
+    """Draw the schedule around the job that is watched, with its wait as an arrow.
 
-    job: str
-    submit_time: float
-    left: float
-    """When it waited no more."""
-    begin: float
-    end: float
-    nb_processors: int
-    bars: pd.DataFrame
-    """A row for each rectangle, as :func:`over_processors` returns it: ``job``, ``role``, ``time``
-    and ``until``."""
-
-
-def picture(watch: Watch, margin: float) -> Picture:
-    """Return the schedule around the job, with ``margin`` (share of its time) on both sides."""
+    ``margin`` is shown on both sides, as a share of the time from its submission to its end.
+    Raises :class:`InputError` for a job that was rejected.
+    """
     life = watch.life
     assert life is not None  # find_job knew it
     if life.state == REJECTED:
@@ -72,104 +50,82 @@ def picture(watch: Watch, margin: float) -> Picture:
     left = watch.now if life.start is None else life.start
     room = margin * (end - life.submit_time) or 1.0
     begin, end = life.submit_time - room, end + room
-    roles = _roles(watch, life, left)
-    rows, processors = [], []
-    for job in watch.jobs.values():
-        stop = end if job.end is None else job.end
-        if job.start is not None and job.start < end and stop > begin:
-            role = roles.get(job.id, "other")
-            rows.append((job.id, role, max(job.start, begin), min(stop, end)))
-            processors.append(job.processors)
-    jobs = pd.DataFrame(rows, columns=["job", "role", "time", "until"])
-    bars = over_processors(jobs, processors)
-    return Picture(life.id, life.submit_time, left, begin, end, watch.nb_processors, bars)
-
-
-def _roles(watch: Watch, life: Life, left: float) -> dict[str, Role]:
-    roles: dict[str, Role] = dict.fromkeys(overtakers(watch.jobs, life, left), "overtook")
-    for waited in watch.passes:
-        if waited.held.why in ("reservation", "behind") and waited.held.by is not None:
-            roles[waited.held.by] = "reserved"
-    roles[life.id] = "explained"
-    return roles
-
-
-def draw(watch: Watch, path: Path, margin: float) -> None:
-    """Write the picture, in the format of the file's name."""
-    write_chart(figure_of(picture(watch, margin)), path)
-
-
-def figure_of(shown: Picture) -> Any:
-    """Draw: processors upwards, hours or days since the submission to the right."""
-    unit = unit_of(shown.end - shown.begin)
-    ends = [(time - shown.submit_time) / UNITS[unit] for time in (shown.begin, shown.end)]
-    bars = shown.bars.copy()
-    bars[["time", "until"]] = (bars[["time", "until"]] - shown.submit_time) / UNITS[unit]
-    x = alt.X(
-        "time:Q",
-        title=f"{unit} since the submission of {shown.job}",
-        scale=alt.Scale(domain=ends, nice=False),
-    )
-    layers = _rectangles(bars, x, shown.nb_processors)
-    layers += [*_waiting(shown, bars, UNITS[unit]), *_labels(shown, bars, ends)]
-    title = f"{shown.job} waited {format_exact_duration(shown.left - shown.submit_time)}"
+    jobs = _jobs(watch, _roles(watch, life, left), end)
+    run = JobsOfRun(jobs, {"nb_processors": watch.nb_processors})
+    schedule = draw_schedule(run, colour="role", begin=begin, end=end)
+    bars = schedule.data
+    axis = TimeAxis.of(jobs, {}, end - begin, None)
+    times = axis.written(np.array([begin, end, life.submit_time, left])).tolist()
+    there = [role for role in _FILLS if role in set(bars["colour"])]
+    fills = alt.Scale(domain=there, range=[_FILLS[role] for role in there])
+    colour = alt.Color("colour:N", title=None, scale=fills)
+    layers = [
+        schedule.properties(title="").encode(color=colour, stroke=alt.value(palette.BLACK)),
+        *_waiting(bars[bars["colour"] == EXPLAINED], times[2:], watch.nb_processors),
+        *_labels(bars, times[:2], watch.nb_processors),
+    ]
+    title = f"{life.id} waited {format_exact_duration(left - life.submit_time)}"
     heading = alt.TitleParams(title, anchor="start")
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=heading)
 
 
-def _rectangles(bars: pd.DataFrame, x: alt.X, nb_processors: int) -> list[Any]:
-    """Return a chart for each role, what matters most last: it is over the others."""
-    there = [role for role in reversed(NAMES) if role in set(bars["role"])]
-    colours = {}
-    for name, channel in (("fill", alt.Fill), ("stroke", alt.Stroke)):
-        looks = [_LOOKS[role][name] for role in there]
-        scale = alt.Scale(domain=[NAMES[role] for role in there], range=looks)
-        colours[name] = channel("role:N", title=None, scale=scale)
-    drawn = []
-    for role in reversed(there):
-        rows = bars[bars["role"] == role].assign(role=NAMES[role])
-        edge = {name: _LOOKS[role][name] for name in ("strokeWidth", "strokeDash")}
-        tooltip = ["job:N", "role:N"]
-        drawn.append(rectangles(rows, x, nb_processors, edge, tooltip=tooltip, **colours))
-    return drawn
+def _roles(watch: Watch, life: Life, left: float) -> dict[str, str]:
+    roles = dict.fromkeys(overtakers(watch.jobs, life, left), OVERTOOK)
+    for waited in watch.passes:
+        if waited.held.why in ("reservation", "behind") and waited.held.by is not None:
+            roles[waited.held.by] = RESERVED
+    return roles | {life.id: EXPLAINED}
 
 
-def _waiting(shown: Picture, bars: pd.DataFrame, unit: float) -> list[Any]:
+def _jobs(watch: Watch, roles: dict[str, str], end: float) -> pd.DataFrame:
+    """Return the jobs that started, as a table of jobs; who has not ended runs on to the edge."""
+    rows = [
+        (
+            *(job.id, job.submit_time, job.start, end if job.end is None else job.end),
+            *(job.size, to_text(job.processors), roles.get(job.id, OTHER)),
+        )
+        for job in watch.jobs.values()
+        if job.start is not None
+    ]
+    times = ("submission_time", "starting_time", "finish_time")
+    processors = ("requested_number_of_resources", "allocated_resources")
+    return pd.DataFrame(rows, columns=["job_id", *times, *processors, "role"])
+
+
+def _waiting(own: pd.DataFrame, ends: list[float], nb_processors: int) -> list[Chart]:
     """Return an arrow from submission to start, at the height of the job's largest rectangle."""
-    own = bars[bars["role"] == "explained"]
-    whole = own if len(own) else pd.DataFrame({"low": [0], "high": [shown.nb_processors - 1]})
-    tallest = int((whole["high"] - whole["low"]).argmax())
-    height = float(whole[["low", "high"]].mean(axis=1).iloc[tallest])
-    start = (shown.left - shown.submit_time) / unit
-    ends = alt.Chart(pd.DataFrame({"time": sorted({0.0, start})}))
-    upright = ends.mark_rule(color=WAITING, strokeDash=[5, 3]).encode(x="time:Q")
-    if not start:
-        return [upright]
-    row = pd.DataFrame({"from": [0.0], "until": [start], "height": [height]})
-    arrow = alt.Chart(row.assign(sign="it waits"))
-    colour = alt.Color("sign:N", title=None, scale=alt.Scale(range=[WAITING]))
+    whole = own if len(own) else pd.DataFrame({"low": [0], "high": [nb_processors - 1]})
+    tallest = whole.iloc[int((whole["high"] - whole["low"]).argmax())]
+    height = (tallest["low"] + tallest["high"]) / 2
+    arrow = alt.Chart(pd.DataFrame({"from": ends[:1], "until": ends[1:], "height": [height]}))
+    upright = arrow.mark_rule(color=palette.BLUE, strokeDash=[5, 3])
+    uprights = [upright.encode(x=f"{end}:Q") for end in ("from", "until")]
+    if ends[0] == ends[1]:
+        return uprights[:1]
+    line = arrow.encode(x="from:Q", x2="until", y="height:Q")
+    head: dict[str, Any] = {"shape": "triangle-right", "filled": True, "size": 160, "xOffset": -6}
     return [
-        upright,
-        arrow.mark_rule(color="white", strokeWidth=6).encode(x="from:Q", x2="until", y="height:Q"),
-        arrow.mark_rule(strokeWidth=3).encode(x="from:Q", x2="until", y="height:Q", color=colour),
-        arrow.mark_point(
-            shape="triangle-right", filled=True, size=160, color=WAITING, opacity=1, xOffset=-6
-        ).encode(x="until:Q", y="height:Q"),
+        *uprights,
+        line.mark_rule(color="white", strokeWidth=6),
+        line.mark_rule(color=palette.BLUE, strokeWidth=3),
+        arrow.mark_point(color=palette.BLUE, opacity=1, **head).encode(x="until:Q", y="height:Q"),
     ]
 
 
-def _labels(shown: Picture, bars: pd.DataFrame, ends: list[float]) -> list[Any]:
+def _labels(bars: pd.DataFrame, ends: list[float], nb_processors: int) -> list[Chart]:
     """Return the names of the largest jobs in their largest rectangles, where they fit."""
+    begin, end = ends
+    bars = bars.assign(time=bars["time"].clip(lower=begin), until=bars["until"].clip(upper=end))
     long, high = bars["until"] - bars["time"], bars["high"] - bars["low"]
     sized = bars.assign(
         area=long * high,
         middle=(bars["time"] + bars["until"]) / 2,
         height=(bars["low"] + bars["high"]) / 2,
-        has_room=(long / (ends[1] - ends[0]) > _WIDE * bars["job"].str.len())
-        & (high / shown.nb_processors > _HIGH),
+        has_room=(long / (end - begin) > _WIDE * bars["job_id"].str.len())
+        & (high / nb_processors > _HIGH),
     )
-    largest = sized.sort_values("area", ascending=False, kind="stable").drop_duplicates("job")
-    places = largest.loc[largest["has_room"], ["job", "middle", "height"]].head(LABELS)
-    texts = alt.Chart(places).encode(x="middle:Q", y="height:Q", text="job:N")
+    largest = sized.sort_values("area", ascending=False, kind="stable").drop_duplicates("job_id")
+    places = largest.loc[largest["has_room"], ["job_id", "middle", "height"]].head(LABELS)
+    texts = alt.Chart(places).encode(x="middle:Q", y="height:Q", text="job_id:N")
     halo: dict[str, Any] = {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round"}
-    return [texts.mark_text(**halo), texts.mark_text()]
+    return [texts.mark_text(clip=True, **halo), texts.mark_text(clip=True)]

@@ -12,7 +12,6 @@ asked. A chart is as wide as ``chart.properties(width=...)`` says, ``"container"
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from math import inf
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -26,7 +25,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from batsched_py.errors import UsageError, parameter
 from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
-from batsched_py.processors.sets import ProcessorSet, from_text
+from batsched_py.processors.sets import from_text
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
 from batsched_py.support import palette
 from batsched_py.support.step_functions import Array, Intervals
@@ -84,11 +83,13 @@ def draw_schedule(
     data = _rows(shown.assign(colour=colours.values), axis)
     highest = int(data["last_processor"].max()) if len(data) else 0
     top = max(run.settings["nb_processors"], highest + 1)
-    drawn = rectangles(
-        data,
-        axis.x("time", *axis.written(np.array([begin, end]))),
-        top,
-        {"fillOpacity": 0.7, "strokeWidth": 0.5},
+    processors = alt.Scale(domain=[-0.5, top - 0.5], nice=False)
+    marked: Chart = alt.Chart(data).mark_rect(clip=True, fillOpacity=0.7, strokeWidth=0.5)
+    drawn = marked.encode(
+        x=axis.x("time", *axis.written(np.array([begin, end]))),
+        x2="until",
+        y=alt.Y("low:Q", title="processor", scale=processors),
+        y2="high",
         tooltip=_job_tooltips(axis, colours.title),
         **colours.encodings(),
     )
@@ -97,25 +98,6 @@ def draw_schedule(
         opacity = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.15))
         drawn = drawn.encode(opacity=opacity).add_params(picked)
     return _finished(drawn, "Schedule", _window_notes(ran, begin, end, time))
-
-
-def rectangles(
-    data: pd.DataFrame, x: alt.X, nb_processors: int, mark: dict[str, Any], **encodings: Any
-) -> Chart:
-    """Draw rows of :func:`over_processors` as rectangles, which end along ``x`` at ``until``."""
-    processors = alt.Scale(domain=[-0.5, nb_processors - 0.5], nice=False)
-    y = alt.Y("low:Q", title="processor", scale=processors)
-    marked = alt.Chart(data).mark_rect(clip=True, **mark)
-    return marked.encode(x=x, x2="until", y=y, y2="high", **encodings)
-
-
-def over_processors(frame: pd.DataFrame, processors: Iterable[ProcessorSet]) -> pd.DataFrame:
-    """Return each row as often as its processors have intervals, with the ends of one of these."""
-    intervals = [list(of.intervals()) for of in processors]
-    frame = frame.loc[frame.index.repeat([len(of) for of in intervals])].reset_index(drop=True)
-    ends = np.array([ends for of in intervals for ends in of], dtype=int).reshape(-1, 2)
-    frame["first_processor"], frame["last_processor"] = ends.T
-    return frame.assign(low=ends[:, 0] - 0.5, high=ends[:, 1] + 0.5)
 
 
 def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
@@ -290,7 +272,11 @@ def _rows(shown: pd.DataFrame, axis: TimeAxis) -> pd.DataFrame:
         waited=(start - submit) / HOUR,
         ran=(finish - start) / HOUR,
     )
-    return over_processors(frame, map(from_text, shown["allocated_resources"]))
+    intervals = [list(from_text(text).intervals()) for text in shown["allocated_resources"]]
+    frame = frame.loc[frame.index.repeat([len(of) for of in intervals])].reset_index(drop=True)
+    ends = np.array([ends for of in intervals for ends in of], dtype=int).reshape(-1, 2)
+    frame["first_processor"], frame["last_processor"] = ends.T
+    return frame.assign(low=ends[:, 0] - 0.5, high=ends[:, 1] + 0.5)
 
 
 def _job_tooltips(axis: TimeAxis, colour: str | None) -> list[alt.Tooltip]:

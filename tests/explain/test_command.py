@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from math import inf
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
 import pytest
 
 from batsched_py.commands import recorded_run
-from batsched_py.explain.gantt import NAMES, figure_of, picture
+from batsched_py.explain.gantt import EXPLAINED, OTHER, OVERTOOK, RESERVED, draw_job
 from batsched_py.explain.replayed_exchange import read_turns
 from batsched_py.figures.chart_files import render_chart
 from batsched_py.options.budgets import Budgets
@@ -164,51 +164,34 @@ def test_a_policy_that_only_the_run_names_is_not_run(tmp_path: Path) -> None:
 def test_the_rectangles(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     record(path, workload([JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8), Easy())
-    watch = watched(path, "w0!0002", Easy(), 0.1)
-    shown = picture(watch, 0.1)
+    chart = draw_job(watched(path, "w0!0002", Easy(), 0.1), 0.1)
     # submitted at 14, started at 150 and ended at 450: 43.6 s more on both sides
-    assert (shown.submit_time, shown.left) == (14, 150)
-    assert (shown.begin, shown.end) == pytest.approx((14 - 43.6, 450 + 43.6))
-    assert shown.bars.drop(columns=["low", "high"]).values.tolist() == [
-        ["w0!0000", "other", 0, 100, 0, 5],
-        ["w0!0001", "reserved", 100, 150, 0, 7],
-        ["w0!0002", "explained", 150, 450, 0, 1],
-        ["w0!0003", "other", 150, 210, 2, 5],
-        ["w0!0004", "overtook", 16, 36, 6, 6],
+    assert shown_minutes(chart) == pytest.approx([(14 - 43.6) / 60, (450 + 43.6) / 60])
+    bars = chart.layer[0].data
+    columns = bars[["job_id", "colour", "time", "until", "first_processor", "last_processor"]]
+    minutes = columns.assign(time=columns["time"] * 60, until=columns["until"] * 60).round(6)
+    assert minutes.values.tolist() == [
+        ["w0!0000", OTHER, 0, 100, 0, 5],
+        ["w0!0004", OVERTOOK, 16, 36, 6, 6],
+        ["w0!0001", RESERVED, 100, 150, 0, 7],
+        ["w0!0002", EXPLAINED, 150, 450, 0, 1],
+        ["w0!0003", OTHER, 150, 210, 2, 5],
     ]
-    chart = figure_of(shown)
-    *frames, labels = [layer.data for layer in chart.layer]
-    bars = pd.concat([frame for frame in frames if "role" in frame])
-    assert bars["role"].value_counts().to_dict() == {
-        name: 2 if role == "other" else 1 for role, name in NAMES.items()
-    }
-    explained = bars.set_index("role").loc["the job"]
-    assert explained["time"] == pytest.approx(136 / 60)
-    assert explained[["low", "high"]].tolist() == [-0.5, 1.5]
-    assert set(labels["job"]) >= {"w0!0000", "w0!0001", "w0!0002"}
+    assert set(chart.layer[-1].data["job_id"]) >= {"w0!0000", "w0!0001", "w0!0002"}
     svg = render_chart("svg", chart.to_dict()).decode()
-    assert "minutes since the submission of w0!0002" in svg
-    assert all(name in svg for name in (*NAMES.values(), "it waits"))
-    assert svg == render_chart("svg", figure_of(shown).to_dict()).decode()
+    assert all(name in svg for name in (EXPLAINED, RESERVED, OVERTOOK, OTHER))
 
 
-def test_bars_stay_within_the_picture(tmp_path: Path) -> None:
-    """w0!0004 runs from 16 to 36; w0!0000 beside it began before the margin and ends at 100."""
-    path = tmp_path / "x.jsonl"
-    record(path, workload([JOBS[0], JOBS[1], JOBS[3], JOBS[4], JOBS[5]], 8), Easy())
-    watch = watched(path, "w0!0004", Easy(), 0.1)
-    shown = picture(watch, 0.1)
-    bar = shown.bars.set_index("job").loc["w0!0000"]
-    assert watch.jobs["w0!0000"].end == 100
-    assert (bar.time, bar.until) == (shown.begin, shown.end)
+def shown_minutes(chart: Any) -> list[float]:
+    """Return the ends of the axis of time."""
+    ends: list[float] = chart.layer[0].to_dict()["encoding"]["x"]["scale"]["domain"]
+    return ends
 
 
 def test_a_job_that_has_not_ended_goes_to_the_edge(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     record(path, workload(JOBS, 8), Easy())
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:8]))
-    watch = watched(path, "w0!0001", Easy(), 0.5)
-    shown = picture(watch, 0.5)
-    assert shown.left == watch.now
-    assert (shown.bars["until"] == shown.end).all()
-    assert render_chart("svg", figure_of(shown).to_dict())
+    chart = draw_job(watched(path, "w0!0001", Easy(), 0.5), 0.5)
+    assert (chart.layer[0].data["until"] == shown_minutes(chart)[1]).all()
+    assert render_chart("svg", chart.to_dict())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from batsched_py.explain.gantt import picture
+from batsched_py.explain.gantt import EXPLAINED, draw_job
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.run.make_process import make_process
@@ -152,10 +152,10 @@ def test_the_picture_has_it_once(folder: Path) -> None:
     process = make_process(settings, None, describe_machine(settings))
     watch = Watch("w0!2", process.scheduler, 0.1)
     replay(read_turns(folder / "rigid_exchange.jsonl"), process, watch)
-    bars = picture(watch, 0.1).bars
-    shown = bars.loc[bars["job"] == "w0!2", ["job", "role", "time", "until"]]
-    assert list(shown.itertuples(index=False, name=None)) == [("w0!2", "explained", 5, 70)]
-    assert set(bars["job"]) == {"w0!1", "w0!2", "w0!3"}
+    bars = draw_job(watch, 0.1).layer[0].data
+    shown = bars.loc[bars["job_id"] == "w0!2", ["colour", "ran"]]
+    assert shown.values.tolist() == [[EXPLAINED, 65 / 3600]]
+    assert set(bars["job_id"]) == {"w0!1", "w0!2", "w0!3"}
 
 
 def test_a_job_of_another_size(folder: Path) -> None:
