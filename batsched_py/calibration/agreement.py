@@ -17,8 +17,8 @@ from batsched_py.calibration.week_bootstrap import (
     Sums,
     SumStatistic,
     Weeks,
-    median_estimate,
-    rank_correlation_estimate,
+    estimate_median,
+    estimate_rank_correlation,
 )
 from batsched_py.results.job_table import Column, Mask
 from batsched_py.support.statistics import Floats, Interval
@@ -59,14 +59,14 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """Share of jobs whose ``s`` is within :data:`FACTOR` of ``r``, or within :data:`MARGIN`."""
 
 
-def near(recorded: ArrayLike, simulated: ArrayLike) -> Mask:
+def are_near(recorded: ArrayLike, simulated: ArrayLike) -> Mask:
     """Tell which simulated waits, or means of them, are near the recorded ones."""
     r, s = np.asarray(recorded), np.asarray(simulated)
     result: Mask = (np.abs(s - r) <= MARGIN) | ((s <= FACTOR * r) & (r <= FACTOR * s))
     return result
 
 
-def on_log_scale(wait: Column) -> Column:
+def to_log_scale(wait: Column) -> Column:
     """Return ``log(1 + wait / 1 min)``, which differs from ``log(1 min + wait)`` by a constant."""
     return np.log1p(wait / MINUTE)
 
@@ -101,28 +101,30 @@ _OF_SUMS: Mapping[str, SumStatistic] = {
 }
 
 
-def agreement_estimates(weeks: Weeks, recorded: Column, simulated: Column) -> dict[str, Estimate]:
+def estimate_agreement(weeks: Weeks, recorded: Column, simulated: Column) -> dict[str, Estimate]:
     """Return the measures of :class:`Agreement` by name, for jobs submitted in some weeks.
 
     Columns have shape (n,), n at least 1.
     """
-    sums = {name: weeks.sums(column) for name, column in _columns(recorded, simulated).items()}
-    made = {name: weeks.of_sums(statistic, sums) for name, statistic in _OF_SUMS.items()}
+    sums = {
+        name: weeks.sum_by_week(column) for name, column in _columns(recorded, simulated).items()
+    }
+    made = {name: weeks.estimate_from_sums(statistic, sums) for name, statistic in _OF_SUMS.items()}
     return made | {
-        "median_recorded": median_estimate(weeks, recorded),
-        "median_simulated": median_estimate(weeks, simulated),
-        "rank_correlation": rank_correlation_estimate(weeks, recorded, simulated),
+        "median_recorded": estimate_median(weeks, recorded),
+        "median_simulated": estimate_median(weeks, simulated),
+        "rank_correlation": estimate_rank_correlation(weeks, recorded, simulated),
     }
 
 
-def agreement_of(estimates: Mapping[str, Estimate]) -> Agreement:
+def make_agreement(estimates: Mapping[str, Estimate]) -> Agreement:
     """Return the measures with their intervals."""
     return Agreement(**{name: estimates[name].interval for name in Agreement.__struct_fields__})
 
 
 def _columns(recorded: Column, simulated: Column) -> dict[str, Floats]:
     """Return what the measures are sums of, a value per job."""
-    y, f = on_log_scale(recorded), on_log_scale(simulated)
+    y, f = to_log_scale(recorded), to_log_scale(simulated)
     centred = y - y.mean()  # sums of squares keep more digits
     at_once = recorded < AT_ONCE, simulated < AT_ONCE
     return {
@@ -135,5 +137,5 @@ def _columns(recorded: Column, simulated: Column) -> dict[str, Floats]:
         "at_once_recorded": at_once[0].astype(np.float64),
         "at_once_simulated": at_once[1].astype(np.float64),
         "at_once_agree": (at_once[0] == at_once[1]).astype(np.float64),
-        "near": near(recorded, simulated).astype(np.float64),
+        "near": are_near(recorded, simulated).astype(np.float64),
     }

@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from batsched_py.calibration.agreement import FACTOR, MARGIN, near
+from batsched_py.calibration.agreement import FACTOR, MARGIN, are_near
 from batsched_py.calibration.job_classes import Classes
 from batsched_py.calibration.matched_jobs import MatchedJobs
-from batsched_py.calibration.week_bootstrap import Sums, Weeks, rank_correlation
+from batsched_py.calibration.week_bootstrap import Sums, Weeks, correlate_ranks
 from batsched_py.support.quotient import ratio
 from batsched_py.support.statistics import Interval
 
@@ -58,7 +58,7 @@ class UserShare(msgspec.Struct, frozen=True):
         return ratio(self.nb_near, self.nb)
 
 
-def groups_of(jobs: MatchedJobs, weeks: Weeks, classes: Iterable[Classes]) -> list[Group]:
+def make_groups(jobs: MatchedJobs, weeks: Weeks, classes: Iterable[Classes]) -> list[Group]:
     """Return the groups of all kinds that have jobs; of users the :data:`MOST_USERS` first."""
     made: list[Group] = []
     for kind in classes:
@@ -67,7 +67,7 @@ def groups_of(jobs: MatchedJobs, weeks: Weeks, classes: Iterable[Classes]) -> li
     return made
 
 
-def user_share(jobs: MatchedJobs) -> UserShare:
+def count_near_users(jobs: MatchedJobs) -> UserShare:
     """Return how many of the known users wait in the mean nearly as recorded."""
     known = jobs.user != ""
     if not known.any():
@@ -78,7 +78,7 @@ def user_share(jobs: MatchedJobs) -> UserShare:
         np.bincount(number, weights=column[known]) / sizes
         for column in (jobs.recorded, jobs.simulated)
     )
-    return UserShare(len(sizes), int(near(*means).sum()))
+    return UserShare(len(sizes), int(are_near(*means).sum()))
 
 
 def _of_kind(jobs: MatchedJobs, weeks: Weeks, kind: Classes) -> Iterator[Group]:
@@ -92,7 +92,7 @@ def _of_kind(jobs: MatchedJobs, weeks: Weeks, kind: Classes) -> Iterator[Group]:
 def _group(jobs: MatchedJobs, weeks: Weeks, rows: NDArray[np.intp], kind: str, name: str) -> Group:
     recorded, simulated = jobs.recorded[rows], jobs.simulated[rows]
     columns = {"jobs": np.ones(len(rows)), "recorded": recorded, "simulated": simulated}
-    part = weeks.of_rows(rows)
+    part = weeks.select(rows)
     bias, beyond = (part.estimate(of, columns).interval for of in (_bias, _beyond))
     is_small = len(rows) < FEWEST_JOBS
     if is_small:
@@ -105,7 +105,7 @@ def _group(jobs: MatchedJobs, weeks: Weeks, rows: NDArray[np.intp], kind: str, n
         mean_recorded=float(recorded.mean()),
         mean_simulated=float(simulated.mean()),
         bias=bias,
-        rank_correlation=nan if is_small else rank_correlation(recorded, simulated),
+        rank_correlation=nan if is_small else correlate_ranks(recorded, simulated),
         reproduced=None if out_of_bounds is None else not out_of_bounds,
     )
 

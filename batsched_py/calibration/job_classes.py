@@ -39,7 +39,7 @@ class Classes(msgspec.Struct, frozen=True, eq=False):
     """Of each job's class, shape (n,)."""
 
 
-def job_classes(
+def classify_jobs(
     jobs: MatchedJobs, log: SwfLog, described: MachineDescription | None = None
 ) -> Iterator[Classes]:
     """Yield the classes of jobs, kind by kind.
@@ -61,19 +61,19 @@ def job_classes(
         yield _named("user", jobs.user)
 
 
-def size_class(size: NDArray[np.float64]) -> NDArray[np.intp]:
+def find_size_class(size: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the smallest n for each size with size <= 2**n."""
     return np.ceil(np.log2(np.maximum(size, 1))).astype(np.intp)
 
 
-def hour_of_day(jobs: MatchedJobs, log: SwfLog) -> NDArray[np.intp]:
+def find_hour_of_day(jobs: MatchedJobs, log: SwfLog) -> NDArray[np.intp]:
     """Return the hour of each submission by the log's clock, 0 to 23."""
     start, zone, _ = find_clock(log)
     return (local_hours(jobs.submit, start, zone) % 24).astype(np.intp)
 
 
 def _sizes(jobs: MatchedJobs) -> Classes:
-    number = size_class(jobs.size)
+    number = find_size_class(jobs.size)
     names = [
         str(2**power) if power < 2 else f"{2 ** (power - 1) + 1} to {2**power}"
         for power in range(int(number.max(initial=0)) + 1)

@@ -76,7 +76,7 @@ def check_waits(log: SwfLog) -> None:
         )
 
 
-def matched_jobs(log: SwfLog, table: JobTable) -> tuple[MatchedJobs, JobCounts]:
+def match_jobs(log: SwfLog, table: JobTable) -> tuple[MatchedJobs, JobCounts]:
     """Return the jobs of a log that a rigid run of it has too, by their ids, and what is left out.
 
     Raises :class:`LogError` for a log without waits, :class:`UsageError` for a table without ids,
@@ -120,7 +120,7 @@ def matched_jobs(log: SwfLog, table: JobTable) -> tuple[MatchedJobs, JobCounts]:
     )
 
 
-def common(jobs: list[MatchedJobs]) -> list[MatchedJobs]:
+def keep_common(jobs: list[MatchedJobs]) -> list[MatchedJobs]:
     """Return the jobs of several runs that all of them have."""
     rows = jobs[0].row
     for other in jobs[1:]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, common, matched_jobs
+from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, keep_common, match_jobs
 from batsched_py.calibration.run_calibration import Calibration, ComparedRun
 from batsched_py.calibration.week_bootstrap import Estimate
 from batsched_py.results.job_table import Column, JobTable
@@ -60,8 +60,8 @@ def calibrations(
     ``tables`` are those of the runs by the names of their policies; only jobs that ran in all of
     them are compared. See :func:`~.run_calibration.calibration`.
     """
-    matched = [matched_jobs(log, table) for table in tables.values()]
-    same = common([jobs for jobs, _ in matched])
+    matched = [match_jobs(log, table) for table in tables.values()]
+    same = keep_common([jobs for jobs, _ in matched])
     runs: dict[str, ComparedRun] = {}
     usual = None
     for (name, table), jobs, (before, counts) in zip(tables.items(), same, matched, strict=True):

@@ -10,14 +10,19 @@ from numpy.typing import NDArray
 
 from batsched_py.calibration.agreement import (
     Agreement,
-    agreement_estimates,
-    agreement_of,
-    on_log_scale,
+    estimate_agreement,
+    make_agreement,
+    to_log_scale,
 )
-from batsched_py.calibration.groups import Group, UserShare, groups_of, user_share
-from batsched_py.calibration.job_classes import hour_of_day, job_classes, size_class
-from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, matched_jobs
-from batsched_py.calibration.time_series import Backlog, Utilisation, backlog_of, utilisation_of
+from batsched_py.calibration.groups import Group, UserShare, count_near_users, make_groups
+from batsched_py.calibration.job_classes import classify_jobs, find_hour_of_day, find_size_class
+from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, match_jobs
+from batsched_py.calibration.time_series import (
+    Backlog,
+    Utilisation,
+    measure_backlog,
+    measure_utilisation,
+)
 from batsched_py.calibration.week_bootstrap import Estimate, Weeks
 from batsched_py.errors import UsageError
 from batsched_py.results.job_table import Column, JobTable
@@ -90,7 +95,7 @@ def calibration(
     >>> log = read_swf("site.swf")  # doctest: +SKIP
     >>> calibration(log, result.table_as_written()).agreement.bias  # doctest: +SKIP
     """
-    jobs, counts = matched_jobs(log, table)
+    jobs, counts = match_jobs(log, table)
     return ComparedRun(log, jobs, counts, table.nb_processors, described).calibration
 
 
@@ -107,12 +112,14 @@ class ComparedRun:
         usual: Mapping[str, Estimate] | None = None,
     ) -> None:
         if not jobs.measured.any():
-            raise UsageError(f"no job is left to compare with {log.path}: {in_words(counts)}")
+            raise UsageError(
+                f"no job is left to compare with {log.path}: {describe_left_out(counts)}"
+            )
         self._jobs, self._nb_processors, self._described = jobs, nb_processors, described
         self._log, self._counts = log, counts
         self.compared = jobs.only_measured
         self.weeks = Weeks(self.compared.submit)
-        self.estimates = agreement_estimates(
+        self.estimates = estimate_agreement(
             self.weeks, self.compared.recorded, self.compared.simulated
         )
         self.usual = self._usual() if usual is None else usual
@@ -120,31 +127,31 @@ class ComparedRun:
 
     def _usual(self) -> Mapping[str, Estimate]:
         jobs = self.compared
-        hour = hour_of_day(jobs, self._log)
-        waits = usual_waits(jobs.recorded, self.weeks, size_class(jobs.size), hour)
-        return {} if waits is None else agreement_estimates(self.weeks, jobs.recorded, waits)
+        hour = find_hour_of_day(jobs, self._log)
+        waits = compute_usual_waits(jobs.recorded, self.weeks, find_size_class(jobs.size), hour)
+        return {} if waits is None else estimate_agreement(self.weeks, jobs.recorded, waits)
 
     @property
     def calibration(self) -> Calibration:
         """All that is said of the run."""
         jobs = self.compared
-        classes = job_classes(jobs, self._log, self._described)
+        classes = classify_jobs(jobs, self._log, self._described)
         names = UsualWaits.__struct_fields__
         return Calibration(
             jobs=self._counts,
             weeks=self.weeks.nb,
-            agreement=agreement_of(self.estimates),
+            agreement=make_agreement(self.estimates),
             by_size_and_hour=UsualWaits(*(self.usual[name].interval for name in names))
             if self.usual
             else None,
-            backlog=backlog_of(self._jobs),
-            utilisation=utilisation_of(self._jobs, self._nb_processors),
-            groups=groups_of(jobs, self.weeks, classes),
-            users=user_share(jobs),
+            backlog=measure_backlog(self._jobs),
+            utilisation=measure_utilisation(self._jobs, self._nb_processors),
+            groups=make_groups(jobs, self.weeks, classes),
+            users=count_near_users(jobs),
         )
 
 
-def usual_waits(
+def compute_usual_waits(
     recorded: Column, weeks: Weeks, size: NDArray[np.intp], hour: NDArray[np.intp]
 ) -> Column | None:
     """Return the usual recorded wait of jobs of the size and hour of each job, in other weeks.
@@ -155,7 +162,7 @@ def usual_waits(
     """
     if weeks.nb < 2:
         return None
-    y = on_log_scale(recorded)
+    y = to_log_scale(recorded)
     kind = np.unique(size * 24 + hour, return_inverse=True)[1]
     of_kind, of_kind_here = _means_elsewhere(y, kind, weeks)
     of_all, _ = _means_elsewhere(y, np.zeros_like(kind), weeks)
@@ -185,7 +192,7 @@ _REASONS = {
 }
 
 
-def in_words(counts: JobCounts) -> str:
+def describe_left_out(counts: JobCounts) -> str:
     """Return which jobs are not compared: "of 10 jobs 2 left out by the rules, 8 not measured"."""
     left = [
         f"{getattr(counts, name):,} {words}"

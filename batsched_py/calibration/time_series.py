@@ -50,13 +50,13 @@ class Utilisation(msgspec.Struct, frozen=True):
     weeks: Series
 
 
-def backlog_of(jobs: MatchedJobs) -> Backlog:
+def measure_backlog(jobs: MatchedJobs) -> Backlog:
     """Return the backlog of jobs, those that are not measured among them."""
     work = jobs.size * jobs.recorded_run / HOUR
     return Backlog(_waiting(jobs, np.ones(len(work))), _waiting(jobs, work))
 
 
-def utilisation_of(jobs: MatchedJobs, nb_processors: int | None) -> Utilisation:
+def measure_utilisation(jobs: MatchedJobs, nb_processors: int | None) -> Utilisation:
     """Return how much of a machine jobs use, those that are not measured among them."""
     begin, end = _span(jobs)
     weight = jobs.size / (nan if nb_processors is None else nb_processors)

@@ -39,13 +39,13 @@ THRESHOLDS = (
 )
 
 
-def verdict(found: PolicyCalibrations) -> list[str]:
+def describe_calibration(found: PolicyCalibrations) -> list[str]:
     """Return what the numbers say, in at most four sentences."""
     of_site = found.of_site
     told = [
         f"Under {found.site}, {_order(of_site)}, and {_level(of_site)}.",
         _beside_others(found.differences),
-        not_reproduced(of_site),
+        describe_wrong_groups(of_site),
         f"{_believable(of_site)}.",
     ]
     return [sentence for sentence in told if sentence]
@@ -55,7 +55,7 @@ def _order(found: Calibration) -> str:
     rank = found.agreement.rank_correlation
     if isnan(rank.value):
         return "nothing can be said of the order of waits, as all are equal on one side"
-    shown = f"(rank correlation {number(rank)})"
+    shown = f"(rank correlation {format_number(rank)})"
     if not rank.is_known:
         return f"the rank correlation of waits is {rank.value:.2f}"
     if rank.above(ORDER_REPRODUCED):
@@ -71,11 +71,11 @@ def _level(found: Calibration) -> str:
     means = f"mean {simulated}, recorded {format_duration(said.mean_recorded.value)}"
     if isnan(relative.value):
         return f"their level has no measure, as nobody waited in the log ({means})"
-    shown = f"({means}: {percent(relative)})"
+    shown = f"({means}: {format_percent(relative)})"
     if not relative.is_known:
         return (
-            f"their level differs by {percent(relative)} ({means}); of fewer than {FEWEST} weeks "
-            "there are no intervals, so that nothing is known about chance"
+            f"their level differs by {format_percent(relative)} ({means}); of fewer than {FEWEST} "
+            "weeks there are no intervals, so that nothing is known about chance"
         )
     within = relative.within(-SAME_LEVEL, SAME_LEVEL)
     if within is None:
@@ -95,7 +95,7 @@ def _beside_others(differences: list[Difference]) -> str:
             same.append(name)
             continue
         kind = (nearer if change.value > 0 else farther) if change.is_clear else unclear
-        kind.append(f"{name} ({number(change, '+z.2f')})")
+        kind.append(f"{name} ({format_number(change, '+z.2f')})")
     parts = [f"{words} {' and '.join(names)}" for words, names in told.items() if names]
     if not parts:
         return ""
@@ -103,7 +103,7 @@ def _beside_others(differences: list[Difference]) -> str:
     return f"{text[0].upper()}{text[1:]}, by the share of the waits' variation that is explained."
 
 
-def not_reproduced(found: Calibration) -> str:
+def describe_wrong_groups(found: Calibration) -> str:
     """Return which groups are not reproduced, in a sentence."""
     bounds = f"a factor of {FACTOR:g} and {MARGIN / MINUTE:g} min"
     groups = [group for group in found.groups if group.jobs < found.jobs.compared]
@@ -130,7 +130,7 @@ def _by_kind(groups: list[Group]) -> Iterator[str]:
         yield f"{word} {', '.join(named)}{more}"
 
 
-def least_change(bias: Interval) -> float:
+def find_least_change(bias: Interval) -> float:
     """Return the change of the mean wait below which no prediction can be believed, seconds.
 
     It is the larger end of the interval of the bias: the replay itself is off by so much. nan
@@ -139,9 +139,9 @@ def least_change(bias: Interval) -> float:
     return max(abs(bias.low), abs(bias.high)) if bias.is_known else float("nan")
 
 
-def believable(bias: Interval) -> str:
+def describe_least_change(bias: Interval) -> str:
     """Return in words how small a predicted change can be believed, without the full stop."""
-    least = least_change(bias)
+    least = find_least_change(bias)
     if isnan(least):
         return "How small a predicted change of the mean wait can be believed is not known"
     if least < _NOTHING:
@@ -151,14 +151,14 @@ def believable(bias: Interval) -> str:
 
 
 def _believable(found: Calibration) -> str:
-    least, rank = least_change(found.agreement.bias), found.agreement.rank_correlation
+    least, rank = find_least_change(found.agreement.bias), found.agreement.rank_correlation
     of_single = f"what is said of single {USER}s, hours or sizes"
     more = f", nor can {of_single}" if least >= _NOTHING else f"; {of_single} cannot be believed"
     poor = isnan(rank.value) or rank.value < ORDER_IN_PART
-    return believable(found.agreement.bias) + more * poor
+    return describe_least_change(found.agreement.bias) + more * poor
 
 
-def number(value: Interval, form: str = "z.2f") -> str:
+def format_number(value: Interval, form: str = "z.2f") -> str:
     """Return ``0.83, 0.80 to 0.86``; the value alone without interval, ``-`` for nan."""
     if isnan(value.value):
         return "-"
@@ -167,8 +167,8 @@ def number(value: Interval, form: str = "z.2f") -> str:
     return f"{value.value:{form}}, {value.low:{form}} to {value.high:{form}}"
 
 
-def percent(value: Interval) -> str:
+def format_percent(value: Interval) -> str:
     """Return a share of 1 as ``+5 %``, with its interval ``+5, -3 to +12 %``."""
     middle, low, high = (100 * end for end in (value.value, value.low, value.high))
-    shown = number(Interval(middle, low, high, value.nb), "+z.0f")
+    shown = format_number(Interval(middle, low, high, value.nb), "+z.0f")
     return shown if shown == "-" else f"{shown} %"

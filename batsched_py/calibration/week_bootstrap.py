@@ -87,24 +87,24 @@ class Weeks:
         """Of each time, from 0 on; shape (n,)."""
         self.nb = len(unique)
 
-    def of_rows(self, rows: NDArray[np.intp]) -> Weeks:
+    def select(self, rows: NDArray[np.intp]) -> Weeks:
         """Return those of the weeks that some of the times are in, for these times."""
         part = copy(self)
         unique, part.number = np.unique(self.number[rows], return_inverse=True)
         part.nb = len(unique)
         return part
 
-    def sums(self, column: Floats) -> Floats:
+    def sum_by_week(self, column: Floats) -> Floats:
         """Return the sum of a column in each week; shape (nb,)."""
         sums = np.bincount(self.number, weights=column, minlength=self.nb)
         return sums.astype(np.float64)
 
-    def counts(self, classes: NDArray[np.intp], nb_classes: int) -> Floats:
+    def count_by_week(self, classes: NDArray[np.intp], nb_classes: int) -> Floats:
         """Return how many times of each class are in each week; shape (nb, nb_classes)."""
         flat = np.bincount(self.number * nb_classes + classes, minlength=self.nb * nb_classes)
         return flat.reshape(self.nb, nb_classes).astype(np.float64)
 
-    def redrawn(self, of_weeks: Floats) -> Floats:
+    def redraw(self, of_weeks: Floats) -> Floats:
         """Return sums over all weeks, ``of_weeks`` of shape (nb, ...), in each resample.
 
         The shape is (:data:`RESAMPLES`, ...); (0, ...) of fewer than :data:`FEWEST` weeks.
@@ -114,15 +114,15 @@ class Weeks:
 
     def estimate(self, statistic: SumStatistic, columns: Mapping[str, Floats]) -> Estimate:
         """Return a statistic of the sums of some columns, each of shape (n,)."""
-        return self.of_sums(
-            statistic, {name: self.sums(column) for name, column in columns.items()}
+        return self.estimate_from_sums(
+            statistic, {name: self.sum_by_week(column) for name, column in columns.items()}
         )
 
-    def of_sums(self, statistic: SumStatistic, sums: Mapping[str, Floats]) -> Estimate:
+    def estimate_from_sums(self, statistic: SumStatistic, sums: Mapping[str, Floats]) -> Estimate:
         """Return a statistic of sums of each week, each of shape (nb,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             totals = {name: np.asarray(column.sum()) for name, column in sums.items()}
-            drawn = {name: self.redrawn(column) for name, column in sums.items()}
+            drawn = {name: self.redraw(column) for name, column in sums.items()}
             value = float(np.asarray(statistic(totals)))
             return Estimate(value, np.asarray(statistic(drawn), dtype=np.float64), self.nb)
 
@@ -144,28 +144,28 @@ def _expanded_tail(nb: int) -> float:
     return float(ndtr(-student(nb - 1) * sqrt(nb / (nb - 1))))
 
 
-def rank_correlation(a: Floats, b: Floats) -> float:
+def correlate_ranks(a: Floats, b: Floats) -> float:
     """Return Spearman's coefficient of columns of shape (n,), nan if either is constant."""
     return float(pd.DataFrame({"a": a, "b": b}).corr("spearman").to_numpy()[0, 1])
 
 
-def rank_correlation_estimate(weeks: Weeks, a: Floats, b: Floats) -> Estimate:
+def estimate_rank_correlation(weeks: Weeks, a: Floats, b: Floats) -> Estimate:
     """Return the rank correlation of columns of shape (n,) with its value in each resample."""
-    exact = rank_correlation(a, b)
+    exact = correlate_ranks(a, b)
     pair_of_classes = _rank_classes(a, _CLASSES) * _CLASSES + _rank_classes(b, _CLASSES)
-    counts = weeks.counts(pair_of_classes, _CLASSES * _CLASSES)
+    counts = weeks.count_by_week(pair_of_classes, _CLASSES * _CLASSES)
     shift = exact - float(_of_counts(counts.sum(axis=0)[None])[0])
-    parts = np.array_split(weeks.redrawn(counts), max(1, RESAMPLES // _AT_ONCE))
+    parts = np.array_split(weeks.redraw(counts), max(1, RESAMPLES // _AT_ONCE))
     drawn = np.concatenate([_of_counts(part) for part in parts]) + shift
     return Estimate(exact, np.clip(drawn, -1, 1), weeks.nb)
 
 
-def median_estimate(weeks: Weeks, values: Floats) -> Estimate:
+def estimate_median(weeks: Weeks, values: Floats) -> Estimate:
     """Return the median of a column, shape (n,), with its approximate value in each resample."""
     classes = _rank_classes(values, _FINE_CLASSES)
     number = np.bincount(classes, minlength=_FINE_CLASSES)
     means = np.bincount(classes, weights=values, minlength=_FINE_CLASSES) / np.maximum(number, 1)
-    cumulative = np.cumsum(weeks.redrawn(weeks.counts(classes, _FINE_CLASSES)), axis=1)
+    cumulative = np.cumsum(weeks.redraw(weeks.count_by_week(classes, _FINE_CLASSES)), axis=1)
     at = (cumulative < cumulative[:, -1:] / 2).sum(axis=1)
     return Estimate(float(np.median(values)), means[at], weeks.nb)
 

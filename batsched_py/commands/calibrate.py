@@ -152,31 +152,31 @@ def _notes(notes: list[str], run: Run) -> list[str]:
 
 
 def _write(calibrated: Calibrated, places: Sequence[Path]) -> None:
-    from batsched_py.calibration.verdict import THRESHOLDS, verdict
-    from batsched_py.report.calibrating.calibration_report import calibration_report
+    from batsched_py.calibration.verdict import THRESHOLDS, describe_calibration
+    from batsched_py.report.calibrating.calibration_report import make_calibration_report
     from batsched_py.report.forms.html_page import render_page
 
     stored: dict[str, Any] = {
         **calibrated.settings,
-        "verdict": verdict(calibrated.found),
+        "verdict": describe_calibration(calibrated.found),
         "thresholds": THRESHOLDS,
         "policies": calibrated.found.policies,
         "differences": calibrated.found.differences,
     }
     stored.pop("statistics", None)
     write_whole(places[0], msgspec.json.format(msgspec.json.encode(stored), indent=1) + b"\n")
-    write_whole(places[1], render_page(calibration_report(calibrated)))
+    write_whole(places[1], render_page(make_calibration_report(calibrated)))
 
 
 def _print(found: PolicyCalibrations) -> None:
-    from batsched_py.calibration.run_calibration import in_words
-    from batsched_py.calibration.verdict import verdict
+    from batsched_py.calibration.run_calibration import describe_left_out
+    from batsched_py.calibration.verdict import describe_calibration
 
     of_site = found.of_site
     jobs = f"{of_site.jobs.compared:,} {'job' if of_site.jobs.compared == 1 else 'jobs'}"
     weeks = f"{of_site.weeks} {'week' if of_site.weeks == 1 else 'weeks'}"
-    print(f"compared: {jobs} of {weeks} ({in_words(of_site.jobs)})\n")
-    for sentence in verdict(found):
+    print(f"compared: {jobs} of {weeks} ({describe_left_out(of_site.jobs)})\n")
+    for sentence in describe_calibration(found):
         print(one_line(sentence))
     print()
     _print_policies(found)

@@ -263,12 +263,12 @@ def _say_tables(tables: list[Path], results: CampaignResults) -> None:
 
 def _write_report(planned: PlannedCampaign, results: CampaignResults) -> Report:
     from batsched_py.campaign.preparation import beside
-    from batsched_py.report.campaign_report import report_of
+    from batsched_py.report.campaign_report import make_campaign_report
     from batsched_py.report.forms.export_files import PAGE
     from batsched_py.report.forms.publish import write_page
     from batsched_py.report.forms.terminal import print_report
 
-    report = report_of(results, beside(planned.spec, "report"))
+    report = make_campaign_report(results, beside(planned.spec, "report"))
     # First, as nobody may read what is printed.
     page, *files = write_page(report, results.out / PAGE, results)
     print_report(report, console())

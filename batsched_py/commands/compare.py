@@ -87,10 +87,10 @@ def _compared(a: str, b: str) -> _Comparison:
     if first.kind == "run":
         from batsched_py.report.comparing.runs import RunComparison
 
-        return RunComparison.of_sources(first, second)
+        return RunComparison.from_sources(first, second)
     from batsched_py.report.comparing.campaigns import CampaignComparison
 
-    return CampaignComparison.of_sources(first, second)
+    return CampaignComparison.from_sources(first, second)
 
 
 def _show(report: Report, identical: bool) -> None:

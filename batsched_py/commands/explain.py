@@ -68,10 +68,10 @@ def explain(
     RUN was recorded by `simulate ... --record -e RUN` or `serve --record`.
     """
     from batsched_py.commands import recorded_run
-    from batsched_py.explain.job_history import find_job, job_ids
+    from batsched_py.explain.job_history import find_job, list_jobs
     from batsched_py.explain.job_watch import Watch
     from batsched_py.explain.replayed_exchange import read_turns, replay
-    from batsched_py.explain.waiting_lines import MOST, explanation
+    from batsched_py.explain.waiting_lines import MOST, explain_job
     from batsched_py.plugins.isolated_run import isolated
 
     if scheduler is None and (scheduler_options or settings != Settings()):
@@ -89,14 +89,14 @@ def explain(
         )
         turns = read_turns(exchange)
         process = recorded_run.make(exchange, turns, recorded, about, objects)
-        wanted = find_job(job, job_ids((turn.message, turn.reply) for turn in turns))
+        wanted = find_job(job, list_jobs((turn.message, turn.reply) for turn in turns))
         watch = Watch(wanted, process.scheduler, MARGIN if gantt else 0.0)
         try:
             replay(turns, process, watch)
         except InputError as error:
             raise InputError(f"{exchange}: {error}") from None
         most = sys.maxsize if all_lines else MOST
-        _tell(explanation(watch, recorded.scheduler, most), about, as_json)
+        _tell(explain_job(watch, recorded.scheduler, most), about, as_json)
         if gantt is not None:
             from batsched_py.explain.gantt import draw_job
             from batsched_py.figures.chart_files import write_chart
@@ -107,7 +107,7 @@ def explain(
 
 
 def _tell(told: Explanation, clock: Described, as_json: bool) -> None:
-    from batsched_py.explain.wording import describe, on_the_clock
+    from batsched_py.explain.wording import describe, describe_dates
 
     if as_json:
         print_exactly(msgspec.json.format(msgspec.json.encode(told)).decode())
@@ -116,11 +116,11 @@ def _tell(told: Explanation, clock: Described, as_json: bool) -> None:
         print(one_line(line))
     if clock.unix_start_time is not None:
         with suppress(InputError):  # no date is known: it is beyond the calendar
-            print(on_the_clock(told, clock.unix_start_time, clock.time_zone))
+            print(describe_dates(told, clock.unix_start_time, clock.time_zone))
 
 
 def _check_picture(path: Path) -> None:
-    from batsched_py.figures.chart_files import format_of
+    from batsched_py.figures.chart_files import read_format
 
-    format_of(path)
+    read_format(path)
     make_folder_of(path)

@@ -85,17 +85,17 @@ def optimum(
     make_folder_of(path)  # before the work, not after it
     workload = load_workload(find_log(source, log_dir or []), rules, skip_bad_lines=skip_bad_lines)
     with default_stop_signals():
-        chosen = study.collect(workload, options, selection, nodes)
+        chosen = study.collect_steps(workload, options, selection, nodes)
         print(f"rules: {describe(rules)}")
-        print(study.header(), flush=True)
+        print(study.format_header(), flush=True)
         rows: list[study.StepComparison] = []
-        for row in study.compare(
+        for row in study.compare_steps(
             chosen, time_scale=time_scale, time_limit=time_limit, mip_rel_gap=gap
         ):
             rows.append(row)
-            write_whole(path, study.to_csv(rows))
-            print(study.line(row), flush=True)
-    print(study.averages(rows))
+            write_whole(path, study.format_csv(rows))
+            print(study.format_line(row), flush=True)
+    print(study.describe_averages(rows))
     print(f"wrote {path}")
 
 

@@ -12,7 +12,7 @@ import msgspec
 from batsched_py.commands.protocol.decision_process_options import OF_SITES, json_object
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
-from batsched_py.explain.replayed_exchange import Turn, beginning, has_six_decimals
+from batsched_py.explain.replayed_exchange import Turn, find_beginning, has_six_decimals
 from batsched_py.files.readers import is_file
 from batsched_py.options.budgets import Budgets
 from batsched_py.options.setting_fields import arguments, parse_budgets
@@ -129,7 +129,7 @@ def make(
 ) -> DecisionProcess:
     """Return the process; options in Batsim's ``--sched-cfg`` complete those given."""
     try:
-        config = beginning(turns).config
+        config = find_beginning(turns).config
     except InputError as error:
         raise InputError(f"{exchange}: {error}") from None
     if text := config.get("sched-config"):

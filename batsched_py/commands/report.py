@@ -74,8 +74,8 @@ def _write(
 ) -> None:
     from batsched_py.campaign.campaign_file import STORED
     from batsched_py.campaign.campaign_folder import open_results
-    from batsched_py.report.campaign_report import report_of
-    from batsched_py.report.forms.export_files import PAGE, files_of
+    from batsched_py.report.campaign_report import make_campaign_report
+    from batsched_py.report.forms.export_files import PAGE, find_files_folder
     from batsched_py.report.forms.publish import write_page
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
@@ -91,7 +91,7 @@ def _write(
         raise UsageError(f"--nodes {nodes}: {folder} is a campaign, which knows its machines")
     results = open_results(folder)
     place = output or folder / PAGE
-    files = files_of(place)
+    files = find_files_folder(place)
     make_folder_of(place)
     make_folder_of(files / "_")
     if follow:
@@ -106,7 +106,7 @@ def _write(
             f"note: {number} runs have not finished: there is no {left[0]}; "
             "if nothing runs any more, run the campaign again"
         )
-    made = report_of(results, by)
+    made = make_campaign_report(results, by)
     _say_left_out(results, by)
     say_replaced([place, *files.glob("*")])
     for path in write_page(made, place, results):
@@ -114,9 +114,9 @@ def _write(
 
 
 def _say_left_out(results: CampaignResults, by: str | None) -> None:
-    from batsched_py.report.campaign_report import code_left_out
+    from batsched_py.report.campaign_report import explain_left_out_code
 
-    if by is None and (told := code_left_out(results)):
+    if by is None and (told := explain_left_out_code(results)):
         say(f"note: {told}")
 
 
@@ -125,7 +125,7 @@ def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     from batsched_py.campaign.campaign_file import STORED
     from batsched_py.files.writers import write_whole
     from batsched_py.report.forms.html_page import render_page
-    from batsched_py.report.one_run import run_report
+    from batsched_py.report.one_run import make_run_report
     from batsched_py.report.shown_runs import OneRun
     from batsched_py.run.stored_run import jobs_file
 
@@ -138,7 +138,7 @@ def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     place = output or Path(f"{run.prefix}_report.html")
     make_folder_of(place)
     say_replaced([place])
-    write_whole(place, render_page(run_report(run), run))
+    write_whole(place, render_page(make_run_report(run), run))
     print(f"wrote {place}")
 
 

@@ -160,14 +160,14 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
 
     names = run.backend, other_run.backend
     path = Path(f"{prefix}_differences.csv")
-    different = jobs.differences(result, other)
+    different = jobs.find_differences(result, other)
     total = result.measured["overall"]["nb_jobs"]
     if not different:
         path.unlink(missing_ok=True)
         print(f"{names[0]} and {names[1]}: all {total} jobs are equal")
         return
-    write_whole(path, jobs.differences_csv(different, *names))
-    for line in jobs.lines_by_kind(different, *names):
+    write_whole(path, jobs.format_differences_csv(different, *names))
+    for line in jobs.describe_differences(different, *names):
         print(one_line(line))
     elsewhere = sum(job.gravest.kind.another_schedule for job in different)
     if not elsewhere:

@@ -11,7 +11,7 @@ import pandas as pd
 from batsched_py.errors import InputError
 from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Watch
-from batsched_py.explain.waiting_lines import overtakers
+from batsched_py.explain.waiting_lines import find_overtakers
 from batsched_py.figures.run_figures import JobsOfRun, draw_schedule
 from batsched_py.figures.step_charts import Chart
 from batsched_py.figures.time_axis import TimeAxis
@@ -54,8 +54,8 @@ def draw_job(watch: Watch, margin: float) -> Chart:
     run = JobsOfRun(jobs, {"nb_processors": watch.nb_processors})
     schedule = draw_schedule(run, colour="role", begin=begin, end=end)
     bars = schedule.data
-    axis = TimeAxis.of(jobs, {}, end - begin, None)
-    times = axis.written(np.array([begin, end, life.submit_time, left])).tolist()
+    axis = TimeAxis.for_run(jobs, {}, end - begin, None)
+    times = axis.to_axis(np.array([begin, end, life.submit_time, left])).tolist()
     there = [role for role in _FILLS if role in set(bars["colour"])]
     fills = alt.Scale(domain=there, range=[_FILLS[role] for role in there])
     colour = alt.Color("colour:N", title=None, scale=fills)
@@ -70,7 +70,7 @@ def draw_job(watch: Watch, margin: float) -> Chart:
 
 
 def _roles(watch: Watch, life: Life, left: float) -> dict[str, str]:
-    roles = dict.fromkeys(overtakers(watch.jobs, life, left), OVERTOOK)
+    roles = dict.fromkeys(find_overtakers(watch.jobs, life, left), OVERTOOK)
     for waited in watch.passes:
         if waited.held.why in ("reservation", "behind") and waited.held.by is not None:
             roles[waited.held.by] = RESERVED

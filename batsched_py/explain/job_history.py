@@ -48,7 +48,7 @@ class Life(msgspec.Struct):
         return len(self.processors)
 
 
-def job_ids(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:
+def list_jobs(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:
     """Return the jobs that messages or their replies submit, in order."""
     submitted: dict[str, None] = {}
     for message, reply in messages:

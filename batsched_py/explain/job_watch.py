@@ -94,14 +94,14 @@ class Watch:
         """What became of the job so far, None before its submission."""
         return self.jobs.get(self._wanted)
 
-    def seen_all(self, now: float) -> bool:
+    def has_seen_all(self, now: float) -> bool:
         """Tell whether the job ended, and as much time passed as a picture shows behind it."""
         life = self.life
         if life is None or life.end is None:
             return False
         return now > life.end + self._margin * (life.end - life.submit_time)
 
-    def heard(self, message: m.Message) -> None:
+    def note_message(self, message: m.Message) -> None:
         """Note what happened."""
         self.now = message.now
         ended, submitted = [], []
@@ -124,7 +124,7 @@ class Watch:
                 changed = changed or event.type.startswith("event_machine_")
         self._happened = Happened(ended, submitted, called, changed)
 
-    def passed(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
+    def note_pass(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
         """Ask the policy what holds the job, if it waits."""
         self._queue, self._machine = queue, machine
         if self._job is None:
@@ -137,7 +137,7 @@ class Watch:
         self.passes.append(Pass(now, held, len(queue), self._happened, needs))
         self._head = job.id if held.why == "head" else held.by
 
-    def answered(self, message: m.Message, reply: m.Message) -> None:
+    def note_reply(self, message: m.Message, reply: m.Message) -> None:
         """Note the submissions and the reply to them, and how the job started."""
         for event in (*reply.events, *message.events):
             if isinstance(event, m.RegisterJob | m.JobSubmitted):

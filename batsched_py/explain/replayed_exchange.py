@@ -44,7 +44,7 @@ def read_turns(path: Path) -> list[Turn]:
     return turns
 
 
-def beginning(turns: list[Turn]) -> m.SimulationBegins:
+def find_beginning(turns: list[Turn]) -> m.SimulationBegins:
     """Return the event that begins the simulation; raises :class:`InputError` without one."""
     for event in turns[0].message.events:
         if isinstance(event, m.SimulationBegins):
@@ -74,19 +74,19 @@ def replay(turns: list[Turn], process: DecisionProcess, watcher: Watch) -> None:
 
     Raises :class:`InputError` at the first reply that is not the recorded one.
     """
-    process.observer = watcher.passed
+    process.observer = watcher.note_pass
     users: RecordedUsers | None = None
-    if beginning(turns).config.get("dynamic-jobs-enabled"):
+    if find_beginning(turns).config.get("dynamic-jobs-enabled"):
         process.users = users = RecordedUsers(turns)
     for turn in turns:
         if users is not None:
             users.begin_turn(turn)
-        watcher.heard(turn.message)
+        watcher.note_message(turn.message)
         reply = _answer(process, turn)
         if codec.encode_decisions(reply) != codec.encode_decisions(turn.reply):
             _check_equal(turn, reply)
-        watcher.answered(turn.message, reply)
-        if watcher.seen_all(turn.message.now):
+        watcher.note_reply(turn.message, reply)
+        if watcher.has_seen_all(turn.message.now):
             return
 
 
@@ -133,7 +133,7 @@ class RecordedUsers:
     def __init__(self, turns: list[Turn]) -> None:
         self._known: dict[str, dict[str, Any]] = {}
         self.profiles: Mapping[str, dict[str, Any]] = self._known
-        self._reuse = bool(beginning(turns).config.get("profile-reuse-enabled"))
+        self._reuse = bool(find_beginning(turns).config.get("profile-reuse-enabled"))
         self._names: set[str] = set()
         self._out = 0  # jobs that were submitted and have not ended
         self._now = 0.0

@@ -81,7 +81,7 @@ class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}, omit_defa
     """Seconds by which it runs still longer there, None for none."""
 
 
-def explanation(watch: Watch, policy: str, most: int) -> Explanation:
+def explain_job(watch: Watch, policy: str, most: int) -> Explanation:
     """Return what ``watch`` saw of its job, in at most about ``most`` lines."""
     life = watch.life
     assert life is not None  # find_job knew it
@@ -100,8 +100,8 @@ def explanation(watch: Watch, policy: str, most: int) -> Explanation:
         processors=to_text(life.processors),
         waited=left - life.submit_time,
         log_end=watch.now,
-        overtaken_by=overtakers(watch.jobs, life, left),
-        held=lines(watch.passes, left, most),
+        overtaken_by=find_overtakers(watch.jobs, life, left),
+        held=merge_passes(watch.passes, left, most),
         started=watch.started,
         extra=life.extra,
         dilation=None if life.dilation == 1 else life.dilation,
@@ -109,7 +109,7 @@ def explanation(watch: Watch, policy: str, most: int) -> Explanation:
     )
 
 
-def overtakers(jobs: Mapping[str, Life], life: Life, left: float) -> list[str]:
+def find_overtakers(jobs: Mapping[str, Life], life: Life, left: float) -> list[str]:
     """Return the jobs submitted after ``life`` that started before it did."""
     later = [
         (job.start, job.number, job.id)
@@ -119,7 +119,7 @@ def overtakers(jobs: Mapping[str, Life], life: Life, left: float) -> list[str]:
     return [name for _, _, name in sorted(later)]
 
 
-def lines(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
+def merge_passes(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
     """Merge successive passes of the same reason; ``left`` is when the job waited no more.
 
     Reservations that move are told apart as long as that gives at most ``most`` lines, then only

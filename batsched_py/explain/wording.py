@@ -23,7 +23,7 @@ def describe(told: Explanation) -> Iterator[str]:
     yield _summary(told)
     if told.overtaken_by:
         later = _counted(len(told.overtaken_by), "later job")
-        yield f"overtaken by {later}: {listed(told.overtaken_by)}"
+        yield f"overtaken by {later}: {list_names(told.overtaken_by)}"
     if told.state == REJECTED:
         yield _rejection(told)
     if told.held:
@@ -34,14 +34,14 @@ def describe(told: Explanation) -> Iterator[str]:
                 "can see, and its place is that in submission order)"
             )
         for line in told.held:
-            during = f"from {at(line.begin)} to {at(line.end)}"
+            during = f"from {format_time(line.begin)} to {format_time(line.end)}"
             decisions = _counted(line.decisions, "decision")
             yield f"  {during} ({decisions}): {_REASONS[line.why](told, line)}"
     if told.started is not None:
         yield from _start(told, told.started)
 
 
-def on_the_clock(told: Explanation, unix_start_time: float, time_zone: str) -> str:
+def describe_dates(told: Explanation, unix_start_time: float, time_zone: str) -> str:
     """Say what clocks showed where the log was recorded, whose second 0 is ``unix_start_time``.
 
     Raises :class:`InputError` as :func:`~batsched_py.workload.logs.clock.moment` does.
@@ -58,18 +58,18 @@ def on_the_clock(told: Explanation, unix_start_time: float, time_zone: str) -> s
 def _summary(told: Explanation) -> str:
     estimate = format_exact_duration(told.estimate)
     job = f"{told.job} ({_processors(told.size)}, expected to run {estimate}): "
-    job += f"submitted at {at(told.submit_time)}"
+    job += f"submitted at {format_time(told.submit_time)}"
     if told.start is None and told.state == REJECTED:
         waited = f", after {format_exact_duration(told.waited)}" if told.waited else ""
-        return f"{job}, rejected at {at(told.submit_time + told.waited)}{waited}"
+        return f"{job}, rejected at {format_time(told.submit_time + told.waited)}{waited}"
     if told.start is None:
         return (
-            f"{job}, never started: the log ends at {at(told.log_end)}, when it had waited "
-            f"{format_exact_duration(told.waited)}"
+            f"{job}, never started: the log ends at {format_time(told.log_end)}, when it had "
+            f"waited {format_exact_duration(told.waited)}"
         )
     waited = f"waited {format_exact_duration(told.waited)}" if told.waited else "did not wait"
-    ended = "" if told.end is None else f"; it ended at {at(told.end)} ({told.state})"
-    return f"{job}, started at {at(told.start)}, {waited}{ended}"
+    ended = "" if told.end is None else f"; it ended at {format_time(told.end)} ({told.state})"
+    return f"{job}, started at {format_time(told.start)}, {waited}{ended}"
 
 
 def _rejection(told: Explanation) -> str:
@@ -112,12 +112,16 @@ def _head(told: Explanation, line: Line) -> str:
 
 
 def _reserved(told: Explanation, line: Line) -> str:
-    holder = f"the reservation of {listed(line.by)}{_on_site(line)} at {_moving(line)}"
+    holder = f"the reservation of {list_names(line.by)}{_on_site(line)} at {_moving(line)}"
     if line.until[1] == inf:
-        holder = f"the start of {listed(line.by)}, whose time is not known"
+        holder = f"the start of {list_names(line.by)}, whose time is not known"
     there = " there" if line.site else ""
     end = line.begin + (told.estimate if line.lasts is None else line.lasts)
-    ends = f"it would run until {at(end)}" if end < inf else "nobody knows how long it would run"
+    ends = (
+        f"it would run until {format_time(end)}"
+        if end < inf
+        else "nobody knows how long it would run"
+    )
     return (
         f"fits into the {_between(line.free)} free processors, but would delay {holder}: "
         f"{ends}, and needs more than the {_between(line.extra)} extra nodes{there}"
@@ -131,7 +135,7 @@ def _on_site(line: Line) -> str:
 
 def _behind(told: Explanation, line: Line) -> str:
     fits = "it fits, but" if told.size <= line.free[0] else f"{_needed(told, line)}, and"
-    return f"{fits} nobody overtakes {listed(line.by)}{_place(line)}"
+    return f"{fits} nobody overtakes {list_names(line.by)}{_place(line)}"
 
 
 def _planned(told: Explanation, line: Line) -> str:
@@ -165,15 +169,15 @@ _REASONS: dict[Why, Callable[[Explanation, Line], str]] = {
 def _moving(line: Line) -> str:
     first, last = line.until
     if not line.moves:
-        return at(last)
+        return format_time(last)
     times = "once" if line.moves == 1 else f"{line.moves} times"
-    return f"{at(last)} (at first {at(first)}; it moved {times})"
+    return f"{format_time(last)} (at first {format_time(first)}; it moved {times})"
 
 
 def _moved(line: Line) -> str:
     if line.moved_from is None or line.moved_by is None:
         return ""
-    before = at(line.moved_from) if line.moved_from < inf else "a time that was not known"
+    before = format_time(line.moved_from) if line.moved_from < inf else "a time that was not known"
     return f"; moved from {before}{_when(line.moved_by)}"
 
 
@@ -186,7 +190,7 @@ def _when(happened: Happened) -> str:
     elif happened.ended:
         parts.append(_ends(happened.ended))
     if happened.submitted:
-        parts.append(f"{listed(happened.submitted)} {_was(happened.submitted)} submitted")
+        parts.append(f"{list_names(happened.submitted)} {_was(happened.submitted)} submitted")
     if happened.machine_changed:
         parts.append("processors went or came back")
     return f", when {' and '.join(parts)}" if parts else ""
@@ -197,25 +201,24 @@ def _when(happened: Happened) -> str:
 
 def _start(told: Explanation, started: Started) -> Iterator[str]:
     place = f"on processors {told.processors}"
-    yield f"started at {at(started.time)} {place}: {_cause(told, started)}"
+    yield f"started at {format_time(started.time)} {place}: {_cause(told, started)}"
     if placed := _placed(told, started):
         yield f"  placed {placed}"
     if started.behind is not None:
-        when = f" at {at(started.reservation)}" if started.reservation < inf else ""
+        when = f" at {format_time(started.reservation)}" if started.reservation < inf else ""
         yield f"  backfilled: it does not delay the reservation of {started.behind}{when}"
     if started.still_waiting:
         jobs = _counted(len(started.still_waiting), "job")
-        yield (
-            f"  overtook {jobs} submitted before it, still waiting: {listed(started.still_waiting)}"
-        )
+        waiting = list_names(started.still_waiting)
+        yield f"  overtook {jobs} submitted before it, still waiting: {waiting}"
     if started.together_with:
-        yield f"  at the same instant started {listed(started.together_with)}"
+        yield f"  at the same instant started {list_names(started.together_with)}"
 
 
 def _placed(told: Explanation, started: Started) -> str:
     """Say on which sites it runs, and how much longer there; nothing where it does neither."""
     sites = [f"{name} ({_processors(number)})" for name, number in started.sites.items()]
-    parts = [f"on {listed(sites)}"] if sites else []
+    parts = [f"on {list_names(sites)}"] if sites else []
     if told.dilation is not None:
         parts.append(f"to run {told.dilation:.6g} times as long")
     if told.transfer is not None:
@@ -236,7 +239,7 @@ def _cause(told: Explanation, started: Started) -> str:
     if happened.machine_changed:
         return f"processors came back: {needed}"
     if happened.submitted:
-        jobs = listed(happened.submitted)
+        jobs = list_names(happened.submitted)
         return f"{needed}; {jobs} {_was(happened.submitted)} submitted, and the order changed"
     return f"its time had come: {needed}"
 
@@ -244,7 +247,7 @@ def _cause(told: Explanation, started: Started) -> str:
 # Small words ---------------------------------------------------------------------------------
 
 
-def at(time: float) -> str:
+def format_time(time: float) -> str:
     """Write a time in seconds, and as days and clock."""
     days, rest = divmod(int(time), int(DAY))
     clock = f"{rest // HOUR:02.0f}:{rest % HOUR // MINUTE:02.0f}:{rest % MINUTE:02.0f}"
@@ -252,7 +255,7 @@ def at(time: float) -> str:
     return f"t={time:.15g} ({day}{clock})"
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Write some names, and how many more there are."""
     if len(names) <= LISTED + 1:
         return ", ".join(names)
@@ -266,7 +269,7 @@ def _all_of(names: Sequence[str]) -> str:
 
 
 def _ends(ended: Sequence[Ended]) -> str:
-    return listed([f"{end.job} ({_processors(end.size)})" for end in ended]) + " ended"
+    return list_names([f"{end.job} ({_processors(end.size)})" for end in ended]) + " ended"
 
 
 def _processors(count: int) -> str:

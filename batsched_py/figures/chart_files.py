@@ -37,7 +37,7 @@ FORMATS = ("png", "svg", "pdf", "html", "json")
 _CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
 
 
-def format_of(path: Path) -> str:
+def read_format(path: Path) -> str:
     """Return the format that the name of a figure asks for; raises :class:`UsageError`."""
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
@@ -55,7 +55,7 @@ def write_chart(chart: Any, path: Path) -> None:
     """
     import altair as alt  # heavy: only if something is drawn
 
-    form = format_of(path)
+    form = read_format(path)
     with alt.data_transformers.enable("default", max_rows=None):
         spec = chart.to_dict()
     write_whole(path, render_chart(form, spec))
@@ -65,7 +65,7 @@ def render_chart(form: str, spec: dict[str, Any]) -> bytes:
     """Return a Vega-Lite specification as a file of one of the :data:`FORMATS`."""
     import vl_convert
 
-    spec = drawable(printable(spec))
+    spec = make_drawable(set_width(spec))
     options: Any = {"config": LOOKS, "allowed_base_urls": []}
     match form:
         case "png":
@@ -80,7 +80,7 @@ def render_chart(form: str, spec: dict[str, Any]) -> bytes:
             return msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n"
 
 
-def printable(spec: dict[str, Any]) -> dict[str, Any]:
+def set_width(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a specification with a width where it has that of its container."""
     return spec | {"width": WIDTH} if spec.get("width") == "container" else spec
 
@@ -100,7 +100,7 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 _BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
 
 
-def drawable(spec: Any) -> Any:
+def make_drawable(spec: Any) -> Any:
     """Return a Vega-Lite specification whose texts can be drawn, and are nothing but texts.
 
     Control characters, for which the library that draws ends the process, are shown as numbers.
@@ -108,11 +108,12 @@ def drawable(spec: Any) -> Any:
     marks that a backslash before one would end.
     """
     if isinstance(spec, list | tuple):
-        return [drawable(item) for item in spec]
+        return [make_drawable(item) for item in spec]
     if not isinstance(spec, dict):
         return _text(spec) if isinstance(spec, str) else spec
     made = {
-        _text(key): _rows(value) if key in _ROWS else drawable(value) for key, value in spec.items()
+        _text(key): _rows(value) if key in _ROWS else make_drawable(value)
+        for key, value in spec.items()
     }
     title = spec.get("title", spec.get("field"))
     if isinstance(title, str) and (clean := one_line(title).replace("\\", _BACKSLASH)) != title:

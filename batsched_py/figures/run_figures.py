@@ -76,9 +76,9 @@ def draw_schedule(
             f"{parameter('colour')} {colour!r}: expected one of {', '.join(map(str, jobs))}"
         )
     ran = _that_ran(jobs).sort_values("starting_time", kind="stable", ignore_index=True)
-    begin, end = shown_window(jobs, **time)
+    begin, end = find_window(jobs, **time)
     shown = _jobs_inside(ran, begin, end, MOST_RECTANGLES)
-    colours = Colours.of(shown, colour)
+    colours = Colours.by_column(shown, colour)
     axis = _axis(run, begin, end, time)
     data = _rows(shown.assign(colour=colours.values), axis)
     highest = int(data["last_processor"].max()) if len(data) else 0
@@ -86,7 +86,7 @@ def draw_schedule(
     processors = alt.Scale(domain=[-0.5, top - 0.5], nice=False)
     marked: Chart = alt.Chart(data).mark_rect(clip=True, fillOpacity=0.7, strokeWidth=0.5)
     drawn = marked.encode(
-        x=axis.x("time", *axis.written(np.array([begin, end]))),
+        x=axis.encode_x("time", *axis.to_axis(np.array([begin, end]))),
         x2="until",
         y=alt.Y("low:Q", title="processor", scale=processors),
         y2="high",
@@ -109,7 +109,7 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
     ran, nb_processors = _that_ran(run.jobs), run.settings["nb_processors"]
     submit, start, finish = _times(ran)
     busy, demand = (Intervals(of, finish, _sizes(ran)) for of in (start, submit))
-    steps = Steps.of({"busy": busy, "demand": demand}, *_window(ran, time))
+    steps = Steps.from_intervals({"busy": busy, "demand": demand}, *_window(ran, time))
     notes = steps.notes
     top = max(steps.highest("demand"), nb_processors)
     if top > 2 * nb_processors:
@@ -119,12 +119,12 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
     layers = _layers(run, steps, time, colours)
     y = {"title": "processors", "scale": alt.Scale(domain=[0, top], nice=False)}
     drawn = alt.layer(
-        layers.area("busy", y),
-        layers.line("demand", y, strokeWidth=0.8),
-        layers.line("busy", y),
-        layers.level("machine", nb_processors, y),
-        layers.hover(),
-        *layers.names(),
+        layers.draw_area("busy", y),
+        layers.draw_line("demand", y, strokeWidth=0.8),
+        layers.draw_line("busy", y),
+        layers.draw_level("machine", nb_processors, y),
+        layers.draw_hover(),
+        *layers.draw_names(),
     )
     return _finished(drawn, "Utilisation", _notes_of(ran, notes))
 
@@ -138,7 +138,7 @@ def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
     ran = _that_ran(run.jobs)
     submit, start, _ = _times(ran)
     number, processors = Intervals(submit, start), Intervals(submit, start, _sizes(ran))
-    steps = Steps.of({"jobs": number, "processors": processors}, *_window(ran, time))
+    steps = Steps.from_intervals({"jobs": number, "processors": processors}, *_window(ran, time))
     layers = _layers(run, steps, time, {"jobs": palette.BLUE, "processors": palette.ORANGE})
     scales = {
         name: alt.Scale(domain=[0, max(steps.highest(name), 1)], nice=True)
@@ -147,10 +147,10 @@ def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
     left = {"title": "waiting jobs", "scale": scales["jobs"], "axis": _WHOLE}
     right = {"title": "processors of these", "scale": scales["processors"], "axis": _WHOLE}
     drawn = alt.layer(
-        alt.layer(layers.area("jobs", left), layers.line("jobs", left)),
-        layers.line("processors", right, strokeWidth=1),
-        layers.hover(),
-        *layers.names(),
+        alt.layer(layers.draw_area("jobs", left), layers.draw_line("jobs", left)),
+        layers.draw_line("processors", right, strokeWidth=1),
+        layers.draw_hover(),
+        *layers.draw_names(),
     ).resolve_scale(y="independent")
     return _finished(drawn, "Queue", _notes_of(ran, steps.notes))
 
@@ -176,20 +176,24 @@ def draw_submissions(
     if every is None:
         fitting = [name for name, width in _BINS.items() if (end - begin) / width <= _MOST_BINS]
         every = fitting[0] if fitting else "week"
-    edges = axis.bins(begin, end, _BINS[every])
+    edges = axis.make_bins(begin, end, _BINS[every])
     if len(edges) > MOST_STEPS:
         raise UsageError(f"{parameter('every')} {every!r} gives {len(edges) - 1:,} bins: too many")
     counts = {
-        name: np.histogram(axis.clock(of), edges)[0].astype(float) for name, of in times.items()
+        name: np.histogram(axis.to_clock(of), edges)[0].astype(float) for name, of in times.items()
     }
     steps = Steps(edges, counts, len(edges) - 1)
     colours = {"recorded": palette.RECORDED} if "recorded" in times else {}
-    layers = StepLayers.of(steps, axis.values(edges), axis, {"submitted": palette.BLUE} | colours)
+    layers = StepLayers.from_steps(
+        steps, axis.from_clock(edges), axis, {"submitted": palette.BLUE} | colours
+    )
     y = {"title": f"jobs per {every}", "axis": _WHOLE}
-    drawn = [layers.area(name, y) for name in colours]
-    drawn += [layers.line(name, y) for name in layers.colours]
+    drawn = [layers.draw_area(name, y) for name in colours]
+    drawn += [layers.draw_line(name, y) for name in layers.colours]
     notes = [] if len(jobs) else ["no jobs"]
-    return _finished(alt.layer(*drawn, layers.hover(), *layers.names()), "Submissions", notes)
+    return _finished(
+        alt.layer(*drawn, layers.draw_hover(), *layers.draw_names()), "Submissions", notes
+    )
 
 
 def _that_ran(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -234,7 +238,7 @@ def _chosen(times: Array, time: TimeOptions) -> tuple[float, float]:
     return begin, end if end > begin else begin + 1.0  # an axis of one instant has no length
 
 
-def shown_window(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> tuple[float, float]:
+def find_window(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> tuple[float, float]:
     """Return begin and end of what :func:`draw_schedule` shows of a schedule."""
     ran = _that_ran(jobs)
     if len(ran) and _shows_a_part(time):
@@ -266,9 +270,9 @@ def _rows(shown: pd.DataFrame, axis: TimeAxis) -> pd.DataFrame:
     """Return a row for each job on neighbouring processors."""
     submit, start, finish = _times(shown)
     frame = shown[[name for name in _CARRIED if name in shown]].assign(
-        submission=axis.written(submit),
-        time=axis.written(start),
-        until=axis.written(finish),
+        submission=axis.to_axis(submit),
+        time=axis.to_axis(start),
+        until=axis.to_axis(finish),
         waited=(start - submit) / HOUR,
         ran=(finish - start) / HOUR,
     )
@@ -286,9 +290,9 @@ def _job_tooltips(axis: TimeAxis, colour: str | None) -> list[alt.Tooltip]:
         alt.Tooltip("user:N"),
         alt.Tooltip("requested_number_of_resources:Q", title="processors"),
         alt.Tooltip("allocated_resources:N", title="on processors"),
-        axis.tooltip("submission", "submitted"),
-        axis.tooltip("time", "started"),
-        axis.tooltip("until", "ended"),
+        axis.make_tooltip("submission", "submitted"),
+        axis.make_tooltip("time", "started"),
+        axis.make_tooltip("until", "ended"),
         alt.Tooltip("waited:Q", title="waited [h]", format=",.4~f"),
         alt.Tooltip("ran:Q", title="ran [h]", format=",.4~f"),
         *further,
@@ -306,7 +310,7 @@ class Colours(msgspec.Struct, frozen=True, eq=False):
     """Of the legend; None: there is none."""
 
     @classmethod
-    def of(cls, shown: pd.DataFrame, colour: str | None) -> Colours:
+    def by_column(cls, shown: pd.DataFrame, colour: str | None) -> Colours:
         """Return the colours by a column, see :func:`draw_schedule`."""
         if colour is None:
             return cls(pd.Series("", index=shown.index), ("",))
@@ -338,7 +342,7 @@ class Colours(msgspec.Struct, frozen=True, eq=False):
 
 
 def _axis(run: Result | JobsOfRun, begin: float, end: float, time: TimeOptions) -> TimeAxis:
-    return TimeAxis.of(run.jobs, run.settings, end - begin, time.get("unit"))
+    return TimeAxis.for_run(run.jobs, run.settings, end - begin, time.get("unit"))
 
 
 def _layers(
@@ -346,7 +350,7 @@ def _layers(
 ) -> StepLayers:
     begin, end = steps.edges[[0, -1]].tolist()
     axis = _axis(run, begin, end, time)
-    return StepLayers.of(steps, axis.written(steps.edges), axis, colours)
+    return StepLayers.from_steps(steps, axis.to_axis(steps.edges), axis, colours)
 
 
 def _notes_of(ran: pd.DataFrame, notes: list[str]) -> list[str]:

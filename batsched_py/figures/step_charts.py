@@ -34,7 +34,7 @@ class Steps(msgspec.Struct, frozen=True, eq=False):
     """Before they were thinned."""
 
     @classmethod
-    def of(cls, functions: Mapping[str, Intervals], begin: float, end: float) -> Steps:
+    def from_intervals(cls, functions: Mapping[str, Intervals], begin: float, end: float) -> Steps:
         """Return sums over intervals from one second of the simulation to another."""
         instants = np.unique(np.concatenate([of.instants for of in functions.values()]))
         inner = instants[(instants > begin) & (instants < end)]
@@ -93,20 +93,22 @@ class StepLayers(msgspec.Struct, frozen=True):
     """Of the curves, in the order of their names."""
 
     @classmethod
-    def of(cls, steps: Steps, ends: Any, axis: TimeAxis, colours: Mapping[str, str]) -> StepLayers:
+    def from_steps(
+        cls, steps: Steps, ends: Any, axis: TimeAxis, colours: Mapping[str, str]
+    ) -> StepLayers:
         """Return the layers of steps whose edges are ``ends`` along the axis."""
-        base = alt.Chart(steps.data(ends)).encode(x=axis.x("time"))
-        return cls(base, axis.x("time", ends[0], ends[-1]), axis, colours)
+        base = alt.Chart(steps.data(ends)).encode(x=axis.encode_x("time"))
+        return cls(base, axis.encode_x("time", ends[0], ends[-1]), axis, colours)
 
-    def line(self, name: str, y: Mapping[str, Any], **mark: Any) -> Chart:
+    def draw_line(self, name: str, y: Mapping[str, Any], **mark: Any) -> Chart:
         """Return a curve; ``mark`` are options of the line."""
         return self._line(name, alt.Y(f"{name}:Q", **y), **mark)
 
-    def level(self, name: str, height: float, y: Mapping[str, Any]) -> Chart:
+    def draw_level(self, name: str, height: float, y: Mapping[str, Any]) -> Chart:
         """Return a curve that is the same at all times."""
         return self._line(name, alt.datum(height, type="quantitative", **y), strokeWidth=1)
 
-    def area(self, name: str, y: Mapping[str, Any]) -> Chart:
+    def draw_area(self, name: str, y: Mapping[str, Any]) -> Chart:
         """Return the area under a curve, or from its least to its most if it was thinned."""
         least, most = f"{name}_least", f"{name}_most"
         looks: dict[str, Any] = {"interpolate": "step-after", "opacity": 0.3, "clip": True}
@@ -116,11 +118,11 @@ class StepLayers(msgspec.Struct, frozen=True):
             ends = {"y": alt.Y(f"{most}:Q", **y), "y2": least}
         return marked.encode(**ends)
 
-    def hover(self) -> Chart:
+    def draw_hover(self) -> Chart:
         """Return what cannot be seen and tells the numbers of the step under the pointer."""
         names = [name for name in self.base.data if name not in ("time", "until")]
         numbers = [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names]
-        times = [self.axis.tooltip("time", "from"), self.axis.tooltip("until", "until")]
+        times = [self.axis.make_tooltip("time", "from"), self.axis.make_tooltip("until", "until")]
         return self.base.mark_rect(opacity=0).encode(
             x=self.x, x2="until", tooltip=[*times, *numbers]
         )
@@ -129,7 +131,7 @@ class StepLayers(msgspec.Struct, frozen=True):
         mark = {"interpolate": "step-after", "strokeWidth": 1.4, "clip": True} | mark
         return self.base.mark_line(color=self.colours[name], **mark).encode(y=y)
 
-    def names(self) -> list[Chart]:
+    def draw_names(self) -> list[Chart]:
         """Return the names of the curves above the axes, each in its colour.
 
         They are no legend, whose scale several charts beneath each other would share.

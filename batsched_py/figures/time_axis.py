@@ -42,7 +42,7 @@ class TimeAxis(msgspec.Struct, frozen=True):
     time_zone: str = "UTC"
 
     @classmethod
-    def of(
+    def for_run(
         cls, jobs: pd.DataFrame, settings: Mapping[str, Any], span: float, unit: str | None
     ) -> TimeAxis:
         """Return the axis for the jobs and settings of a run and a span of time (seconds).
@@ -60,7 +60,7 @@ class TimeAxis(msgspec.Struct, frozen=True):
         """Whether dates are along the axis."""
         return self.unix_start_time is not None
 
-    def clock(self, seconds: Array) -> Array:
+    def to_clock(self, seconds: Array) -> Array:
         """Return times in seconds from the first submission, or as the clocks showed them.
 
         These are seconds since the clocks showed 1970-01-01 0:00, so that days begin at midnight.
@@ -70,29 +70,29 @@ class TimeAxis(msgspec.Struct, frozen=True):
             return result
         return local_seconds(seconds, self.unix_start_time, self.time_zone)
 
-    def values(self, clock: Array) -> Any:
-        """Return what is along the axis for times of :meth:`clock`: numbers, or dates."""
+    def from_clock(self, clock: Array) -> Any:
+        """Return what is along the axis for times of :meth:`to_clock`: numbers, or dates."""
         if self.has_dates:
             return (clock * 1000).round().astype("datetime64[ms]")
         return clock / UNITS[self.unit]
 
-    def written(self, seconds: Array) -> Any:
+    def to_axis(self, seconds: Array) -> Any:
         """Return what is along the axis at seconds of the simulation."""
-        return self.values(self.clock(seconds))
+        return self.from_clock(self.to_clock(seconds))
 
-    def bins(self, begin: float, end: float, width: float) -> Array:
-        """Return edges of bins, as of :meth:`clock`, over some seconds of the simulation.
+    def make_bins(self, begin: float, end: float, width: float) -> Array:
+        """Return edges of bins, as of :meth:`to_clock`, over some seconds of the simulation.
 
         Days begin at midnight and weeks on Monday if there are dates, else with the first
         submission.
         """
         monday = 3 * DAY if self.has_dates else 0.0  # 1970-01-01 was a Thursday
-        first, last = np.floor((self.clock(np.array([begin, end])) + monday) / width)
+        first, last = np.floor((self.to_clock(np.array([begin, end])) + monday) / width)
         edges: Array = np.arange(first, last + 2) * width - monday
         return edges
 
-    def x(self, column: str, *ends: Any) -> alt.X:
-        """Return the encoding of a column, from one of :meth:`values` to another if given."""
+    def encode_x(self, column: str, *ends: Any) -> alt.X:
+        """Return the encoding of a column, from one of :meth:`from_clock` to another if given."""
         scale = alt.Scale(domain=self._domain(ends), nice=False) if ends else alt.Scale()
         axis = alt.Axis(format=_CLOCK | _DAYS, tickCount=8, labelOverlap=True, labelSeparation=6)
         dates: dict[str, Any] = {"axis": axis} if self.has_dates else {}
@@ -108,10 +108,10 @@ class TimeAxis(msgspec.Struct, frozen=True):
         """What is along the axis; of dates also the year, which few of their marks have."""
         if not self.has_dates:
             return f"{self.unit} from the first submission"
-        first = pd.Timestamp(self.written(np.array([self.zero]))[0])
+        first = pd.Timestamp(self.to_axis(np.array([self.zero]))[0])
         return f"{self.time_zone}; first submission {first:%Y-%m-%d}"
 
-    def tooltip(self, column: str, title: str) -> alt.Tooltip:
+    def make_tooltip(self, column: str, title: str) -> alt.Tooltip:
         """Return what one reads of a column when hovering."""
         shown = "%Y-%m-%d %H:%M:%S" if self.has_dates else ",.4f"
         unit = "" if self.has_dates else f" [{SYMBOLS[self.unit]}]"

@@ -66,7 +66,7 @@ def place_in_order(instance: Instance, jobs: Iterable[PlannedJob]) -> Plan:
     return tuple((job, timeline.place(job.width, job.duration)) for job in jobs)
 
 
-def weighted_response(plan: Plan) -> float:
+def sum_weighted_responses(plan: Plan) -> float:
     """Return sum w (start - submit + d) over the plan, in processor-seconds.
 
     The numerator of ARTwW (Streit 2003, eq. 3.3), which the integer program minimises.
@@ -74,31 +74,31 @@ def weighted_response(plan: Plan) -> float:
     return sum(job.width * (start - job.submit + job.duration) for job, start in plan)
 
 
-def artww(plan: Plan) -> float:
+def compute_artww(plan: Plan) -> float:
     """Return the average response time weighted by width, in seconds (Streit 2003, eq. 3.3)."""
-    return weighted_response(plan) / sum(job.width for job, _ in plan)
+    return sum_weighted_responses(plan) / sum(job.width for job, _ in plan)
 
 
-def last_end(plan: Plan) -> float:
+def find_last_end(plan: Plan) -> float:
     """Return when the last job of the plan ends by its estimate (seconds); -inf for no job."""
     return max((start + job.duration for job, start in plan), default=-inf)
 
 
-def quality(best: Plan, other: Plan) -> float:
+def compute_quality(best: Plan, other: Plan) -> float:
     """Return ARTwW of ``best`` by that of ``other`` (eq. 4.8): 1 is as good, less is worse.
 
     More than 1 is possible if ``best`` was found on a scaled time axis.
     """
-    of_other = weighted_response(other)
-    return weighted_response(best) / of_other if of_other else 1.0
+    of_other = sum_weighted_responses(other)
+    return sum_weighted_responses(best) / of_other if of_other else 1.0
 
 
-def loss_percent(best: Plan, other: Plan) -> float:
+def compute_loss(best: Plan, other: Plan) -> float:
     """Return what ``other`` loses against ``best``, in percent: (1 - quality) 100."""
-    return 100 * (1 - quality(best, other))
+    return 100 * (1 - compute_quality(best, other))
 
 
-def scale(
+def choose_scale(
     makespan: float, accumulated_run_time: float, memory_mb: float = 2000, x: float = 0.001
 ) -> float:
     """Return the time scale in seconds, in full minutes, that ``memory_mb`` megabytes allow.
@@ -111,7 +111,7 @@ def scale(
     return MINUTE * max(1, ceil(seconds / MINUTE))
 
 
-def from_now(instance: Instance) -> Instance:
+def count_from_now(instance: Instance) -> Instance:
     """Return the instance with times counted from its ``now``."""
     now = instance.now
     return Instance(
@@ -121,7 +121,7 @@ def from_now(instance: Instance) -> Instance:
     )
 
 
-def on_grid(instance: Instance, seconds: float) -> Instance:
+def round_to_grid(instance: Instance, seconds: float) -> Instance:
     """Return the instance with cells of ``seconds`` from its ``now`` on as the unit of time.
 
     Durations are rounded up to full cells (at least one), and a cell has as many processors as

@@ -12,11 +12,11 @@ from batsched_py.optimum.integer_program import Program
 from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
-    from_now,
-    last_end,
-    on_grid,
+    count_from_now,
+    find_last_end,
     place_in_order,
-    weighted_response,
+    round_to_grid,
+    sum_weighted_responses,
 )
 
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
@@ -69,7 +69,7 @@ def solve(
     plan = search.exact_plan()
     return Solution(
         plan,
-        weighted_response(plan),
+        sum_weighted_responses(plan),
         OPTIMAL if solved.finished else TIME_LIMIT,
         search.gap(solved.bound),
         time.perf_counter() - begin,
@@ -86,7 +86,7 @@ class _Search:
     def __init__(
         self, instance: Instance, plans: Sequence[Plan], scale: float | None, deadline: float
     ) -> None:
-        self.work = from_now(instance) if scale is None else on_grid(instance, scale)
+        self.work = count_from_now(instance) if scale is None else round_to_grid(instance, scale)
         self.value = inf
         """Sum of w * start in units of the time axis."""
         self._instance = instance
@@ -97,10 +97,10 @@ class _Search:
             [place[job.id] for job, _ in sorted(plan, key=lambda planned: planned[1])]
             for plan in plans
         ]
-        ends = [last_end(plan) - instance.now for plan in plans]
+        ends = [find_last_end(plan) - instance.now for plan in plans]
         if scale is not None:
             ends = [float(ceil(end / scale - _TINY)) for end in ends]
-        ends += [last_end(self._placed(order)) for order in orders]
+        ends += [find_last_end(self._placed(order)) for order in orders]
         self.horizon = max(ends)
         for order in orders:
             self._try_order(order)
@@ -158,7 +158,7 @@ class _Search:
     def _try_order(self, order: list[int]) -> bool:
         plan = self._placed(order)
         value = sum(job.width * start for job, start in plan)
-        if value >= self.value or last_end(plan) > self.horizon:
+        if value >= self.value or find_last_end(plan) > self.horizon:
             return False
         starts = [0.0] * len(order)
         for at, (_, start) in zip(order, plan, strict=True):

@@ -24,11 +24,11 @@ from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
     PlannedJob,
-    artww,
-    last_end,
-    loss_percent,
-    quality,
-    scale,
+    choose_scale,
+    compute_artww,
+    compute_loss,
+    compute_quality,
+    find_last_end,
 )
 from batsched_py.optimum.solver import solve
 from batsched_py.plugins import plugins
@@ -97,7 +97,7 @@ class StepComparison(msgspec.Struct, frozen=True, kw_only=True):
     solver_seconds: float
 
 
-def collect(
+def collect_steps(
     workload: Workload, options: Mapping[str, Any], selection: Selection, nodes: int | None = None
 ) -> list[ChosenStep]:
     """Simulate ``workload`` under dynP with ``options`` until the selected steps are there.
@@ -160,7 +160,7 @@ def _chosen_step(step: SelfTuningStep) -> ChosenStep:
     return ChosenStep(Instance(step.now, tuple(step.history), tuple(jobs)), plans, step.new)
 
 
-def compare(
+def compare_steps(
     steps: Iterable[ChosenStep],
     *,
     time_scale: str | float = AUTO,
@@ -175,11 +175,11 @@ def compare(
     """
     for step in steps:
         now = step.instance.now
-        makespan = max(last_end(plan) for plan in step.plans.values()) - now
+        makespan = max(find_last_end(plan) for plan in step.plans.values()) - now
         run_time = sum(job.duration for job in step.instance.jobs)
         seconds = None
         if time_scale != EXACT:
-            seconds = float(scale(makespan, run_time) if time_scale == AUTO else time_scale)
+            seconds = float(choose_scale(makespan, run_time) if time_scale == AUTO else time_scale)
         plans = list(step.plans.values())
         solution = _interruptible(
             partial(
@@ -199,10 +199,10 @@ def compare(
             accumulated_run_time=run_time,
             scale=seconds,
             chosen=step.chosen,
-            values={policy: artww(step.plans[policy]) for policy in POLICIES},
-            optimum=artww(solution.plan),
-            quality=quality(solution.plan, chosen),
-            loss_percent=loss_percent(solution.plan, chosen),
+            values={policy: compute_artww(step.plans[policy]) for policy in POLICIES},
+            optimum=compute_artww(solution.plan),
+            quality=compute_quality(solution.plan, chosen),
+            loss_percent=compute_loss(solution.plan, chosen),
             status=solution.status,
             gap=solution.gap,
             solver_seconds=solution.seconds,
@@ -247,7 +247,7 @@ COLUMNS = (
 """Of the CSV file."""
 
 
-def to_csv(rows: Sequence[StepComparison]) -> str:
+def format_csv(rows: Sequence[StepComparison]) -> str:
     """Return the rows as CSV; times and values in seconds, ``scale`` is empty where exact."""
     return csv_of_rows(COLUMNS, map(_cells, rows))
 
@@ -267,7 +267,7 @@ def _cells(row: StepComparison) -> tuple[object, ...]:
 _LINE = "{:>9} {:>4} {:>9} {:>10} {:>6} {:6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>8} {:18} {:>7}"
 
 
-def header() -> str:
+def format_header() -> str:
     """Return the head of the printed table; all times in seconds."""
     return _LINE.format(
         *("time", "jobs", "makespan", "run times", "scale", "chosen", "value"),
@@ -275,7 +275,7 @@ def header() -> str:
     )
 
 
-def line(row: StepComparison) -> str:
+def format_line(row: StepComparison) -> str:
     """Return a row of the printed table."""
     status = row.status if not row.gap else f"{row.status}, {100 * row.gap:.1f} %"
     return _LINE.format(
@@ -288,7 +288,7 @@ def line(row: StepComparison) -> str:
     )
 
 
-def averages(rows: Sequence[StepComparison]) -> str:
+def describe_averages(rows: Sequence[StepComparison]) -> str:
     """Return what the rows say together; there is at least one."""
     losses = [row.loss_percent for row in rows]
     optimal = sum(row.status == "optimal" for row in rows)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from batsched_py.report.formatting import is_nothing, spoken
+from batsched_py.report.formatting import is_nothing, to_words
 from batsched_py.support.terminal_text import one_line
 
 REPEATED = ("replication", "seed", "shake")
@@ -44,11 +44,11 @@ class CampaignAxes(msgspec.Struct, frozen=True):
         return tuple(axis for axis in there if axis is not None)
 
 
-def axes_of(runs: pd.DataFrame, axes: Iterable[str]) -> CampaignAxes:
+def classify_axes(runs: pd.DataFrame, axes: Iterable[str]) -> CampaignAxes:
     """Return what the axes of some runs are for; those that no run has are left out."""
     there = [name for name in axes if name in runs]
     asked = [name for name in there if name not in REPEATED]
-    compared = compared_axis(runs, asked)
+    compared = find_compared_axis(runs, asked)
     rest = [name for name in asked if name != compared]
     users = next((name for name in rest if decides(runs, name, _USERS)), None)
     return CampaignAxes(
@@ -59,14 +59,14 @@ def axes_of(runs: pd.DataFrame, axes: Iterable[str]) -> CampaignAxes:
     )
 
 
-def with_all_labels(runs: pd.DataFrame, axes: Iterable[str]) -> pd.DataFrame:
+def fill_labels(runs: pd.DataFrame, axes: Iterable[str]) -> pd.DataFrame:
     """Return the runs where one that has no value of an axis has the text ``none``."""
     there = [name for name in axes if name in runs and runs[name].isna().any()]
     filled = {name: runs[name].astype(object).where(runs[name].notna(), NONE) for name in there}
     return runs.assign(**filled)
 
 
-def compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
+def find_compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
     """Return the axis whose values are compared: that of the policies, if there is exactly one.
 
     Else the first one with 2 to 8 values. None if there is no such axis.
@@ -88,12 +88,12 @@ def decides(runs: pd.DataFrame, axis: str, settings: Sequence[str]) -> bool:
     return bool(there) and labels[axis].is_unique and len(labels[there].drop_duplicates()) > 1
 
 
-def axis_title(axis: str) -> str:
+def format_axis(axis: str) -> str:
     """Return an axis in words."""
-    return _TITLES.get(axis, spoken(axis))
+    return _TITLES.get(axis, to_words(axis))
 
 
-def short_names(values: Iterable[Any]) -> dict[Any, str]:
+def shorten_names(values: Iterable[Any]) -> dict[Any, str]:
     """Return each value of an axis as it is shown: short, and no two alike.
 
     ``file.py:Class`` becomes ``Class``, a path the name of its file, unless two would read the
@@ -128,9 +128,11 @@ def _forms(text: str) -> list[str]:
     return [short, *ends, text]
 
 
-def panel_name(labels: Mapping[str, Any], names: Mapping[str, Mapping[Any, str]]) -> str:
+def format_labels(labels: Mapping[str, Any], names: Mapping[str, Mapping[Any, str]]) -> str:
     """Return some labels as words: names as they are, numbers with what they are of."""
     return ", ".join(
-        names[axis][value] if isinstance(value, str) else f"{axis_title(axis)} {names[axis][value]}"
+        names[axis][value]
+        if isinstance(value, str)
+        else f"{format_axis(axis)} {names[axis][value]}"
         for axis, value in labels.items()
     )

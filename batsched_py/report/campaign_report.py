@@ -17,32 +17,32 @@ from batsched_py.errors import PluginError
 from batsched_py.plugins.plugin_files import load_file
 from batsched_py.report.campaign_axes import (
     CampaignAxes,
-    axes_of,
-    axis_title,
-    panel_name,
-    short_names,
-    with_all_labels,
+    classify_axes,
+    fill_labels,
+    format_axis,
+    format_labels,
+    shorten_names,
 )
 from batsched_py.report.document import Figure, Part, Report, Table, Text
-from batsched_py.report.formatting import in_italics, spoken
+from batsched_py.report.formatting import to_italics, to_words
 from batsched_py.report.kit.selection import Runs, slug
 from batsched_py.report.kit.tables import sections
 from batsched_py.report.less_work import NO_GAIN
-from batsched_py.report.metric_figures import metric_figure
-from batsched_py.report.metric_matrix import has_intervals, metric_matrix, site_tables
+from batsched_py.report.metric_figures import draw_metric
+from batsched_py.report.metric_matrix import has_intervals, make_metric_matrix, make_site_tables
 from batsched_py.report.metric_words import (
     FURTHER,
     OF_REACTING_USERS,
     REACTING,
     ShownMetric,
-    glossary,
-    main_metrics,
-    react,
-    reactions,
-    shown_metrics,
-    users_of,
+    choose_main_metrics,
+    choose_metrics,
+    find_reaction,
+    list_reactions,
+    list_user_models,
+    make_glossary,
 )
-from batsched_py.report.simulated_setup import names_table, setup_lines
+from batsched_py.report.simulated_setup import describe_setup, make_names_table
 from batsched_py.support.installation import entry_points_of
 from batsched_py.support.statistics import FEWEST
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _PART = "Not all runs of the study are here, so no claim is said to hold."
 
 
-def report_of(results: CampaignResults, named: str | None = None) -> Report:
+def make_campaign_report(results: CampaignResults, named: str | None = None) -> Report:
     """Return the study's report, or a plain one if its campaign file names none.
 
     Its title is that of the campaign file, if the file has one.
@@ -61,9 +61,9 @@ def report_of(results: CampaignResults, named: str | None = None) -> Report:
     by its entry point; if they name a file, the report is a plain one and says so. Raises
     :class:`PluginError` for a study whose code does not work.
     """
-    left_out = None if named else code_left_out(results)
+    left_out = None if named else explain_left_out_code(results)
     place = None if left_out else named or results.report_name
-    report = plain_report(results) if place is None else _report_of_study(results, place)
+    report = make_plain_report(results) if place is None else _report_of_study(results, place)
     if place is not None and results.is_part:
         report = _of_part(report)
     caution = _caution(results) if named or results.report_name else ""
@@ -86,7 +86,7 @@ def _of_part(report: Report) -> Report:
     return msgspec.structs.replace(report, verdicts=tuple(judged), summary=summary)
 
 
-def code_left_out(results: CampaignResults) -> str | None:
+def explain_left_out_code(results: CampaignResults) -> str | None:
     """Return why the report that the results name is not made, as Markdown; None if it is."""
     name = results.report_name
     if name is None or name in entry_points_of(REPORTS):
@@ -120,16 +120,16 @@ def _failed_runs(results: CampaignResults) -> str:
         return ""
     folder, message = failures[0]
     labels = {axis: [of.get(axis) for _, of in results.planned] for axis in results.axes}
-    names = {axis: short_names(values) for axis, values in labels.items()}
+    names = {axis: shorten_names(values) for axis, values in labels.items()}
     missing = [
-        f"{axis_title(axis)} {in_italics(name)}"
+        f"{format_axis(axis)} {to_italics(name)}"
         for axis, of_axis in names.items()
         for value, name in of_axis.items()
         if axis in runs and value is not None and value not in set(runs[axis])
     ]
     of_first = dict(results.planned).get(folder, {})
     which = ", ".join(
-        f"{axis_title(axis)} {in_italics(names[axis][of_first[axis]])}"
+        f"{format_axis(axis)} {to_italics(names[axis][of_first[axis]])}"
         for axis in names
         if axis in of_first
     )
@@ -191,26 +191,26 @@ FEW_RUNS = (
 )
 
 
-def plain_report(results: CampaignResults) -> Report:
+def make_plain_report(results: CampaignResults) -> Report:
     """Return what a campaign came to, for somebody who was not there."""
     runs = results.runs
     title = results.title or results.name
     if runs.empty:
         return Report(title, "", ())
-    axes = axes_of(runs, results.axes)
-    runs = with_all_labels(runs, axes.labels)
-    main = shown_metrics(runs, main_metrics(results.metric, react(runs)))
-    further = shown_metrics(runs, [name for name in FURTHER if name not in {m.name for m in main}])
+    axes = classify_axes(runs, results.axes)
+    runs = fill_labels(runs, axes.labels)
+    main = choose_metrics(runs, choose_main_metrics(results.metric, find_reaction(runs)))
+    further = choose_metrics(runs, [name for name in FURTHER if name not in {m.name for m in main}])
     matrices = list(_matrices(runs, axes, main))
     tables = [matrix for matrix in matrices if isinstance(matrix, Table)]
     figures = [_figure(runs, axes, metric) for metric in main[:_DRAWN]]
     parts: list[tuple[str, Iterable[Part | None]]] = [
         (_question(axes), matrices),
         ("Figures", figures),
-        ("Sites", site_tables(results, axes)),
+        ("Sites", make_site_tables(results, axes)),
         ("Further metrics", [_further(runs, axes, further)]),
     ]
-    words = [("What the words mean", [glossary([*main, *further]), names_table(results)])]
+    words = [("What the words mean", [make_glossary([*main, *further]), make_names_table(results)])]
     return Report(
         title=title,
         source="",
@@ -221,15 +221,15 @@ def plain_report(results: CampaignResults) -> Report:
 
 def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figure | None:
     """Return the figure of a metric; of lateness without users who do not react, as it is 0."""
-    if metric.name == "mean_lateness" and react(runs) is not False:
-        runs = runs[reactions(runs).map(lambda of_run: of_run is not False)]
-    return metric_figure(runs, axes, metric)
+    if metric.name == "mean_lateness" and find_reaction(runs) is not False:
+        runs = runs[list_reactions(runs).map(lambda of_run: of_run is not False)]
+    return draw_metric(runs, axes, metric)
 
 
 def _question(axes: CampaignAxes) -> str:
     if axes.compared is None:
         return "Metrics"
-    what = "policies" if axes.compared == "scheduler" else spoken(axes.compared)
+    what = "policies" if axes.compared == "scheduler" else to_words(axes.compared)
     return f"{what.capitalize()} compared"
 
 
@@ -237,7 +237,7 @@ def _lines(
     results: CampaignResults, axes: CampaignAxes, metrics: Sequence[ShownMetric]
 ) -> Iterator[str]:
     """Yield what was simulated; and that the main metric is not there, if so."""
-    yield from setup_lines(results, axes)
+    yield from describe_setup(results, axes)
     if results.metric is not None and results.metric not in {metric.name for metric in metrics}:
         yield f"**No run has the metric `{results.metric}`**, which the campaign file names"
 
@@ -265,7 +265,7 @@ def _less_work(matrices: Sequence[Table], axes: CampaignAxes) -> str:
     """Return which rows of the matrices do less work than those beside them, as Markdown."""
     names = [f"{label}_name" for label in reversed(axes.labels)]  # the compared one first
     found = [
-        f"{in_italics(', '.join(row[name] for name in names))} {row['less_work']}"
+        f"{to_italics(', '.join(row[name] for name in names))} {row['less_work']}"
         for matrix in matrices
         for _, row in matrix.frame.iterrows()
         if row["less_work"]
@@ -282,14 +282,16 @@ def _matrices(
     base = runs[axes.compared].iloc[0] if axes.compared is not None else None
     told = set()
     for name, group in _facets(runs, axes):
-        reacting = react(group)
-        there = shown_metrics(group, main_metrics(metrics[0].name, reacting) if metrics else [])
+        reacting = find_reaction(group)
+        there = choose_metrics(
+            group, choose_main_metrics(metrics[0].name, reacting) if metrics else []
+        )
         of_group = {metric.name for metric in there}
         if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in told:
             names = ", ".join(_users_who(reacting, runs, axes))
-            yield Text(f"{in_italics(names)}: {REACTING[reacting]}")
+            yield Text(f"{to_italics(names)}: {REACTING[reacting]}")
             told.add(reacting)
-        matrix = metric_matrix(
+        matrix = make_metric_matrix(
             group,
             axes,
             [metric for metric in metrics if metric.name in of_group],  # in units of the page
@@ -304,20 +306,20 @@ def _matrices(
 def _users_who(reacting: bool | None, runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:
     """Return the names of the user models of a page that react, or of which it is not known."""
     if axes.users is not None:
-        return [name for name, group in _facets(runs, axes) if react(group) is reacting]
+        return [name for name, group in _facets(runs, axes) if find_reaction(group) is reacting]
     by_model = runs.groupby("users", sort=False)
-    models = [str(name) for name, of_model in by_model if react(of_model) is reacting]
-    return list(short_names(models).values())
+    models = [str(name) for name, of_model in by_model if find_reaction(of_model) is reacting]
+    return list(shorten_names(models).values())
 
 
 def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the runs of each user model with its name; all if the model is no axis."""
     if axes.users is None:
-        yield ", ".join(short_names(users_of(runs)).values()), runs
+        yield ", ".join(shorten_names(list_user_models(runs)).values()), runs
         return
-    names = {axes.users: short_names(runs[axes.users].unique())}
+    names = {axes.users: shorten_names(runs[axes.users].unique())}
     for (value,), group in Runs(runs).groups(axes.users):
-        yield panel_name({axes.users: value}, names), group.frame
+        yield format_labels({axes.users: value}, names), group.frame
 
 
 def _further(
@@ -327,4 +329,4 @@ def _further(
     alone = CampaignAxes(None, axes.users, axes.others, axes.repeats)
     if axes.compared is not None:
         alone = CampaignAxes(None, axes.users, (*axes.others, axes.compared), axes.repeats)
-    return metric_matrix(runs, alone, metrics, name="further", title="Means over the runs")
+    return make_metric_matrix(runs, alone, metrics, name="further", title="Means over the runs")

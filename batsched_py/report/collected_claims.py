@@ -9,7 +9,7 @@ import msgspec
 import pandas as pd
 
 from batsched_py.report.document import Part, Report, Section, Table, Text, Verdict
-from batsched_py.report.formatting import tally, verdict
+from batsched_py.report.formatting import count_verdicts, format_verdict
 from batsched_py.report.kit.selection import slug
 from batsched_py.report.kit.tables import columns
 
@@ -68,7 +68,7 @@ def collect_claims(title: str, judged: Sequence[Judged]) -> Report:
         title=title,
         source="",
         sections=(overview, *sections) if told else (),
-        summary=f"{len(verdicts)} claims of {len(told)} campaigns: {tally(verdicts)}.",
+        summary=f"{len(verdicts)} claims of {len(told)} campaigns: {count_verdicts(verdicts)}.",
     )
 
 
@@ -122,7 +122,7 @@ _EACH_CLAIM = "How often each was judged (campaigns, logs, readings), and how."
 
 
 def _parts(judged: Judged) -> tuple[Part, ...]:
-    head = [judged.source, f"{tally(judged.verdicts)}. Repeat it by `{judged.command}`."]
+    head = [judged.source, f"{count_verdicts(judged.verdicts)}. Repeat it by `{judged.command}`."]
     if judged.nb_runs < judged.nb_planned:
         head.append(f"**Only {_of_planned(judged)} runs have finished.**")
     if judged.nb_untouched:
@@ -131,7 +131,7 @@ def _parts(judged: Judged) -> tuple[Part, ...]:
         {
             "claim": of.claim,
             "log": of.log,
-            "verdict": verdict(of),
+            "verdict": format_verdict(of),
             "effect": of.effect,
             "reading": of.reading,
         }

@@ -24,7 +24,7 @@ WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
 SYMBOLS = {True: "\N{CHECK MARK}", False: "\N{BALLOT X}", None: "?"}
 
 
-def cell(value: Any, decimals: int | None = None) -> str:
+def format_cell(value: Any, decimals: int | None = None) -> str:
     """Return a value of a table as text.
 
     Integers as they are; other numbers with ``decimals`` digits after the point, or with four
@@ -39,26 +39,26 @@ def cell(value: Any, decimals: int | None = None) -> str:
     return str(value)
 
 
-def shown_value(value: Any, column: Column) -> str:
+def format_value(value: Any, column: Column) -> str:
     """Return a value of a column as text, in the column's unit."""
     if column.scale != 1 and isinstance(value, Real) and not is_nothing(value):
         value = float(value) / column.scale
-    return cell(value, column.decimals)
+    return format_cell(value, column.decimals)
 
 
-def spoken(name: str) -> str:
+def to_words(name: str) -> str:
     """Return the name of a metric or an axis as words."""
     return one_line(name.replace("_", " "))
 
 
-def as_markdown(name: str) -> str:
+def escape_markdown(name: str) -> str:
     """Return a name as Markdown that shows it as it is: no character of it has a meaning."""
     return re.sub(r"[*\\`[\]]", r"\\\g<0>", name)
 
 
-def in_italics(name: str) -> str:
+def to_italics(name: str) -> str:
     """Return a name as Markdown in italics."""
-    return f"*{as_markdown(name)}*"
+    return f"*{escape_markdown(name)}*"
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -92,27 +92,27 @@ def is_numeric(table: Table, column: Column) -> bool:
     )
 
 
-def heading(column: Column) -> str:
+def format_heading(column: Column) -> str:
     """Return the heading of a column."""
     return one_line(column.title or column.name)
 
 
-def headings(table: Table) -> list[str]:
+def format_headings(table: Table) -> list[str]:
     """Return the headings of the shown columns; with the kind where that alone tells them apart."""
-    titles = [heading(column) for column in table.shown]
+    titles = [format_heading(column) for column in table.shown]
     return [
         f"{title}, {column.kind}" if column.kind and titles.count(title) > 1 else title
         for title, column in zip(titles, table.shown, strict=True)
     ]
 
 
-def rows_of(table: Table) -> list[list[str]]:
+def format_rows(table: Table) -> list[list[str]]:
     """Return the shown cells of all rows as texts, with a line break before what stands below."""
     columns = [
         [
-            "\n".join(map(one_line, (shown_value(value, column), *below.splitlines())))
+            "\n".join(map(one_line, (format_value(value, column), *below.splitlines())))
             for value, below in zip(
-                table.frame[column.name], texts_below(table, column), strict=True
+                table.frame[column.name], list_texts_below(table, column), strict=True
             )
         ]
         for column in table.shown
@@ -120,23 +120,23 @@ def rows_of(table: Table) -> list[list[str]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def texts_below(table: Table, column: Column) -> list[str]:
+def list_texts_below(table: Table, column: Column) -> list[str]:
     """Return what stands below each value of a column."""
     return table.frame[column.below].tolist() if column.below else [""] * len(table.frame)
 
 
-def marked(table: Table) -> set[tuple[int, int]]:
+def find_marked_cells(table: Table) -> set[tuple[int, int]]:
     """Return the cells to emphasise: number of the row, number of the shown column."""
     at = {column.name: number for number, column in enumerate(table.shown)}
     return {(row, at[name]) for row, name in table.marks if name in at}
 
 
-def verdict(judged: Verdict) -> str:
+def format_verdict(judged: Verdict) -> str:
     """Return symbol and words of a verdict."""
     return f"{SYMBOLS[judged.holds]} {WORDS[judged.holds]}"
 
 
-def tally(verdicts: tuple[Verdict, ...]) -> str:
+def count_verdicts(verdicts: tuple[Verdict, ...]) -> str:
     """Return how many hold, do not hold, cannot be told: "3 hold, 1 does not hold", or "none"."""
     hold, fail, unknown = (
         sum(judged.holds is answer for judged in verdicts) for answer in (True, False, None)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from batsched_py.report.metric_words import react
+from batsched_py.report.metric_words import find_reaction
 
 NO_GAIN = "Shorter waits of runs that do less work are no improvement."
 LEAST = 0.01
@@ -17,7 +17,7 @@ LEAST = 0.01
 _NOT_MEASURED = ("warm_up", "cool_down")
 
 
-def less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
+def describe_less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
     """Return how runs do less work than others, as a clause such as "refuses 3 % of the jobs".
 
     The clause is empty if they do not. They may refuse a larger share of their jobs. They may also
@@ -27,7 +27,7 @@ def less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
     if not len(ours) or not len(base):
         return ""
     told = []
-    refused, before = refused_share(ours), refused_share(base)
+    refused, before = compute_refused_share(ours), compute_refused_share(base)
     if refused > before:
         told.append(f"refuses {_per_cent(refused)} of the jobs")
     lost = 1 - _work(ours) / _work(base) if _is_comparable(ours, base) else 0.0
@@ -39,11 +39,11 @@ def less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
 def compare_work(two: Mapping[str, pd.DataFrame]) -> str:
     """Return which of two named groups of runs does less work, and how; "" if neither does."""
     (a, ours), (b, others) = two.items()
-    told = {a: less_work(ours, others), b: less_work(others, ours)}
+    told = {a: describe_less_work(ours, others), b: describe_less_work(others, ours)}
     return "; ".join(f"{name} {words}" for name, words in told.items() if words)
 
 
-def refused_share(runs: pd.DataFrame) -> float:
+def compute_refused_share(runs: pd.DataFrame) -> float:
     """Return the share of the jobs of some runs that were refused, 0 if that is not known."""
     if not {"nb_jobs", "nb_rejected"} <= set(runs):
         return 0.0
@@ -55,7 +55,7 @@ def _is_comparable(ours: pd.DataFrame, base: pd.DataFrame) -> bool:
     both = pd.concat([ours, base])
     one_speed = "speed_factor" not in both or both["speed_factor"].nunique(dropna=False) == 1
     all_measured = not any(both[name].any() for name in _NOT_MEASURED if name in both)
-    is_same = one_speed and all_measured and react(both) is False
+    is_same = one_speed and all_measured and find_reaction(both) is False
     return is_same and _work(ours) > 0 and _work(base) > 0
 
 

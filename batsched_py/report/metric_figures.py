@@ -12,9 +12,9 @@ import pandas as pd
 from batsched_py.report.campaign_axes import (
     INPUTS,
     CampaignAxes,
-    axis_title,
-    panel_name,
-    short_names,
+    format_axis,
+    format_labels,
+    shorten_names,
 )
 from batsched_py.report.document import Figure
 from batsched_py.report.kit.charts import Chart, numbers
@@ -33,7 +33,7 @@ _MOST_TICKS = 12
 Row = dict[str, Any]
 
 
-def metric_figure(
+def draw_metric(
     runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric, name: str = ""
 ) -> Figure | None:
     """Return the means of a metric over the axes of a campaign; None if no axis varies.
@@ -48,7 +48,7 @@ def metric_figure(
     if lines is None and across is None:
         lines = axes.labels[-1]
     panels = [label for label in axes.labels if label not in (across, lines)]
-    names = {label: short_names(runs[label].unique()) for label in axes.labels}
+    names = {label: shorten_names(runs[label].unique()) for label in axes.labels}
     rows = [row for row in _rows(runs, axes, metric, across, lines, panels, names) if row]
     if not rows:
         return None
@@ -95,7 +95,7 @@ def _rows(
         mean = mean_of_repeats(group.frame[metric.name].astype(float))
         if isnan(mean.value):
             continue
-        row: Row = {"panel": panel_name({axis: labels[axis] for axis in panels}, names)}
+        row: Row = {"panel": format_labels({axis: labels[axis] for axis in panels}, names)}
         row["name"] = names[lines][labels[lines]] if lines is not None else ""
         if across is not None:
             row["across"] = float(labels[across])
@@ -111,7 +111,7 @@ def _bars(metric: ShownMetric, lines: str, rows: Sequence[Row]) -> tuple[list[Ch
     length: dict[str, Any] = {"title": metric.heading, "axis": alt.Axis(tickCount=5)}
     base: Chart = alt.Chart().encode(y=alt.Y("name:N", sort=names, title=None))
     bars = base.mark_bar(height=alt.RelativeBandSize(0.6)).encode(
-        x=alt.X("shown:Q", **length), tooltip=_tooltip(metric, {"name": axis_title(lines)})
+        x=alt.X("shown:Q", **length), tooltip=_tooltip(metric, {"name": format_axis(lines)})
     )
     ends = base.mark_rule(strokeWidth=2, color="black").encode(
         x=alt.X("shown_low:Q", **length), x2="shown_high"
@@ -124,15 +124,15 @@ def _lines(
 ) -> tuple[list[Chart], int]:
     names = list(dict.fromkeys(row["name"] for row in rows))
     values = sorted({row["across"] for row in rows})
-    x = alt.X("across:Q", title=axis_title(across)).scale(zero=False, padding=12)
+    x = alt.X("across:Q", title=format_axis(across)).scale(zero=False, padding=12)
     if len(values) <= _MOST_TICKS:
         x = x.axis(values=values, format=".4~g")
     y: dict[str, Any] = {"title": metric.heading, "scale": alt.Scale(zero=True)}
-    shown = {"across": axis_title(across)} | ({"name": axis_title(lines)} if lines else {})
+    shown = {"across": format_axis(across)} | ({"name": format_axis(lines)} if lines else {})
     base: Chart = alt.Chart().encode(x=x)
     dashed = base
     if len(names) > 1:
-        legend: dict[str, Any] = {"sort": names, "title": axis_title(lines or "")}
+        legend: dict[str, Any] = {"sort": names, "title": format_axis(lines or "")}
         base = base.encode(color=alt.Color("name:N", **legend))
         dashed = base.encode(strokeDash=alt.StrokeDash("name:N", legend=None, **legend))
     line = dashed.mark_line(point=alt.OverlayMarkDef(filled=True, size=60)).encode(
@@ -182,7 +182,7 @@ def _caption(rows: Sequence[Row], across: str | None, left_out: int, own_scale: 
     if across is None:
         notes.append(f"The axis {begins}.")
     else:
-        notes.append(f"The axis upwards {begins}, that of {axis_title(across)} need not.")
+        notes.append(f"The axis upwards {begins}, that of {format_axis(across)} need not.")
     if own_scale:
         notes.append("Each panel has a scale of its own: do not compare across logs by eye.")
     if left_out:

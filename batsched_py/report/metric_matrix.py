@@ -14,14 +14,14 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.campaign_axes import CampaignAxes, axis_title, short_names, with_all_labels
+from batsched_py.report.campaign_axes import CampaignAxes, fill_labels, format_axis, shorten_names
 from batsched_py.report.document import Column, Table
-from batsched_py.report.formatting import in_italics
+from batsched_py.report.formatting import to_italics
 from batsched_py.report.kit.estimates import cells, mean_of_repeats
 from batsched_py.report.kit.selection import Runs, paired
-from batsched_py.report.less_work import NO_GAIN, less_work
-from batsched_py.report.metric_words import ShownMetric, shown_metrics
-from batsched_py.report.shown_runs import ShownRuns, stored_of
+from batsched_py.report.less_work import NO_GAIN, describe_less_work
+from batsched_py.report.metric_words import ShownMetric, choose_metrics
+from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 from batsched_py.support.statistics import FEWEST, Interval, paired_difference, paired_ratio
 from batsched_py.units import HOUR
 
@@ -30,7 +30,7 @@ WITHIN = "within the spread"
 SAME = "no difference"
 
 
-def metric_matrix(
+def make_metric_matrix(
     runs: pd.DataFrame,
     axes: CampaignAxes,
     metrics: Sequence[ShownMetric],
@@ -84,7 +84,7 @@ def has_intervals(tables: Sequence[Table]) -> bool:
     )
 
 
-def change_words(change: Interval, unit: str, *, nb_runs: int = 0, same: bool = False) -> str:
+def format_change(change: Interval, unit: str, *, nb_runs: int = 0, same: bool = False) -> str:
     """Return a difference as it stands below a number: ``+2.6 %``, then ``(+1.1 to +4.2)``.
 
     Further lines say if its interval has a 0 inside, and if it is over fewer pairs of runs than
@@ -116,16 +116,16 @@ def _in_order(rows: list[dict[str, Any]], axes: CampaignAxes) -> list[dict[str, 
 def _label_column(runs: pd.DataFrame, label: str) -> Column:
     """Return the column of an axis: numbers with as few digits as do, others by short names."""
     if not pd.api.types.is_numeric_dtype(runs[label]):
-        return Column(f"{label}_name", axis_title(label))
-    texts = short_names(runs[label].unique()).values()
-    return Column(label, axis_title(label), max(len(text.partition(".")[2]) for text in texts))
+        return Column(f"{label}_name", format_axis(label))
+    texts = shorten_names(runs[label].unique()).values()
+    return Column(label, format_axis(label), max(len(text.partition(".")[2]) for text in texts))
 
 
 def _rows(
     runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric], base: Any
 ) -> Iterator[dict[str, Any]]:
     labels = [label for label in axes.labels if label != axes.compared]
-    names = {label: short_names(runs[label].unique()) for label in axes.labels}
+    names = {label: shorten_names(runs[label].unique()) for label in axes.labels}
     index = list(axes.repeats) if axes.repeats else np.zeros(len(runs))
     indexed = runs.set_index(index, drop=False)
     for values, group in Runs(indexed).groups(*labels):
@@ -138,7 +138,7 @@ def _rows(
             row = {**of_row, **{f"{key}_name": names[key][at] for key, at in of_row.items()}}
             row["runs"] = len(of_value)
             is_first = axes.compared is None or value == base
-            row["less_work"] = "" if is_first else less_work(of_value.frame, first.frame)
+            row["less_work"] = "" if is_first else describe_less_work(of_value.frame, first.frame)
             for metric in metrics:
                 row |= _cells(metric, of_value.frame, None if is_first else first.frame)
             yield row
@@ -156,7 +156,7 @@ def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -
         told = Interval(value, low, high, change.nb)
         same = change.value == 0 and bool((pair[0] == pair[1]).all())
         unit = metric.unit if metric.is_difference else "%"
-        words = change_words(told, unit, nb_runs=mean.nb, same=same)
+        words = format_change(told, unit, nb_runs=mean.nb, same=same)
     of_change = f"{name}_change"
     row = cells(mean, name, f"{name}_low", f"{name}_high")
     row |= cells(
@@ -199,8 +199,8 @@ def _note(
 ) -> str:
     if axes.compared is None:
         return ""
-    first = short_names({row[axes.compared] for row in rows} | {base})[base]
-    notes = [f"Below a value: its relative change against {in_italics(first)}."]
+    first = shorten_names({row[axes.compared] for row in rows} | {base})[base]
+    notes = [f"Below a value: its relative change against {to_italics(first)}."]
     if any(row["less_work"] for row in rows):
         notes.append(NO_GAIN)
     if any(metric.is_difference for metric in metrics):
@@ -254,12 +254,12 @@ _NOTE = (
 )
 
 
-def site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None]:
+def make_site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None]:
     """Yield the waits of each site beside those of an axis's first value, and its work.
 
     Nothing for runs without sites.
     """
-    frame = with_all_labels(runs_by_site(results), axes.labels)
+    frame = fill_labels(list_runs_by_site(results), axes.labels)
     if frame.empty:
         return
     by_site = msgspec.structs.replace(axes, others=(*axes.others, SITE))
@@ -267,23 +267,23 @@ def site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None
     titles = {_TIMES[1]: "mean response time, wide jobs count more"}
     waits = [
         msgspec.structs.replace(metric, title=titles.get(metric.name, metric.title))
-        for metric in shown_metrics(frame, _TIMES)
+        for metric in choose_metrics(frame, _TIMES)
     ]
     title = "Waits of the users of each site"
-    yield metric_matrix(frame, by_site, waits, name="site_waits", title=title, base=base)
+    yield make_metric_matrix(frame, by_site, waits, name="site_waits", title=title, base=base)
     work = [
         ShownMetric("processors", "processors", decimals=0),
         ShownMetric("nb_jobs", "jobs", decimals=0),
         *(ShownMetric(name, title, "processor h", HOUR, 0) for name, title in _WORK.items()),
-        *shown_metrics(frame, ["utilisation"]),
+        *choose_metrics(frame, ["utilisation"]),
     ]
     there = [metric for metric in work if metric.name in frame]
     alone = msgspec.structs.replace(by_site, compared=None, others=(*by_site.labels,), users=None)
-    table = metric_matrix(frame, alone, there, name="sites", title="Work of each site")
+    table = make_metric_matrix(frame, alone, there, name="sites", title="Work of each site")
     yield None if table is None else msgspec.structs.replace(table, note=_NOTE)
 
 
-def runs_by_site(results: ShownRuns) -> pd.DataFrame:
+def list_runs_by_site(results: ShownRuns) -> pd.DataFrame:
     """Return a row for each site of each run: the run's, with :data:`SITE` and the site's metrics.
 
     Empty if no run has sites. For the metrics see :func:`batsched_py.metrics.per_site`.
@@ -293,7 +293,7 @@ def runs_by_site(results: ShownRuns) -> pd.DataFrame:
         return pd.DataFrame()
     rows = [
         {**row, SITE: site, **values}
-        for row, stored in zip(runs.to_dict("records"), stored_of(results), strict=True)
+        for row, stored in zip(runs.to_dict("records"), read_all_stored(results), strict=True)
         for site, values in stored.get("metrics", {}).get("per_site", {}).items()
     ]
     return pd.DataFrame(rows)

@@ -16,7 +16,7 @@ from batsched_py.metrics import METRICS
 from batsched_py.model.user_model import any_reacts
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.report.document import Column, Table
-from batsched_py.report.formatting import is_nothing, spoken
+from batsched_py.report.formatting import is_nothing, to_words
 from batsched_py.units import SYMBOLS, UNITS, unit_of
 
 DEFAULT = "mean_waiting_time"
@@ -129,7 +129,7 @@ class ShownMetric(msgspec.Struct, frozen=True):
         return self.name == "mean_lateness"
 
 
-def shown_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric]:
+def choose_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric]:
     """Return those metrics that any run has, each in a unit in which most numbers are readable."""
     return [
         _shown(name, runs[name].astype(float))
@@ -138,7 +138,7 @@ def shown_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric]
     ]
 
 
-def main_metrics(main: str | None, reacting: bool | None) -> list[str]:
+def choose_main_metrics(main: str | None, reacting: bool | None) -> list[str]:
     """Return the names of a matrix's metrics, the main one first.
 
     ``reacting`` is whether its users react, None if that is not known.
@@ -149,12 +149,12 @@ def main_metrics(main: str | None, reacting: bool | None) -> list[str]:
     return list(dict.fromkeys((first, *beside, *MAIN)))
 
 
-def users_of(runs: pd.DataFrame) -> list[str]:
+def list_user_models(runs: pd.DataFrame) -> list[str]:
     """Return the names of the user models of some runs."""
     return [str(name) for name in runs["users"].unique()] if "users" in runs else []
 
 
-def reactions(runs: pd.DataFrame) -> pd.Series[Any]:
+def list_reactions(runs: pd.DataFrame) -> pd.Series[Any]:
     """Return whether the users of each run react, None where that is not known.
 
     Rigid replay does not, nor do runs that have no users at all.
@@ -168,23 +168,23 @@ def reactions(runs: pd.DataFrame) -> pd.Series[Any]:
     return pd.Series(known, runs.index, dtype=object)
 
 
-def react(runs: pd.DataFrame) -> bool | None:
+def find_reaction(runs: pd.DataFrame) -> bool | None:
     """Return whether the users of any of some runs react, None if that is not known."""
-    return any_reacts(reactions(runs))
+    return any_reacts(list_reactions(runs))
 
 
 def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
-    title, _ = _WORDS.get(name, (spoken(name), ""))
+    title, _ = _WORDS.get(name, (to_words(name), ""))
     unit = METRICS[name].unit if name in METRICS else ""
     if unit == "s":
-        scale, unit = time_unit(values)
+        scale, unit = choose_time_unit(values)
         return ShownMetric(name, title, unit, scale)
     if name in ("utilisation", "loss_of_capacity") or name.endswith("_share"):
         return ShownMetric(name, title, "%", 0.01, 1)
     return ShownMetric(name, title, "" if unit == "1" else unit)
 
 
-def time_unit(seconds: ArrayLike) -> tuple[float, str]:
+def choose_time_unit(seconds: ArrayLike) -> tuple[float, str]:
     """Return a unit in which most of some times are readable: its seconds and its symbol."""
     sizes = np.abs(np.asarray(seconds, dtype=float))
     sizes = sizes[sizes > 0]  # without what is unknown, too
@@ -192,7 +192,7 @@ def time_unit(seconds: ArrayLike) -> tuple[float, str]:
     return UNITS[of_time], SYMBOLS[of_time]
 
 
-def glossary(
+def make_glossary(
     metrics: Iterable[ShownMetric], where: str = "its column in results.csv"
 ) -> Table | None:
     """Return what each metric of a page is: its name, in words, its formula and its unit.

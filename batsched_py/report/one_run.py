@@ -13,20 +13,20 @@ import pandas as pd
 from batsched_py.figures.run_figures import draw_queue, draw_submissions, draw_utilisation
 from batsched_py.report.campaign_axes import CampaignAxes
 from batsched_py.report.document import Column, Figure, Part, Report, Section, Table
-from batsched_py.report.formatting import cell
+from batsched_py.report.formatting import format_cell
 from batsched_py.report.kit.charts import Chart, inline_data, numbers
 from batsched_py.report.kit.tables import sections, table
-from batsched_py.report.metric_matrix import site_tables
+from batsched_py.report.metric_matrix import make_site_tables
 from batsched_py.report.metric_words import (
     FURTHER,
     ShownMetric,
-    glossary,
-    main_metrics,
-    react,
-    shown_metrics,
+    choose_main_metrics,
+    choose_metrics,
+    find_reaction,
+    make_glossary,
 )
 from batsched_py.report.shown_runs import OneRun
-from batsched_py.report.simulated_setup import names_table, setup_lines, submitted
+from batsched_py.report.simulated_setup import describe_setup, describe_span, make_names_table
 from batsched_py.run.result import Result
 from batsched_py.units import HOUR
 
@@ -37,17 +37,19 @@ ONCE = (
 )
 
 
-def run_report(run: OneRun) -> Report:
+def make_run_report(run: OneRun) -> Report:
     """Return what a run came to: its key numbers, what happened over time, who waited."""
-    metrics = shown_metrics(run.runs, [*main_metrics(None, react(run.runs)), *FURTHER])
-    lines = [line for line in setup_lines(run, _NO_AXES) if not line.startswith("**Runs**")]
+    metrics = choose_metrics(
+        run.runs, [*choose_main_metrics(None, find_reaction(run.runs)), *FURTHER]
+    )
+    lines = [line for line in describe_setup(run, _NO_AXES) if not line.startswith("**Runs**")]
     lines.append(_simulated(run))
     parts: list[tuple[str, list[Part | None]]] = [
         ("Key numbers", [_numbers(run.runs, metrics)]),
         ("Over time", [*_over_time(run.result)]),
         ("Who waits", [_waits_by_size(run.result.jobs)]),
-        ("Sites", [*site_tables(run, _NO_AXES)]),
-        ("What the words mean", [glossary(metrics, _place(run)), names_table(run)]),
+        ("Sites", [*make_site_tables(run, _NO_AXES)]),
+        ("What the words mean", [make_glossary(metrics, _place(run)), make_names_table(run)]),
     ]
     made: tuple[Section, ...] = tuple(sections(parts))
     summary = "\n".join(f"- {line}" for line in lines)
@@ -70,7 +72,7 @@ def _simulated(run: OneRun) -> str:
         words += f" of {jobs['user'].nunique():,} users"
     if len(jobs):
         first, last = jobs["submission_time"].min(), jobs["submission_time"].max()
-        words += submitted(first, last, settings.get("unix_start_time"))
+        words += describe_span(first, last, settings.get("unix_start_time"))
     left_out = int((~jobs["measured"]).sum())
     return words + (f"; {left_out:,} of them are not measured" if left_out else "")
 
@@ -80,7 +82,7 @@ def _numbers(runs: pd.DataFrame, metrics: list[ShownMetric]) -> Table | None:
     rows = []
     for metric in metrics:
         value = float(runs[metric.name].iloc[0])
-        text = f"{cell(value / metric.scale, metric.decimals)} {metric.unit}".rstrip()
+        text = f"{format_cell(value / metric.scale, metric.decimals)} {metric.unit}".rstrip()
         rows.append({"metric": metric.title, "shown": text, "name": metric.name, "value": value})
     columns = (Column("metric"), Column("shown", "value"))
     note = "What each of them is, is told at the end of the page. The CSV has SI units."

@@ -10,16 +10,16 @@ import pandas as pd
 
 from batsched_py.files.readers import parse_json
 from batsched_py.metrics import COUNTS, METRICS
-from batsched_py.report.campaign_axes import short_names
-from batsched_py.report.formatting import flatten, is_nothing, spoken
-from batsched_py.report.metric_words import main_metrics, react
+from batsched_py.report.campaign_axes import shorten_names
+from batsched_py.report.formatting import flatten, is_nothing, to_words
+from batsched_py.report.metric_words import choose_main_metrics, find_reaction
 from batsched_py.report.shown_runs import ShownRuns, Stored
 
 _DETAILS = ("metrics", "sites", "statistics", "user_statistics")
 """Of a run's description: shown elsewhere, or too long."""
 
 
-def runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
+def make_runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
     """Return the runs for the page's script.
 
     ``shown`` are the names of the columns of the table; ``columns`` holds every column of
@@ -36,23 +36,23 @@ def runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
         "shown": _shown(results),
         "units": {name: METRICS[name].unit for name in METRICS if name in runs},
         "metrics": [name for name in (*COUNTS, *METRICS) if name in runs],
-        "columns": {str(name): packed(runs[name].tolist()) for name in runs},
-        "settings": {str(name): packed(settings[name].tolist()) for name in settings},
+        "columns": {str(name): pack_column(runs[name].tolist()) for name in runs},
+        "settings": {str(name): pack_column(settings[name].tolist()) for name in settings},
         "commands": [_command(results, row) for _, row in runs.iterrows()],
     }
 
 
 def _names(labels: pd.Series[Any]) -> dict[str, str]:
     """Return those texts among the labels of an axis that have a shorter name, with it."""
-    names = short_names(labels.dropna().unique()).items()
+    names = shorten_names(labels.dropna().unique()).items()
     return {value: name for value, name in names if isinstance(value, str) and name != value}
 
 
-def provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
+def list_provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
     """Return by name the different values of what the runs were made with, sorted."""
     runs = results.runs
     values = {
-        spoken(name): set(map(str, runs[name].dropna()))
+        to_words(name): set(map(str, runs[name].dropna()))
         for name in ("git_revision", "host", "backend")
         if name in runs
     }
@@ -65,7 +65,7 @@ def provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
 def _shown(results: ShownRuns) -> list[str]:
     runs = results.runs
     axes = [name for name in results.axes if name in runs]
-    main = main_metrics(results.metric, react(runs))
+    main = choose_main_metrics(results.metric, find_reaction(runs))
     metrics = [name for name in main if name in runs and runs[name].notna().any()]
     # Seeds are long, and follow from the replication: they are in the details.
     return [*axes, *metrics, *(["wall_time"] if "wall_time" in runs else [])]
@@ -92,7 +92,7 @@ DIGITS = 6
 """Significant digits of a number in the page; the CSV files have all."""
 
 
-def packed(values: Sequence[Any]) -> dict[str, Any]:
+def pack_column(values: Sequence[Any]) -> dict[str, Any]:
     """Return a column as ``{"v": values}``, or ``{"u": different values, "i": which of them}``.
 
     Numbers keep six significant digits. A setting that is the same for all runs costs one value.
@@ -108,7 +108,7 @@ def packed(values: Sequence[Any]) -> dict[str, Any]:
     return {"u": different, "i": which}
 
 
-def rounded(value: float) -> float | int:
+def round_digits(value: float) -> float | int:
     """Return a number with six significant digits, as an integer if it is one with few digits."""
     short = float(f"{value:.{DIGITS}g}")
     return int(short) if short.is_integer() and abs(short) < 1e100 else short
@@ -124,5 +124,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bool | str | int):
         return value
     if isinstance(value, float):
-        return rounded(value) if abs(value) != float("inf") else str(value)
+        return round_digits(value) if abs(value) != float("inf") else str(value)
     return str(value)

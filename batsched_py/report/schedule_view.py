@@ -13,17 +13,17 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py.figures.chart_files import drawable
+from batsched_py.figures.chart_files import make_drawable
 from batsched_py.figures.run_figures import (
     JobsOfRun,
     draw_queue,
     draw_schedule,
     draw_utilisation,
-    shown_window,
+    find_window,
 )
 from batsched_py.metrics import BOUND
-from batsched_py.report.runs_table import rounded
-from batsched_py.report.shown_runs import ShownRuns, stored_settings
+from batsched_py.report.runs_table import round_digits
+from batsched_py.report.shown_runs import ShownRuns, read_stored
 
 MOST_RUNS = 12
 MOST_USERS = 1_000
@@ -40,22 +40,22 @@ class Schedules(msgspec.Struct):
     """What is left out, and why there is nothing if there is nothing."""
 
 
-def schedules_of(results: ShownRuns) -> Schedules:
+def draw_schedules(results: ShownRuns) -> Schedules:
     """Return charts and users of at most a dozen runs, spread over the axes."""
-    rows = chosen_rows(results)
+    rows = choose_rows(results)
     shown = []
     for at in rows:
         row = results.runs.iloc[at]
         jobs = results.kept_jobs(row)
         if jobs is not None:
             size = {"nb_processors": int(row["nb_res"])}
-            run = JobsOfRun(jobs, {**stored_settings(results, row), **size})
+            run = JobsOfRun(jobs, {**read_stored(results, row), **size})
             chart = draw_schedule_view(run)
             shown.append({"run": at, "chart": chart, "users": summarise_users(jobs)})
     return Schedules(shown, _note(results, len(rows), len(shown)))
 
 
-def chosen_rows(results: ShownRuns) -> list[int]:
+def choose_rows(results: ShownRuns) -> list[int]:
     """Return the numbers of the rows of ``results.runs`` whose schedules are shown.
 
     If there are more than a dozen, replications of the same are dropped first; then rows are
@@ -76,10 +76,10 @@ def draw_schedule_view(run: JobsOfRun) -> dict[str, Any]:
 
     Schedule, queue and busy processors stand below each other and are zoomed together.
     """
-    begin, end = shown_window(run.jobs)
+    begin, end = find_window(run.jobs)
     below = (draw(run, begin=begin, end=end) for draw in (draw_queue, draw_utilisation))
     chart = alt.vconcat(draw_schedule(run), *(part.properties(height=100) for part in below))
-    spec: dict[str, Any] = drawable(chart.to_dict())
+    spec: dict[str, Any] = make_drawable(chart.to_dict())
     zooms = [param for param in spec["params"] if param.get("bind") == "scales"]
     others = [param for param in spec["params"] if param not in zooms]
     together = {**zooms[0], "views": [view for zoom in zooms for view in zoom["views"]]}
@@ -150,4 +150,4 @@ def _note(results: ShownRuns, nb_chosen: int, nb_shown: int) -> str:
 
 
 def _numbers(column: pd.Series[Any]) -> list[float | int | None]:
-    return [rounded(value) if np.isfinite(value) else None for value in map(float, column)]
+    return [round_digits(value) if np.isfinite(value) else None for value in map(float, column)]

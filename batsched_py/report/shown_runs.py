@@ -11,7 +11,7 @@ import msgspec
 import pandas as pd
 
 from batsched_py.errors import UsageError
-from batsched_py.report.campaign_axes import short_names
+from batsched_py.report.campaign_axes import shorten_names
 from batsched_py.report.kit.selection import log_name
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.run.result import Result
@@ -47,7 +47,7 @@ class OneRun:
         if not run:
             return Path(self.prefix).name
         policy, users = (
-            short_names([run[name]])[run[name]] if name in run else "?"
+            shorten_names([run[name]])[run[name]] if name in run else "?"
             for name in ("scheduler", "users")
         )
         return f"{policy} on {log_name(self.result.settings['input']['name'])}, users {users}"
@@ -86,12 +86,12 @@ class OneRun:
         return ""
 
 
-def stored_of(results: ShownRuns) -> Stored:
+def read_all_stored(results: ShownRuns) -> Stored:
     """Return what is stored about each run, nothing of one whose folder is gone."""
-    return [stored_settings(results, row) for _, row in results.runs.iterrows()]
+    return [read_stored(results, row) for _, row in results.runs.iterrows()]
 
 
-def stored_settings(results: ShownRuns, row: Any) -> Mapping[str, Any]:
+def read_stored(results: ShownRuns, row: Any) -> Mapping[str, Any]:
     """Return what is stored about a run, nothing if its folder is gone."""
     try:
         return results.settings(row)

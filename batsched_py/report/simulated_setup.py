@@ -18,13 +18,13 @@ from batsched_py.report.campaign_axes import (
     INPUTS,
     CampaignAxes,
     decides,
-    short_names,
-    with_all_labels,
+    fill_labels,
+    shorten_names,
 )
 from batsched_py.report.document import Column, Table
-from batsched_py.report.formatting import as_markdown, in_italics, is_nothing, listed, spoken
+from batsched_py.report.formatting import escape_markdown, is_nothing, listed, to_italics, to_words
 from batsched_py.report.kit.selection import Runs, log_name
-from batsched_py.report.shown_runs import ShownRuns, Stored, stored_of
+from batsched_py.report.shown_runs import ShownRuns, Stored, read_all_stored
 from batsched_py.units import DAY, UNITS, unit_of
 from batsched_py.workload.logs.clock import moment
 from batsched_py.workload.logs.log_archive import SAMPLE
@@ -51,11 +51,13 @@ class Named(msgspec.Struct, frozen=True):
         """The name, and what it stands for if it does not say so (Markdown)."""
         told = [self.short] if self.short != self.name else []
         told += [f"`{self.options}`"] if self.options else []
-        name = in_italics(self.name)
+        name = to_italics(self.name)
         return f"{name} ({', '.join(told)})" if told else name
 
 
-def naming_axis(runs: pd.DataFrame, axes: Iterable[str], settings: Sequence[str]) -> str | None:
+def find_naming_axis(
+    runs: pd.DataFrame, axes: Iterable[str], settings: Sequence[str]
+) -> str | None:
     """Return the axis whose texts stand for values of some settings; None if there is none."""
     for axis in axes:
         if axis not in runs or axis in (*settings, *INPUTS) or runs[axis].isna().any():
@@ -73,8 +75,8 @@ def _find_named(results: ShownRuns, setting: str, options: str) -> tuple[str, li
     runs = results.runs
     if setting not in runs:
         return setting, []
-    axis = naming_axis(runs, results.axes, (setting, options)) or setting
-    names, short = short_names(runs[axis].unique()), short_names(runs[setting].unique())
+    axis = find_naming_axis(runs, results.axes, (setting, options)) or setting
+    names, short = shorten_names(runs[axis].unique()), shorten_names(runs[setting].unique())
     named = []
     for name, of_name in runs.groupby(axis, sort=False):
         given = of_name[setting].iloc[0]
@@ -93,7 +95,7 @@ def _same_options(texts: pd.Series[Any]) -> str:
     )
 
 
-def names_table(results: ShownRuns) -> Table | None:
+def make_names_table(results: ShownRuns) -> Table | None:
     """Return the policies and user models of a campaign: what each is, and where it comes from."""
     rows = [
         {
@@ -160,11 +162,11 @@ _REPEATED = {
 _RUN_TIMES = {"recorded": "run times as recorded", "cut-at-request": "run times cut at the request"}
 
 
-def setup_lines(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
+def describe_setup(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     """Yield what was simulated, a line of Markdown each; nothing that is not known is said."""
     runs = results.runs
-    stored = stored_of(results)
-    machines = naming_axis(runs, results.axes, _MACHINE)
+    stored = read_all_stored(results)
+    machines = find_naming_axis(runs, results.axes, _MACHINE)
     yield from _machine(runs, stored, machines)
     yield from _logs(results, stored)
     yield from _rules(runs, stored)
@@ -178,8 +180,8 @@ def setup_lines(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     for axis in axes.labels:
         if axis not in told:
             words = f" ({_EXPLAINED[axis]})" if axis in _EXPLAINED else ""
-            names = short_names(runs[axis].unique()).values()
-            yield f"**{spoken(axis).capitalize()}**: {listed(map(as_markdown, names))}{words}"
+            names = shorten_names(runs[axis].unique()).values()
+            yield f"**{to_words(axis).capitalize()}**: {listed(map(escape_markdown, names))}{words}"
     yield from _repetitions(results, axes)
 
 
@@ -189,7 +191,7 @@ def _machine(runs: pd.DataFrame, stored: Stored, axis: str | None) -> Iterator[s
         return
     groups = {} if axis is None else {str(name): of for name, of in runs.groupby(axis, sort=False)}
     words = listed(
-        f"{in_italics(name)} ({_size_and_speed(group)})" for name, group in groups.items()
+        f"{to_italics(name)} ({_size_and_speed(group)})" for name, group in groups.items()
     )
     words = words or _size_and_speed(runs)
     sites = {_sites_of(of_run) for of_run in stored} - {""}
@@ -229,13 +231,13 @@ def _logs(results: ShownRuns, stored: Stored) -> Iterator[str]:
         return
     logs = []
     firsts = [at for at, again in enumerate(runs["input"].duplicated()) if not again]
-    names = short_names(str(runs["log"].iloc[at]) for at in firsts) if "log" in runs else {}
+    names = shorten_names(str(runs["log"].iloc[at]) for at in firsts) if "log" in runs else {}
     for at in firsts:
         row = runs.iloc[at]
         asked = str(row.get("log", ""))
         name = names.get(asked) or log_name(row["input"])
         synthetic = " (synthetic: no real user and no real machine is behind it)"
-        name = f"{in_italics(name)}{synthetic if asked == SAMPLE else ''}"
+        name = f"{to_italics(name)}{synthetic if asked == SAMPLE else ''}"
         of_log = runs[runs["input"] == row["input"]]
         number, recorded = _recorded(results, row, stored[at])
         logs.append(f"{name}{recorded}{_simulated_jobs(of_log, number)}")
@@ -255,7 +257,7 @@ def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> tuple[
     users = {job.user for job in workload.jobs if job.user}
     words = f", {len(workload.jobs):,} jobs"
     words += f" of {len(users):,} users" if users else ""
-    return len(workload.jobs), words + submitted(first, last, workload.unix_start_time)
+    return len(workload.jobs), words + describe_span(first, last, workload.unix_start_time)
 
 
 def _simulated_jobs(runs: pd.DataFrame, nb_recorded: int | None) -> str:
@@ -271,7 +273,7 @@ def _simulated_jobs(runs: pd.DataFrame, nb_recorded: int | None) -> str:
     return f"; simulated: {f'{least:,} to ' if least < most else ''}{most:,} jobs a run"
 
 
-def submitted(first: float, last: float, unix_start_time: float | None) -> str:
+def describe_span(first: float, last: float, unix_start_time: float | None) -> str:
     """Return over how long jobs were submitted, and from when on if the log tells dates."""
     unit = unit_of(last - first)
     span = (last - first) / UNITS[unit]
@@ -322,7 +324,7 @@ def _differ(values: Iterable[Any]) -> bool:
 def _repetitions(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
     runs = results.runs
     labels = list(axes.labels)
-    groups = Runs(with_all_labels(runs, labels)).groups(*labels)
+    groups = Runs(fill_labels(runs, labels)).groups(*labels)
     sizes = [len(group) for _, group in groups]
     least, most = min(sizes), max(sizes)
     times = "once" if most == 1 else f"{least if least == most else f'{least} to {most}'} times"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from batsched_py.calibration import calibration, calibrations
-from batsched_py.calibration.run_calibration import usual_waits
+from batsched_py.calibration.run_calibration import compute_usual_waits
 from batsched_py.calibration.week_bootstrap import Weeks
 from batsched_py.errors import InputError, LogError, UsageError
 from batsched_py.units import DAY, HOUR, WEEK
@@ -219,10 +219,10 @@ def test_the_usual_wait_is_that_of_other_weeks() -> None:
     recorded = np.array([3600.0, 7200, 60])
     weeks = Weeks(np.array([0.0, 9 * DAY, 11 * DAY]))
     same_hour = np.zeros(3, dtype=np.intp)
-    waits = usual_waits(recorded, weeks, np.array([0, 0, 1]), same_hour)
+    waits = compute_usual_waits(recorded, weeks, np.array([0, 0, 1]), same_hour)
     assert waits is not None
     assert waits.tolist() == pytest.approx([7200, 3600, 3600])  # the last one: of all elsewhere
-    assert usual_waits(recorded, Weeks(np.zeros(3)), same_hour, same_hour) is None
+    assert compute_usual_waits(recorded, Weeks(np.zeros(3)), same_hour, same_hour) is None
 
 
 def test_numbers_for_a_campaign() -> None:

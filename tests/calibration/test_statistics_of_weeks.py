@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from batsched_py.calibration.agreement import agreement_estimates
-from batsched_py.calibration.matched_jobs import matched_jobs
-from batsched_py.calibration.time_series import backlog_of, utilisation_of
+from batsched_py.calibration.agreement import estimate_agreement
+from batsched_py.calibration.matched_jobs import match_jobs
+from batsched_py.calibration.time_series import measure_backlog, measure_utilisation
 from batsched_py.calibration.week_bootstrap import (
     RESAMPLES,
     Estimate,
     Weeks,
     _draws,
-    rank_correlation,
-    rank_correlation_estimate,
+    correlate_ranks,
+    estimate_rank_correlation,
 )
 from batsched_py.units import DAY, HOUR, WEEK
 from helpers.calibrated import PROCESSORS, log_of, table_of
@@ -35,7 +35,7 @@ waits = st.lists(
 @given(waits)
 def test_the_rank_correlation_is_that_of_scipy(pairs: list[tuple[float, float]]) -> None:
     a, b = (np.array(column) for column in zip(*pairs, strict=True))
-    found = rank_correlation(a, b)
+    found = correlate_ranks(a, b)
     if len(set(a)) == 1 or len(set(b)) == 1:
         assert isnan(found)
     else:
@@ -48,7 +48,7 @@ def test_measures_are_bounded_and_change_sides_as_they_should(
 ) -> None:
     a, b = (np.array(column) for column in zip(*pairs, strict=True))
     weeks = Weeks(np.linspace(0, 6 * WEEK, len(a)))
-    there, back = agreement_estimates(weeks, a, b), agreement_estimates(weeks, b, a)
+    there, back = estimate_agreement(weeks, a, b), estimate_agreement(weeks, b, a)
     for name in ("at_once_recorded", "at_once_simulated", "at_once_agree", "near"):
         interval = there[name].interval
         assert 0 <= interval.value <= 1
@@ -69,13 +69,13 @@ def test_resampled_ranks_have_the_spread_of_the_exact_ones() -> None:
     a = np.where(rng.random(nb) < 0.5, 0.0, np.exp(6 + level + rng.normal(size=nb)))
     b = np.where(rng.random(nb) < 0.3, a, np.exp(5 + rng.normal(size=nb)))
     weeks = Weeks(times)
-    found = rank_correlation_estimate(weeks, a, b)
+    found = estimate_rank_correlation(weeks, a, b)
     rows = [np.flatnonzero(weeks.number == week) for week in range(weeks.nb)]
     for draw in range(0, RESAMPLES, 50):
         drawn = np.concatenate(
             [np.tile(rows[week], int(times)) for week, times in enumerate(_draws(weeks.nb)[draw])]
         )
-        exact = rank_correlation(a[drawn], b[drawn])
+        exact = correlate_ranks(a[drawn], b[drawn])
         assert found.drawn[draw] == pytest.approx(exact, abs=0.01)
 
 
@@ -151,7 +151,7 @@ def test_the_backlog_is_the_sum_over_jobs_of_their_time_in_each_hour(drawn: list
         np.array(column, float) for column in zip(*drawn, strict=True)
     )
     log = log_of(recorded.tolist(), submit_time=submit, run_time=run, requested_processors=size)
-    found = backlog_of(matched_jobs(log, table_of(log, simulated.tolist()))[0])
+    found = measure_backlog(match_jobs(log, table_of(log, simulated.tolist()))[0])
     columns: list[tuple[list[float], NDArray[np.float64]]] = [
         (found.jobs.recorded, recorded),
         (found.jobs.simulated, simulated),
@@ -181,9 +181,9 @@ def test_the_utilisation_by_week_is_of_whole_weeks() -> None:
         run_time=[WEEK, 1, 1],
         requested_processors=8,
     )
-    jobs, _ = matched_jobs(log, table_of(log, [DAY, 0, 0]))
-    found = utilisation_of(jobs, PROCESSORS)
+    jobs, _ = match_jobs(log, table_of(log, [DAY, 0, 0]))
+    found = measure_utilisation(jobs, PROCESSORS)
     assert found.weeks.recorded == pytest.approx([0.5, 0], abs=1e-4)
     assert found.weeks.simulated == pytest.approx([0.5 * 6 / 7, 0.5 / 7], abs=1e-4)
     assert found.recorded == pytest.approx(0.5 * 7 / 15, abs=1e-4)
-    assert isnan(utilisation_of(jobs, None).recorded)
+    assert isnan(measure_utilisation(jobs, None).recorded)

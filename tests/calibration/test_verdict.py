@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from batsched_py.calibration import PolicyCalibrations, calibrations
-from batsched_py.calibration.verdict import least_change, verdict
+from batsched_py.calibration.verdict import describe_calibration, find_least_change
 from batsched_py.options.durations import format_duration
 from batsched_py.units import DAY, HOUR
 from helpers.calibrated import log_of, table_of
@@ -36,7 +36,9 @@ def found(
 def test_a_policy_that_is_nearly_what_the_site_runs() -> None:
     recorded = waits(0)
     near = recorded * (1 + 0.1 * np.sin(np.arange(NB)))
-    assert verdict(found(recorded, {"site": near, "fcfs": waits(1), "easy": near})) == [
+    assert describe_calibration(
+        found(recorded, {"site": near, "fcfs": waits(1), "easy": near})
+    ) == [
         "Under site, the order of waits is reproduced (rank correlation 1.00, 1.00 to 1.00), and "
         "their level is reproduced (mean 1.59 h, recorded 1.59 h: +0, +0 to +1 %).",
         "It is nearer to the record than fcfs (+1.96, +1.71 to +2.25) and the usual wait by size "
@@ -51,7 +53,9 @@ def test_a_policy_that_knows_nothing_of_the_site() -> None:
     """Queue 2 waits for five hours more in the simulation, whatever was recorded."""
     queue = np.where(np.arange(NB) % 2, 2, 1)
     simulated = waits(1) + np.where(queue == 2, 5 * HOUR, 0)
-    said = verdict(found(waits(0), {"site": simulated, "easy": waits(0)}, queue=queue.tolist()))
+    said = describe_calibration(
+        found(waits(0), {"site": simulated, "easy": waits(0)}, queue=queue.tolist())
+    )
     assert said == [
         "Under site, the order of waits is not reproduced (rank correlation 0.04, -0.05 to 0.13), "
         "and their level is not reproduced (mean 4.03 h, recorded 1.59 h: +154, +122 to +188 %).",
@@ -67,7 +71,7 @@ def test_a_policy_that_knows_nothing_of_the_site() -> None:
 
 
 def test_a_log_of_two_weeks() -> None:
-    said = verdict(found(waits(0), {"site": 2 * waits(0)}, weeks=2))
+    said = describe_calibration(found(waits(0), {"site": 2 * waits(0)}, weeks=2))
     assert said == [
         "Under site, the rank correlation of waits is 1.00, and their level differs by +100 % "
         "(mean 3.17 h, recorded 1.59 h); of fewer than 5 weeks there are no intervals, so that "
@@ -82,7 +86,7 @@ def test_a_log_of_two_weeks() -> None:
 
 def test_where_nobody_waited() -> None:
     zeros = np.zeros(NB)
-    order, *others, last = verdict(found(zeros, {"site": zeros, "easy": zeros}))
+    order, *others, last = describe_calibration(found(zeros, {"site": zeros, "easy": zeros}))
     assert order == (
         "Under site, nothing can be said of the order of waits, as all are equal on one side, and "
         "their level has no measure, as nobody waited in the log (mean 0 s, recorded 0 s)."
@@ -96,7 +100,9 @@ def test_where_nobody_waited() -> None:
 
 def test_policies_that_give_the_same_are_as_near() -> None:
     site = waits(1)
-    _, beside, *_ = verdict(found(waits(0), {"site": site, "easy": site, "fcfs": waits(0)}))
+    _, beside, *_ = describe_calibration(
+        found(waits(0), {"site": site, "easy": site, "fcfs": waits(0)})
+    )
     assert "it is as near to the record as easy" in beside
 
 
@@ -104,7 +110,7 @@ def test_the_least_change_is_the_far_end_of_the_bias() -> None:
     of_site = found(waits(0), {"site": waits(0) - 600.0}).of_site
     bias = of_site.agreement.bias
     assert bias.value < 0
-    assert least_change(bias) == -bias.low
+    assert find_least_change(bias) == -bias.low
 
 
 @pytest.mark.parametrize(

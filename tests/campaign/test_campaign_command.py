@@ -25,7 +25,7 @@ from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_campaign import run_campaign, share_of
 from batsched_py.campaign.workers.runner import execute, whole_logs_first
 from batsched_py.errors import InputError, PluginError, UsageError
-from batsched_py.report.campaign_report import report_of
+from batsched_py.report.campaign_report import make_campaign_report
 from batsched_py.support.installation import PROGRAM, platforms_folder
 from helpers.calling import command
 from helpers.campaigns import CampaignFolder
@@ -108,9 +108,9 @@ def test_from_a_file_to_a_report(study: CampaignFolder) -> None:
     assert "--first 60" in results.command(row)
 
     study.write(FILE, report="report = 3\n")  # a campaign's folder can be read all the same
-    assert "run only if you name it" in report_of(study.results()).summary
+    assert "run only if you name it" in make_campaign_report(study.results()).summary
     with pytest.raises(PluginError, match="not a function"):
-        report_of(study.results(), str(study.path / "report.py:report"))
+        make_campaign_report(study.results(), str(study.path / "report.py:report"))
 
 
 def test_the_report_of_a_small_or_synthetic_study(study: CampaignFolder) -> None:

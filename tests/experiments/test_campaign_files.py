@@ -9,7 +9,7 @@ import pytest
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import open_results
-from batsched_py.report.campaign_report import report_of
+from batsched_py.report.campaign_report import make_campaign_report
 from helpers.calling import command
 
 FILES = [
@@ -157,7 +157,7 @@ def test_the_page_of_an_extension_shows_its_runs_and_judges_nothing(tmp_path: Pa
     called = command(tmp_path, "campaign", "ours.toml", "-e", "out", "--jobs", "1")
     assert called.returncode == 0, called.stderr
     results = open_results(tmp_path / "out")
-    made = report_of(results)
+    made = make_campaign_report(results)
     assert (made.title, made.source, made.verdicts) == ("Three times as large", "", ())
     shown = [table.frame for table in made.tables if table.name.startswith("matrix")]
     labels = ["infrastructure", "replay"]
@@ -192,6 +192,6 @@ def test_no_claim_holds_on_a_part_of_the_runs_of_a_study(tmp_path: Path) -> None
         path.write_text(f'extends = "{study}"\nname = "ours"\n[run]\n{text}')
         called = command(tmp_path, "campaign", path, "-e", "out", "--jobs", "1")
         assert called.returncode == 0, called.stderr
-        made = report_of(open_results(tmp_path / "out"), f"{study / 'report.py'}:report")
+        made = make_campaign_report(open_results(tmp_path / "out"), f"{study / 'report.py'}:report")
         assert [verdict.holds for verdict in made.verdicts] == answers
         assert ("Not all runs of the study" in made.summary) is (None in answers)

@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 from batsched_py import Workload, WorkloadJob, load_workload, make_rules, simulate
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_files import printable
+from batsched_py.figures.chart_files import set_width
 from batsched_py.files.readers import read_toml
 from batsched_py.support.statistics import paired_ratio, student
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
@@ -563,7 +563,7 @@ def test_figures_can_be_drawn() -> None:
     case = made_case(rigid=0.8, fluid=0.1, site=0.3)
     for figure in (skills([case]), days(case)):
         assert figure is not None
-        vl_convert.vegalite_to_vega(printable(figure.spec))
+        vl_convert.vegalite_to_vega(set_width(figure.spec))
     assert days(made_case(fluid=0.1)) is None
 
 

@@ -19,7 +19,7 @@ import pytest
 import vl_convert
 
 from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.figures.chart_files import printable, render_chart
+from batsched_py.figures.chart_files import render_chart, set_width
 from batsched_py.report import Report
 from batsched_py.run.simulate import simulate
 from batsched_py.workload import Workload
@@ -491,7 +491,7 @@ def test_runs_of_the_first_jobs_are_asked_about_these_only(
 def compile_all(report: Report) -> None:
     """Compile the figures: an encoding that Vega-Lite does not know is an error."""
     for figure in report.figures:
-        vl_convert.vegalite_to_vega(printable(figure.spec))
+        vl_convert.vegalite_to_vega(set_width(figure.spec))
 
 
 def test_all_figures_of_the_paper_are_drawn() -> None:

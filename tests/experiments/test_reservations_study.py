@@ -13,7 +13,7 @@ import vl_convert
 
 from batsched_py import Workload, WorkloadJob, simulate
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_files import printable
+from batsched_py.figures.chart_files import set_width
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import HOUR
@@ -161,7 +161,7 @@ def test_the_figure_has_the_change_of_each_case(nb_pairs: int) -> None:
     made = report(made_up(nb_pairs, wide_late=1.5))  # type: ignore[arg-type]
     (figure,) = made.figures
     assert figure.name == "figure_cost_sample"
-    vl_convert.vegalite_to_vega(printable(figure.spec))  # an encoding that is none is an error
+    vl_convert.vegalite_to_vega(set_width(figure.spec))  # an encoding that is none is an error
     (drawn_rows,) = figure.spec["datasets"].values()
     frame = pd.DataFrame(drawn_rows)
     assert len(frame) == 2 * 2 * 2

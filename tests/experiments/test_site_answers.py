@@ -6,7 +6,7 @@ from math import nan
 
 import pytest
 
-from batsched_py.figures.chart_files import printable
+from batsched_py.figures.chart_files import set_width
 from batsched_py.report.kit import UNKNOWN, Interval
 from batsched_py.units import HOUR
 from batsched_studies.site.answers import direction
@@ -82,7 +82,7 @@ def test_where_nobody_waits_as_it_is_times_are_told() -> None:
     ]
     made = page(runs)
     (figure,) = made.figures
-    assert len(printable(figure.spec)["hconcat"]) == 2  # of work and utilisation
+    assert len(set_width(figure.spec)["hconcat"]) == 2  # of work and utilisation
     summary = made.summary
     assert "nan" not in summary
     told = "3 h more for rigid to 6 h more for fluid; as it is, rigid and fluid never wait"

@@ -10,7 +10,7 @@ import pytest
 import vl_convert
 
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_files import printable
+from batsched_py.figures.chart_files import set_width
 from batsched_py.units import HOUR
 from helpers.made_up_campaign import one_row, table_of
 from helpers.made_up_site import (
@@ -264,7 +264,7 @@ def test_the_partitions_with_most_jobs_are_shown() -> None:
 @pytest.mark.parametrize("replications", [1, 5])
 def test_the_figure_has_each_change_for_each_kind_of_users(replications: int) -> None:
     (figure,) = of(TURNED, replications).figures
-    vl_convert.vegalite_to_vega(printable(figure.spec))  # an encoding that is none is an error
+    vl_convert.vegalite_to_vega(set_width(figure.spec))  # an encoding that is none is an error
     rows = pd.concat(map(pd.DataFrame, figure.spec["datasets"].values()))
     rows = rows.dropna(subset="change")
     assert len(rows) == 2 * 3 * 3
@@ -276,7 +276,7 @@ def test_the_figure_has_each_change_for_each_kind_of_users(replications: int) ->
 def test_the_figure_has_a_sign_for_each_of_many_kinds_of_users() -> None:
     kinds = ["rigid", *(f"kind {at}" for at in range(9))]
     (figure,) = of({}, kinds=kinds).figures
-    scales = printable(figure.spec)["hconcat"][0]["layer"][-1]["encoding"]
+    scales = set_width(figure.spec)["hconcat"][0]["layer"][-1]["encoding"]
     shown = [scales[channel]["scale"]["range"] for channel in ("color", "shape")]
     assert len({*zip(*shown, strict=True)}) == 10
 

@@ -16,7 +16,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, PluginError
 from batsched_py.explain.job_watch import Ended, Watch
 from batsched_py.explain.replayed_exchange import read_turns, replay
-from batsched_py.explain.waiting_lines import Explanation, Line, explanation
+from batsched_py.explain.waiting_lines import Explanation, Line, explain_job
 from batsched_py.explain.wording import describe
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
@@ -43,7 +43,7 @@ Maker = Callable[[], Scheduler]
 
 def explained(path: Path, policy: Scheduler, job: str, most: int = 30) -> Explanation:
     """Explain a job of the exchange in ``path``."""
-    return explanation(watched(path, job, policy), type(policy).__name__.lower(), most)
+    return explain_job(watched(path, job, policy), type(policy).__name__.lower(), most)
 
 
 def why(

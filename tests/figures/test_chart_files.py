@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_files import format_of, write_chart
+from batsched_py.figures.chart_files import read_format, write_chart
 
 SMALL = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 5.0]})
 
@@ -40,7 +40,7 @@ def test_the_end_of_the_name_says_the_format(form: str, beginning: bytes, tmp_pa
 
 def test_another_end_is_refused() -> None:
     with pytest.raises(UsageError, match=r"a\.gif: a figure is \.png, \.svg, \.pdf, \.html or"):
-        format_of(Path("a.gif"))
+        read_format(Path("a.gif"))
 
 
 def test_a_chart_of_many_rows_is_written_and_altair_is_left_as_it_was(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import vl_convert
 
-from batsched_py.figures.chart_files import drawable, render_chart
+from batsched_py.figures.chart_files import make_drawable, render_chart
 
 
 def chart(name: str, **title: str) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def test_a_name_is_drawn_and_never_computed(name: str) -> None:
     spec["data"]["values"][0]["who"] = name
     svg = render_chart("svg", spec).decode()
     assert "<script" not in svg
-    (mark,) = vl_convert.vegalite_to_vega(drawable(spec))["marks"]
+    (mark,) = vl_convert.vegalite_to_vega(make_drawable(spec))["marks"]
     for expression in ("tooltip", "description"):
         # A quotation mark behind two backslashes would end the text.
         assert '\\\\"' not in mark["encode"]["update"][expression]["signal"]
@@ -45,8 +45,8 @@ def test_a_name_is_drawn_and_never_computed(name: str) -> None:
 
 
 def test_a_field_without_a_title_is_called_by_its_name_all_the_same() -> None:
-    made = drawable(chart('x\\": warn("run"), "y'))
+    made = make_drawable(chart('x\\": warn("run"), "y'))
     assert "\\" not in made["encoding"]["y"]["title"]
     assert made["encoding"]["y"]["field"] in made["data"]["values"][0]
     plain = chart("size")
-    assert drawable(plain) == plain
+    assert make_drawable(plain) == plain

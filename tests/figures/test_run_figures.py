@@ -267,7 +267,7 @@ def test_thinned_steps_keep_area_and_extremes(seed: int) -> None:
     begin = random.uniform(0, 1000, 3000)
     end = begin + random.exponential(5, 3000)
     function = Intervals(begin, end, random.integers(1, 9, 3000).astype(float))
-    steps = Steps.of({"busy": function}, 0.0, float(end.max()))
+    steps = Steps.from_intervals({"busy": function}, 0.0, float(end.max()))
     assert steps.thinned
     assert len(steps.values["busy"]) == PARTS
     assert (steps.values["busy"] * np.diff(steps.edges)).sum() == pytest.approx(

@@ -13,13 +13,13 @@ from batsched_py.errors import InvariantError, UsageError
 from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
-    artww,
-    loss_percent,
-    on_grid,
+    choose_scale,
+    compute_artww,
+    compute_loss,
+    compute_quality,
     place_in_order,
-    quality,
-    scale,
-    weighted_response,
+    round_to_grid,
+    sum_weighted_responses,
 )
 from batsched_py.optimum.scheduling_step import (
     PlannedJob as Job,
@@ -109,7 +109,8 @@ def test_list_plans_are_those_of_the_slow_twin(instance: Instance) -> None:
 @given(instances(), st.sampled_from([None, 1]))
 def test_the_optimum_is_the_best_of_all_orders(instance: Instance, axis: float | None) -> None:
     best = min(
-        weighted_response(place_in_order(instance, order)) for order in permutations(instance.jobs)
+        sum_weighted_responses(place_in_order(instance, order))
+        for order in permutations(instance.jobs)
     )
     solution = solve(instance, [one_by_one(instance)], scale=axis)
     assert (solution.status, solution.gap) == (OPTIMAL, 0.0)
@@ -121,8 +122,8 @@ def test_the_optimum_is_the_best_of_all_orders(instance: Instance, axis: float |
 def test_no_policy_is_better_without_scaling(instance: Instance, axis: float | None) -> None:
     plans = policies(instance)
     solution = solve(instance, plans, scale=axis)
-    assert solution.value <= min(map(weighted_response, plans)) + 1e-6
-    assert solution.value == weighted_response(solution.plan)
+    assert solution.value <= min(map(sum_weighted_responses, plans)) + 1e-6
+    assert solution.value == sum_weighted_responses(solution.plan)
     check(instance, solution.plan)
 
 
@@ -154,13 +155,13 @@ def test_quality_and_loss_where_the_optimum_is_no_policy() -> None:
     plans = policies(instance)
     solution = solve(instance, plans)
     orders = [place_in_order(instance, order) for order in permutations(jobs)]
-    assert solution.value == min(map(weighted_response, orders))
-    assert artww(solution.plan) == solution.value / 12
+    assert solution.value == min(map(sum_weighted_responses, orders))
+    assert compute_artww(solution.plan) == solution.value / 12
     for plan in plans:
-        ratio = solution.value / weighted_response(plan)
+        ratio = solution.value / sum_weighted_responses(plan)
         assert ratio < 1
-        assert quality(solution.plan, plan) == pytest.approx(ratio)
-        assert loss_percent(solution.plan, plan) == pytest.approx(100 - 100 * ratio)
+        assert compute_quality(solution.plan, plan) == pytest.approx(ratio)
+        assert compute_loss(solution.plan, plan) == pytest.approx(100 - 100 * ratio)
 
 
 def test_fractions_of_seconds_are_exact_without_a_grid() -> None:
@@ -170,13 +171,15 @@ def test_fractions_of_seconds_are_exact_without_a_grid() -> None:
         Job("c", 0.25, 1, 0.1),
     )
     instance = Instance(0.3, ((0.3, 1), (0.55, 2)), jobs)
-    best = min(weighted_response(place_in_order(instance, order)) for order in permutations(jobs))
+    best = min(
+        sum_weighted_responses(place_in_order(instance, order)) for order in permutations(jobs)
+    )
     assert solve(instance, policies(instance)).value == pytest.approx(best, abs=1e-12)
 
 
 def test_a_cell_has_what_is_free_all_through_it() -> None:
     history = ((-5.0, 1), (3.0, 4), (9.0, 2), (10.0, 6), (25.0, 8))
-    grid = on_grid(Instance(0.0, history, (Job("a", -10, 1, 0), Job("b", 0, 1, 10.5))), 10)
+    grid = round_to_grid(Instance(0.0, history, (Job("a", -10, 1, 0), Job("b", 0, 1, 10.5))), 10)
     assert grid.history == ((0.0, 1), (1.0, 6), (3.0, 8))
     assert [(j.submit, j.duration) for j in grid.jobs] == [(-1, 1), (0, 2)]
 
@@ -189,11 +192,11 @@ def test_scaling_may_cost_the_optimum() -> None:
     scaled = solve(instance, policies(instance), scale=10)
     assert (exact.value, scaled.value) == (45.0, 69.0)
     check(instance, scaled.plan)
-    assert quality(scaled.plan, exact.plan) > 1
+    assert compute_quality(scaled.plan, exact.plan) > 1
 
 
 def test_the_time_scale_is_that_of_table_4_4() -> None:
-    minutes = [scale(makespan, run_time) / 60 for makespan, run_time, _ in TABLE_4_4]
+    minutes = [choose_scale(makespan, run_time) / 60 for makespan, run_time, _ in TABLE_4_4]
     printed = [row[2] for row in TABLE_4_4]
     assert minutes[3] == 7
     assert printed[3] == 8  # the one row that does not come out
@@ -201,10 +204,10 @@ def test_the_time_scale_is_that_of_table_4_4() -> None:
 
 
 def test_the_time_scale_is_whole_minutes_from_one_on() -> None:
-    assert scale(1, 1) == 60
-    assert scale(0, 0) == 60
-    assert scale(3600, 3600 * 2000 * 1000 // 3600, memory_mb=2000) == 60
-    assert scale(190_000, 1_800_000, memory_mb=200) == 60 * 22
+    assert choose_scale(1, 1) == 60
+    assert choose_scale(0, 0) == 60
+    assert choose_scale(3600, 3600 * 2000 * 1000 // 3600, memory_mb=2000) == 60
+    assert choose_scale(190_000, 1_800_000, memory_mb=200) == 60 * 22
 
 
 def test_a_time_limit_leaves_the_best_known_plan() -> None:

@@ -15,8 +15,14 @@ from typer.testing import CliRunner
 from batsched_py.commands.optimum import optimum
 from batsched_py.errors import BatschedError, UsageError
 from batsched_py.optimum import step_study as study
-from batsched_py.optimum.scheduling_step import artww, weighted_response
-from batsched_py.optimum.step_study import ChosenStep, Selection, collect, compare, parse_scale
+from batsched_py.optimum.scheduling_step import compute_artww, sum_weighted_responses
+from batsched_py.optimum.step_study import (
+    ChosenStep,
+    Selection,
+    collect_steps,
+    compare_steps,
+    parse_scale,
+)
 from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
@@ -38,16 +44,18 @@ def run(*arguments: object) -> Any:
 
 
 def test_the_steps_are_those_that_were_asked_for(workload: Workload) -> None:
-    every = collect(workload, HALF, Selection(steps=9, least_waiting=4, most_waiting=6))
+    every = collect_steps(workload, HALF, Selection(steps=9, least_waiting=4, most_waiting=6))
     assert {len(step.instance.jobs) for step in every} <= {4, 5, 6}
-    third = collect(workload, HALF, Selection(steps=3, least_waiting=4, most_waiting=6, every=3))
+    third = collect_steps(
+        workload, HALF, Selection(steps=3, least_waiting=4, most_waiting=6, every=3)
+    )
     assert [step.instance.now for step in third] == [step.instance.now for step in every[:7:3]]
-    later = collect(workload, HALF, Selection(steps=2, from_time=every[4].instance.now))
+    later = collect_steps(workload, HALF, Selection(steps=2, from_time=every[4].instance.now))
     assert all(step.instance.now >= every[4].instance.now for step in later)
 
 
 def test_a_step_is_what_dynp_saw(workload: Workload) -> None:
-    for step in collect(workload, {}, Selection(steps=20)):
+    for step in collect_steps(workload, {}, Selection(steps=20)):
         assert set(step.plans) == {"fcfs", "sjf", "ljf"}
         names = [job.id for job in step.instance.jobs]
         for plan in step.plans.values():
@@ -66,20 +74,20 @@ def test_values_are_those_by_which_dynp_decides(
         return seen[-1][1]
 
     monkeypatch.setattr(study, "_chosen_step", both)
-    collect(workload, {"metric": "ARTwW"}, Selection(steps=10))
+    collect_steps(workload, {"metric": "ARTwW"}, Selection(steps=10))
     assert "ARTwW" in PLAN_METRICS
     for values, step in seen:
         for policy, plan in step.plans.items():
             assert values[policy] in (
-                pytest.approx(weighted_response(plan)),
-                pytest.approx(artww(plan)),
+                pytest.approx(sum_weighted_responses(plan)),
+                pytest.approx(compute_artww(plan)),
             )
 
 
 @pytest.mark.parametrize("scale", ["auto", "exact"])
 def test_the_optimum_is_at_least_as_good_as_the_policies(workload: Workload, scale: str) -> None:
-    steps = collect(workload, HALF, Selection(steps=5, every=20, most_waiting=12))
-    for row in compare(steps, time_scale=scale):
+    steps = collect_steps(workload, HALF, Selection(steps=5, every=20, most_waiting=12))
+    for row in compare_steps(steps, time_scale=scale):
         assert row.status == "optimal"
         assert row.scale is None if scale == "exact" else row.scale % 60 == 0
         if scale == "exact":

@@ -13,9 +13,9 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.report import Figure, Report, Section, Table
-from batsched_py.report.campaign_report import plain_report
+from batsched_py.report.campaign_report import make_plain_report
 from batsched_py.report.forms.html_page import render_page
-from batsched_py.report.one_run import run_report
+from batsched_py.report.one_run import make_run_report
 from batsched_py.report.shown_runs import OneRun
 from helpers.made_up_report import MadeUp, a_report, published_table
 from helpers.waiting import LIMIT
@@ -85,8 +85,8 @@ def test_the_page_of_a_run_and_that_of_a_campaign_are_quiet(load: Load, tmp_path
     run = OneRun(tmp_path / "easy")
     campaign = MadeUp(3)
     pages = {
-        "run.html": render_page(run_report(run), run),
-        "campaign.html": render_page(plain_report(campaign), campaign),  # type: ignore[arg-type]
+        "run.html": render_page(make_run_report(run), run),
+        "campaign.html": render_page(make_plain_report(campaign), campaign),  # type: ignore[arg-type]
     }
     for name, text in pages.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

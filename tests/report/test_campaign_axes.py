@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.report.campaign_axes import axes_of, compared_axis, panel_name, short_names
+from batsched_py.report.campaign_axes import (
+    classify_axes,
+    find_compared_axis,
+    format_labels,
+    shorten_names,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +38,7 @@ def test_the_axis_of_the_policies_is_compared(
 ) -> None:
     axes = [name for name in columns if name != "scheduler"] or ["scheduler"]
     axes += ["scheduler"] if expected == "scheduler" and "scheduler" not in axes else []
-    assert compared_axis(pd.DataFrame(columns), axes) == expected
+    assert find_compared_axis(pd.DataFrame(columns), axes) == expected
 
 
 def test_users_are_an_axis_also_by_variants() -> None:
@@ -46,7 +51,7 @@ def test_users_are_an_axis_also_by_variants() -> None:
             "replication": [0] * 8,
         }
     )
-    axes = axes_of(runs, ["scheduler", "replay", "speed_factor", "replication", "never_run"])
+    axes = classify_axes(runs, ["scheduler", "replay", "speed_factor", "replication", "never_run"])
     assert (axes.compared, axes.users, axes.others) == ("scheduler", "replay", ("speed_factor",))
     assert (axes.repeats, axes.labels) == (
         ("replication",),
@@ -68,7 +73,7 @@ def test_users_are_an_axis_also_by_variants() -> None:
     ],
 )
 def test_names_are_short_and_differ(values: list[Any], expected: list[str]) -> None:
-    assert list(short_names(values).values()) == expected
+    assert list(shorten_names(values).values()) == expected
 
 
 @given(
@@ -83,10 +88,10 @@ def test_names_are_short_and_differ(values: list[Any], expected: list[str]) -> N
     )
 )
 def test_no_two_names_are_alike(values: list[str]) -> None:
-    names = short_names(values)
+    names = shorten_names(values)
     assert len(set(names.values())) == len(values)
 
 
 def test_a_number_says_what_it_is_of() -> None:
     names: dict[str, dict[Any, str]] = {"users": {"rigid": "rigid"}, "speed_factor": {2.0: "2"}}
-    assert panel_name({"users": "rigid", "speed_factor": 2.0}, names) == "rigid, speed factor 2"
+    assert format_labels({"users": "rigid", "speed_factor": 2.0}, names) == "rigid, speed factor 2"

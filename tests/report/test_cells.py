@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from batsched_py.report import Column, Report, Section, Table
-from batsched_py.report.formatting import cell, is_numeric, marked, rows_of
-from batsched_py.report.forms.export_files import markdown
+from batsched_py.report.formatting import find_marked_cells, format_cell, format_rows, is_numeric
+from batsched_py.report.forms.export_files import format_markdown
 from batsched_py.report.forms.terminal import print_report
 from helpers.made_up_report import published_table
 
@@ -44,12 +44,12 @@ from helpers.made_up_report import published_table
     ],
 )
 def test_a_value_is_shown(value: object, decimals: int | None, text: str) -> None:
-    assert cell(value, decimals) == text
+    assert format_cell(value, decimals) == text
 
 
 @given(st.floats(min_value=1e-4, max_value=1e8))
 def test_four_significant_digits_are_enough_to_read_a_number_back(value: float) -> None:
-    assert float(cell(value)) == pytest.approx(value, rel=6e-4)
+    assert float(format_cell(value)) == pytest.approx(value, rel=6e-4)
 
 
 def test_a_column_of_numbers_may_miss_some() -> None:
@@ -59,13 +59,13 @@ def test_a_column_of_numbers_may_miss_some() -> None:
 
 
 def test_rows_have_the_shown_columns_only_and_marks_their_places() -> None:
-    assert rows_of(published_table())[1] == ["CTC", "325.5", "300", "0.085"]
-    assert marked(published_table()) == {(1, 1)}
+    assert format_rows(published_table())[1] == ["CTC", "325.5", "300", "0.085"]
+    assert find_marked_cells(published_table()) == {(1, 1)}
 
 
 def test_a_mark_in_a_hidden_column_is_not_shown() -> None:
     frame = pd.DataFrame({"a": [1], "b": [2]})
-    assert marked(Table("t", "T", frame, (Column("a"),), marks=((0, "b"),))) == set()
+    assert find_marked_cells(Table("t", "T", frame, (Column("a"),), marks=((0, "b"),))) == set()
 
 
 def test_lines_below_a_value_stay_lines_in_every_form() -> None:
@@ -73,9 +73,9 @@ def test_lines_below_a_value_stay_lines_in_every_form() -> None:
     frame = pd.DataFrame({"wait": [10.0], "words": ["+5 %\n(\N{MINUS SIGN}1 to +11)\nwithin\x1b"]})
     table = Table("t", "T", frame, (Column("wait", below="words"),))
     change = "+5 %\n(\N{MINUS SIGN}1 to +11)\nwithin\\u001b"
-    assert rows_of(table) == [[f"10.00\n{change}"]]
+    assert format_rows(table) == [[f"10.00\n{change}"]]
     report = Report("T", "", (Section("S", (table,)),))
-    assert f"| 10.00 {' '.join(change.split(chr(10)))} |" in markdown(report)
+    assert f"| 10.00 {' '.join(change.split(chr(10)))} |" in format_markdown(report)
     printed = StringIO()
     print_report(report, Console(file=printed, width=80))
     for line in ("10.00", *change.split("\n")):

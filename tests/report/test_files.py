@@ -10,7 +10,12 @@ import pytest
 
 from batsched_py.errors import OutputError
 from batsched_py.report import Figure, Report, Section
-from batsched_py.report.forms.export_files import data_of, markdown, render_figure, write_files
+from batsched_py.report.forms.export_files import (
+    collect_data,
+    format_markdown,
+    render_figure,
+    write_files,
+)
 from helpers.made_up_report import a_report, published_table
 
 
@@ -31,7 +36,7 @@ def test_every_table_and_figure_has_its_files(tmp_path: Path) -> None:
 def test_the_data_of_layers_are_one_below_the_other() -> None:
     frames = [pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [5.0], "y": [7.0]})]
     layers = [alt.Chart(frame).mark_point().encode(x="x:Q") for frame in frames]
-    data = data_of(alt.layer(*layers).to_dict())
+    data = collect_data(alt.layer(*layers).to_dict())
     assert data is not None
     assert data.to_csv(index=False) == "data_set,x,y\n1,1.0,\n1,2.0,\n2,5.0,7.0\n"
 
@@ -49,7 +54,7 @@ def test_nothing_is_fetched_for_a_figure() -> None:
 
 
 def test_markdown_has_verdicts_and_marks() -> None:
-    text = markdown(a_report())
+    text = format_markdown(a_report())
     assert "| log | Mean wait [s], ours | Mean wait [s], published | Relative |" in text
     assert "| KTH | 10949 | 11000 | \N{MINUS SIGN}0.005 |" in text
     assert "| CTC | **325.5** | 300 | 0.085 |" in text

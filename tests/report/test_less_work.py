@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from batsched_py import simulate
-from batsched_py.report.campaign_report import plain_report
+from batsched_py.report.campaign_report import make_plain_report
 from batsched_py.report.comparing.campaigns import CampaignComparison
 from batsched_py.report.comparing.runs import compare_runs
-from batsched_py.report.less_work import NO_GAIN, less_work
+from batsched_py.report.less_work import NO_GAIN, describe_less_work
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import HOUR
@@ -39,9 +39,9 @@ CLOSED = RUN | {"users": "site", "users_react": True}
 def test_which_of_two_does_less(base: dict[str, Any], other: dict[str, Any], words: str) -> None:
     frames = [pd.DataFrame([row]) for row in ({"speed_factor": 1.0} | base | other, base)]
     ours, theirs = (frame.assign(speed_factor=frame.get("speed_factor", 1.0)) for frame in frames)
-    assert less_work(ours, theirs).startswith(words)
-    assert bool(less_work(ours, theirs)) is bool(words)
-    assert less_work(theirs, ours) == ""
+    assert describe_less_work(ours, theirs).startswith(words)
+    assert bool(describe_less_work(ours, theirs)) is bool(words)
+    assert describe_less_work(theirs, ours) == ""
 
 
 @pytest.mark.parametrize("other", [{"nb_rejected": 96.0}, {"utilisation": 0.2}])
@@ -49,11 +49,11 @@ def test_no_change_of_a_row_that_does_less_work_is_marked(other: dict[str, float
     results = MadeUp(5)
     known = {"nb_rejected": 0.0, "makespan": 1000.0, "users": "rigid"}
     results.runs = results.runs.assign(**(known | {"utilisation": 0.7}))
-    assert plain_report(results).tables[0].marks  # type: ignore[arg-type]
+    assert make_plain_report(results).tables[0].marks  # type: ignore[arg-type]
     creasy = results.runs["policy"] == "creasy"
     for name, value in other.items():
         results.runs.loc[creasy, name] = value
-    made = plain_report(results)  # type: ignore[arg-type]
+    made = make_plain_report(results)  # type: ignore[arg-type]
     matrix = made.tables[0]
     assert not matrix.marks
     assert [bool(words) for words in matrix.frame["less_work"]] == [False, True] * 2

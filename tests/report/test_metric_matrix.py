@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 
 from batsched_py.report import Table
-from batsched_py.report.campaign_axes import axes_of
-from batsched_py.report.formatting import headings, rows_of
+from batsched_py.report.campaign_axes import classify_axes
+from batsched_py.report.formatting import format_headings, format_rows
 from batsched_py.report.metric_matrix import (
     SAME,
     WITHIN,
-    change_words,
-    metric_matrix,
+    format_change,
+    make_metric_matrix,
 )
-from batsched_py.report.metric_words import shown_metrics
+from batsched_py.report.metric_words import choose_metrics
 from batsched_py.support.statistics import Interval, paired_difference, paired_ratio
 
 HOURS = 3600
@@ -41,9 +41,9 @@ def matrix_of(
     drop: tuple[int, ...] = (),
 ) -> Table:
     runs = runs_of(waits, metric).drop(index=list(drop))
-    axes = axes_of(runs, ["scheduler", "log", "replication"])
-    shown = shown_metrics(runs, [metric])
-    matrix = metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
+    axes = classify_axes(runs, ["scheduler", "log", "replication"])
+    shown = choose_metrics(runs, [metric])
+    matrix = make_metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
     assert matrix is not None
     return matrix
 
@@ -85,9 +85,9 @@ def test_runs_are_paired_by_replication_and_not_by_place() -> None:
 def test_shaken_runs_say_over_what_chance_the_interval_is() -> None:
     waits = {("easy", "KTH"): [10.0, 11.0] * 3, ("mine", "KTH"): [5.0] * 6}
     runs = runs_of(waits, "makespan").rename(columns={"replication": "shake"})
-    axes = axes_of(runs, ["scheduler", "shake"])
-    shown = shown_metrics(runs, ["makespan"])
-    matrix: Any = metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
+    axes = classify_axes(runs, ["scheduler", "shake"])
+    shown = choose_metrics(runs, ["makespan"])
+    matrix: Any = make_metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
     assert "order of simultaneous events only" in matrix.note
     assert "order of simultaneous events only" not in matrix_of(waits).note
 
@@ -115,12 +115,12 @@ def test_lateness_changes_by_hours_and_not_by_a_share_of_what_may_be_0() -> None
     expected = paired_difference(late["mine", "KTH"], late["easy", "KTH"])
     assert row["mean_lateness_change"] == expected.value == 3 * HOURS
     assert row["mean_lateness_words"] == "+3.0 h\n(+2.4 to +3.6)"
-    assert headings(matrix) == ["policy", "mean lateness [h]"]
+    assert format_headings(matrix) == ["policy", "mean lateness [h]"]
 
 
 def test_numbers_are_shown_in_hours_and_kept_in_seconds() -> None:
     matrix = matrix_of({("easy", "KTH"): [9000.0], ("mine", "KTH"): [18000.0]})
-    assert rows_of(matrix) == [["easy", "2.500"], ["mine", "5.000\n+100 %"]]
+    assert format_rows(matrix) == [["easy", "2.500"], ["mine", "5.000\n+100 %"]]
     assert matrix.frame["mean_waiting_time"].tolist() == [9000, 18000]
 
 
@@ -137,7 +137,7 @@ def test_numbers_are_shown_in_hours_and_kept_in_seconds() -> None:
     ],
 )
 def test_changes_in_words(change: Interval, expected: str) -> None:
-    assert change_words(change, "%") == expected
+    assert format_change(change, "%") == expected
 
 
 def test_equal_runs_differ_in_nothing() -> None:
@@ -147,17 +147,17 @@ def test_equal_runs_differ_in_nothing() -> None:
 
 def test_rows_stay_together_however_the_runs_come() -> None:
     runs = runs_of({(p, log): [1.0] for p in ("easy", "mine") for log in ("a", "b")}, "makespan")
-    axes = axes_of(runs, ["scheduler", "log"])
-    shown = shown_metrics(runs, ["makespan"])
-    matrix: Any = metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
+    axes = classify_axes(runs, ["scheduler", "log"])
+    shown = choose_metrics(runs, ["makespan"])
+    matrix: Any = make_metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
     assert matrix.frame["log"].tolist() == ["a", "a", "b", "b"]
     assert matrix.frame["scheduler"].tolist() == ["easy", "mine"] * 2
 
 
 def test_no_runs_and_no_metrics_give_no_matrix() -> None:
     runs = runs_of({("easy", "KTH"): [1.0]}, "makespan")
-    axes = axes_of(runs, [])
-    assert metric_matrix(runs, axes, [], name="m", title="M") is None
+    axes = classify_axes(runs, [])
+    assert make_metric_matrix(runs, axes, [], name="m", title="M") is None
 
 
 def test_a_change_over_fewer_runs_than_its_number_says_so() -> None:

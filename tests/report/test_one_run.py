@@ -9,9 +9,9 @@ import pytest
 from batsched_py import simulate
 from batsched_py.report import Report
 from batsched_py.report.forms.html_page import render_page
-from batsched_py.report.one_run import ONCE, run_report
+from batsched_py.report.one_run import ONCE, make_run_report
 from batsched_py.report.shown_runs import OneRun
-from batsched_py.report.simulated_setup import submitted
+from batsched_py.report.simulated_setup import describe_span
 from batsched_py.run.result import Result
 
 JOBS = """\
@@ -50,7 +50,7 @@ def key_numbers(report: Report) -> dict[str, str]:
 
 def test_it_says_what_was_simulated_and_what_came_out(ours: tuple[Result, Path]) -> None:
     result, prefix = ours
-    report = run_report(OneRun(prefix))
+    report = make_run_report(OneRun(prefix))
     assert report.title == "easy on sample-v1, users feedback"
     for words in ("64 processors", "*easy*", "*feedback*", "300 jobs", "2026-01-05", ONCE):
         assert words in report.summary
@@ -67,7 +67,7 @@ def test_it_says_what_was_simulated_and_what_came_out(ours: tuple[Result, Path])
 
 def test_the_page_has_schedule_users_and_settings(ours: tuple[Result, Path]) -> None:
     run = OneRun(f"{ours[1]}_jobs.csv")
-    text = render_page(run_report(run), run)
+    text = render_page(make_run_report(run), run)
     assert "Its settings" in text
     assert f"<dd>{ours[1]}" in text
     assert '"vconcat":' in text  # of the schedule
@@ -75,7 +75,7 @@ def test_the_page_has_schedule_users_and_settings(ours: tuple[Result, Path]) -> 
 
 def test_a_run_of_batsim_has_a_page_too(of_batsim: Path) -> None:
     run = OneRun(of_batsim)
-    report = run_report(run)
+    report = make_run_report(run)
     assert report.title == "out"
     assert "**Simulated**: 4 jobs" in report.summary
     assert key_numbers(report)["mean wait"] == "2.250 h"
@@ -85,7 +85,7 @@ def test_a_run_of_batsim_has_a_page_too(of_batsim: Path) -> None:
 
 
 def test_waits_are_by_sizes_in_powers_of_two(of_batsim: Path) -> None:
-    figure = run_report(OneRun(of_batsim)).figures[-1]
+    figure = make_run_report(OneRun(of_batsim)).figures[-1]
     rows = [tuple(row.values()) for row in figure.spec["data"]["values"]]
     assert rows == [("1", 1, 0.0, 0.0), ("3 to 4", 3, 10800.0, 10800.0)]
 
@@ -93,27 +93,27 @@ def test_waits_are_by_sizes_in_powers_of_two(of_batsim: Path) -> None:
 def test_a_run_without_jobs_has_a_page(tmp_path: Path) -> None:
     (tmp_path / "out_jobs.csv").write_text(JOBS.partition("\n")[0] + "\n")
     (tmp_path / "out_schedule.csv").write_text(SCHEDULE)
-    report = run_report(OneRun(tmp_path / "out"))
+    report = make_run_report(OneRun(tmp_path / "out"))
     assert "0 jobs" in report.summary
     assert not report.tables
 
 
 def test_the_size_of_the_machine_is_given_where_no_file_tells(tmp_path: Path) -> None:
     (tmp_path / "out_jobs.csv").write_text(JOBS)
-    assert "8 processors" in run_report(OneRun(tmp_path / "out", nodes=8)).summary
+    assert "8 processors" in make_run_report(OneRun(tmp_path / "out", nodes=8)).summary
 
 
 @pytest.mark.parametrize(
     ("days", "words"), [(59.63, "59.6 days"), (333.2, "333 days"), (1264.4, "1,264 days")]
 )
 def test_long_logs_have_a_number_of_days(days: float, words: str) -> None:
-    assert submitted(0.0, days * 86400, None) == f", submitted over {words}"
+    assert describe_span(0.0, days * 86400, None) == f", submitted over {words}"
 
 
 def test_it_says_where_the_metrics_of_a_run_are(ours: tuple[Result, Path], of_batsim: Path) -> None:
     places = ((ours[1], "its name in easy_run.json"), (of_batsim, "in the CSV of the key numbers"))
     for prefix, place in places:
-        tables = run_report(OneRun(prefix)).tables
+        tables = make_run_report(OneRun(prefix)).tables
         (note,) = (table.note for table in tables if table.name == "metrics")
         assert place in note
         assert "results.csv" not in note

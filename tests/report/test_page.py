@@ -13,7 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.report import Column, Report, Section, Table
-from batsched_py.report.forms.html_page import render_markdown, render_page, safe_json, vega
+from batsched_py.report.forms.html_page import (
+    bundle_vega,
+    encode_safe_json,
+    render_markdown,
+    render_page,
+)
 from batsched_py.support import palette
 from helpers.made_up_report import EVIL, MadeUp, a_report
 
@@ -47,14 +52,14 @@ def test_texts_do_not_become_elements(made: str) -> None:
 
 @given(st.text() | st.sampled_from([EVIL, "\u2028", "<!-- <script>", "&amp;", "]]>"]))
 def test_data_cannot_leave_their_script_element(text: str) -> None:
-    encoded = safe_json({"x": text})
+    encoded = encode_safe_json({"x": text})
     assert not set(encoded) & set("<>&\u2028\u2029")
     assert json.loads(encoded) == {"x": text}
 
 
 def test_data_that_json_does_not_know() -> None:
     values = pd.Series([1, 2]).to_numpy()
-    decoded = json.loads(safe_json([float("nan"), float("inf"), values, values[0]]))
+    decoded = json.loads(encode_safe_json([float("nan"), float("inf"), values, values[0]]))
     assert decoded == [None, None, [1, 2], 1]
 
 
@@ -83,8 +88,8 @@ def test_the_page_draws_in_the_colours_of_all_figures(made: str) -> None:
 
 def test_the_libraries_are_there_once_and_whole(made: str) -> None:
     assert made.count("window.vegaEmbed") >= 1
-    assert made.count(vega()) == 1
-    assert "</script" not in vega().lower()
+    assert made.count(bundle_vega()) == 1
+    assert "</script" not in bundle_vega().lower()
 
 
 def test_a_table_has_its_csv_in_the_page(made: str) -> None:

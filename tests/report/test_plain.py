@@ -13,8 +13,8 @@ from batsched_py.report.campaign_report import (
     EQUAL_RUNS,
     FEW_RUNS,
     UNKNOWN_CHANCE,
-    plain_report,
-    report_of,
+    make_campaign_report,
+    make_plain_report,
 )
 from batsched_py.report.forms.export_files import render_figure
 from batsched_py.report.metric_matrix import WITHIN
@@ -44,7 +44,7 @@ class WithUsers(MadeUp):
 
 
 def report_on(results: MadeUp) -> Report:
-    return plain_report(results)  # type: ignore[arg-type]
+    return make_plain_report(results)  # type: ignore[arg-type]
 
 
 def test_replications_become_means_with_intervals() -> None:
@@ -300,7 +300,7 @@ def test_no_runs_give_an_empty_report() -> None:
 
 
 def test_it_is_the_report_of_a_campaign_that_names_none() -> None:
-    assert report_of(MadeUp()).title == "A campaign that was made up"  # type: ignore[arg-type]
+    assert make_campaign_report(MadeUp()).title == "A campaign that was made up"  # type: ignore[arg-type]
 
 
 def test_runs_that_failed_are_told_first() -> None:
@@ -308,14 +308,14 @@ def test_runs_that_failed_are_told_first() -> None:
     labels = {"policy": "mine.py:Bad", "alpha": 600, "replication": 0}
     results.planned.append((Path("runs/x"), labels))
     results.failures = [(Path("runs/x"), "ValueError: oh no `x`\nand more")]
-    told, _, rest = report_of(results).summary.partition("\n\n")  # type: ignore[arg-type]
+    told, _, rest = make_campaign_report(results).summary.partition("\n\n")  # type: ignore[arg-type]
     assert told == (
         "**1 of 6 runs failed and left no numbers here; nothing is left of policy *Bad*.** "
         "The first (policy *Bad*, alpha *600*, replication *0*): `ValueError: oh no 'x'`"
     )
     assert rest.startswith("- **Machine**")
     results.failures = []
-    assert report_of(results).summary == rest  # type: ignore[arg-type]
+    assert make_campaign_report(results).summary == rest  # type: ignore[arg-type]
 
 
 def test_equal_runs_are_said_to_be_equal_only_if_they_are() -> None:

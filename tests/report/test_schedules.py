@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.figures import run_figures
-from batsched_py.report.runs_table import packed, provenance, runs_table
+from batsched_py.report.runs_table import list_provenance, make_runs_table, pack_column
 from batsched_py.report.schedule_view import (
-    chosen_rows,
+    choose_rows,
     draw_schedule_view,
-    schedules_of,
+    draw_schedules,
     summarise_users,
 )
-from batsched_py.report.shown_runs import stored_of
+from batsched_py.report.shown_runs import read_all_stored
 from helpers.made_up_report import MadeUp, some_jobs
 
 
@@ -41,7 +41,7 @@ def test_a_window_is_bounded_and_has_all_that_runs_in_it(nb: int, most: int, see
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_figures, "READABLE_RECTANGLES", most)
         patch.setattr(run_figures, "MOST_RECTANGLES", most)
-        begin, end = run_figures.shown_window(jobs)
+        begin, end = run_figures.find_window(jobs)
         shown = shown_jobs(draw_schedule_view(run_of(jobs)))
     inside = (jobs["starting_time"] < end) & (jobs["finish_time"] > begin)
     assert 1 <= len(shown) <= most
@@ -52,7 +52,7 @@ def test_a_window_is_bounded_and_has_all_that_runs_in_it(nb: int, most: int, see
 def test_the_window_is_around_the_longest_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = some_jobs(300)
     monkeypatch.setattr(run_figures, "READABLE_RECTANGLES", 40)
-    begin, end = run_figures.shown_window(jobs)
+    begin, end = run_figures.find_window(jobs)
     events = sorted(set(jobs["submission_time"]) | set(jobs["starting_time"]))
     waiting = [
         int(((jobs["submission_time"] <= at) & (jobs["starting_time"] > at)).sum()) for at in events
@@ -108,18 +108,18 @@ def test_jobs_that_are_not_measured_and_unknown_users_are_not_counted() -> None:
 
 def test_of_many_runs_some_are_chosen_over_the_axes() -> None:
     results = MadeUp(40)
-    rows = results.runs.iloc[chosen_rows(results)]
+    rows = results.runs.iloc[choose_rows(results)]
     assert rows[["policy", "alpha"]].drop_duplicates().shape[0] == len(rows) == 4
     assert set(rows["replication"]) == {0}
-    assert "4 of 160 runs can be chosen" in schedules_of(results).note
+    assert "4 of 160 runs can be chosen" in draw_schedules(results).note
 
 
 def test_of_a_few_runs_all_are_chosen() -> None:
-    assert chosen_rows(MadeUp(3)) == list(range(12))
+    assert choose_rows(MadeUp(3)) == list(range(12))
 
 
 def test_without_jobs_the_page_says_how_to_get_them() -> None:
-    shown = schedules_of(MadeUp(keep_jobs=False))
+    shown = draw_schedules(MadeUp(keep_jobs=False))
     assert shown.runs == []
     assert "repeat a run with the command" in shown.note
 
@@ -137,7 +137,7 @@ def unpacked(column: dict, row: int) -> object:
 
 @given(st.lists(_VALUES, min_size=1, max_size=30))
 def test_a_packed_column_gives_its_values_back(values: list) -> None:
-    column = msgspec.json.decode(msgspec.json.encode(packed(values)))
+    column = msgspec.json.decode(msgspec.json.encode(pack_column(values)))
     for row, value in enumerate(values):
         restored = unpacked(column, row)
         if value is None or value != value:
@@ -153,12 +153,12 @@ def test_a_packed_column_gives_its_values_back(values: list) -> None:
 
 
 def test_a_setting_that_all_runs_share_is_there_once() -> None:
-    assert packed(["easy"] * 3200) == {"u": ["easy"], "n": 3200}
+    assert pack_column(["easy"] * 3200) == {"u": ["easy"], "n": 3200}
 
 
 def test_the_table_of_runs_has_labels_metrics_and_settings() -> None:
     results = MadeUp()
-    table = runs_table(results, stored_of(results))
+    table = make_runs_table(results, read_all_stored(results))
     assert table["n"] == 12
     assert table["shown"][:3] == ["policy", "alpha", "replication"]
     assert "max_waiting_time" not in table["shown"]  # no run has it
@@ -170,21 +170,21 @@ def test_the_table_of_runs_has_labels_metrics_and_settings() -> None:
 def test_the_page_knows_the_short_names_of_labels() -> None:
     results = MadeUp()
     results.runs["policy"] = results.runs["policy"].replace("creasy", "mine/a.py:Best")
-    names = runs_table(results, stored_of(results))["names"]
+    names = make_runs_table(results, read_all_stored(results))["names"]
     assert names == {"policy": {"mine/a.py:Best": "Best"}, "alpha": {}, "replication": {}}
 
 
 def test_provenance_names_all_versions_and_hosts() -> None:
     results = MadeUp()
     results.runs.loc[0, "host"] = "another"
-    facts = provenance(results, stored_of(results))
+    facts = list_provenance(results, read_all_stored(results))
     assert facts["host"] == ["another", "node-7"]
     assert facts["python"] == ["3.11.7"]
 
 
 def test_thousands_of_runs_stay_small() -> None:
     results = MadeUp(800)
-    encoded = msgspec.json.encode(runs_table(results, stored_of(results)))
+    encoded = msgspec.json.encode(make_runs_table(results, read_all_stored(results)))
     assert len(results.runs) == 3200
     assert len(encoded) < 1_500_000
 
@@ -192,8 +192,8 @@ def test_thousands_of_runs_stay_small() -> None:
 def test_no_run_at_all_is_no_error() -> None:
     results = MadeUp(0)
     results.runs = pd.DataFrame()
-    assert schedules_of(results).note == "No run has finished yet."
-    assert runs_table(results, stored_of(results))["n"] == 0
+    assert draw_schedules(results).note == "No run has finished yet."
+    assert make_runs_table(results, read_all_stored(results))["n"] == 0
 
 
 def test_a_schedule_is_by_the_clocks_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,11 +202,11 @@ def test_a_schedule_is_by_the_clocks_of_the_log(monkeypatch: pytest.MonkeyPatch)
     def title(shown: dict) -> str:
         return shown["chart"]["vconcat"][0]["encoding"]["x"]["title"]
 
-    assert {title(shown) for shown in schedules_of(results).runs} == {
+    assert {title(shown) for shown in draw_schedules(results).runs} == {
         "hours from the first submission"
     }
     dates = {"unix_start_time": 1e9, "time_zone": "Europe/Paris"}
     monkeypatch.setattr(MadeUp, "settings", lambda self, row: dates)
-    assert {title(shown) for shown in schedules_of(results).runs} == {
+    assert {title(shown) for shown in draw_schedules(results).runs} == {
         "Europe/Paris; first submission 2001-09-09"
     }

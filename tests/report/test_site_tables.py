@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from batsched_py.report.campaign_report import plain_report
-from batsched_py.report.formatting import headings, rows_of
-from batsched_py.report.metric_matrix import SITE, runs_by_site
+from batsched_py.report.campaign_report import make_plain_report
+from batsched_py.report.formatting import format_headings, format_rows
+from batsched_py.report.metric_matrix import SITE, list_runs_by_site
 from helpers.made_up_report import MadeUp
 
 UNITS = {"work_of_users": 1, "given": 2, "taken": 1, "balance": 1}
@@ -38,7 +38,7 @@ class OnSites(MadeUp):
 
 
 def test_waits_of_each_site_beside_the_first_policy_and_its_work() -> None:
-    tables = {table.name: table for table in plain_report(OnSites()).tables}  # type: ignore[arg-type]
+    tables = {table.name: table for table in make_plain_report(OnSites()).tables}  # type: ignore[arg-type]
     waits = tables["site_waits"].frame
     assert waits[["alpha", SITE, "policy"]].iloc[:4].to_numpy().tolist() == [
         *([600, "west", policy] for policy in ("easy", "creasy")),
@@ -52,10 +52,10 @@ def test_waits_of_each_site_beside_the_first_policy_and_its_work() -> None:
     assert {name: work.frame[name].iloc[0] for name in UNITS} == {
         name: 3600 * hours for name, hours in UNITS.items()
     }
-    shown = dict(zip(headings(work), rows_of(work)[0], strict=True))
+    shown = dict(zip(format_headings(work), format_rows(work)[0], strict=True))
     assert shown["given [processor h]"] == "2"
 
 
 def test_runs_without_sites_have_no_such_section() -> None:
-    assert runs_by_site(MadeUp()).empty
-    assert "Sites" not in [section.title for section in plain_report(MadeUp()).sections]
+    assert list_runs_by_site(MadeUp()).empty
+    assert "Sites" not in [section.title for section in make_plain_report(MadeUp()).sections]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.calibration.policy_calibrations import PolicyCalibrations
-from batsched_py.calibration.verdict import THRESHOLDS, verdict
+from batsched_py.calibration.verdict import THRESHOLDS, describe_calibration
 from batsched_py.figures.time_axis import TimeAxis
 from batsched_py.report.calibrating import figures, tables
 from batsched_py.report.document import Part, Report, Section, Text
@@ -27,10 +27,10 @@ class Calibrated(msgspec.Struct, frozen=True, eq=False):
     """Of the run of the site's policy, as they are stored with it."""
 
 
-def calibration_report(calibrated: Calibrated) -> Report:
+def make_calibration_report(calibrated: Calibrated) -> Report:
     """Return verdict, tables and figures."""
     found = calibrated.found
-    told = [*verdict(found), THRESHOLDS]
+    told = [*describe_calibration(found), THRESHOLDS]
     if found.of_site.weeks < FEWEST:
         told.append(
             f"Jobs of {found.of_site.weeks} weeks are compared: of fewer than {FEWEST} there are "
@@ -41,13 +41,13 @@ def calibration_report(calibrated: Calibrated) -> Report:
         (
             "How well waits are reproduced",
             [
-                tables.of_policies(found),
-                tables.differences(found),
-                figures.waits_binned(found.waits),
+                tables.tabulate_policies(found),
+                tables.tabulate_differences(found),
+                figures.draw_waits(found.waits),
             ],
         ),
-        ("By hour of day", [figures.waits_by_hour(found), *_groups(found, ("hour",))]),
-        ("Over time", [figures.backlog(found, axis), figures.utilisation(found, axis)]),
+        ("By hour of day", [figures.draw_waits_by_hour(found), *_groups(found, ("hour",))]),
+        ("Over time", [figures.draw_backlog(found, axis), figures.draw_utilisation(found, axis)]),
         (f"Who waits as recorded, under {found.site}", [*_groups(found), _users(found)]),
         ("What was compared", [*_setup(calibrated)]),
     ]
@@ -61,7 +61,7 @@ def _groups(found: PolicyCalibrations, kinds: Sequence[str] = ()) -> Iterator[Pa
     """Yield the groups of some kinds, none named: of all but hours."""
     there = dict.fromkeys(group.kind for group in found.of_site.groups)
     for kind in kinds or [kind for kind in there if kind != "hour"]:
-        yield tables.of_kind(kind, found.of_site.of_kind(kind))
+        yield tables.tabulate_groups(kind, found.of_site.of_kind(kind))
 
 
 def _users(found: PolicyCalibrations) -> Text | None:
@@ -85,7 +85,7 @@ def _setup(calibrated: Calibrated) -> Iterator[Part | None]:
     lines = [f"- {name}: `{value}`" for name, value in given.items()]
     lines += [f"- note: `{note}`" for note in calibrated.settings["notes"]]
     yield Text("\n".join(lines))
-    yield tables.of_jobs({name: of.jobs for name, of in calibrated.found.policies.items()})
+    yield tables.tabulate_jobs({name: of.jobs for name, of in calibrated.found.policies.items()})
 
 
 def _axis(calibrated: Calibrated) -> TimeAxis:

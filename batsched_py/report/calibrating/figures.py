@@ -35,7 +35,7 @@ Waits = Mapping[str, tuple[Column, Column]]
 """Recorded and simulated waits of the jobs of each policy, seconds."""
 
 
-def waits_binned(waits: Waits) -> Figure:
+def draw_waits(waits: Waits) -> Figure:
     """Return how many jobs waited so long as recorded and so long in the simulation."""
     rows = [row for name, pair in waits.items() for row in _binned(name, *pair)]
     ends = [row[name] for row in rows for name in ("recorded_end", "simulated_end")]
@@ -93,7 +93,7 @@ def _edge(number: int) -> float:
     return float(f"{minutes / 60:.5g}")
 
 
-def waits_by_hour(found: PolicyCalibrations) -> Figure:
+def draw_waits_by_hour(found: PolicyCalibrations) -> Figure:
     """Return the mean wait by the hour of submission, recorded and under each policy."""
     rows = [
         {"line": line, "hour": int(group.name[:2]), "wait": wait / HOUR, "jobs": group.jobs}
@@ -118,7 +118,7 @@ def waits_by_hour(found: PolicyCalibrations) -> Figure:
     return Figure("waits_by_hour", "Mean wait by hour of day", chart, f"By the log's clock. {_CUT}")
 
 
-def backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
+def draw_backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
     """Return the processor-hours that wait over time, recorded and under each policy.
 
     None of a log of less than an hour.
@@ -134,7 +134,7 @@ def backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
     return Figure("backlog", "What waits", chart, caption)
 
 
-def utilisation(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
+def draw_utilisation(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
     """Return the utilisation by week; None where the machine is not known, and of less than one."""
     series = {name: of.utilisation.weeks for name, of in found.policies.items()}
     rows = list(_over_time(series, found.site, axis))
@@ -150,10 +150,10 @@ def _lines(found: PolicyCalibrations, rows: list[dict[str, Any]], axis: TimeAxis
         alt.Chart(inline_data(rows))
         .mark_line(interpolate="step-after", strokeWidth=1.5, clip=True)
         .encode(
-            x=axis.x("time"),
+            x=axis.encode_x("time"),
             y=alt.Y("value:Q", title=y, scale=_seen(rows, "value", found.site)),
             color=_colour(found),
-            tooltip=["line:N", axis.tooltip("time", "from"), *numbers(value=y)],
+            tooltip=["line:N", axis.make_tooltip("time", "from"), *numbers(value=y)],
         )
         .properties(width="container", height=_HIGH)
         .interactive(bind_y=False)
@@ -203,6 +203,6 @@ def _shown_step(series: Series) -> float:
 
 def _texts(axis: TimeAxis, times: Column) -> list[Any]:
     """Return times as JSON has them."""
-    written = axis.written(times)
+    written = axis.to_axis(times)
     shown = written.astype(str) if axis.has_dates else np.round(written, 4)
     return list(shown.tolist())

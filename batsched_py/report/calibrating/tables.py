@@ -47,7 +47,7 @@ _COUNTS = {
 }
 
 
-def of_policies(found: PolicyCalibrations) -> Table | None:
+def tabulate_policies(found: PolicyCalibrations) -> Table | None:
     """Return what is measured of each policy, in a row each below what was recorded."""
     said = found.of_site.agreement
     recorded = _row(
@@ -104,7 +104,7 @@ def _cells(column: Column, value: Interval) -> dict[str, Any]:
     return {column.name: value.value, column.below: f"{low} to {high}" if value.is_known else ""}
 
 
-def differences(found: PolicyCalibrations) -> Table | None:
+def tabulate_differences(found: PolicyCalibrations) -> Table | None:
     """Return the site's policy less each of the others, None without others."""
     rows = [
         {
@@ -131,9 +131,9 @@ def differences(found: PolicyCalibrations) -> Table | None:
     return table("differences", "The site's policy less others", rows, shown, note)
 
 
-def of_kind(kind: str, groups: Iterable[Group]) -> Table | None:
+def tabulate_groups(kind: str, groups: Iterable[Group]) -> Table | None:
     """Return the groups of a kind, None if there are none."""
-    rows = [row(group) for group in groups]
+    rows = [make_row(group) for group in groups]
     note = (
         f"*Reproduced*: the mean wait is {_NEAR}; ? if the interval does not tell, or there are "
         f"fewer than {FEWEST_JOBS} jobs, of which there is no correlation either."
@@ -154,7 +154,7 @@ _OF_GROUPS = (
 )
 
 
-def row(group: Group) -> dict[str, Any]:
+def make_row(group: Group) -> dict[str, Any]:
     """Return a group as a row of a table, seconds."""
     return {
         "kind": group.kind,
@@ -168,7 +168,7 @@ def row(group: Group) -> dict[str, Any]:
     }
 
 
-def of_jobs(counts: Mapping[str, JobCounts]) -> Table | None:
+def tabulate_jobs(counts: Mapping[str, JobCounts]) -> Table | None:
     """Return how many jobs are compared, and why the others are not, by policy."""
     rows = [
         {"what": words, **{policy: getattr(of, name) for policy, of in counts.items()}}

@@ -18,13 +18,13 @@ from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.campaign_axes import REPEATED
 from batsched_py.report.comparing import figures
 from batsched_py.report.comparing.compared_sources import Source, find_pair
-from batsched_py.report.comparing.job_means import paired, ratios, sums_of
-from batsched_py.report.comparing.run_pairing import Pairing, grouped, pair_runs, some
+from batsched_py.report.comparing.job_means import estimate_means, estimate_ratios, make_sums
+from batsched_py.report.comparing.run_pairing import Pairing, format_groups, list_first, pair_runs
 from batsched_py.report.comparing.setting_differences import (
-    differing,
+    find_differing,
+    identify_code,
     is_of_code,
-    of_code,
-    settings_table,
+    make_settings_table,
 )
 from batsched_py.report.document import Column, Part, Report, Table, Text
 from batsched_py.report.forms.notebook_report import NotebookReport
@@ -59,7 +59,7 @@ def compare_campaigns(a: str | Path, b: str | Path) -> NotebookReport:
     Raises :class:`UsageError` and :class:`InputError` for what is no campaign, and for one
     without finished runs.
     """
-    return NotebookReport.of(CampaignComparison.of_sources(*find_pair(a, b)).report())
+    return NotebookReport.from_report(CampaignComparison.from_sources(*find_pair(a, b)).report())
 
 
 class CampaignComparison:
@@ -71,7 +71,7 @@ class CampaignComparison:
         self.names = names
 
     @classmethod
-    def of_sources(cls, a: Source, b: Source) -> CampaignComparison:
+    def from_sources(cls, a: Source, b: Source) -> CampaignComparison:
         """Read two campaigns that were found."""
         if (a.kind, b.kind) != ("campaign", "campaign"):
             raise UsageError(f"{a.name} and {b.name} are runs: expected two campaigns")
@@ -134,7 +134,7 @@ class CampaignComparison:
         """What came out, in a line or two."""
         pairs = self.pairing.runs
         if self.identical:
-            changed = [name for name in differing(*self._abouts) if is_of_code(name)]
+            changed = [name for name in find_differing(*self._abouts) if is_of_code(name)]
             beside = f"; they differ in {', '.join(changed)}" if changed else ""
             equal = f"all metrics of all {len(pairs)} runs are equal"
             return f"The campaigns are identical: {equal}{beside}."
@@ -197,9 +197,9 @@ class CampaignComparison:
         a, b = self._values(pairs)
         both = np.isfinite(a) & np.isfinite(b)
         means_a, means_b, shift = (
-            sums_of(np.where(both, values, np.nan)) for values in (a, b, b - a)
+            make_sums(np.where(both, values, np.nan)) for values in (a, b, b - a)
         )
-        quotients, intervals = ratios(means_a, means_b), paired(shift)
+        quotients, intervals = estimate_ratios(means_a, means_b), estimate_means(shift)
         differing = self._unequal(pairs).sum(axis=0)
         rows = []
         for at, name in enumerate(self.metrics):
@@ -253,14 +253,14 @@ class CampaignComparison:
         note = "Of the settings, those that are the same in all runs of each. " * bool(a or b)
         if failed:
             note += "Runs that failed are left out."
-        return settings_table(a, b, note, always=tuple(a)[:_ALWAYS])
+        return make_settings_table(a, b, note, always=tuple(a)[:_ALWAYS])
 
     def _only_in_one(self) -> Table | None:
         rows = []
         alone = (("A", self.a, self.pairing.only_a), ("B", self.b, self.pairing.only_b))
         for name, results, only in alone:
             axes = [axis for axis in results.axes if axis not in REPEATED]
-            counts = grouped(results.runs.iloc[only][axes]).value_counts(sort=False)
+            counts = format_groups(results.runs.iloc[only][axes]).value_counts(sort=False)
             rows += [{"campaign": name, "labels": text, "runs": nb} for text, nb in counts.items()]
         shown = (Column("campaign", "only in"), *columns("labels", "runs"))
         return table("only_in_one", "Runs without a counterpart", rows, shown)
@@ -287,7 +287,7 @@ class CampaignComparison:
             drawable = main[(main["ratio"] > 0) & np.isfinite(main["ratio"])]
             if not drawable.empty:
                 drawn = [name for name in MAIN if name in set(drawable["metric"])]
-                parts.append(figures.ratios(drawable, drawn))
+                parts.append(figures.draw_ratios(drawable, drawn))
         return parts
 
     def _main(self) -> pd.DataFrame:
@@ -381,7 +381,7 @@ def _about(results: CampaignResults) -> dict[str, Any]:
     about |= {f"input {log['name']}": str(log["sha256"])[:16] for log in stored}
     digests: dict[str, set[str]] = {}  # several of a file that was edited meanwhile
     for _, row in runs.iterrows():
-        for name, digest in of_code(results.settings(row)).items():
+        for name, digest in identify_code(results.settings(row)).items():
             digests.setdefault(name, set()).add(digest)
     about |= {name: ", ".join(sorted(of_name)) for name, of_name in digests.items()}
     for name in Settings.__struct_fields__:
@@ -393,7 +393,7 @@ def _about(results: CampaignResults) -> dict[str, Any]:
 
 
 def _values(runs: pd.DataFrame, name: str) -> str:
-    return some(list(dict.fromkeys(runs[name].map(str))), 8)
+    return list_first(list(dict.fromkeys(runs[name].map(str))), 8)
 
 
 def _is_numeric(values: pd.Series[Any]) -> bool:

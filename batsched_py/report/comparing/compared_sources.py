@@ -159,7 +159,7 @@ def read_run(source: Source) -> RunData:
     return run
 
 
-def run_of(result: Result, name: str) -> RunData:
+def make_run(result: Result, name: str) -> RunData:
     """Return the run of what :func:`batsched_py.simulate` gave."""
     return RunData(name, result.table_as_written(), dict(result.settings))
 

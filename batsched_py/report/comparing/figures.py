@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.comparing.run_tables import job_names
+from batsched_py.report.comparing.run_tables import format_job_names
 from batsched_py.report.document import Figure
 from batsched_py.report.kit.charts import numbers
 from batsched_py.support import palette
@@ -24,14 +24,14 @@ _NEAR = 0.1
 _HIGH = 380
 
 
-def shift_of_starts(pairs: pd.DataFrame) -> Figure:
+def draw_shifts_of_starts(pairs: pd.DataFrame) -> Figure:
     """Return the shift of every start over the start in A; thinned, the largest are all there."""
     rows = pairs[pairs["start_shift"].notna()]
     shift = rows["start_shift"].to_numpy()
-    kept = rows.iloc[thinned(shift)]
+    kept = rows.iloc[thin(shift)]
     data = pd.DataFrame(
         {
-            "job": job_names(kept),
+            "job": format_job_names(kept),
             "user": kept["user"],
             "processors": kept["size"],
             "start": (kept["start_a"] - pairs["submit_a"].min()) / DAY,
@@ -72,7 +72,7 @@ def shift_of_starts(pairs: pd.DataFrame) -> Figure:
     return Figure("shift_of_starts", "When starts moved, and how far", chart, caption)
 
 
-def waits_of_users(users: pd.DataFrame) -> Figure:
+def draw_waits_of_users(users: pd.DataFrame) -> Figure:
     """Return each user's mean waiting time in B over that in A, with the diagonal."""
     kept = users.head(POINTS)
     waits = kept[["wait_a", "wait_b", "wait_shift"]].set_axis(["a", "b", "difference"], axis=1)
@@ -107,7 +107,7 @@ def waits_of_users(users: pd.DataFrame) -> Figure:
     return Figure("waits_of_users", "How long each user waits", chart, caption)
 
 
-def distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
+def draw_distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
     """Return the share of jobs that wait at most so long, in both runs."""
     runs = {"A": a, "B": b}
     shares = [at / 300 for at in range(301)]
@@ -132,7 +132,7 @@ def distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
     return Figure("distribution_of_waits", "How long jobs wait", chart, caption)
 
 
-def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
+def draw_ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     """Return B / A of some metrics by group, with intervals, a panel for each metric.
 
     ``rows`` has the columns ``group``, ``metric``, ``ratio``, ``ratio_low``, ``ratio_high``,
@@ -172,7 +172,7 @@ def ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     return Figure("ratios", "Metrics of B as multiples of those of A", chart, caption)
 
 
-def thinned(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
+def thin(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
     """Return the rows to draw, ascending: the largest on either side, and every n-th of all."""
     if len(values) <= POINTS:
         return list(range(len(values)))

@@ -77,7 +77,7 @@ class Difference(msgspec.Struct, frozen=True):
         return min(self.fields, key=lambda field: field.kind)
 
 
-def differences(one: Result, other: Result) -> list[Difference]:
+def find_differences(one: Result, other: Result) -> list[Difference]:
     """Return the jobs that differ in Batsim's columns, in order of submission in ``one``.
 
     Numbers are equal within :data:`TOLERANCE` (ratios and energies relatively); the order of the
@@ -98,7 +98,7 @@ def differences(one: Result, other: Result) -> list[Difference]:
     return different
 
 
-def differences_csv(different: list[Difference], one: str, other: str) -> str:
+def format_differences_csv(different: list[Difference], one: str, other: str) -> str:
     """Return the differences as a table; ``one`` and ``other`` are the names of its columns."""
     rows = (
         (job.job, job.gravest.kind.name.lower(), of.column, of.one, of.other)
@@ -108,7 +108,7 @@ def differences_csv(different: list[Difference], one: str, other: str) -> str:
     return csv_of_rows(("job", "kind", "column", one, other), rows)
 
 
-def lines_by_kind(different: list[Difference], one: str, other: str) -> list[str]:
+def describe_differences(different: list[Difference], one: str, other: str) -> list[str]:
     """Return a line for each kind, the gravest first: how many jobs, and which was the first.
 
     The first is the one that started first, which is nearest to the cause.

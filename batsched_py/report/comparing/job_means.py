@@ -46,7 +46,7 @@ class Sums(msgspec.Struct, frozen=True):
             scale = np.sqrt(units / (units - 1)) / counts
             return np.asarray((self.totals - self.means * self.counts) * scale)
 
-    def by(self, units: NDArray[np.int64]) -> Sums:
+    def sum_by(self, units: NDArray[np.int64]) -> Sums:
         """Return the sums of larger units: ``units`` is that of each row, 0, 1, ..."""
         nb = int(units.max(initial=-1)) + 1
         columns = range(self.totals.shape[1])
@@ -57,25 +57,25 @@ class Sums(msgspec.Struct, frozen=True):
 
         return Sums(added(self.totals), added(self.counts))
 
-    def each_once(self) -> Sums:
+    def average_units(self) -> Sums:
         """Return the means of the units, so that each counts once whatever its number of jobs."""
-        return sums_of(_means(self.totals, self.counts))
+        return make_sums(_means(self.totals, self.counts))
 
 
-def sums_of(values: Floats) -> Sums:
+def make_sums(values: Floats) -> Sums:
     """Return values of shape (n, quantities) as sums; nan is no value."""
     there = np.isfinite(values)
     return Sums(np.where(there, values, 0.0), there.astype(np.float64))
 
 
-def paired(differences: Sums) -> list[Interval]:
+def estimate_means(differences: Sums) -> list[Interval]:
     """Return the mean of each column with its interval: rows are the sample."""
     errors = np.sqrt((differences.influences**2).sum(axis=0))
     reached = zip(differences.means, errors, differences.units, strict=True)
     return [_interval(mean, error, int(nb)) for mean, error, nb in reached]
 
 
-def ratios(a: Sums, b: Sums) -> list[Interval]:
+def estimate_ratios(a: Sums, b: Sums) -> list[Interval]:
     """Return mean(b) / mean(a) of each column over pairs: a row is in both.
 
     The interval is that of the logarithm; there is none for a ratio that is not positive.
@@ -94,7 +94,7 @@ def ratios(a: Sums, b: Sums) -> list[Interval]:
     return intervals
 
 
-def unpaired(a: Sums, b: Sums) -> list[Interval]:
+def estimate_differences(a: Sums, b: Sums) -> list[Interval]:
     """Return mean(b) - mean(a) of each column: the rows of each are samples of their own.
 
     The degrees of freedom are Welch's (Biometrika 34, 1947).

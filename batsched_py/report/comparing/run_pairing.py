@@ -59,7 +59,7 @@ def pair_runs(a: CampaignResults, b: CampaignResults) -> Pairing:
             pairs[name] = b_texts[name].iloc[pairs["row_b"]].tolist()
         else:
             pairs[name] = a_texts[name].iloc[pairs["row_a"]].tolist()
-    pairs = pairs.assign(group=grouped(pairs[list(labels)]))
+    pairs = pairs.assign(group=format_groups(pairs[list(labels)]))
     if keys:
         notes.insert(0, f"Runs are matched by {listed(keys)}.")
     return Pairing(
@@ -71,7 +71,7 @@ def pair_runs(a: CampaignResults, b: CampaignResults) -> Pairing:
     )
 
 
-def grouped(labels: pd.DataFrame) -> pd.Series[str]:
+def format_groups(labels: pd.DataFrame) -> pd.Series[str]:
     """Return the labels of each row as one text; numbers with the name of their axis."""
 
     def named(name: str, value: Any) -> str:
@@ -151,8 +151,8 @@ def _is_common(axis: str, a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) ->
     if values_a & values_b or (len(values_a) > 1 and len(values_b) > 1):
         return True
     notes.append(
-        f"{axis}: {some(sorted(values_a))} in A, {some(sorted(values_b))} in B; that is compared, "
-        "since nothing else can be matched."
+        f"{axis}: {list_first(sorted(values_a))} in A, {list_first(sorted(values_b))} in B; that "
+        "is compared, since nothing else can be matched."
     )
     return False
 
@@ -174,7 +174,9 @@ def _repeats(a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) -> list[str]:
                 "replication, which takes nothing off the intervals."
             )
         else:
-            notes.append(f"{name}: {some(sorted(seeds_a))} in A, {some(sorted(seeds_b))} in B.")
+            notes.append(
+                f"{name}: {list_first(sorted(seeds_a))} in A, {list_first(sorted(seeds_b))} in B."
+            )
     return keys
 
 
@@ -195,7 +197,7 @@ def _grouping(name: str, a: pd.DataFrame, b: pd.DataFrame, pairs: pd.DataFrame) 
     return max(texts, default=0) > 1
 
 
-def some(values: Sequence[str], most: int = 4) -> str:
+def list_first(values: Sequence[str], most: int = 4) -> str:
     """Return the first of the values, and how many more there are."""
     more = f" and {len(values) - most} more" if len(values) > most else ""
     return ", ".join(values[:most]) + more

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.comparing.job_means import Sums, paired, sums_of, unpaired
+from batsched_py.report.comparing.job_means import (
+    Sums,
+    estimate_differences,
+    estimate_means,
+    make_sums,
+)
 from batsched_py.report.document import Column, Table
-from batsched_py.report.formatting import cell
+from batsched_py.report.formatting import format_cell
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns, table
-from batsched_py.report.metric_words import time_unit
+from batsched_py.report.metric_words import choose_time_unit
 from batsched_py.support.statistics import quantiles as quantiles_of
 
 SHOWN = 15
@@ -34,7 +39,7 @@ _OTHER = {
 }
 
 
-def difference(a: float, b: float) -> tuple[float, float]:
+def subtract(a: float, b: float) -> tuple[float, float]:
     """Return b - a, absolute and relative to abs(a) (nan if that is 0)."""
     return b - a, (b - a) / abs(a) if a else nan
 
@@ -43,13 +48,14 @@ def describe_change(what: str, a: float, b: float) -> str:
     """Return a sentence on a time (seconds) that differs."""
     if not (isfinite(a) and isfinite(b)):
         return ""
-    _, relative = difference(a, b)
+    _, relative = subtract(a, b)
     share = f" ({relative:+.1%})" if isfinite(relative) else ""
-    scale, unit = time_unit([a, b])
-    return f"{what}: {cell(a / scale)} {unit} in A, {cell(b / scale)} {unit} in B{share}."
+    scale, unit = choose_time_unit([a, b])
+    of_a, of_b = (f"{format_cell(end / scale)} {unit}" for end in (a, b))
+    return f"{what}: {of_a} in A, {of_b} in B{share}."
 
 
-def readable(rows: pd.DataFrame, names: Sequence[str], of: str) -> pd.DataFrame:
+def make_readable(rows: pd.DataFrame, names: Sequence[str], of: str) -> pd.DataFrame:
     """Return rows with columns ``NAME_shown`` and ``unit_shown``, where times are readable.
 
     ``unit`` is that of each row; rows that are alike in the column ``of`` get the same one.
@@ -57,20 +63,20 @@ def readable(rows: pd.DataFrame, names: Sequence[str], of: str) -> pd.DataFrame:
     shown = {f"{name}_shown": rows[name].astype(float) for name in names}
     rows = rows.assign(**shown, unit_shown=rows["unit"])
     for _, alike in rows[rows["unit"] == "s"].groupby(of):
-        scale, unit = time_unit(alike[list(names)])
+        scale, unit = choose_time_unit(alike[list(names)])
         rows.loc[alike.index, list(shown)] /= scale
         rows.loc[alike.index, "unit_shown"] = unit
     rows["unit_shown"] = rows["unit_shown"].replace("1", "")
     return rows
 
 
-def job_names(rows: pd.DataFrame) -> pd.Series[str]:
+def format_job_names(rows: pd.DataFrame) -> pd.Series[str]:
     """Return ``workload!job`` of each row, as Batsim names jobs."""
     prefix = rows["workload"].where(rows["workload"] == "", rows["workload"] + "!")
     return prefix + rows["job"]
 
 
-def shifts(pairs: pd.DataFrame) -> Table:
+def tabulate_shifts(pairs: pd.DataFrame) -> Table:
     """Return how many jobs were submitted, started and ended at another time, and how far."""
     rows = []
     for column, event in _EVENTS.items():
@@ -78,7 +84,7 @@ def shifts(pairs: pd.DataFrame) -> Table:
         shift = there[f"{column}_shift"]
         if not len(shift):
             continue
-        names = job_names(there)
+        names = format_job_names(there)
         ends: dict[str, Any] = {}
         for end, at in (("earlier", int(shift.argmin())), ("later", int(shift.argmax()))):
             moved = shift[at] < 0 if end == "earlier" else shift[at] > 0
@@ -88,7 +94,7 @@ def shifts(pairs: pd.DataFrame) -> Table:
         row = {name: int(those.sum()) for name, those in counts.items()} | ends
         row |= {"mean": shift.mean(), "median": shift.median()}
         rows.append({"event": event, "jobs": len(shift), **row})
-    scale, unit = time_unit(pairs["start_shift"].dropna())
+    scale, unit = choose_time_unit(pairs["start_shift"].dropna())
     shown = (
         *columns("event", "jobs", "moved", "earlier", "later"),
         Column("mean", f"mean shift ({unit})", None, "difference", scale),
@@ -101,7 +107,7 @@ def shifts(pairs: pd.DataFrame) -> Table:
     return Table("shifts", "When jobs came, started and ended", pd.DataFrame(rows), shown, note)
 
 
-def other_changes(pairs: pd.DataFrame) -> Table | None:
+def tabulate_other_changes(pairs: pd.DataFrame) -> Table | None:
     """Return how many jobs differ in something else than times, None if nothing does."""
     rows = [
         {"what": title, "jobs": int(pairs[f"{name}_changed"].sum())}
@@ -112,14 +118,14 @@ def other_changes(pairs: pd.DataFrame) -> Table | None:
     return table("other_changes", "What else differs", rows, shown)
 
 
-def only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table | None:
+def tabulate_only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table | None:
     """Return how many jobs only one run has, and the first of them; None if neither has."""
     counts = [
         {
             "run": run,
             "jobs": len(rows),
             "ran": int(rows["start"].notna().sum()),
-            "first": ", ".join(job_names(rows.head(5))) + (", ..." if len(rows) > 5 else ""),
+            "first": ", ".join(format_job_names(rows.head(5))) + (", ..." if len(rows) > 5 else ""),
         }
         for run, rows in alone.items()
         if len(rows)
@@ -128,12 +134,12 @@ def only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table | None:
     return table("only_in_one", "Jobs of one run", counts, shown)
 
 
-def largest_shifts(pairs: pd.DataFrame) -> Table:
+def tabulate_largest_shifts(pairs: pd.DataFrame) -> Table:
     """Return the jobs whose starts moved most."""
     size = pairs["start_shift"].abs()
     rows = pairs.loc[size[size > 0].nlargest(SHOWN, keep="first").index]
-    frame = rows.assign(name=job_names(rows))
-    scale, unit = time_unit(rows["start_shift"])
+    frame = rows.assign(name=format_job_names(rows))
+    scale, unit = choose_time_unit(rows["start_shift"])
     shifted = {"start_shift": "start", "submit_shift": "submission", "wait_shift": "wait"}
     shown = (
         *columns({"name": "job"}, "user", size="processors"),
@@ -153,9 +159,9 @@ def largest_shifts(pairs: pd.DataFrame) -> Table:
     return Table("largest_shifts", "Starts that moved most", frame, shown, note)
 
 
-def of_metrics(metrics: pd.DataFrame) -> Table:
+def tabulate_metrics(metrics: pd.DataFrame) -> Table:
     """Return all metrics of both runs."""
-    frame = readable(metrics, ("a", "b", "difference"), "metric")
+    frame = make_readable(metrics, ("a", "b", "difference"), "metric")
     shown = (
         *columns("metric", unit_shown="unit", a_shown="A", b_shown="B"),
         *CHANGES,
@@ -179,20 +185,20 @@ _DISTRIBUTED = {
 AT = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
-def means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
+def tabulate_means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
     """Return the means over the jobs of two runs, with intervals of their differences.
 
     Each run is a sample of jobs, or of users with all their jobs.
     """
     names = _shown(a, b)
-    jobs = [sums_of(run[names].to_numpy(np.float64)) for run in (a, b)]
-    by_jobs = unpaired(jobs[0], jobs[1])
-    by_user = unpaired(_by_user(a, names), _by_user(b, names))
+    jobs = [make_sums(run[names].to_numpy(np.float64)) for run in (a, b)]
+    by_jobs = estimate_differences(jobs[0], jobs[1])
+    by_user = estimate_differences(_by_user(a, names), _by_user(b, names))
     rows = []
     for at, name in enumerate(names):
         title, unit = _DISTRIBUTED[name]
         mean_a, mean_b = (float(sums.means[at]) for sums in jobs)
-        shift, relative = difference(mean_a, mean_b)
+        shift, relative = subtract(mean_a, mean_b)
         row = {"quantity": title, "a": mean_a, "b": mean_b, "difference": shift, "unit": unit}
         row |= {"relative": relative}
         for drawn, interval in (("jobs", by_jobs[at]), ("users", by_user[at])):
@@ -211,11 +217,11 @@ def means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
         "nothing pairs their jobs. They are of one run each; campaigns compare seeds."
     )
     ends = [f"{drawn}_{end}" for drawn in ("jobs", "users") for end in ("low", "high")]
-    frame = readable(pd.DataFrame(rows), ("a", "b", "difference", *ends), "quantity")
+    frame = make_readable(pd.DataFrame(rows), ("a", "b", "difference", *ends), "quantity")
     return Table("means", "Means", frame, shown, note)
 
 
-def quantiles(a: pd.DataFrame, b: pd.DataFrame) -> Table:
+def tabulate_quantiles(a: pd.DataFrame, b: pd.DataFrame) -> Table:
     """Return the quantiles of the distributions over the jobs of two runs."""
     rows = []
     for name in _shown(a, b):
@@ -225,14 +231,14 @@ def quantiles(a: pd.DataFrame, b: pd.DataFrame) -> Table:
             rows.append({"quantity": title, "unit": unit, "run": run, **values})
     titles = {f"{_column(at)}_shown": f"{at:.0%}" for at in AT}
     shown = columns("quantity", {"unit_shown": "unit"}, "run", titles)
-    frame = readable(pd.DataFrame(rows), [_column(at) for at in AT], "quantity")
+    frame = make_readable(pd.DataFrame(rows), [_column(at) for at in AT], "quantity")
     return Table("quantiles", "Quantiles over jobs", frame, shown)
 
 
 def _by_user(jobs: pd.DataFrame, names: list[str]) -> Sums:
     named = jobs[jobs["user"] != ""]
     users = pd.factorize(named["user"])[0].astype(np.int64)
-    return sums_of(named[names].to_numpy(np.float64)).by(users)
+    return make_sums(named[names].to_numpy(np.float64)).sum_by(users)
 
 
 def _column(at: float) -> str:
@@ -271,7 +277,7 @@ _NOTE = (
 )
 
 
-def per_user(pairs: pd.DataFrame) -> pd.DataFrame:
+def average_by_user(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return a row per known user: ``jobs`` in both runs, and means in A, in B, and B - A.
 
     Of ``wait`` and ``lateness`` (seconds) and bounded ``slowdown``. Sorted by ``total``, the
@@ -287,7 +293,7 @@ def per_user(pairs: pd.DataFrame) -> pd.DataFrame:
     return users.reset_index()
 
 
-def effects(pairs: pd.DataFrame) -> Table:
+def tabulate_effects(pairs: pd.DataFrame) -> Table:
     """Return the mean differences with intervals over jobs and over users."""
     names = _varying(pairs)
     named = pairs[pairs["user"] != ""]
@@ -295,7 +301,7 @@ def effects(pairs: pd.DataFrame) -> Table:
     ways = {"jobs": all_jobs["jobs"]}
     if named["user"].nunique() > 1:
         ways |= {way: of_users[way] for way in ("clusters", "users")}
-    intervals = {way: paired(shift) for way, (_, _, shift) in ways.items()}
+    intervals = {way: estimate_means(shift) for way, (_, _, shift) in ways.items()}
     rows = []
     for at, name in enumerate(names):
         title, unit = _GAINED[name]
@@ -309,21 +315,21 @@ def effects(pairs: pd.DataFrame) -> Table:
         CHANGES[0],
         *columns(low_shown="from", high_shown="to", drawn="sample of", nb="how many"),
     )
-    frame = readable(pd.DataFrame(rows), ("a", "b", "difference", "low", "high"), "quantity")
+    frame = make_readable(pd.DataFrame(rows), ("a", "b", "difference", "low", "high"), "quantity")
     units = frame["unit_shown"].map(lambda unit: f" ({unit})" if unit else "")
     frame["titled"] = frame["quantity"] + units
     return Table("effects", "By how much, and how sure that is", frame, shown, _NOTE)
 
 
-def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
+def tabulate_top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
     """Return the users whose waiting changed most, each with an interval over the own jobs."""
     frame = users.head(SHOWN).copy()
     shifts = pairs[pairs["user"].isin(frame["user"])].groupby("user")["wait_shift"]
     shift = {user: values.to_numpy(np.float64) for user, values in shifts}
-    intervals = [paired(sums_of(shift[user][:, None]))[0] for user in frame["user"]]
+    intervals = [estimate_means(make_sums(shift[user][:, None]))[0] for user in frame["user"]]
     frame["low"] = [interval.low for interval in intervals]
     frame["high"] = [interval.high for interval in intervals]
-    scale, unit = time_unit(frame[["wait_a", "wait_b"]])
+    scale, unit = choose_time_unit(frame[["wait_a", "wait_b"]])
     shown = [
         *columns("user", "jobs"),
         Column("wait_a", f"mean wait, A ({unit})", scale=scale),
@@ -334,7 +340,7 @@ def top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
         *columns(slowdown_a="bounded slowdown, A", slowdown_b="B", decimals=2),
     ]
     if "lateness" in _varying(pairs):
-        scale, unit = time_unit(frame[["lateness_a", "lateness_b"]])
+        scale, unit = choose_time_unit(frame[["lateness_a", "lateness_b"]])
         shown.append(Column("lateness_a", f"mean lateness, A ({unit})", scale=scale))
         shown.append(Column("lateness_b", f"B ({unit})", scale=scale))
     note = (
@@ -358,10 +364,10 @@ def _by_way(rows: pd.DataFrame, names: list[str]) -> dict[str, tuple[Sums, Sums,
     both = np.isfinite(shift)
     units = pd.factorize(rows["user"])[0].astype(np.int64)
     jobs = [
-        sums_of(np.where(both, rows[[f"{name}_{end}" for name in names]], np.nan))
+        make_sums(np.where(both, rows[[f"{name}_{end}" for name in names]], np.nan))
         for end in ("a", "b", "shift")
     ]
-    clusters = [sums.by(units) for sums in jobs]
-    users = [sums.each_once() for sums in clusters]
+    clusters = [sums.sum_by(units) for sums in jobs]
+    users = [sums.average_units() for sums in clusters]
     by_way = zip(_WAYS, (jobs, clusters, users), strict=True)
     return {way: (a, b, shift) for way, (a, b, shift) in by_way}

@@ -18,14 +18,14 @@ from batsched_py.report.comparing.compared_sources import (
     RunData,
     Source,
     find_pair,
+    make_run,
     read_run,
-    run_of,
 )
 from batsched_py.report.comparing.job_differences import ROUNDING, TOLERANCE
 from batsched_py.report.comparing.setting_differences import (
-    differing,
-    flat_settings,
-    settings_table,
+    find_differing,
+    flatten_settings,
+    make_settings_table,
 )
 from batsched_py.report.document import Part, Report, Table, Text
 from batsched_py.report.forms.notebook_report import NotebookReport
@@ -140,7 +140,7 @@ def compare_runs(a: str | Path | Result, b: str | Path | Result) -> NotebookRepo
     A run is named by its prefix, its ``PREFIX_jobs.csv`` (also of Batsim itself) or its folder.
     Raises :class:`UsageError` and :class:`InputError` for what is none.
     """
-    return NotebookReport.of(RunComparison.of(a, b).report())
+    return NotebookReport.from_report(RunComparison.of(a, b).report())
 
 
 class RunComparison:
@@ -154,13 +154,13 @@ class RunComparison:
     def of(cls, a: str | Path | Result, b: str | Path | Result) -> RunComparison:
         """Read two runs; see :func:`compare_runs`."""
         if isinstance(a, str | Path) and isinstance(b, str | Path):
-            return cls.of_sources(*find_pair(a, b))
+            return cls.from_sources(*find_pair(a, b))
         if isinstance(a, str | Path) or isinstance(b, str | Path):
             raise UsageError("expected two runs of files, or two results of simulate")
-        return cls(run_of(a, "A"), run_of(b, "B"))
+        return cls(make_run(a, "A"), make_run(b, "B"))
 
     @classmethod
-    def of_sources(cls, a: Source, b: Source) -> RunComparison:
+    def from_sources(cls, a: Source, b: Source) -> RunComparison:
         """Read two runs that were found."""
         if (a.kind, b.kind) != ("run", "run"):
             raise UsageError(f"{a.name} and {b.name} are campaigns: expected two runs")
@@ -244,7 +244,7 @@ class RunComparison:
     @cached_property
     def users(self) -> pd.DataFrame:
         """A row per user with jobs in both runs, by how much the user's waiting changed in all."""
-        return run_tables.per_user(self.pairs[self.pairs["measured"]])
+        return run_tables.average_by_user(self.pairs[self.pairs["measured"]])
 
     @property
     def whole_tables(self) -> dict[str, pd.DataFrame]:
@@ -258,7 +258,7 @@ class RunComparison:
         """Names of settings that differ, as far as both runs say."""
         if not (self.a.settings and self.b.settings):
             return []
-        return differing(flat_settings(self.a.settings), flat_settings(self.b.settings))
+        return find_differing(flatten_settings(self.a.settings), flatten_settings(self.b.settings))
 
     @property
     def summary(self) -> str:
@@ -305,36 +305,44 @@ class RunComparison:
         parts: list[_Titled] = [("What was compared", [Text(names), self._settings()])]
         if not self.identical:
             parts += self._by_job() if self.match.same_jobs else self._by_distribution()
-            parts.append(("Metrics", [run_tables.of_metrics(self.metrics)]))
+            parts.append(("Metrics", [run_tables.tabulate_metrics(self.metrics)]))
         title = f"{self.a.name} and {self.b.name}"
         return Report(title, "", tuple(sections(parts)), summary=self.summary)
 
     def _settings(self) -> Table | Text:
-        a, b = flat_settings(self.a.settings), flat_settings(self.b.settings)
+        a, b = flatten_settings(self.a.settings), flatten_settings(self.b.settings)
         missing = [run for run, settings in (("A", a), ("B", b)) if not settings]
         if len(missing) == 2:
             return Text("Neither run has a PREFIX_run.json: nothing is known of their settings.")
         note = f"{missing[0]} has no PREFIX_run.json." if missing else ""
-        return settings_table(a, b, note)
+        return make_settings_table(a, b, note)
 
     def _by_job(self) -> list[_Titled]:
         only_a, only_b = self.match.only_a, self.match.only_b
         alone = {"A": self.a.jobs.iloc[only_a], "B": self.b.jobs.iloc[only_b]}
-        jobs: list[Part | None] = [Text(self.match.note), run_tables.shifts(self.pairs)]
-        jobs += [run_tables.other_changes(self.pairs), run_tables.only_in_one(alone)]
+        jobs: list[Part | None] = [Text(self.match.note), run_tables.tabulate_shifts(self.pairs)]
+        jobs += [
+            run_tables.tabulate_other_changes(self.pairs),
+            run_tables.tabulate_only_in_one(alone),
+        ]
         if self.pairs["start_shift"].any():
-            jobs += [run_tables.largest_shifts(self.pairs), figures.shift_of_starts(self.pairs)]
+            jobs += [
+                run_tables.tabulate_largest_shifts(self.pairs),
+                figures.draw_shifts_of_starts(self.pairs),
+            ]
         compared = self.pairs[self.pairs["measured"]]
-        of_users: list[Part | None] = [run_tables.effects(compared)] if len(compared) else []
+        of_users: list[Part | None] = (
+            [run_tables.tabulate_effects(compared)] if len(compared) else []
+        )
         if len(self.users):
-            of_users.append(run_tables.top_movers(self.users, compared))
-            of_users.append(figures.waits_of_users(self.users))
+            of_users.append(run_tables.tabulate_top_movers(self.users, compared))
+            of_users.append(figures.draw_waits_of_users(self.users))
         return [("Jobs", jobs), ("Users", of_users)]
 
     def _by_distribution(self) -> list[_Titled]:
         a, b = (_drawn_anew(run.jobs) for run in (self.a, self.b))
-        tables = [run_tables.means(a, b), run_tables.quantiles(a, b)]
-        return [("Distributions", [*tables, figures.distribution_of_waits(a, b)])]
+        tables = [run_tables.tabulate_means(a, b), run_tables.tabulate_quantiles(a, b)]
+        return [("Distributions", [*tables, figures.draw_distribution_of_waits(a, b)])]
 
 
 def _drawn_anew(jobs: pd.DataFrame) -> pd.DataFrame:

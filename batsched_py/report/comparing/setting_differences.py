@@ -32,7 +32,7 @@ _NO_SETTINGS = (
     "notes",
 )
 _OF_THE_RUN = {f"provenance.{name}" for name in ("hash", "host", "started", "seconds", "code")}
-"""Names of provenance that differ in any two runs, or that :func:`of_code` has."""
+"""Names of provenance that differ in any two runs, or that :func:`identify_code` has."""
 _PROVENANCE = "provenance"
 _CODE = "code"
 _FILE = "file "
@@ -40,7 +40,7 @@ _SHORT = 16
 _SHORT_CODE = 12
 
 
-def of_code(stored: Mapping[str, Any]) -> dict[str, str]:
+def identify_code(stored: Mapping[str, Any]) -> dict[str, str]:
     """Return what identifies the code and files of a run of a campaign: ``code``, ``file NAME``.
 
     Digests, shortened; of a run of ``simulate`` files only. The log is left out: it is the input.
@@ -55,11 +55,11 @@ def of_code(stored: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_of_code(name: str) -> bool:
-    """Tell whether a flat setting is one of :func:`of_code`."""
+    """Tell whether a flat setting is one of :func:`identify_code`."""
     return name == _CODE or name.startswith(_FILE)
 
 
-def flat_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a run by dotted names (``run.user_options.weeks``).
 
     What identifies its code and files is among them, measurements are not. The rules of the
@@ -72,10 +72,10 @@ def flat_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in flatten(kept).items()
         if name not in _OF_THE_RUN and not name.startswith("provenance.files.")
     }
-    return flat | of_code(stored)
+    return flat | identify_code(stored)
 
 
-def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+def find_differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     """Return the names of flat settings whose values differ; none, 0 and false are equal.
 
     Of provenance, only what both say can differ: runs of ``simulate`` say nothing of it.
@@ -99,11 +99,11 @@ def _both_say(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     return always_known or (name in a and name in b)
 
 
-def settings_table(
+def make_settings_table(
     a: Mapping[str, Any], b: Mapping[str, Any], note: str = "", always: Sequence[str] = ALWAYS
 ) -> Table:
     """Return the table of flat settings: the main ones, and all that differ, which are marked."""
-    changed = differing(a, b)
+    changed = find_differing(a, b)
     names = list(dict.fromkeys([*(name for name in always if name in a or name in b), *changed]))
     frame = pd.DataFrame(
         {

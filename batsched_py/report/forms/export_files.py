@@ -13,7 +13,14 @@ from batsched_py.figures.chart_files import render_chart
 from batsched_py.files.csv_text import csv_of
 from batsched_py.files.writers import write_whole
 from batsched_py.report.document import Figure, Report, Table, Text
-from batsched_py.report.formatting import headings, is_numeric, marked, rows_of, tally, verdict
+from batsched_py.report.formatting import (
+    count_verdicts,
+    find_marked_cells,
+    format_headings,
+    format_rows,
+    format_verdict,
+    is_numeric,
+)
 
 PAGE = "report.html"
 """The page, in the folder of the campaign."""
@@ -23,7 +30,7 @@ TABLES = "tables.md"
 _HTML = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?:)")
 
 
-def files_of(page: Path) -> Path:
+def find_files_folder(page: Path) -> Path:
     """Return the folder, beside a page, of the files that go with it."""
     return page.with_name(FOLDER if page.name == PAGE else f"{page.stem}_files")
 
@@ -46,23 +53,23 @@ def write_files(report: Report, folder: Path) -> list[Path]:
 
     for table in report.tables:
         write(f"{table.name}.csv", csv_of(table.frame))
-    write(TABLES, markdown(report))
+    write(TABLES, format_markdown(report))
     for figure in report.figures:
         for suffix, content in render_figure(figure).items():
             write(f"{figure.name}.{suffix}", content)
-        data = data_of(figure.spec)
+        data = collect_data(figure.spec)
         if data is not None:
             write(f"{figure.name}.csv", csv_of(data))
     return written
 
 
-def markdown(report: Report) -> str:
+def format_markdown(report: Report) -> str:
     """Return title, summary, verdicts and tables as Markdown; HTML in their texts is text."""
     parts = [f"# {report.title}", report.source, report.summary]
     if report.terms:
         parts += ["## Terms", "\n".join(f"- **{term}**: {means}" for term, means in report.terms)]
     if report.verdicts:
-        parts += ["## Claims", f"{tally(report.verdicts)}.", _verdicts(report)]
+        parts += ["## Claims", f"{count_verdicts(report.verdicts)}.", _verdicts(report)]
     for section in report.sections:
         shown = [part for part in section.parts if not isinstance(part, Figure)]
         if shown:
@@ -79,7 +86,7 @@ def render_figure(figure: Figure) -> dict[str, bytes]:
     return {form: render_chart(form, spec) for form in ("png", "svg")}
 
 
-def data_of(spec: dict[str, Any]) -> pd.DataFrame | None:
+def collect_data(spec: dict[str, Any]) -> pd.DataFrame | None:
     """Return the data in a specification, None if there are none.
 
     Of several data sets the rows are one below the other, the first column says which is which.
@@ -109,18 +116,18 @@ def _data_sets(spec: Any) -> dict[str, list[Any]]:
 
 def _verdicts(report: Report) -> str:
     rows = [["Claim", "Log", "Verdict", "Evidence"], ["---"] * 4]
-    rows += [[of.claim, of.log, verdict(of), of.reasons] for of in report.verdicts]
+    rows += [[of.claim, of.log, format_verdict(of), of.reasons] for of in report.verdicts]
     return _lines(rows)
 
 
 def _table(table: Table) -> list[str]:
     shown = table.shown
     rules = ["---:" if is_numeric(table, column) else "---" for column in shown]
-    rows = [headings(table), rules]
-    emphasised = marked(table)
+    rows = [format_headings(table), rules]
+    emphasised = find_marked_cells(table)
     rows += [
         [f"**{text}**" if (at, to) in emphasised else text for to, text in enumerate(texts)]
-        for at, texts in enumerate(rows_of(table))
+        for at, texts in enumerate(format_rows(table))
     ]
     return [f"### {table.title}", _lines(rows), table.note]
 

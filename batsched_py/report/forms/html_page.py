@@ -20,24 +20,24 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from batsched_py.figures.chart_files import drawable
+from batsched_py.figures.chart_files import make_drawable
 from batsched_py.files.csv_text import csv_of
 from batsched_py.files.readers import read_text
 from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
-    heading,
+    count_verdicts,
+    find_marked_cells,
+    format_heading,
+    format_value,
     is_nothing,
     is_numeric,
-    marked,
-    shown_value,
-    tally,
-    texts_below,
+    list_texts_below,
 )
-from batsched_py.report.runs_table import provenance, runs_table
-from batsched_py.report.schedule_view import schedules_of
-from batsched_py.report.shown_runs import ShownRuns, stored_of
+from batsched_py.report.runs_table import list_provenance, make_runs_table
+from batsched_py.report.schedule_view import draw_schedules
+from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 
 MOST_ROWS = 1_000
 """Rows of a table in the page; its CSV file has all."""
@@ -57,12 +57,12 @@ def render_page(
     With ``results`` it has a table of all runs, and the schedules and users of some. With
     ``refresh`` the page loads itself again after as many seconds.
     """
-    stored = [] if results is None else stored_of(results)
-    made_with = {} if results is None else provenance(results, stored)
+    stored = [] if results is None else read_all_stored(results)
+    made_with = {} if results is None else list_provenance(results, stored)
     data = {
         "figures": {figure.name: _described(figure) for figure in report.figures},
-        "runs": None if results is None else runs_table(results, stored),
-        "schedules": None if results is None else schedules_of(results),
+        "runs": None if results is None else make_runs_table(results, stored),
+        "schedules": None if results is None else draw_schedules(results),
     }
     template = _environment().get_template("page.html.jinja")
     return template.render(
@@ -72,7 +72,7 @@ def render_page(
             for at, section in enumerate(report.sections, 1)
         ],
         verdicts=[_verdict(judged) for judged in report.verdicts],
-        tally=tally(report.verdicts),
+        tally=count_verdicts(report.verdicts),
         results=results,
         runs_title="All runs" if results is None or results.what == "campaign" else "Its settings",
         failures=[] if results is None else [(str(path), why) for path, why in results.failures],
@@ -82,13 +82,13 @@ def render_page(
         refresh=refresh,
         policy=_POLICY,
         css=Markup(_asset("page.css")),
-        data=Markup(safe_json(data)),
-        vega=Markup(vega()),
+        data=Markup(encode_safe_json(data)),
+        vega=Markup(bundle_vega()),
         script=Markup("\n".join(map(_asset, _SCRIPTS))),
     )
 
 
-def safe_json(value: Any) -> str:
+def encode_safe_json(value: Any) -> str:
     """Return JSON that cannot leave the script element which it is put into.
 
     nan and infinite numbers become null.
@@ -100,7 +100,7 @@ def safe_json(value: Any) -> str:
 
 
 @cache
-def vega() -> str:
+def bundle_vega() -> str:
     """Return the libraries that draw, as one script; takes seconds the first time."""
     import vl_convert
 
@@ -147,7 +147,7 @@ def _asset(name: str) -> str:
 
 def _described(figure: Figure) -> dict[str, Any]:
     """Return the specification, which says what it shows to those who cannot see it."""
-    spec: dict[str, Any] = drawable(figure.spec)
+    spec: dict[str, Any] = make_drawable(figure.spec)
     spec.pop("$schema", None)  # an address, that nobody is to ask
     spec.setdefault("description", f"{figure.title}. {figure.caption}".strip())
     return spec
@@ -166,17 +166,17 @@ def _table(table: Table) -> dict[str, Any]:
     compares = any(column.kind == "published" for column in shown)
     columns = [
         {
-            "title": heading(column),
+            "title": format_heading(column),
             "kind": column.kind if compares else "",
             "numeric": is_numeric(table, column),
             "first": compares and _begins_group(shown, at),
         }
         for at, column in enumerate(shown)
     ]
-    emphasised = marked(table)
+    emphasised = find_marked_cells(table)
     kept = table.frame.head(MOST_ROWS)
     values = [
-        list(zip(kept[column.name].tolist(), texts_below(table, column), strict=False))
+        list(zip(kept[column.name].tolist(), list_texts_below(table, column), strict=False))
         for column in shown
     ]
     rows = [
@@ -208,7 +208,7 @@ def _cell(value: Any, below: str, column: Column, emphasised: bool) -> dict[str,
     sort = None
     if isinstance(value, Real) and not isinstance(value, bool) and not is_nothing(value):
         sort = repr(float(value))
-    text = shown_value(value, column)
+    text = format_value(value, column)
     return {"text": text, "below": below, "sort": sort, "mark": emphasised}
 
 

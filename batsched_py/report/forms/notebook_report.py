@@ -12,16 +12,16 @@ class NotebookReport(Report, frozen=True):
     """A report that shows its texts and tables, and writes itself as a page with its figures."""
 
     @classmethod
-    def of(cls, report: Report) -> Self:
+    def from_report(cls, report: Report) -> Self:
         """Return the report as one for a notebook."""
         return cls(*(getattr(report, name) for name in report.__struct_fields__))
 
     def _repr_html_(self) -> str:
         """Return texts and tables; figures are on the page only."""
-        from batsched_py.report.forms.export_files import markdown
+        from batsched_py.report.forms.export_files import format_markdown
         from batsched_py.report.forms.html_page import render_markdown
 
-        return str(render_markdown(markdown(self)))
+        return str(render_markdown(format_markdown(self)))
 
     def write(self, path: str | Path) -> Path:
         """Write the page as one HTML file; return its path.

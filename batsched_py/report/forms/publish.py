@@ -9,9 +9,9 @@ import msgspec
 
 from batsched_py.errors import PluginError
 from batsched_py.files.writers import write_whole
-from batsched_py.report.campaign_report import report_of
+from batsched_py.report.campaign_report import make_campaign_report
 from batsched_py.report.document import Report
-from batsched_py.report.forms.export_files import files_of, write_files
+from batsched_py.report.forms.export_files import find_files_folder, write_files
 from batsched_py.report.forms.html_page import render_page
 
 if TYPE_CHECKING:
@@ -28,21 +28,21 @@ def write_page(report: Report, place: Path, results: CampaignResults | None = No
     Returns the paths, the page first. Raises :class:`batsched_py.errors.OutputError`.
     """
     write_whole(place, render_page(report, results))
-    return [place, *write_files(report, files_of(place))]
+    return [place, *write_files(report, find_files_folder(place))]
 
 
 def write_page_so_far(results: CampaignResults, place: Path, named: str | None = None) -> None:
     """Write the page of a campaign that runs, which loads itself again every ten seconds.
 
-    ``named`` is the code that makes the report, as :func:`report_of` takes it. If that code fails
-    with the runs that are there, the page says so and has the table of runs.
+    ``named`` is the code that makes the report, as :func:`make_campaign_report` takes it. If that
+    code fails with the runs that are there, the page says so and has the table of runs.
     """
     nb_ended = results.nb_planned - len(results.unfinished)
     summary = f"**{nb_ended} of {results.nb_planned} runs have ended.** The page shows them.\n\n"
     report = Report(results.title, "", ())
     if nb_ended:
         try:
-            report = report_of(results, named)
+            report = make_campaign_report(results, named)
         except PluginError as error:
             summary += f"The report cannot be made from these runs: {error}"
     report = msgspec.structs.replace(report, summary=summary + report.summary)

@@ -18,12 +18,12 @@ from batsched_py.report.document import Kind, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
-    headings,
+    count_verdicts,
+    find_marked_cells,
+    format_headings,
+    format_rows,
+    format_verdict,
     is_numeric,
-    marked,
-    rows_of,
-    tally,
-    verdict,
 )
 from batsched_py.support.terminal_text import one_line
 
@@ -102,8 +102,8 @@ def print_table(table: Table, console: Console) -> None:
 
 
 def _columns(table: Table) -> list[_Column]:
-    texts = list(zip(*rows_of(table), strict=True)) or [()] * len(table.shown)
-    emphasised = marked(table)
+    texts = list(zip(*format_rows(table), strict=True)) or [()] * len(table.shown)
+    emphasised = find_marked_cells(table)
     return [
         _Column(
             title,
@@ -113,7 +113,7 @@ def _columns(table: Table) -> list[_Column]:
             frozenset(row for row, at in emphasised if at == place),
         )
         for place, (title, column, cells) in enumerate(
-            zip(headings(table), table.shown, texts, strict=True)
+            zip(format_headings(table), table.shown, texts, strict=True)
         )
     ]
 
@@ -176,12 +176,12 @@ def _print_verdicts(verdicts: tuple[Verdict, ...], console: Console) -> None:
     if not verdicts:
         return
     console.print()
-    console.print(RichText(f"Claims: {tally(verdicts)}", style="bold"))
+    console.print(RichText(f"Claims: {count_verdicts(verdicts)}", style="bold"))
     for judged in verdicts:
         if judged.holds is not None:
             on = f" ({judged.log})" if judged.log else ""
             line = RichText()
-            line.append(f"{verdict(judged)}: ", style=_STYLES[judged.holds])
+            line.append(f"{format_verdict(judged)}: ", style=_STYLES[judged.holds])
             line.append(f"{judged.claim}{on}")
             console.print(line)
             _markdown(judged.reasons, console, indent=4)

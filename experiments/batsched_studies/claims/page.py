@@ -19,9 +19,9 @@ from batsched_py.campaign.collection import Member, read_collection
 from batsched_py.campaign.run_identity import provenance
 from batsched_py.errors import UsageError
 from batsched_py.files.readers import is_file, read_json
-from batsched_py.report.campaign_report import report_of
+from batsched_py.report.campaign_report import make_campaign_report
 from batsched_py.report.collected_claims import Judged, collect_claims, has_claims, judge_campaign
-from batsched_py.report.forms.export_files import markdown
+from batsched_py.report.forms.export_files import format_markdown
 from batsched_studies.filled_page import DOCS, filled
 
 AT_SIZE = "claims/at_size"
@@ -80,7 +80,7 @@ def make_page(told: Mapping[str, Judged], file: str = AT_SIZE) -> str:
         "Without a claim": [of.name for of in shown if not has_claims(of)],
     }
     missing = [f"{what}: {'; '.join(those)}." for what, those in lists.items() if those]
-    claims = markdown(collect_claims("Claims", shown)).partition("\n## ")[2]
+    claims = format_markdown(collect_claims("Claims", shown)).partition("\n## ")[2]
     return filled(TEXT, {"missing": " ".join(missing) or "All were run.", "claims": f"## {claims}"})
 
 
@@ -99,7 +99,7 @@ def _judged(member: Member, path: Path, folder: Path) -> Judged:
     campaign = _planned(member, path)
     code = campaign.report
     return judge_campaign(
-        report_of(results, None if code is None else f"{path.parent / code}"),
+        make_campaign_report(results, None if code is None else f"{path.parent / code}"),
         name=member.label,
         command=member.command(),
         nb_runs=len(results.runs),

@@ -10,7 +10,7 @@ import pandas as pd
 
 from batsched_py.report import CampaignResults
 from batsched_py.report.kit import SEED, Quantity, Runs, log_name
-from batsched_py.report.metric_matrix import SITE, runs_by_site
+from batsched_py.report.metric_matrix import SITE, list_runs_by_site
 from batsched_py.units import HOUR
 
 LOCAL, SHARING, MULTI_SITE = SCENARIOS = ("local", "sharing", "multi_site")
@@ -66,7 +66,7 @@ def read(results: CampaignResults) -> list[SiteRuns]:
     whole = results.runs.assign(log=results.runs["log"].map(log_name))
     whole[SEED] = whole["assignment"]
     whole["mean_delay"] = whole["mean_lateness"] + whole["mean_waiting_time"]
-    sites = runs_by_site(results).assign(log=lambda frame: frame["log"].map(log_name))
+    sites = list_runs_by_site(results).assign(log=lambda frame: frame["log"].map(log_name))
     sites[SEED] = sites["assignment"]
     capacity = sites["work_done"] / sites["utilisation"]
     for name in ("work_of_users", "given", "taken", "balance"):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from batsched_py.files.readers import csv_rows, parse_json, read_text
 from batsched_py.protocol import message_json
-from batsched_py.report.comparing.job_differences import ROUNDING, Kind, differences
+from batsched_py.report.comparing.job_differences import ROUNDING, Kind, find_differences
 from batsched_py.run.result import Result
 from batsched_py.transport.exchange_replay import read_turns
 from batsched_studies.real_batsim.two_simulators import Left
@@ -66,7 +66,7 @@ def compared(embedded: Left, batsim: Left) -> Comparison:
         beside.append("events")
     return Comparison(
         jobs=len(here.table.submit),
-        kinds=Counter(job.gravest.kind for job in differences(here, there)),
+        kinds=Counter(job.gravest.kind for job in find_differences(here, there)),
         others_beside=beside,
         waits=(mean_wait(here), mean_wait(there)),
     )

@@ -235,7 +235,7 @@ def plain(text: str) -> str:
 
 def digits(value: float) -> str:
     """Return the value with the decimals that the paper prints; no negative zero."""
-    return formatting.cell(value, 2)
+    return formatting.format_cell(value, 2)
 
 
 def rows_of(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]]]:

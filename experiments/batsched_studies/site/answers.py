@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite, isnan
 
-from batsched_py.calibration.verdict import number
+from batsched_py.calibration.verdict import format_number
 from batsched_py.options.durations import format_duration
 from batsched_py.report.kit import Interval, Runs, listed
 from batsched_py.support.statistics import FEWEST
@@ -199,7 +199,7 @@ def _more_or_less(cases: list[c.Case]) -> str:
 def per_cent(ratio: Interval) -> str:
     """Return a ratio as the change that it is: ``+7, +5 to +9 %``."""
     value, low, high = (100 * (end - 1) for end in (ratio.value, ratio.low, ratio.high))
-    return f"{number(Interval(value, low, high, ratio.nb), '+z.0f')} %"
+    return f"{format_number(Interval(value, low, high, ratio.nb), '+z.0f')} %"
 
 
 def waits_as_it_is(runs: Runs) -> str:

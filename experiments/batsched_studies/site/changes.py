@@ -13,7 +13,7 @@ from typing import Any
 
 from batsched_py.errors import UsageError
 from batsched_py.report import CampaignResults
-from batsched_py.report.campaign_axes import REPEATED, panel_name, short_names
+from batsched_py.report.campaign_axes import REPEATED, format_labels, shorten_names
 from batsched_py.report.kit import SEED, Runs
 from batsched_studies.site.cases import (
     AS_IT_IS,
@@ -49,7 +49,7 @@ def read(results: CampaignResults) -> list[tuple[str, Runs]]:
     called = {folder: of for labels in of_logs.values() for folder, of in _called(labels).items()}
     for column in (CHANGE, PEOPLE, KIND, CROWD):
         frame = frame.assign(**{column: [called[str(at)][column] for at in frame["folder"]]})
-    runs, logs = Runs(frame, QUANTITIES), short_names(of_logs)
+    runs, logs = Runs(frame, QUANTITIES), shorten_names(of_logs)
     return [(logs[log], runs.where(log=log)) for log in runs.labels(LOG)]
 
 
@@ -68,7 +68,7 @@ def _called(planned: Mapping[str, Labels]) -> dict[str, Labels]:
     called: dict[str, Labels] = {}
     for folder, of in planned.items():
         others = {name: of.get(name) for name in names if of.get(name) != site.get(name)}
-        change = panel_name(others, names) or AS_IT_IS if site else of.get(CHANGE)
+        change = format_labels(others, names) or AS_IT_IS if site else of.get(CHANGE)
         kind, crowd = of.get(PEOPLE), of.get(CROWD)
         people = f"{kind}/{crowd}" if len(crowds) > 1 and kind != RECORDED else kind
         called[folder] = {CHANGE: change, PEOPLE: people, KIND: kind, CROWD: crowd}
@@ -85,6 +85,6 @@ def _names(runs: Collection[Labels]) -> dict[str, dict[Any, str]]:
                 f"runs with several values of {name!r}: this study compares runs pair by pair of "
                 "equal `replication`; say how many with `replications` instead"
             )
-    names = {name: short_names(of) for name, of in values.items()}
+    names = {name: shorten_names(of) for name, of in values.items()}
     machines = names.get(MACHINE, {})
     return names | {MACHINE: {path: of.removesuffix(".toml") for path, of in machines.items()}}

@@ -14,8 +14,8 @@ from batsched_py.calibration.verdict import (
     ORDER_IN_PART,
     ORDER_REPRODUCED,
     SAME_LEVEL,
-    number,
-    percent,
+    format_number,
+    format_percent,
 )
 from batsched_py.options.durations import format_duration
 from batsched_py.report import Table
@@ -83,7 +83,7 @@ def judged(runs: Runs) -> str:
 
 def least_change(runs: Runs) -> float:
     """Return the change of the mean wait below which none can be believed, seconds, or nan."""
-    return verdict.least_change(of(runs, "bias"))
+    return verdict.find_least_change(of(runs, "bias"))
 
 
 def describe(runs: Runs) -> str:
@@ -94,12 +94,12 @@ def describe(runs: Runs) -> str:
     text = TEXTS[f"fidelity_{kind}"].format(
         simulated=format_duration(of(runs, "mean_simulated").value),
         recorded=format_duration(of(runs, "mean_recorded").value),
-        level=percent(of(runs, "relative_bias")),
-        order=number(of(runs, "rank_correlation")),
-        explained=number(of(runs, "share_explained")),
+        level=format_percent(of(runs, "relative_bias")),
+        order=format_number(of(runs, "rank_correlation")),
+        explained=format_number(of(runs, "share_explained")),
     )
     hint = "" if isnan(least_change(runs)) else f" {TEXTS['rule_of_thumb']}"
-    return f"{text} {verdict.believable(of(runs, 'bias'))}.{hint}"
+    return f"{text} {verdict.describe_least_change(of(runs, 'bias'))}.{hint}"
 
 
 def compared(runs: Runs) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import Stored, StoredRun, open_results
 from batsched_py.errors import BatschedError, InputError, UsageError
-from batsched_py.explain.replayed_exchange import beginning, read_turns
+from batsched_py.explain.replayed_exchange import find_beginning, read_turns
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.results.whole_run import TABLES, NamedFile, sealed
 from batsched_py.run.result import Result
@@ -163,7 +163,7 @@ def check_exchange(data: bytes) -> str:
     except BatschedError as error:
         reasons.append(refusal(error))
     try:
-        beginning(read_turns(RECORDING))
+        find_beginning(read_turns(RECORDING))
     except InputError as error:
         reasons.append(refusal(error))
     return " / ".join(reasons)

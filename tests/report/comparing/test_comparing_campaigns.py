@@ -12,7 +12,12 @@ import pandas as pd
 import pytest
 
 from batsched_py.report.comparing.campaigns import CampaignComparison
-from batsched_py.report.comparing.job_means import paired, ratios, sums_of, unpaired
+from batsched_py.report.comparing.job_means import (
+    estimate_differences,
+    estimate_means,
+    estimate_ratios,
+    make_sums,
+)
 from batsched_py.report.comparing.run_pairing import pair_runs
 from batsched_py.report.document import Text
 from batsched_py.support.statistics import paired_difference, paired_ratio, student
@@ -258,18 +263,21 @@ def test_intervals_are_those_of_the_statistics_module(nb: int) -> None:
     rng = np.random.default_rng(nb)
     a = rng.lognormal(3, 0.5, nb)
     b = a * rng.lognormal(0.2, 0.1, nb)
-    ours, theirs = paired(sums_of((b - a)[:, None]))[0], paired_difference(b, a)
+    ours, theirs = estimate_means(make_sums((b - a)[:, None]))[0], paired_difference(b, a)
     assert ours.value == pytest.approx(theirs.value)
     assert [ours.low, ours.high] == pytest.approx([theirs.low, theirs.high], nan_ok=True)
-    ours, theirs = ratios(sums_of(a[:, None]), sums_of(b[:, None]))[0], paired_ratio(b, a)
+    ours, theirs = (
+        estimate_ratios(make_sums(a[:, None]), make_sums(b[:, None]))[0],
+        paired_ratio(b, a),
+    )
     assert ours.value == pytest.approx(theirs.value)
     assert [ours.low, ours.high] == pytest.approx([theirs.low, theirs.high], rel=0.02, nan_ok=True)
 
 
 def test_users_drawn_whole_give_the_wider_interval_when_their_jobs_are_alike() -> None:
     of_user = np.repeat(np.arange(10), 50)
-    values = sums_of((of_user * 10.0)[:, None])
-    jobs, users = paired(values)[0], paired(values.by(of_user))[0]
+    values = make_sums((of_user * 10.0)[:, None])
+    jobs, users = estimate_means(values)[0], estimate_means(values.sum_by(of_user))[0]
     assert jobs.value == users.value == 45
     assert jobs.nb == 500
     assert users.nb == 10
@@ -287,8 +295,8 @@ def test_intervals_over_users_hold_the_mean_as_often_as_the_page_says(
     for _ in range(1000):
         of_user = np.repeat(np.arange(nb), np.maximum(1, rng.lognormal(3, 1, nb).astype(int)))
         of_jobs = rng.lognormal(0, 0.5, nb)[of_user] * rng.exponential(1, len(of_user))
-        users = sums_of(of_jobs[:, None]).by(of_user)
-        found = (paired(users)[0], paired(users.each_once())[0])
+        users = make_sums(of_jobs[:, None]).sum_by(of_user)
+        found = (estimate_means(users)[0], estimate_means(users.average_units())[0])
         inside += [one.low <= np.exp(0.125) <= one.high for one in found]
     assert inside / 1000 == pytest.approx([by_user, each_once], abs=0.03)
 
@@ -296,7 +304,7 @@ def test_intervals_over_users_hold_the_mean_as_often_as_the_page_says(
 def test_two_independent_samples_have_the_interval_of_their_difference() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(0, 3, 4000), rng.normal(10, 4, 4000)
-    interval = unpaired(sums_of(a[:, None]), sums_of(b[:, None]))[0]
+    interval = estimate_differences(make_sums(a[:, None]), make_sums(b[:, None]))[0]
     half = 1.96 * (9 / 4000 + 16 / 4000) ** 0.5
     assert interval.value == pytest.approx(float(b.mean() - a.mean()))
     assert interval.high - interval.low == pytest.approx(2 * half, rel=0.02)

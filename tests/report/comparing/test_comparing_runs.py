@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import batsched_py
 from batsched_py.errors import InputError, UsageError
-from batsched_py.report.comparing.run_tables import effects
+from batsched_py.report.comparing.run_tables import tabulate_effects
 from batsched_py.report.comparing.runs import RunComparison, compare_runs
 from batsched_py.report.document import Table
 from batsched_py.workload.logs.sample_log import sample_log
@@ -417,7 +417,10 @@ def test_comparing_the_other_way_round_turns_the_signs(
         return
     measured = (comparison.pairs[comparison.pairs["measured"]] for comparison in (there, back))
     effects_there, effects_back = (
-        {(row.quantity, row.over, row.drawn): row for row in effects(pairs).frame.itertuples()}
+        {
+            (row.quantity, row.over, row.drawn): row
+            for row in tabulate_effects(pairs).frame.itertuples()
+        }
         for pairs in measured
     )
     for key, row in effects_there.items():

@@ -13,9 +13,9 @@ from batsched_py.report.comparing.job_differences import (
     ROUNDING,
     Difference,
     Kind,
-    differences,
-    differences_csv,
-    lines_by_kind,
+    describe_differences,
+    find_differences,
+    format_differences_csv,
 )
 from batsched_py.run.result import Result
 from helpers.runs_by_hand import Row, write_run
@@ -40,7 +40,7 @@ def result(folder: Path, rows: tuple[Row, ...], changed: dict[str, str] | None =
 def different(
     folder: Path, rows: tuple[Row, ...], changed: dict[str, str] | None = None
 ) -> list[Difference]:
-    return differences(result(folder, JOBS), result(folder, rows, changed))
+    return find_differences(result(folder, JOBS), result(folder, rows, changed))
 
 
 def last(**fields: Any) -> tuple[Row, ...]:
@@ -93,7 +93,7 @@ def test_energies_are_compared_relatively(tmp_path: Path) -> None:
     """Two of the last digits were seen with real Batsim, of jobs that share hosts."""
     ours = result(tmp_path, JOBS, {"consumed_energy": "48838.696426"})
     theirs = result(tmp_path, JOBS, {"consumed_energy": "48838.696390"})
-    assert differences(ours, theirs) == []
+    assert find_differences(ours, theirs) == []
 
 
 def test_each_kind_has_a_line_with_the_job_that_started_first(tmp_path: Path) -> None:
@@ -101,13 +101,13 @@ def test_each_kind_has_a_line_with_the_job_that_started_first(tmp_path: Path) ->
     rows = (JOBS[0]._replace(first=6), JOBS[1]._replace(start=101), JOBS[2], last(start=31)[-1])
     jobs = different(tmp_path, rows)
     assert [job.job for job in jobs] == ["w0!1", "w0!2", "w0!4"]
-    assert lines_by_kind(jobs, "embedded", "batsim") == [
+    assert describe_differences(jobs, "embedded", "batsim") == [
         "other times: 2 jobs, first w0!4 (starting_time 30.000000 in embedded, 31.000000 in "
         "batsim)",
         "same times, other processors: 1 job, first w0!1 (allocated_resources 0-1 in embedded, "
         "6-7 in batsim)",
     ]
-    table = differences_csv(jobs, "embedded", "batsim").splitlines()
+    table = format_differences_csv(jobs, "embedded", "batsim").splitlines()
     assert table[:2] == [
         "job,kind,column,embedded,batsim",
         "w0!1,processors,allocated_resources,0-1,6-7",

@@ -73,12 +73,12 @@ def thresholds(
     Prints jobs, batches, sessions and their lengths by delimitation, and how far the think times
     that follow batches found by one of Last and Max only are from those that both agree on.
     """
-    from batsched_py.figures.chart_files import format_of
+    from batsched_py.figures.chart_files import read_format
     from batsched_users.sessions.delimitation import Delimitation
     from batsched_users.studies.thresholds import USUAL, study
 
     tried = [Delimitation.parse(text) for text in dict.fromkeys(sessions or map(str, USUAL))]
-    format_of(Path(f"figure.{form}"))
+    read_format(Path(f"figure.{form}"))
     paths = [find_log(source, log_dir or []) for source in sources]
     if figures is not None:
         make_folder_of(figures / "curves.csv")
@@ -119,13 +119,13 @@ def portrait(
 
     Several inputs are laid over each other, for example a log and the simulation of a model.
     """
-    from batsched_py.figures.chart_files import format_of, write_chart
+    from batsched_py.figures.chart_files import read_format, write_chart
     from batsched_users.measures.job_columns import columns_of_workload
     from batsched_users.studies.portrait import portrait as portrait_of
     from batsched_users.studies.portrait import portrait_figure
 
     names = _labels(labels, sources)
-    format_of(output)
+    read_format(output)
     make_folder_of(output)
     pictures: list[Portrait] = []
     for source, name in zip(sources, names, strict=True):
