@@ -1,4 +1,4 @@
-"""How well replays of a log reproduce the waits that it recorded: how far to trust what follows.
+"""Compares the waits of replays of a log with the waits that the log recorded.
 
 :func:`calibration` sets a rigid run beside its log, :func:`calibrations` a site's policy beside
 others. :mod:`.matched_jobs` says which jobs are compared, :mod:`.agreement` what is measured over

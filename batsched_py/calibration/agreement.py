@@ -1,4 +1,4 @@
-"""How well simulated waits agree with recorded ones, over the jobs of a run.
+"""Measures of how well simulated waits agree with recorded ones.
 
 In the formulas ``r`` is a job's recorded wait and ``s`` its simulated one, in seconds.
 """
@@ -33,7 +33,7 @@ MARGIN = 10 * MINUTE
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Simulated waits beside recorded ones: values with 95 % intervals, times in seconds."""
+    """How well simulated waits agree with recorded ones; 95 % intervals, times in seconds."""
 
     mean_recorded: Interval
     mean_simulated: Interval
@@ -60,7 +60,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def are_near(recorded: ArrayLike, simulated: ArrayLike) -> Mask:
-    """Tell which simulated waits, or means of them, are near the recorded ones."""
+    """Tell which simulated waits are within a factor or a margin of the recorded ones."""
     r, s = np.asarray(recorded), np.asarray(simulated)
     result: Mask = (np.abs(s - r) <= MARGIN) | ((s <= FACTOR * r) & (r <= FACTOR * s))
     return result
@@ -102,7 +102,7 @@ _OF_SUMS: Mapping[str, SumStatistic] = {
 
 
 def estimate_agreement(weeks: Weeks, recorded: Column, simulated: Column) -> dict[str, Estimate]:
-    """Return the measures of :class:`Agreement` by name, for jobs submitted in some weeks.
+    """Return the measures of :class:`Agreement` by name, with their values in resampled weeks.
 
     Columns have shape (n,), n at least 1.
     """

@@ -1,4 +1,4 @@
-"""Recorded and simulated waits of groups of jobs: by hour, size, partition, user, and so on."""
+"""Compares recorded and simulated waits of groups of jobs: by hour, size, user, and so on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ USER = "user"
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Waits of a group of jobs, seconds."""
+    """The recorded and simulated waits of a group of jobs, seconds."""
 
     kind: str
     name: str
@@ -47,7 +47,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserShare(msgspec.Struct, frozen=True):
-    """How many users there are, and how many of them wait in the mean nearly as recorded."""
+    """How many users there are, and how many of them have a mean wait near the recorded one."""
 
     nb: int
     nb_near: int
@@ -59,7 +59,7 @@ class UserShare(msgspec.Struct, frozen=True):
 
 
 def make_groups(jobs: MatchedJobs, weeks: Weeks, classes: Iterable[Classes]) -> list[Group]:
-    """Return the groups of all kinds that have jobs; of users the :data:`MOST_USERS` first."""
+    """Return the groups of each kind that have jobs; of users, those with most jobs."""
     made: list[Group] = []
     for kind in classes:
         most = MOST_USERS if kind.kind == USER else None
@@ -68,7 +68,7 @@ def make_groups(jobs: MatchedJobs, weeks: Weeks, classes: Iterable[Classes]) -> 
 
 
 def count_near_users(jobs: MatchedJobs) -> UserShare:
-    """Return how many of the known users wait in the mean nearly as recorded."""
+    """Count the known users, and those whose mean wait is near the recorded one."""
     known = jobs.user != ""
     if not known.any():
         return UserShare(0, 0)

@@ -1,4 +1,4 @@
-"""The classes of jobs by which a calibration is broken down."""
+"""Classes of jobs: by hour, weekday, size, partition, requested time and user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_REQUEST = "none"
 
 
 class Classes(msgspec.Struct, frozen=True, eq=False):
-    """Classes of one kind, and the class of each job."""
+    """The classes of one kind, and which class each job is in."""
 
     kind: str
     """What they are: ``hour``, ``size``, ``user``, ..."""
@@ -42,7 +42,7 @@ class Classes(msgspec.Struct, frozen=True, eq=False):
 def classify_jobs(
     jobs: MatchedJobs, log: SwfLog, described: MachineDescription | None = None
 ) -> Iterator[Classes]:
-    """Yield the classes of jobs, kind by kind.
+    """Yield the classes of jobs, one kind after the other.
 
     These are the hour of the day and the weekday of submission (the log's clock; weekdays only if
     its date is known), the size in powers of two, the partition (that of the machine file, else
@@ -62,7 +62,7 @@ def classify_jobs(
 
 
 def find_size_class(size: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the smallest n for each size with size <= 2**n."""
+    """Return for each size the smallest n with size <= 2**n."""
     return np.ceil(np.log2(np.maximum(size, 1))).astype(np.intp)
 
 

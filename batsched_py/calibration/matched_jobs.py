@@ -1,4 +1,4 @@
-"""Which jobs of a run are which of its log, and which of them can be compared."""
+"""Finds the jobs of a run in its log, and which of them can be compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAME = 1.0
 
 
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many jobs are compared, and why the others are not; each job counts once."""
+    """How many jobs are compared, and for which reasons others are not; a job counts once."""
 
     in_log: int
     compared: int
@@ -37,7 +37,7 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MatchedJobs(msgspec.Struct, frozen=True, eq=False):
-    """Jobs with a recorded wait that ran in a simulation too, in the order of the log.
+    """Jobs whose wait was both recorded and simulated, in the order of the log.
 
     All columns have shape (n,); times in seconds.
     """
@@ -68,7 +68,7 @@ class MatchedJobs(msgspec.Struct, frozen=True, eq=False):
 
 
 def check_waits(log: SwfLog) -> None:
-    """Raise :class:`LogError` if a log says of no job how long it waited."""
+    """Raise :class:`LogError` if a log has no recorded waits."""
     if not len(log.known_waits):
         raise LogError(
             f"{log.path}: none of its {len(log)} jobs says how long it waited (wait_time, the "
@@ -77,7 +77,7 @@ def check_waits(log: SwfLog) -> None:
 
 
 def match_jobs(log: SwfLog, table: JobTable) -> tuple[MatchedJobs, JobCounts]:
-    """Return the jobs of a log that a rigid run of it has too, by their ids, and what is left out.
+    """Find the jobs of a rigid run in its log by their ids; count those that are left out.
 
     Raises :class:`LogError` for a log without waits, :class:`UsageError` for a table without ids,
     and for one whose jobs were submitted at other times: users reacted, or it is of another log.
@@ -121,7 +121,7 @@ def match_jobs(log: SwfLog, table: JobTable) -> tuple[MatchedJobs, JobCounts]:
 
 
 def keep_common(jobs: list[MatchedJobs]) -> list[MatchedJobs]:
-    """Return the jobs of several runs that all of them have."""
+    """Return for each of several runs only the jobs that all of them have."""
     rows = jobs[0].row
     for other in jobs[1:]:
         rows = np.intersect1d(rows, other.row, assume_unique=True)

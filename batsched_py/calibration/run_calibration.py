@@ -1,4 +1,4 @@
-"""How well one rigid run of a log reproduces what the log recorded."""
+"""Compares one rigid run of a log with what the log recorded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from batsched_py.workload.machine_description import MachineDescription
 
 
 class UsualWaits(msgspec.Struct, frozen=True):
-    """How well the usual wait by size and hour does, without any simulation.
+    """How well a table of usual waits, by size and hour, predicts waits without a simulation.
 
     It gives the other measures a scale: a simulation that explains less knows less than a table of
     24 hours and some sizes.
@@ -45,7 +45,7 @@ class UsualWaits(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """Simulated waits beside recorded ones; times in seconds, intervals of 95 %."""
+    """How well a run reproduces its log; times in seconds, 95 % intervals."""
 
     jobs: JobCounts
     weeks: int
@@ -64,7 +64,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The measures without their intervals, as ``measure`` of a campaign gives numbers."""
+        """The measures by name without intervals, as columns of a campaign's results."""
         measures = {
             name: getattr(self.agreement, name).value for name in Agreement.__struct_fields__
         }
@@ -100,7 +100,7 @@ def calibration(
 
 
 class ComparedRun:
-    """The matched jobs of a run with what the measures are in each resample of the weeks."""
+    """A run whose jobs were found in the log, with its measures in each resample of the weeks."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class ComparedRun:
 
     @property
     def calibration(self) -> Calibration:
-        """All that is said of the run."""
+        """The result of the comparison."""
         jobs = self.compared
         classes = classify_jobs(jobs, self._log, self._described)
         names = UsualWaits.__struct_fields__
@@ -154,7 +154,7 @@ class ComparedRun:
 def compute_usual_waits(
     recorded: Column, weeks: Weeks, size: NDArray[np.intp], hour: NDArray[np.intp]
 ) -> Column | None:
-    """Return the usual recorded wait of jobs of the size and hour of each job, in other weeks.
+    """Return for each job the usual recorded wait of its size and hour in the other weeks.
 
     It is the mean on the scale of ``log(1 min + wait)``, on which it is judged (a geometric mean,
     below the arithmetic one): over all jobs of the other weeks where these have none of its size
@@ -193,7 +193,7 @@ _REASONS = {
 
 
 def describe_left_out(counts: JobCounts) -> str:
-    """Return which jobs are not compared: "of 10 jobs 2 left out by the rules, 8 not measured"."""
+    """Return which jobs are left out: "of 10 jobs 2 left out by the rules, 8 not measured"."""
     left = [
         f"{getattr(counts, name):,} {words}"
         for name, words in _REASONS.items()

@@ -1,4 +1,4 @@
-"""The backlog by hour and the utilisation by week, recorded and simulated, of the same jobs."""
+"""Compares the recorded and the simulated backlog by hour, and utilisation by week."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIGITS = 4
 
 
 class Series(msgspec.Struct, frozen=True):
-    """Means over equal parts of the time, recorded and simulated; none of a shorter log."""
+    """A recorded and a simulated quantity: their means over equal parts of the time."""
 
     begin: float
     """Of the first part, seconds of the log."""
@@ -32,7 +32,7 @@ class Series(msgspec.Struct, frozen=True):
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """What waits, in the mean over each hour from the first to the last measured submission."""
+    """The waiting jobs and their work, averaged over each hour."""
 
     jobs: Series
     """Number of jobs."""
@@ -41,7 +41,7 @@ class Backlog(msgspec.Struct, frozen=True):
 
 
 class Utilisation(msgspec.Struct, frozen=True):
-    """The share of the machine that the jobs use, those of the warm-up as well."""
+    """The share of the machine that the jobs use, the warm-up included."""
 
     recorded: float
     """From the first to the last measured submission; nan if these are one instant, or the size of
@@ -51,13 +51,13 @@ class Utilisation(msgspec.Struct, frozen=True):
 
 
 def measure_backlog(jobs: MatchedJobs) -> Backlog:
-    """Return the backlog of jobs, those that are not measured among them."""
+    """Return the recorded and simulated backlog of jobs, the warm-up included."""
     work = jobs.size * jobs.recorded_run / HOUR
     return Backlog(_waiting(jobs, np.ones(len(work))), _waiting(jobs, work))
 
 
 def measure_utilisation(jobs: MatchedJobs, nb_processors: int | None) -> Utilisation:
-    """Return how much of a machine jobs use, those that are not measured among them."""
+    """Return the recorded and simulated utilisation of a machine, the warm-up included."""
     begin, end = _span(jobs)
     weight = jobs.size / (nan if nb_processors is None else nb_processors)
     recorded, simulated = jobs.submit + jobs.recorded, jobs.submit + jobs.simulated

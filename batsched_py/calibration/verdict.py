@@ -1,4 +1,4 @@
-"""What a calibration says, in words; the thresholds are ours."""
+"""Describes a calibration in sentences; the thresholds are ours."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ THRESHOLDS = (
 
 
 def describe_calibration(found: PolicyCalibrations) -> list[str]:
-    """Return what the numbers say, in at most four sentences."""
+    """Return how well a log is reproduced, in at most four sentences."""
     of_site = found.of_site
     told = [
         f"Under {found.site}, {_order(of_site)}, and {_level(of_site)}.",
@@ -104,7 +104,7 @@ def _beside_others(differences: list[Difference]) -> str:
 
 
 def describe_wrong_groups(found: Calibration) -> str:
-    """Return which groups are not reproduced, in a sentence."""
+    """Return a sentence on the groups of jobs whose waits are not reproduced."""
     bounds = f"a factor of {FACTOR:g} and {MARGIN / MINUTE:g} min"
     groups = [group for group in found.groups if group.jobs < found.jobs.compared]
     if all(group.reproduced is None for group in groups):
@@ -131,7 +131,7 @@ def _by_kind(groups: list[Group]) -> Iterator[str]:
 
 
 def find_least_change(bias: Interval) -> float:
-    """Return the change of the mean wait below which no prediction can be believed, seconds.
+    """Return the change of the mean wait, in seconds, that is too small to be predicted.
 
     It is the larger end of the interval of the bias: the replay itself is off by so much. nan
     without an interval.
@@ -140,7 +140,7 @@ def find_least_change(bias: Interval) -> float:
 
 
 def describe_least_change(bias: Interval) -> str:
-    """Return in words how small a predicted change can be believed, without the full stop."""
+    """Return which predicted change is too small to be believed, without the full stop."""
     least = find_least_change(bias)
     if isnan(least):
         return "How small a predicted change of the mean wait can be believed is not known"
@@ -159,7 +159,7 @@ def _believable(found: Calibration) -> str:
 
 
 def format_number(value: Interval, form: str = "z.2f") -> str:
-    """Return ``0.83, 0.80 to 0.86``; the value alone without interval, ``-`` for nan."""
+    """Return an estimate as ``0.83, 0.80 to 0.86``; ``-`` for nan."""
     if isnan(value.value):
         return "-"
     if not value.is_known:
@@ -168,7 +168,7 @@ def format_number(value: Interval, form: str = "z.2f") -> str:
 
 
 def format_percent(value: Interval) -> str:
-    """Return a share of 1 as ``+5 %``, with its interval ``+5, -3 to +12 %``."""
+    """Return an estimate of a share in per cent, as ``+5, -3 to +12 %``."""
     middle, low, high = (100 * end for end in (value.value, value.low, value.high))
     shown = format_number(Interval(middle, low, high, value.nb), "+z.0f")
     return shown if shown == "-" else f"{shown} %"

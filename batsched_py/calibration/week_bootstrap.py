@@ -1,4 +1,4 @@
-"""Statistics of jobs with intervals that know that the jobs of a week share a fate.
+"""Statistics of jobs with intervals that come from resampling whole weeks.
 
 Weeks of submission are drawn again, whole (a block bootstrap): waits of jobs that queue behind each
 other are no independent numbers. Few weeks make percentiles too narrow, so these are expanded as
@@ -43,7 +43,7 @@ SumStatistic = Callable[[Sums], ArrayLike]
 
 
 class Estimate(msgspec.Struct, frozen=True, eq=False):
-    """A statistic, and what it is in each resample of the weeks."""
+    """A statistic, and its value in each resample of the weeks."""
 
     value: float
     drawn: Floats
@@ -72,7 +72,7 @@ class Estimate(msgspec.Struct, frozen=True, eq=False):
 
 
 class Weeks:
-    """The weeks that some times are in, from the first of them on.
+    """The weeks that some times are in, and resamples of them.
 
     A rest of less than half a week at the end is of the week before; weeks without any time do not
     count.
@@ -88,7 +88,7 @@ class Weeks:
         self.nb = len(unique)
 
     def select(self, rows: NDArray[np.intp]) -> Weeks:
-        """Return those of the weeks that some of the times are in, for these times."""
+        """Return the weeks of some of the times."""
         part = copy(self)
         unique, part.number = np.unique(self.number[rows], return_inverse=True)
         part.nb = len(unique)
@@ -105,7 +105,7 @@ class Weeks:
         return flat.reshape(self.nb, nb_classes).astype(np.float64)
 
     def redraw(self, of_weeks: Floats) -> Floats:
-        """Return sums over all weeks, ``of_weeks`` of shape (nb, ...), in each resample.
+        """Return the sums over the weeks of each resample; ``of_weeks`` has shape (nb, ...).
 
         The shape is (:data:`RESAMPLES`, ...); (0, ...) of fewer than :data:`FEWEST` weeks.
         """
@@ -113,13 +113,13 @@ class Weeks:
         return result
 
     def estimate(self, statistic: SumStatistic, columns: Mapping[str, Floats]) -> Estimate:
-        """Return a statistic of the sums of some columns, each of shape (n,)."""
+        """Estimate a statistic of the sums of some columns, each of shape (n,)."""
         return self.estimate_from_sums(
             statistic, {name: self.sum_by_week(column) for name, column in columns.items()}
         )
 
     def estimate_from_sums(self, statistic: SumStatistic, sums: Mapping[str, Floats]) -> Estimate:
-        """Return a statistic of sums of each week, each of shape (nb,)."""
+        """Estimate a statistic of the sums by week, each of shape (nb,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             totals = {name: np.asarray(column.sum()) for name, column in sums.items()}
             drawn = {name: self.redraw(column) for name, column in sums.items()}
@@ -145,12 +145,12 @@ def _expanded_tail(nb: int) -> float:
 
 
 def correlate_ranks(a: Floats, b: Floats) -> float:
-    """Return Spearman's coefficient of columns of shape (n,), nan if either is constant."""
+    """Return Spearman's rank correlation of two columns; nan if either is constant."""
     return float(pd.DataFrame({"a": a, "b": b}).corr("spearman").to_numpy()[0, 1])
 
 
 def estimate_rank_correlation(weeks: Weeks, a: Floats, b: Floats) -> Estimate:
-    """Return the rank correlation of columns of shape (n,) with its value in each resample."""
+    """Estimate the rank correlation of two columns, with its value in each resample."""
     exact = correlate_ranks(a, b)
     pair_of_classes = _rank_classes(a, _CLASSES) * _CLASSES + _rank_classes(b, _CLASSES)
     counts = weeks.count_by_week(pair_of_classes, _CLASSES * _CLASSES)
@@ -161,7 +161,7 @@ def estimate_rank_correlation(weeks: Weeks, a: Floats, b: Floats) -> Estimate:
 
 
 def estimate_median(weeks: Weeks, values: Floats) -> Estimate:
-    """Return the median of a column, shape (n,), with its approximate value in each resample."""
+    """Estimate the median of a column, with its approximate value in each resample."""
     classes = _rank_classes(values, _FINE_CLASSES)
     number = np.bincount(classes, minlength=_FINE_CLASSES)
     means = np.bincount(classes, weights=values, minlength=_FINE_CLASSES) / np.maximum(number, 1)

@@ -1,4 +1,4 @@
-"""A picture of the schedule around one job, from its submission to its end."""
+"""Draws the schedule around one job, from its submission to its end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WIDE, _HIGH = 0.009, 0.028
 
 
 def draw_job(watch: Watch, margin: float) -> Chart:
-    """Draw the schedule around the job that is watched, with its wait as an arrow.
+    """Draw the schedule around the watched job, with its wait as an arrow.
 
     ``margin`` is shown on both sides, as a share of the time from its submission to its end.
     Raises :class:`InputError` for a job that was rejected.

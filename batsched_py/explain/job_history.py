@@ -1,4 +1,4 @@
-"""What became of each job of a recorded exchange."""
+"""The jobs of a recorded simulation: when each was submitted, started and ended, and where."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batsched_py.support.json_values import did_you_mean
 
 
 class Life(msgspec.Struct):
-    """A job from its submission on; times in seconds, None for what has not happened."""
+    """A job and what became of it; times in seconds, None for what has not happened."""
 
     id: str
     number: int
@@ -37,7 +37,7 @@ class Life(msgspec.Struct):
 
     @property
     def expected_end(self) -> float:
-        """When it should end (seconds), inf where nobody knows."""
+        """When the job should end by its estimate (seconds); inf if that is not known."""
         if self.start is None:
             return inf
         return self.start + self.estimate * self.dilation + self.transfer
@@ -49,7 +49,7 @@ class Life(msgspec.Struct):
 
 
 def list_jobs(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:
-    """Return the jobs that messages or their replies submit, in order."""
+    """Return the ids of the jobs that recorded messages submit, in order."""
     submitted: dict[str, None] = {}
     for message, reply in messages:
         for event in (*message.events, *reply.events):
@@ -59,7 +59,7 @@ def list_jobs(messages: Iterable[tuple[m.Message, m.Message]]) -> list[str]:
 
 
 def find_job(wanted: str, ids: list[str]) -> str:
-    """Return the id that ``wanted`` means: an id, or the part of it after the workload's name.
+    """Return the full id of a job that a user names by its id or its number.
 
     Raises :class:`UsageError` for no such job, and for several.
     """

@@ -1,4 +1,4 @@
-"""Looks at one job during a replay: what holds it after each pass, and how it starts at last."""
+"""Watches one job during a replay: what holds it after each pass, and how it starts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Happened(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an instant brought, as far as a policy may care."""
+    """The events of an instant that may change what a policy decides."""
 
     ended: list[Ended] = []
     submitted: list[str] = []
@@ -39,7 +39,7 @@ class Happened(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Pass(msgspec.Struct, frozen=True):
-    """A scheduling pass after which the job waits."""
+    """A scheduling pass after which the watched job still waits."""
 
     time: float
     held: WaitingReason
@@ -51,7 +51,7 @@ class Pass(msgspec.Struct, frozen=True):
 
 
 class Started(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How the job started."""
+    """How the watched job started."""
 
     time: float
     free: int
@@ -70,7 +70,7 @@ class Started(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Watch:
-    """Follows the job ``wanted`` through a replay under ``policy``."""
+    """Watches the job ``wanted`` during a replay under ``policy``."""
 
     def __init__(self, wanted: str, policy: Scheduler, margin: float = 0.0) -> None:
         self.jobs: dict[str, Life] = {}
@@ -91,18 +91,18 @@ class Watch:
 
     @property
     def life(self) -> Life | None:
-        """What became of the job so far, None before its submission."""
+        """The watched job, None before its submission."""
         return self.jobs.get(self._wanted)
 
     def has_seen_all(self, now: float) -> bool:
-        """Tell whether the job ended, and as much time passed as a picture shows behind it."""
+        """Tell whether the replay may stop: the job and the margin after it have ended."""
         life = self.life
         if life is None or life.end is None:
             return False
         return now > life.end + self._margin * (life.end - life.submit_time)
 
     def note_message(self, message: m.Message) -> None:
-        """Note what happened."""
+        """Note the events of a message, before the policy answers it."""
         self.now = message.now
         ended, submitted = [], []
         called = changed = False
@@ -125,7 +125,7 @@ class Watch:
         self._happened = Happened(ended, submitted, called, changed)
 
     def note_pass(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
-        """Ask the policy what holds the job, if it waits."""
+        """Ask the policy after a scheduling pass what holds the job, if it still waits."""
         self._queue, self._machine = queue, machine
         if self._job is None:
             self._job = self._find()
@@ -138,7 +138,7 @@ class Watch:
         self._head = job.id if held.why == "head" else held.by
 
     def note_reply(self, message: m.Message, reply: m.Message) -> None:
-        """Note the submissions and the reply to them, and how the job started."""
+        """Note the jobs that a reply submits, starts or rejects."""
         for event in (*reply.events, *message.events):
             if isinstance(event, m.RegisterJob | m.JobSubmitted):
                 self._note_submission(message.now, event.job)

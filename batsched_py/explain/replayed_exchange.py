@@ -1,4 +1,4 @@
-"""A recorded exchange answered anew, decision by decision, without the workload file."""
+"""Replays a recorded exchange: the policy answers its messages again, without the workload."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN = 200
 
 
 class Turn(msgspec.Struct, gc=False):
-    """A message of the simulator and what was answered."""
+    """A recorded message of the simulator and the recorded reply."""
 
     n: int
     message: m.Message
@@ -45,7 +45,7 @@ def read_turns(path: Path) -> list[Turn]:
 
 
 def find_beginning(turns: list[Turn]) -> m.SimulationBegins:
-    """Return the event that begins the simulation; raises :class:`InputError` without one."""
+    """Return the first event, SIMULATION_BEGINS; raises :class:`InputError` if it is missing."""
     for event in turns[0].message.events:
         if isinstance(event, m.SimulationBegins):
             return event
@@ -53,7 +53,7 @@ def find_beginning(turns: list[Turn]) -> m.SimulationBegins:
 
 
 def has_six_decimals(turns: Iterable[Turn]) -> bool:
-    """Tell whether what was asked for has times of six decimals, as Batsim has them."""
+    """Tell whether the recorded replies have times of six decimals, as those to Batsim have."""
     times = (time for turn in turns for event in turn.reply.events for time in _times(event))
     return all(time == round(time, 6) for time in times)
 
@@ -70,7 +70,7 @@ def _times(event: m.Event) -> Iterator[float]:
 
 
 def replay(turns: list[Turn], process: DecisionProcess, watcher: Watch) -> None:
-    """Answer the messages until ``watcher`` has seen all it wants.
+    """Answer the recorded messages again until ``watcher`` has seen its job.
 
     Raises :class:`InputError` at the first reply that is not the recorded one.
     """
@@ -124,7 +124,7 @@ def _is_submission(event: m.Event) -> bool:
 
 
 class RecordedUsers:
-    """Users who submit what the recorded replies register, when they registered it.
+    """Users who submit the jobs that the recording registers, at the same times.
 
     A job that was registered after the rejection of another one is submitted only then: nothing
     else within an instant makes users act.
@@ -145,7 +145,7 @@ class RecordedUsers:
         )
 
     def begin_turn(self, turn: Turn) -> None:
-        """Get ready for a message."""
+        """Read from a recorded reply which jobs are due at its message."""
         events = turn.reply.events
         self._now = turn.message.now
         self._jobs.clear()
@@ -190,7 +190,7 @@ class RecordedUsers:
         )
 
     def next_submission(self) -> float:
-        """Return when the next job is due, as far as it shows in the recording."""
+        """Return when the next job is due (seconds), inf if the recording has no more."""
         if self._jobs and self._jobs[0][0] <= self._rejected:
             return self._now
         if self._call < inf:
@@ -205,6 +205,6 @@ class RecordedUsers:
         return [self._jobs.popleft()[1]]
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Note the end; a rejection may be what others wait for."""
+        """Note that a job ended; the next job may wait for a rejection."""
         self._out -= 1
         self._rejected += state == REJECTED

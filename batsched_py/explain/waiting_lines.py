@@ -1,4 +1,4 @@
-"""The passes after which a job waits, merged to lines, and the whole explanation."""
+"""Merges the passes after which a job waits into the lines of an explanation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOVABLE: tuple[Why, ...] = ("plan", "head")
 
 
 class Line(msgspec.Struct, omit_defaults=True):
-    """What held the job during successive passes; pairs are first and last, or least and most."""
+    """Successive passes with the same reason; pairs are first and last, or least and greatest."""
 
     begin: float
     end: float
@@ -82,7 +82,7 @@ class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}, omit_defa
 
 
 def explain_job(watch: Watch, policy: str, most: int) -> Explanation:
-    """Return what ``watch`` saw of its job, in at most about ``most`` lines."""
+    """Return the explanation of the watched job, in at most about ``most`` lines."""
     life = watch.life
     assert life is not None  # find_job knew it
     left = next((time for time in (life.start, life.end) if time is not None), watch.now)
@@ -120,7 +120,7 @@ def find_overtakers(jobs: Mapping[str, Life], life: Life, left: float) -> list[s
 
 
 def merge_passes(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
-    """Merge successive passes of the same reason; ``left`` is when the job waited no more.
+    """Merge successive passes with the same reason; ``left`` is when the wait ended.
 
     Reservations that move are told apart as long as that gives at most ``most`` lines, then only
     those of different jobs, then only the kinds of reasons.

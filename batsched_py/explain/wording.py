@@ -1,4 +1,4 @@
-"""An explanation in words."""
+"""Turns an explanation into sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LISTED = 5
 
 
 def describe(told: Explanation) -> Iterator[str]:
-    """Give the lines of the account, the summary first."""
+    """Yield the lines of an explanation, the summary first."""
     yield _summary(told)
     if told.overtaken_by:
         later = _counted(len(told.overtaken_by), "later job")
@@ -42,7 +42,7 @@ def describe(told: Explanation) -> Iterator[str]:
 
 
 def describe_dates(told: Explanation, unix_start_time: float, time_zone: str) -> str:
-    """Say what clocks showed where the log was recorded, whose second 0 is ``unix_start_time``.
+    """Return the dates of submission, start and end; ``unix_start_time`` is that of second 0.
 
     Raises :class:`InputError` as :func:`~batsched_py.workload.logs.clock.moment` does.
     """
@@ -248,7 +248,7 @@ def _cause(told: Explanation, started: Started) -> str:
 
 
 def format_time(time: float) -> str:
-    """Write a time in seconds, and as days and clock."""
+    """Return a time in seconds, and as days and clock time."""
     days, rest = divmod(int(time), int(DAY))
     clock = f"{rest // HOUR:02.0f}:{rest % HOUR // MINUTE:02.0f}:{rest % MINUTE:02.0f}"
     day = f"{days} d " if days else ""
@@ -256,7 +256,7 @@ def format_time(time: float) -> str:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Write some names, and how many more there are."""
+    """Return the first names of a list, and how many more there are."""
     if len(names) <= LISTED + 1:
         return ", ".join(names)
     return f"{', '.join(names[:LISTED])} and {len(names) - LISTED} more"

@@ -1,1 +1,1 @@
-"""Figures of runs, as charts of altair, and charts as files."""
+"""Figures of runs as charts of altair, and the files that charts are written to."""

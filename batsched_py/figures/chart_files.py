@@ -1,4 +1,4 @@
-"""Charts as files, by the end of their names; nothing is fetched from anywhere."""
+"""Writes charts as PNG, SVG, PDF, HTML or JSON files, without a network."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
 
 
 def read_format(path: Path) -> str:
-    """Return the format that the name of a figure asks for; raises :class:`UsageError`."""
+    """Return the format of a figure by the end of its file name; raises :class:`UsageError`."""
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         names = " or .".join(", .".join(FORMATS).rsplit(", .", 1))
@@ -62,7 +62,7 @@ def write_chart(chart: Any, path: Path) -> None:
 
 
 def render_chart(form: str, spec: dict[str, Any]) -> bytes:
-    """Return a Vega-Lite specification as a file of one of the :data:`FORMATS`."""
+    """Return a Vega-Lite specification as the bytes of a file in one of the :data:`FORMATS`."""
     import vl_convert
 
     spec = make_drawable(set_width(spec))
@@ -81,7 +81,7 @@ def render_chart(form: str, spec: dict[str, Any]) -> bytes:
 
 
 def set_width(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a specification with a width where it has that of its container."""
+    """Return a specification with a width in pixels where it has that of its container."""
     return spec | {"width": WIDTH} if spec.get("width") == "container" else spec
 
 
@@ -101,7 +101,7 @@ _BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
 
 
 def make_drawable(spec: Any) -> Any:
-    """Return a Vega-Lite specification whose texts can be drawn, and are nothing but texts.
+    """Return a Vega-Lite specification without the texts that break the drawing library.
 
     Control characters, for which the library that draws ends the process, are shown as numbers.
     Vega-Lite puts titles, and names of fields that have none, into expressions between quotation

@@ -61,7 +61,7 @@ class JobsOfRun(msgspec.Struct, frozen=True, eq=False):
 def draw_schedule(
     run: Result | JobsOfRun, *, colour: str | None = "user", **time: Unpack[TimeOptions]
 ) -> Chart:
-    """Draw the schedule: a rectangle for each job on neighbouring processors, these upwards.
+    """Draw the schedule: time to the right, processors upwards, a rectangle for each job.
 
     ``colour`` is a column of the run's jobs: numbers have a scale; of texts, those with most
     processor-seconds have colours of their own and the others share one; ``job_id`` takes turns;
@@ -101,7 +101,7 @@ def draw_schedule(
 
 
 def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
-    """Draw busy processors, the demand (of running and waiting jobs) and the machine's size.
+    """Draw the busy processors, the demand of running and waiting jobs, and the machine's size.
 
     Demand beyond twice the machine is cut. ``time`` is as in :class:`TimeOptions`. ``data`` has a
     row for each step: ``time`` and ``until`` as along the axis, ``busy`` and ``demand``.
@@ -130,7 +130,7 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
 
 
 def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
-    """Draw how many jobs wait (axis on the left) and their processors (axis on the right).
+    """Draw how many jobs wait (left axis), and the processors they ask for (right axis).
 
     ``time`` is as in :class:`TimeOptions`. ``data`` has a row for each step: ``time`` and
     ``until`` as along the axis, ``jobs`` and ``processors``.
@@ -158,7 +158,7 @@ def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
 def draw_submissions(
     run: Result | JobsOfRun, *, every: str | None = None, **time: Unpack[TimeOptions]
 ) -> Chart:
-    """Draw how many jobs are submitted in each hour, day or week, and how many were recorded.
+    """Draw how many jobs are submitted in each hour, day or week, beside the recorded ones.
 
     ``every`` is ``hour``, ``day`` or ``week``; None: what gives a readable number of bins. With
     dates they begin as those of the clock do, weeks on Monday. Recorded are the jobs whose
@@ -239,7 +239,7 @@ def _chosen(times: Array, time: TimeOptions) -> tuple[float, float]:
 
 
 def find_window(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> tuple[float, float]:
-    """Return begin and end of what :func:`draw_schedule` shows of a schedule."""
+    """Return begin and end of the part of a schedule that :func:`draw_schedule` shows."""
     ran = _that_ran(jobs)
     if len(ran) and _shows_a_part(time):
         return _chosen(np.array(_widest_window(ran)), {})
@@ -300,7 +300,7 @@ def _job_tooltips(axis: TimeAxis, colour: str | None) -> list[alt.Tooltip]:
 
 
 class Colours(msgspec.Struct, frozen=True, eq=False):
-    """What the jobs of a schedule are coloured by."""
+    """The colours of the jobs in a schedule."""
 
     values: pd.Series[Any]
     """Of each job: a number, or the name of its group."""
@@ -311,7 +311,7 @@ class Colours(msgspec.Struct, frozen=True, eq=False):
 
     @classmethod
     def by_column(cls, shown: pd.DataFrame, colour: str | None) -> Colours:
-        """Return the colours by a column, see :func:`draw_schedule`."""
+        """Choose the colours by a column of the jobs, see :func:`draw_schedule`."""
         if colour is None:
             return cls(pd.Series("", index=shown.index), ("",))
         if colour == "job_id":
@@ -330,7 +330,7 @@ class Colours(msgspec.Struct, frozen=True, eq=False):
         return cls(texts.where(texts.isin(largest), _OTHERS), (*largest, _OTHERS), colour)
 
     def encodings(self) -> dict[str, Any]:
-        """Return the encodings of the column ``colour``, of areas and their edges."""
+        """Return altair's encodings of the column ``colour``: fill and edge of rectangles."""
         kind, scale = "Q", alt.Scale(scheme="viridis")
         if self.groups:
             colours = palette.CATEGORIES[: len(self.groups)]

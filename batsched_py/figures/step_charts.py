@@ -1,4 +1,4 @@
-"""Step functions of time as layers of a chart: areas and lines, with numbers that one hovers."""
+"""Layers of a chart that show step functions of time: areas, lines, numbers on hovering."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Chart = Any
 
 
 class Steps(msgspec.Struct, frozen=True, eq=False):
-    """Values that are constant from each of the ``edges`` to the next, seconds."""
+    """Step functions by name: each value holds from one of the ``edges`` to the next, seconds."""
 
     edges: Array
     """Shape (n + 1,)."""
@@ -35,7 +35,7 @@ class Steps(msgspec.Struct, frozen=True, eq=False):
 
     @classmethod
     def from_intervals(cls, functions: Mapping[str, Intervals], begin: float, end: float) -> Steps:
-        """Return sums over intervals from one second of the simulation to another."""
+        """Return the sums over intervals by name, between two seconds of the simulation."""
         instants = np.unique(np.concatenate([of.instants for of in functions.values()]))
         inner = instants[(instants > begin) & (instants < end)]
         edges = np.concatenate([[begin], inner, [end]])
@@ -58,17 +58,17 @@ class Steps(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def notes(self) -> list[str]:
-        """What was summed up, if anything."""
+        """Sentences on how the steps were thinned; none if they were not."""
         if not self.thinned:
             return []
         return [f"means over {PARTS} equal parts of {self.nb_steps:,} steps; band: least to most"]
 
     def highest(self, name: str) -> float:
-        """Return the greatest value of a name."""
+        """Return the greatest value of the function with this name."""
         return float(self.values[f"{name}_most" if self.thinned else name].max())
 
     def data(self, ends: Any) -> pd.DataFrame:
-        """Return a row for each step, and one where the last ends.
+        """Return the data of a chart: a row for each step, and one where the last step ends.
 
         ``ends`` are the edges as they are along the axis.
         """
@@ -78,7 +78,7 @@ class Steps(msgspec.Struct, frozen=True, eq=False):
 
 
 class StepLayers(msgspec.Struct, frozen=True):
-    """Layers over the data of some steps; each curve has a name that is its column.
+    """Makes the layers of a chart from step functions; a curve is named by its column.
 
     ``y`` are options of its axis.
     """
@@ -96,20 +96,20 @@ class StepLayers(msgspec.Struct, frozen=True):
     def from_steps(
         cls, steps: Steps, ends: Any, axis: TimeAxis, colours: Mapping[str, str]
     ) -> StepLayers:
-        """Return the layers of steps whose edges are ``ends`` along the axis."""
+        """Return the layers of steps; ``ends`` are their edges as the axis has them."""
         base = alt.Chart(steps.data(ends)).encode(x=axis.encode_x("time"))
         return cls(base, axis.encode_x("time", ends[0], ends[-1]), axis, colours)
 
     def draw_line(self, name: str, y: Mapping[str, Any], **mark: Any) -> Chart:
-        """Return a curve; ``mark`` are options of the line."""
+        """Draw a function as a line; ``mark`` are options of the line."""
         return self._line(name, alt.Y(f"{name}:Q", **y), **mark)
 
     def draw_level(self, name: str, height: float, y: Mapping[str, Any]) -> Chart:
-        """Return a curve that is the same at all times."""
+        """Draw a horizontal line."""
         return self._line(name, alt.datum(height, type="quantitative", **y), strokeWidth=1)
 
     def draw_area(self, name: str, y: Mapping[str, Any]) -> Chart:
-        """Return the area under a curve, or from its least to its most if it was thinned."""
+        """Draw the area under a function; of thinned steps, from its least to greatest value."""
         least, most = f"{name}_least", f"{name}_most"
         looks: dict[str, Any] = {"interpolate": "step-after", "opacity": 0.3, "clip": True}
         marked = self.base.mark_area(color=self.colours[name], **looks)
@@ -119,7 +119,7 @@ class StepLayers(msgspec.Struct, frozen=True):
         return marked.encode(**ends)
 
     def draw_hover(self) -> Chart:
-        """Return what cannot be seen and tells the numbers of the step under the pointer."""
+        """Draw an invisible layer that shows the numbers of the step under the pointer."""
         names = [name for name in self.base.data if name not in ("time", "until")]
         numbers = [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names]
         times = [self.axis.make_tooltip("time", "from"), self.axis.make_tooltip("until", "until")]
@@ -132,7 +132,7 @@ class StepLayers(msgspec.Struct, frozen=True):
         return self.base.mark_line(color=self.colours[name], **mark).encode(y=y)
 
     def draw_names(self) -> list[Chart]:
-        """Return the names of the curves above the axes, each in its colour.
+        """Draw the names of the functions above the chart, each in its colour.
 
         They are no legend, whose scale several charts beneath each other would share.
         """

@@ -1,4 +1,4 @@
-"""The axis of time of a run's figures: days or hours from the first submission, or dates."""
+"""The axis of time in the figures of a run: dates, or time since the first submission."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DAYS = {"date": "%d %b", "week": "%d %b", "month": "%b %Y", "quarter": "%b %Y"}
 
 
 class TimeOptions(TypedDict, total=False):
-    """Which times a figure shows, and how they are written."""
+    """Options of a figure: which part of the time it shows, and in which unit."""
 
     begin: float | None
     """Second of the simulation at the left end; None: where there is something to see."""
@@ -32,7 +32,7 @@ class TimeOptions(TypedDict, total=False):
 
 
 class TimeAxis(msgspec.Struct, frozen=True):
-    """How seconds of the simulation are written along an axis."""
+    """Converts seconds of the simulation to positions along the axis of time."""
 
     zero: float
     """The first submission, in seconds of the simulation."""
@@ -45,7 +45,7 @@ class TimeAxis(msgspec.Struct, frozen=True):
     def for_run(
         cls, jobs: pd.DataFrame, settings: Mapping[str, Any], span: float, unit: str | None
     ) -> TimeAxis:
-        """Return the axis for the jobs and settings of a run and a span of time (seconds).
+        """Return the axis of a run, by its jobs, its settings, and the seconds that are shown.
 
         Raises :class:`UsageError` for another unit, ``InputError`` for an unknown time zone.
         """
@@ -57,11 +57,11 @@ class TimeAxis(msgspec.Struct, frozen=True):
 
     @property
     def has_dates(self) -> bool:
-        """Whether dates are along the axis."""
+        """Whether the axis has dates."""
         return self.unix_start_time is not None
 
     def to_clock(self, seconds: Array) -> Array:
-        """Return times in seconds from the first submission, or as the clocks showed them.
+        """Convert seconds of the simulation to seconds from the first submission, or of the clock.
 
         These are seconds since the clocks showed 1970-01-01 0:00, so that days begin at midnight.
         """
@@ -71,17 +71,17 @@ class TimeAxis(msgspec.Struct, frozen=True):
         return local_seconds(seconds, self.unix_start_time, self.time_zone)
 
     def from_clock(self, clock: Array) -> Any:
-        """Return what is along the axis for times of :meth:`to_clock`: numbers, or dates."""
+        """Convert times of :meth:`to_clock` to positions along the axis: numbers, or dates."""
         if self.has_dates:
             return (clock * 1000).round().astype("datetime64[ms]")
         return clock / UNITS[self.unit]
 
     def to_axis(self, seconds: Array) -> Any:
-        """Return what is along the axis at seconds of the simulation."""
+        """Convert seconds of the simulation to positions along the axis: numbers, or dates."""
         return self.from_clock(self.to_clock(seconds))
 
     def make_bins(self, begin: float, end: float, width: float) -> Array:
-        """Return edges of bins, as of :meth:`to_clock`, over some seconds of the simulation.
+        """Return the edges of equal bins between two seconds of the simulation.
 
         Days begin at midnight and weeks on Monday if there are dates, else with the first
         submission.
@@ -92,7 +92,7 @@ class TimeAxis(msgspec.Struct, frozen=True):
         return edges
 
     def encode_x(self, column: str, *ends: Any) -> alt.X:
-        """Return the encoding of a column, from one of :meth:`from_clock` to another if given."""
+        """Return altair's encoding of a column along the axis; ``ends`` are where the axis ends."""
         scale = alt.Scale(domain=self._domain(ends), nice=False) if ends else alt.Scale()
         axis = alt.Axis(format=_CLOCK | _DAYS, tickCount=8, labelOverlap=True, labelSeparation=6)
         dates: dict[str, Any] = {"axis": axis} if self.has_dates else {}
@@ -100,19 +100,19 @@ class TimeAxis(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The kind of its columns in a chart: T for dates, else Q."""
+        """The type of its columns in altair: T for dates, else Q."""
         return "T" if self.has_dates else "Q"
 
     @property
     def title(self) -> str:
-        """What is along the axis; of dates also the year, which few of their marks have."""
+        """The title of the axis: its unit, or the time zone and the year of the dates."""
         if not self.has_dates:
             return f"{self.unit} from the first submission"
         first = pd.Timestamp(self.to_axis(np.array([self.zero]))[0])
         return f"{self.time_zone}; first submission {first:%Y-%m-%d}"
 
     def make_tooltip(self, column: str, title: str) -> alt.Tooltip:
-        """Return what one reads of a column when hovering."""
+        """Return the tooltip of a column with times."""
         shown = "%Y-%m-%d %H:%M:%S" if self.has_dates else ",.4f"
         unit = "" if self.has_dates else f" [{SYMBOLS[self.unit]}]"
         return alt.Tooltip(f"{column}:{self.kind}", title=title + unit, format=shown)

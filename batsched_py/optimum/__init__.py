@@ -1,4 +1,4 @@
-"""How far one scheduling step is from its optimum, by integer programming.
+"""Compares the plans of dynP with the optimum of a scheduling step, by integer programming.
 
 Source: Streit 2003 (PhD thesis, Paderborn), section 4.6.
 :mod:`batsched_py.optimum.scheduling_step` is what

@@ -1,4 +1,4 @@
-"""The time-indexed integer program of one step, and HiGHS (scipy) that solves it.
+"""The integer program that finds the best plan of a scheduling step; HiGHS solves it.
 
 x[c, p] is how many jobs of class c (jobs alike in width and duration) start at time point p:
 
@@ -32,7 +32,7 @@ TOO_LARGE = (
 
 
 class Relaxed(msgspec.Struct, frozen=True):
-    """The optimum without integrality: its value, one x for each column, reduced costs."""
+    """A solution with fractions of jobs: its value, which is a lower bound, and reduced costs."""
 
     value: float
     x: Any
@@ -40,7 +40,7 @@ class Relaxed(msgspec.Struct, frozen=True):
 
 
 class Solved(msgspec.Struct, frozen=True):
-    """What the solver found: x (None: nothing), a lower bound, and whether it went to the end."""
+    """The result of the solver: x (None if there is none), a lower bound, and if it finished."""
 
     x: Any
     bound: float
@@ -99,7 +99,7 @@ class Program:
         ).tocsc()
 
     def relax(self, seconds: float) -> Relaxed | None:
-        """Return the optimum without integrality, None if ``seconds`` do not suffice."""
+        """Solve with fractions of jobs allowed; None if ``seconds`` do not suffice."""
         from scipy.optimize import linprog
 
         nb = len(self._points)
@@ -121,7 +121,7 @@ class Program:
     def solve(
         self, relaxed: Relaxed | None, upper_bound: float, seconds: float, mip_rel_gap: float
     ) -> Solved:
-        """Solve with integrality, where ``upper_bound`` is the value of some plan.
+        """Solve with whole jobs; ``upper_bound`` is the value of a plan that is known.
 
         What would cost more than ``upper_bound`` by its reduced costs is left out of the program.
         """
@@ -151,7 +151,7 @@ class Program:
         return Solved(solution, bound, result.status == 0)
 
     def starts_of(self, x: Any) -> list[float]:
-        """Return a start for each job of the instance; of a fraction, the middle one.
+        """Return a start for each job from a solution; of a fraction, the middle one.
 
         Of a class the first members get the first starts.
         """

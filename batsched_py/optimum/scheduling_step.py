@@ -1,4 +1,4 @@
-"""One scheduling step: who waits, what is free when, and what a plan is worth.
+"""A scheduling step: waiting jobs, free processors over time, plans and their values.
 
 Times are seconds; the free processors are half-open steps: a job that ends at t frees its
 processors at t, so another may start on them at t.
@@ -20,7 +20,7 @@ _TINY = 1e-9  # of a cell, for times that are not whole in binary
 
 
 class PlannedJob(msgspec.Struct, frozen=True):
-    """A waiting job as a plan sees it: ``duration`` is its estimate in seconds."""
+    """A waiting job in a plan; ``duration`` is its estimate in seconds."""
 
     id: str
     submit: float
@@ -33,7 +33,7 @@ Plan = tuple[tuple[PlannedJob, float], ...]
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """The jobs to plan at ``now``, and the machine history.
+    """The waiting jobs at ``now``, and how many processors are free from then on.
 
     ``history`` are (time, free processors), increasing in time; the first begins at or before
     ``now`` and the last lasts for ever. Raises :class:`UsageError` for jobs that no plan can
@@ -61,13 +61,13 @@ class Instance(msgspec.Struct, frozen=True):
 
 
 def place_in_order(instance: Instance, jobs: Iterable[PlannedJob]) -> Plan:
-    """Plan ``jobs`` in this order, each as soon as it fits without moving the ones before."""
+    """Plan jobs one after the other, each at the earliest time that moves no earlier job."""
     timeline = _timeline_of(instance)
     return tuple((job, timeline.place(job.width, job.duration)) for job in jobs)
 
 
 def sum_weighted_responses(plan: Plan) -> float:
-    """Return sum w (start - submit + d) over the plan, in processor-seconds.
+    """Return sum w (start - submit + d) over a plan, in processor-seconds.
 
     The numerator of ARTwW (Streit 2003, eq. 3.3), which the integer program minimises.
     """
@@ -80,12 +80,12 @@ def compute_artww(plan: Plan) -> float:
 
 
 def find_last_end(plan: Plan) -> float:
-    """Return when the last job of the plan ends by its estimate (seconds); -inf for no job."""
+    """Return when the last job of a plan ends by its estimate (seconds); -inf without jobs."""
     return max((start + job.duration for job, start in plan), default=-inf)
 
 
 def compute_quality(best: Plan, other: Plan) -> float:
-    """Return ARTwW of ``best`` by that of ``other`` (eq. 4.8): 1 is as good, less is worse.
+    """Return ARTwW of ``best`` / ARTwW of ``other`` (eq. 4.8); 1 if both are equally good.
 
     More than 1 is possible if ``best`` was found on a scaled time axis.
     """
@@ -94,14 +94,14 @@ def compute_quality(best: Plan, other: Plan) -> float:
 
 
 def compute_loss(best: Plan, other: Plan) -> float:
-    """Return what ``other`` loses against ``best``, in percent: (1 - quality) 100."""
+    """Return by how many per cent ``other`` is worse than ``best``: 100 (1 - quality)."""
     return 100 * (1 - compute_quality(best, other))
 
 
 def choose_scale(
     makespan: float, accumulated_run_time: float, memory_mb: float = 2000, x: float = 0.001
 ) -> float:
-    """Return the time scale in seconds, in full minutes, that ``memory_mb`` megabytes allow.
+    """Return the length of a cell of the time grid in seconds, whole minutes, for some memory.
 
     sqrt(makespan * accumulated run time * x / memory), rounded up (Streit 2003, eq. 4.7), both
     in seconds. ``x`` is the memory of one entry in MB: the thesis prints 0.0001, its Table 4.4
@@ -112,7 +112,7 @@ def choose_scale(
 
 
 def count_from_now(instance: Instance) -> Instance:
-    """Return the instance with times counted from its ``now``."""
+    """Return the step with its times counted from ``now``."""
     now = instance.now
     return Instance(
         0.0,
@@ -122,7 +122,7 @@ def count_from_now(instance: Instance) -> Instance:
 
 
 def round_to_grid(instance: Instance, seconds: float) -> Instance:
-    """Return the instance with cells of ``seconds`` from its ``now`` on as the unit of time.
+    """Return the step with times in cells of a grid, each ``seconds`` long.
 
     Durations are rounded up to full cells (at least one), and a cell has as many processors as
     are free all through it, so that a plan on the grid is a plan on the exact scale too.

@@ -1,4 +1,4 @@
-"""The best plan of one step: bounds first, then the integer program, then the exact time scale."""
+"""Finds the best plan of a step: by local search first, then by the integer program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TINY = 1e-9
 
 
 class Solution(msgspec.Struct, frozen=True):
-    """The best plan that was found, on the exact time scale.
+    """The best plan that was found.
 
     ``value`` is its sum w (start - submit + d) in processor-seconds. ``status`` is ``optimal``
     (on the solver's time axis) or ``time limit``; ``gap`` is the share of the value by which the
@@ -46,7 +46,7 @@ def solve(
     time_limit: float = inf,
     mip_rel_gap: float = 0.0,
 ) -> Solution:
-    """Return the plan of least sum w (start - submit + d) for the jobs of ``instance``.
+    """Return the plan with the least sum of w (start - submit + d) for the jobs of a step.
 
     ``plans`` are those of the policies; the last of their ends is the horizon. ``scale`` is the
     grid in seconds; with None time is exact, and the plan the optimum within the horizon. The

@@ -1,4 +1,4 @@
-"""Along a simulation under dynP: the steps, the optimum of each, and the table of both.
+"""Simulates dynP, compares some of its steps with their optimum, and prints the table.
 
 The optimal plan is only compared, never carried out, so that the steps that follow are those that
 dynP would have had anyway. Source: Streit 2003, section 4.6 and Table 4.4.
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which self-tuning steps are looked at.
+    """Which scheduling steps of a simulation are compared with their optimum.
 
     The first ``steps``, from the time ``from_time`` (seconds) on, of every ``every``-th step with
     at least ``least_waiting`` and at most ``most_waiting`` jobs (None: any number).
@@ -67,7 +67,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChosenStep(msgspec.Struct, frozen=True):
-    """One step: who waits, the plan of each policy, and the policy that dynP took."""
+    """A scheduling step: its jobs, the plan of each policy, and the policy that dynP chose."""
 
     instance: Instance
     plans: dict[str, Plan]
@@ -75,7 +75,7 @@ class ChosenStep(msgspec.Struct, frozen=True):
 
 
 class StepComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out of one step; times in seconds, values are ARTwW in seconds."""
+    """How far a step was from its optimum; times in seconds, values are ARTwW in seconds."""
 
     time: float
     jobs: int
@@ -100,7 +100,7 @@ class StepComparison(msgspec.Struct, frozen=True, kw_only=True):
 def collect_steps(
     workload: Workload, options: Mapping[str, Any], selection: Selection, nodes: int | None = None
 ) -> list[ChosenStep]:
-    """Simulate ``workload`` under dynP with ``options`` until the selected steps are there.
+    """Simulate ``workload`` under dynP until the selected steps have been seen; return them.
 
     The machine has ``nodes`` processors (None: as many as the workload's). Raises
     :class:`UsageError` for options that dynP does not know or that no program knows, and if no
@@ -167,7 +167,7 @@ def compare_steps(
     time_limit: float = 60.0,
     mip_rel_gap: float = 0.0,
 ) -> Iterator[StepComparison]:
-    """Solve one step after the other and say what dynP lost.
+    """Find the optimum of one step after the other, and yield what dynP lost.
 
     ``time_scale`` is the solver's grid: ``auto`` (as in the thesis, eq. 4.7), ``exact``, or
     seconds; ``time_limit`` is in seconds for each step. Raises :class:`UsageError` for a step
@@ -248,7 +248,7 @@ COLUMNS = (
 
 
 def format_csv(rows: Sequence[StepComparison]) -> str:
-    """Return the rows as CSV; times and values in seconds, ``scale`` is empty where exact."""
+    """Return the comparisons as CSV; times and values in seconds."""
     return csv_of_rows(COLUMNS, map(_cells, rows))
 
 
@@ -268,7 +268,7 @@ _LINE = "{:>9} {:>4} {:>9} {:>10} {:>6} {:6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}
 
 
 def format_header() -> str:
-    """Return the head of the printed table; all times in seconds."""
+    """Return the head of the printed table."""
     return _LINE.format(
         *("time", "jobs", "makespan", "run times", "scale", "chosen", "value"),
         *(*POLICIES, "optimum", "quality", "loss", "status", "seconds"),
@@ -289,7 +289,7 @@ def format_line(row: StepComparison) -> str:
 
 
 def describe_averages(rows: Sequence[StepComparison]) -> str:
-    """Return what the rows say together; there is at least one."""
+    """Return the averages over some steps as a sentence; there is at least one step."""
     losses = [row.loss_percent for row in rows]
     optimal = sum(row.status == "optimal" for row in rows)
     return (

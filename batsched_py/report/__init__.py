@@ -1,4 +1,4 @@
-"""Reports of campaigns: what a study says (:mod:`document`), and the forms in which it is shown.
+"""Reports of campaigns: what they hold (:mod:`document`), and the forms they are written in.
 
 A study's ``report(results)`` gets :class:`CampaignResults` and returns a :class:`Report` of tables,
 figures and verdicts. The same report is printed to a terminal, written as CSV, Markdown, PNG and

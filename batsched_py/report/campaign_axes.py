@@ -1,4 +1,4 @@
-"""What the axes of a campaign are for: whose values are compared, which are users, which repeat."""
+"""Finds out which axis of a campaign is compared, which has the users, and which repeat runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TITLES = {"scheduler": "policy", "home_site": "site"}
 
 
 class CampaignAxes(msgspec.Struct, frozen=True):
-    """The axes of a campaign by what they are for."""
+    """The axes of a campaign by their purpose."""
 
     compared: str | None
     """Its values, policies as a rule, stand beside the first of them; None: there is no such."""
@@ -39,13 +39,13 @@ class CampaignAxes(msgspec.Struct, frozen=True):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What tells the rows of a table apart, the compared one last."""
+        """The axes whose values name the rows of a table, the compared one last."""
         there = (self.users, *self.others, self.compared)
         return tuple(axis for axis in there if axis is not None)
 
 
 def classify_axes(runs: pd.DataFrame, axes: Iterable[str]) -> CampaignAxes:
-    """Return what the axes of some runs are for; those that no run has are left out."""
+    """Return the axes of some runs by their purpose."""
     there = [name for name in axes if name in runs]
     asked = [name for name in there if name not in REPEATED]
     compared = find_compared_axis(runs, asked)
@@ -60,14 +60,14 @@ def classify_axes(runs: pd.DataFrame, axes: Iterable[str]) -> CampaignAxes:
 
 
 def fill_labels(runs: pd.DataFrame, axes: Iterable[str]) -> pd.DataFrame:
-    """Return the runs where one that has no value of an axis has the text ``none``."""
+    """Return the runs with the text ``none`` where an axis has no value."""
     there = [name for name in axes if name in runs and runs[name].isna().any()]
     filled = {name: runs[name].astype(object).where(runs[name].notna(), NONE) for name in there}
     return runs.assign(**filled)
 
 
 def find_compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
-    """Return the axis whose values are compared: that of the policies, if there is exactly one.
+    """Return the axis whose values are compared: that of the policies, if there is one.
 
     Else the first one with 2 to 8 values. None if there is no such axis.
     """
@@ -80,7 +80,7 @@ def find_compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
 
 
 def decides(runs: pd.DataFrame, axis: str, settings: Sequence[str]) -> bool:
-    """Tell whether the values of an axis have one of these settings each, not all the same."""
+    """Tell whether each value of an axis stands for one value of some settings, and they vary."""
     if axis in settings:
         return True
     there = [name for name in settings if name in runs and name != axis]
@@ -89,12 +89,12 @@ def decides(runs: pd.DataFrame, axis: str, settings: Sequence[str]) -> bool:
 
 
 def format_axis(axis: str) -> str:
-    """Return an axis in words."""
+    """Return the name of an axis in words."""
     return _TITLES.get(axis, to_words(axis))
 
 
 def shorten_names(values: Iterable[Any]) -> dict[Any, str]:
-    """Return each value of an axis as it is shown: short, and no two alike.
+    """Return a short name for each value of an axis, no two alike.
 
     ``file.py:Class`` becomes ``Class``, a path the name of its file, unless two would read the
     same: these keep as many folders as tell them apart.
@@ -129,7 +129,7 @@ def _forms(text: str) -> list[str]:
 
 
 def format_labels(labels: Mapping[str, Any], names: Mapping[str, Mapping[Any, str]]) -> str:
-    """Return some labels as words: names as they are, numbers with what they are of."""
+    """Return some labels as words; numbers with the names of their axes."""
     return ", ".join(
         names[axis][value]
         if isinstance(value, str)

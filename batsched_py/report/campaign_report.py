@@ -1,4 +1,4 @@
-"""The report of a campaign: that of its study, or a plain one of metrics and figures."""
+"""Makes the report of a campaign: that of its study, or a plain one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PART = "Not all runs of the study are here, so no claim is said to hold."
 
 
 def make_campaign_report(results: CampaignResults, named: str | None = None) -> Report:
-    """Return the study's report, or a plain one if its campaign file names none.
+    """Return the report of a campaign: that of its study, or a plain one.
 
     Its title is that of the campaign file, if the file has one.
 
@@ -87,7 +87,7 @@ def _of_part(report: Report) -> Report:
 
 
 def explain_left_out_code(results: CampaignResults) -> str | None:
-    """Return why the report that the results name is not made, as Markdown; None if it is."""
+    """Return why the code of a study's report is not run, as Markdown; None if it is."""
     name = results.report_name
     if name is None or name in entry_points_of(REPORTS):
         return None
@@ -192,7 +192,7 @@ FEW_RUNS = (
 
 
 def make_plain_report(results: CampaignResults) -> Report:
-    """Return what a campaign came to, for somebody who was not there."""
+    """Return the report of a campaign without a study: metrics, changes and figures."""
     runs = results.runs
     title = results.title or results.name
     if runs.empty:

@@ -1,4 +1,4 @@
-"""The claims of several campaigns on one page: what holds, by how much, and how to see it again."""
+"""Puts the claims of several campaigns on one page: which hold, and how to repeat them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from batsched_py.report.kit.tables import columns
 
 
 class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the runs of a campaign say of the claims of its study."""
+    """The verdicts of a campaign on the claims of its study."""
 
     name: str
     command: str
@@ -37,7 +37,7 @@ class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def judge_campaign(report: Report, **about: Any) -> Judged:
-    """Return what the report of a campaign says of claims; ``about`` are the fields it has not."""
+    """Return the verdicts in a campaign's report; ``about`` are the other fields."""
     touched = tuple(
         msgspec.structs.replace(of, evidence="")
         for of in report.verdicts
@@ -55,7 +55,7 @@ def judge_campaign(report: Report, **about: Any) -> Judged:
 
 
 def collect_claims(title: str, judged: Sequence[Judged]) -> Report:
-    """Return what holds by study, by claim and by campaign, and a section for each campaign.
+    """Return a report of all claims: by study, by claim and by campaign.
 
     That has a table of its claims, with source, tally and command. Of claims that the runs of a
     campaign do not touch it has the number.
@@ -73,7 +73,7 @@ def collect_claims(title: str, judged: Sequence[Judged]) -> Report:
 
 
 def has_claims(judged: Judged) -> bool:
-    """Tell whether the campaign's report has claims, whatever its runs say of them."""
+    """Tell whether the report of a campaign has any claims."""
     return bool(judged.verdicts) or judged.nb_untouched > 0
 
 

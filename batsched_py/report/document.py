@@ -1,4 +1,4 @@
-"""What a report holds, whatever the form in which it is shown.
+"""The parts of a report: sections with tables, figures and texts, and verdicts.
 
 Texts are Markdown. Tables and figures have a ``name``, which becomes the name of their files: it
 is unique within a report, in small letters, digits and underscores.
@@ -19,7 +19,7 @@ Kind = Literal["", "ours", "published", "difference"]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """How a column of a table is shown; in the CSV file it has ``name`` and all its digits."""
+    """How a column of a table is shown; its CSV file has all digits."""
 
     name: str
     """Of the column in :attr:`Table.frame`."""
@@ -35,7 +35,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A table: a frame with full precision, and which of its columns are shown and how."""
+    """A table: a data frame, and which of its columns are shown and how."""
 
     name: str
     title: str
@@ -56,12 +56,12 @@ class Table(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> tuple[Column, ...]:
-        """The columns to show."""
+        """The columns that are shown."""
         return self.columns or tuple(Column(str(name)) for name in self.frame.columns)
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A figure: a Vega-Lite chart (of altair, or as a dictionary) with its data in it.
+    """A figure: a Vega-Lite chart, of altair or as a dictionary, with its data.
 
     One can hover and zoom it in HTML; it is written as PNG, SVG and the CSV of its data as well.
     """
@@ -104,7 +104,7 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What the runs say of a claim of the paper."""
+    """What the runs show about a claim of the paper."""
 
     claim: str
     """The claim, as a sentence."""
@@ -132,7 +132,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """All that a study says about its runs."""
+    """A report: title, summary, verdicts, and sections of tables, figures and texts."""
 
     title: str
     source: str

@@ -1,4 +1,4 @@
-"""How values, headings and Markdown of a report are shown, whatever the form."""
+"""Formats the values, headings and Markdown of a report, for all its forms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SYMBOLS = {True: "\N{CHECK MARK}", False: "\N{BALLOT X}", None: "?"}
 
 
 def format_cell(value: Any, decimals: int | None = None) -> str:
-    """Return a value of a table as text.
+    """Return a value of a table as text, or a dash if there is none.
 
     Integers as they are; other numbers with ``decimals`` digits after the point, or with four
     significant digits. No digit before the point is ever dropped.
@@ -40,7 +40,7 @@ def format_cell(value: Any, decimals: int | None = None) -> str:
 
 
 def format_value(value: Any, column: Column) -> str:
-    """Return a value of a column as text, in the column's unit."""
+    """Return a value of a column as text, in the unit of the column."""
     if column.scale != 1 and isinstance(value, Real) and not is_nothing(value):
         value = float(value) / column.scale
     return format_cell(value, column.decimals)
@@ -52,7 +52,7 @@ def to_words(name: str) -> str:
 
 
 def escape_markdown(name: str) -> str:
-    """Return a name as Markdown that shows it as it is: no character of it has a meaning."""
+    """Return a name as Markdown that shows it as it is."""
     return re.sub(r"[*\\`[\]]", r"\\\g<0>", name)
 
 
@@ -85,7 +85,7 @@ def is_nothing(value: Any) -> bool:
 
 
 def is_numeric(table: Table, column: Column) -> bool:
-    """Tell whether a column holds numbers (in part: some may be missing), to be set right."""
+    """Tell whether a column holds numbers only, so that it is aligned to the right."""
     values = [value for value in table.frame[column.name] if not is_nothing(value)]
     return bool(values) and all(
         isinstance(value, Real) and not isinstance(value, bool) for value in values
@@ -98,7 +98,7 @@ def format_heading(column: Column) -> str:
 
 
 def format_headings(table: Table) -> list[str]:
-    """Return the headings of the shown columns; with the kind where that alone tells them apart."""
+    """Return the headings of a table; those that are alike get the kind of their column."""
     titles = [format_heading(column) for column in table.shown]
     return [
         f"{title}, {column.kind}" if column.kind and titles.count(title) > 1 else title
@@ -107,7 +107,7 @@ def format_headings(table: Table) -> list[str]:
 
 
 def format_rows(table: Table) -> list[list[str]]:
-    """Return the shown cells of all rows as texts, with a line break before what stands below."""
+    """Return the shown cells of all rows as texts."""
     columns = [
         [
             "\n".join(map(one_line, (format_value(value, column), *below.splitlines())))
@@ -121,23 +121,23 @@ def format_rows(table: Table) -> list[list[str]]:
 
 
 def list_texts_below(table: Table, column: Column) -> list[str]:
-    """Return what stands below each value of a column."""
+    """Return the small text below each value of a column."""
     return table.frame[column.below].tolist() if column.below else [""] * len(table.frame)
 
 
 def find_marked_cells(table: Table) -> set[tuple[int, int]]:
-    """Return the cells to emphasise: number of the row, number of the shown column."""
+    """Return which cells are emphasised: number of the row, number of the shown column."""
     at = {column.name: number for number, column in enumerate(table.shown)}
     return {(row, at[name]) for row, name in table.marks if name in at}
 
 
 def format_verdict(judged: Verdict) -> str:
-    """Return symbol and words of a verdict."""
+    """Return a verdict as symbol and words."""
     return f"{SYMBOLS[judged.holds]} {WORDS[judged.holds]}"
 
 
 def count_verdicts(verdicts: tuple[Verdict, ...]) -> str:
-    """Return how many hold, do not hold, cannot be told: "3 hold, 1 does not hold", or "none"."""
+    """Return how many verdicts there are of each kind: "3 hold, 1 does not hold", or "none"."""
     hold, fail, unknown = (
         sum(judged.holds is answer for judged in verdicts) for answer in (True, False, None)
     )

@@ -1,4 +1,4 @@
-"""Figures of a campaign's metrics: a panel for each user model, lines over a number or bars."""
+"""Draws the metrics of a campaign: bars, or lines over a numeric axis."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 def draw_metric(
     runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric, name: str = ""
 ) -> Figure | None:
-    """Return the means of a metric over the axes of a campaign; None if no axis varies.
+    """Draw the means of a metric by the axes of a campaign; None if no axis varies.
 
     If an axis is numeric, that with most values goes across; else each value of the compared one
     is a bar. What else varies has panels. The data are in SI units.

@@ -1,4 +1,4 @@
-"""Tables of metrics, a row for each policy: what it gave, and how it differs from the first.
+"""Makes tables of metrics: a row for each policy, with its changes against the first one.
 
 Differences are of pairs of runs with the same seeds, so what the two have in common (the same
 users) cancels; their intervals say whether other seeds may turn them around.
@@ -39,7 +39,7 @@ def make_metric_matrix(
     title: str,
     base: Any = None,
 ) -> Table | None:
-    """Return a row for each combination of the axes and a column for each metric.
+    """Return a table with a row for each combination of labels and a column for each metric.
 
     Below each value stands its change against the run of ``base``, the first value of the compared
     axis, with the same other labels. The frame has all of it as numbers in SI units: ``METRIC``,
@@ -75,7 +75,7 @@ def make_metric_matrix(
 
 
 def has_intervals(tables: Sequence[Table]) -> bool:
-    """Tell whether any number in some matrices has an interval: repeated runs differ."""
+    """Tell whether any number in some tables has an interval, so that repeated runs differ."""
     return any(
         bool(table.frame[column].notna().any())
         for table in tables
@@ -85,7 +85,7 @@ def has_intervals(tables: Sequence[Table]) -> bool:
 
 
 def format_change(change: Interval, unit: str, *, nb_runs: int = 0, same: bool = False) -> str:
-    """Return a difference as it stands below a number: ``+2.6 %``, then ``(+1.1 to +4.2)``.
+    """Return a change as the lines below a number: ``+2.6 %``, then ``(+1.1 to +4.2)``.
 
     Further lines say if its interval has a 0 inside, and if it is over fewer pairs of runs than
     the number is over runs (``nb_runs``); ``same``: all runs are equal.
@@ -255,7 +255,7 @@ _NOTE = (
 
 
 def make_site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None]:
-    """Yield the waits of each site beside those of an axis's first value, and its work.
+    """Yield the tables of a grid: the waits of each site's users, and the work of each site.
 
     Nothing for runs without sites.
     """
@@ -284,7 +284,7 @@ def make_site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table |
 
 
 def list_runs_by_site(results: ShownRuns) -> pd.DataFrame:
-    """Return a row for each site of each run: the run's, with :data:`SITE` and the site's metrics.
+    """Return a row for each site of each run, with the site's metrics.
 
     Empty if no run has sites. For the metrics see :func:`batsched_py.metrics.per_site`.
     """

@@ -1,4 +1,4 @@
-"""Metrics as the generic report shows them: which ones, in plain words, in a readable unit."""
+"""Chooses the metrics of a report, with words and readable units for them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _SYMBOLS = {
 
 
 class ShownMetric(msgspec.Struct, frozen=True):
-    """A metric in the unit in which a page shows it."""
+    """A metric with the title and the unit in which a page shows it."""
 
     name: str
     """The column in the table of runs, which is in SI units."""
@@ -120,17 +120,17 @@ class ShownMetric(msgspec.Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """Its name with its unit."""
+        """Its title with its unit."""
         return f"{self.title} [{self.unit}]" if self.unit else self.title
 
     @property
     def is_difference(self) -> bool:
-        """Whether changes are told in its unit: what may be negative has no relative change."""
+        """Whether changes are in its unit, not relative, as its values may be negative."""
         return self.name == "mean_lateness"
 
 
 def choose_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric]:
-    """Return those metrics that any run has, each in a unit in which most numbers are readable."""
+    """Return those of some metrics that any run has, each in a readable unit."""
     return [
         _shown(name, runs[name].astype(float))
         for name in dict.fromkeys(names)
@@ -139,7 +139,7 @@ def choose_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric
 
 
 def choose_main_metrics(main: str | None, reacting: bool | None) -> list[str]:
-    """Return the names of a matrix's metrics, the main one first.
+    """Return the names of the metrics in a matrix, the main one first.
 
     ``reacting`` is whether its users react, None if that is not known.
     """
@@ -155,7 +155,7 @@ def list_user_models(runs: pd.DataFrame) -> list[str]:
 
 
 def list_reactions(runs: pd.DataFrame) -> pd.Series[Any]:
-    """Return whether the users of each run react, None where that is not known.
+    """Return for each run whether its users react to the schedule, None if it is not known.
 
     Rigid replay does not, nor do runs that have no users at all.
     """
@@ -169,7 +169,7 @@ def list_reactions(runs: pd.DataFrame) -> pd.Series[Any]:
 
 
 def find_reaction(runs: pd.DataFrame) -> bool | None:
-    """Return whether the users of any of some runs react, None if that is not known."""
+    """Return whether the users of any run react to the schedule, None if it is not known."""
     return any_reacts(list_reactions(runs))
 
 
@@ -185,7 +185,7 @@ def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
 
 
 def choose_time_unit(seconds: ArrayLike) -> tuple[float, str]:
-    """Return a unit in which most of some times are readable: its seconds and its symbol."""
+    """Return a readable unit for some times: its seconds and its symbol."""
     sizes = np.abs(np.asarray(seconds, dtype=float))
     sizes = sizes[sizes > 0]  # without what is unknown, too
     of_time = unit_of(float(np.median(sizes)) if len(sizes) else nan)
@@ -195,7 +195,7 @@ def choose_time_unit(seconds: ArrayLike) -> tuple[float, str]:
 def make_glossary(
     metrics: Iterable[ShownMetric], where: str = "its column in results.csv"
 ) -> Table | None:
-    """Return what each metric of a page is: its name, in words, its formula and its unit.
+    """Return a table of metrics: name, meaning, formula and unit.
 
     ``where`` says which file has the name of a metric, and further ones.
     """

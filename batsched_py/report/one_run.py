@@ -1,4 +1,4 @@
-"""The report of a single run, ours or Batsim's, from the files that it left."""
+"""Makes the report of a single run, of ours or of Batsim's, from its files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ONCE = (
 
 
 def make_run_report(run: OneRun) -> Report:
-    """Return what a run came to: its key numbers, what happened over time, who waited."""
+    """Return the report of a run: key numbers, figures over time, and waits by size."""
     metrics = choose_metrics(
         run.runs, [*choose_main_metrics(None, find_reaction(run.runs)), *FURTHER]
     )

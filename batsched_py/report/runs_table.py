@@ -1,4 +1,4 @@
-"""All runs of a campaign for the page's script: labels, metrics, settings, by column."""
+"""Packs the runs of a campaign for the script of the page: labels, metrics, settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DETAILS = ("metrics", "sites", "statistics", "user_statistics")
 
 
 def make_runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
-    """Return the runs for the page's script.
+    """Return the runs as the script of the page takes them.
 
     ``shown`` are the names of the columns of the table; ``columns`` holds every column of
     ``results.runs``, ``settings`` what is stored about each run besides, ``commands`` what repeats
@@ -49,7 +49,7 @@ def _names(labels: pd.Series[Any]) -> dict[str, str]:
 
 
 def list_provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
-    """Return by name the different values of what the runs were made with, sorted."""
+    """Return the versions, hosts and revisions that the runs were made with, by name."""
     runs = results.runs
     values = {
         to_words(name): set(map(str, runs[name].dropna()))
@@ -93,7 +93,7 @@ DIGITS = 6
 
 
 def pack_column(values: Sequence[Any]) -> dict[str, Any]:
-    """Return a column as ``{"v": values}``, or ``{"u": different values, "i": which of them}``.
+    """Return a column in little space: ``{"v": values}``, or ``{"u": different ones, "i": which}``.
 
     Numbers keep six significant digits. A setting that is the same for all runs costs one value.
     """
@@ -109,7 +109,7 @@ def pack_column(values: Sequence[Any]) -> dict[str, Any]:
 
 
 def round_digits(value: float) -> float | int:
-    """Return a number with six significant digits, as an integer if it is one with few digits."""
+    """Return a number rounded to six significant digits."""
     short = float(f"{value:.{DIGITS}g}")
     return int(short) if short.is_integer() and abs(short) < 1e100 else short
 

@@ -1,4 +1,4 @@
-"""What the page shows of single runs: schedule, queue, busy processors, and a row for each user.
+"""What a page shows of single runs: schedule, queue, busy processors and users.
 
 Only a bounded part is put into the page: some runs, and of each a window around the time at which
 most jobs waited. What is left out is said.
@@ -33,7 +33,7 @@ _TIMES = ["submission_time", "starting_time", "finish_time"]
 
 
 class Schedules(msgspec.Struct):
-    """Charts and users of some runs, ready for the page's script."""
+    """The charts and users of some runs, as the script of the page takes them."""
 
     runs: list[dict[str, Any]]
     note: str
@@ -41,7 +41,7 @@ class Schedules(msgspec.Struct):
 
 
 def draw_schedules(results: ShownRuns) -> Schedules:
-    """Return charts and users of at most a dozen runs, spread over the axes."""
+    """Return charts and users of at most a dozen runs of a campaign."""
     rows = choose_rows(results)
     shown = []
     for at in rows:
@@ -56,7 +56,7 @@ def draw_schedules(results: ShownRuns) -> Schedules:
 
 
 def choose_rows(results: ShownRuns) -> list[int]:
-    """Return the numbers of the rows of ``results.runs`` whose schedules are shown.
+    """Return the numbers of the runs whose schedules are shown.
 
     If there are more than a dozen, replications of the same are dropped first; then rows are
     taken at equal distances, the first and the last among them.
@@ -72,7 +72,7 @@ def choose_rows(results: ShownRuns) -> list[int]:
 
 
 def draw_schedule_view(run: JobsOfRun) -> dict[str, Any]:
-    """Return the chart of a run around its longest queue, each of its data sets by column.
+    """Draw the schedule of a run around its longest queue, with queue and utilisation below.
 
     Schedule, queue and busy processors stand below each other and are zoomed together.
     """
@@ -98,7 +98,7 @@ def _short(value: Any) -> Any:
 
 
 def summarise_users(jobs: pd.DataFrame) -> dict[str, list[Any]]:
-    """Return by column a row for each known user: jobs and means over the user's own jobs.
+    """Return the jobs, mean waits and work of each known user, by column.
 
     Times in seconds; ``slowdown`` is bounded (10 s), ``activity`` is from the first to the last
     submission, ``area`` in processor-seconds. Only jobs that are ``measured`` count.

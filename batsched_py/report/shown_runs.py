@@ -26,7 +26,7 @@ Stored = Sequence[Mapping[str, Any]]
 
 
 class OneRun:
-    """A stored run as a campaign of one run: it has what a report needs of campaigns."""
+    """A stored run that looks like a campaign of one run, for reports."""
 
     what = "run"
 
@@ -42,7 +42,7 @@ class OneRun:
 
     @property
     def title(self) -> str:
-        """Policy, log and users; the name of the files if they tell nothing."""
+        """Policy, log and users; the name of the files if these are unknown."""
         run = self.result.settings.get("run")
         if not run:
             return Path(self.prefix).name
@@ -78,21 +78,21 @@ class OneRun:
         return self.result.jobs
 
     def workload(self, row: Any) -> Workload:
-        """Raise :class:`UsageError`: where the log is, is not stored with a run."""
+        """Raise :class:`UsageError`, since a run does not store the path of its log."""
         raise UsageError(f"the log of {self.prefix} is not known by its path")
 
     def command(self, row: Any) -> str:
-        """Return nothing: the command is not stored with a run."""
+        """Return "", since a run does not store its command."""
         return ""
 
 
 def read_all_stored(results: ShownRuns) -> Stored:
-    """Return what is stored about each run, nothing of one whose folder is gone."""
+    """Return the stored settings of each run, empty where a folder is gone."""
     return [read_stored(results, row) for _, row in results.runs.iterrows()]
 
 
 def read_stored(results: ShownRuns, row: Any) -> Mapping[str, Any]:
-    """Return what is stored about a run, nothing if its folder is gone."""
+    """Return the stored settings of a run, empty if its folder is gone."""
     try:
         return results.settings(row)
     except (OSError, msgspec.DecodeError):  # removed since the campaign ran

@@ -1,4 +1,4 @@
-"""What was simulated, in words: machine, log, rules, policies, users, repetitions."""
+"""Describes what was simulated: machine, log, rules, policies, users, repetitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _USERS = ("users", "user_options")
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A policy or a user model as a page calls it."""
+    """A policy or a user model with the name that the page has for it."""
 
     name: str
     """As in the tables: the label in the campaign file, or short for what was given."""
@@ -48,7 +48,7 @@ class Named(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The name, and what it stands for if it does not say so (Markdown)."""
+        """The name, and what it stands for if that is not obvious (Markdown)."""
         told = [self.short] if self.short != self.name else []
         told += [f"`{self.options}`"] if self.options else []
         name = to_italics(self.name)
@@ -58,7 +58,7 @@ class Named(msgspec.Struct, frozen=True):
 def find_naming_axis(
     runs: pd.DataFrame, axes: Iterable[str], settings: Sequence[str]
 ) -> str | None:
-    """Return the axis whose texts stand for values of some settings; None if there is none."""
+    """Return the axis whose values are names for some settings; None if there is none."""
     for axis in axes:
         if axis not in runs or axis in (*settings, *INPUTS) or runs[axis].isna().any():
             continue
@@ -96,7 +96,7 @@ def _same_options(texts: pd.Series[Any]) -> str:
 
 
 def make_names_table(results: ShownRuns) -> Table | None:
-    """Return the policies and user models of a campaign: what each is, and where it comes from."""
+    """Return a table of the policies and user models of a campaign and what they are."""
     rows = [
         {
             "kind": kind,
@@ -163,7 +163,7 @@ _RUN_TIMES = {"recorded": "run times as recorded", "cut-at-request": "run times 
 
 
 def describe_setup(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
-    """Yield what was simulated, a line of Markdown each; nothing that is not known is said."""
+    """Yield what was simulated, a line of Markdown for each aspect that is known."""
     runs = results.runs
     stored = read_all_stored(results)
     machines = find_naming_axis(runs, results.axes, _MACHINE)
@@ -274,7 +274,7 @@ def _simulated_jobs(runs: pd.DataFrame, nb_recorded: int | None) -> str:
 
 
 def describe_span(first: float, last: float, unix_start_time: float | None) -> str:
-    """Return over how long jobs were submitted, and from when on if the log tells dates."""
+    """Return the time over which jobs were submitted, in words, with the date of the first."""
     unit = unit_of(last - first)
     span = (last - first) / UNITS[unit]
     words = f", submitted over {f'{span:,.0f}' if span >= 100 else f'{span:.3g}'} {unit}"

@@ -1,4 +1,4 @@
-"""All that is said of a calibration, as a document."""
+"""Makes the report of a calibration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from batsched_py.workload.logs.swf import SwfLog
 
 
 class Calibrated(msgspec.Struct, frozen=True, eq=False):
-    """What was compared, and what came out."""
+    """A calibration with its log and the settings of its run."""
 
     log: SwfLog
     found: PolicyCalibrations
@@ -28,7 +28,7 @@ class Calibrated(msgspec.Struct, frozen=True, eq=False):
 
 
 def make_calibration_report(calibrated: Calibrated) -> Report:
-    """Return verdict, tables and figures."""
+    """Return the report of a calibration: verdict, tables and figures."""
     found = calibrated.found
     told = [*describe_calibration(found), THRESHOLDS]
     if found.of_site.weeks < FEWEST:

@@ -36,7 +36,7 @@ Waits = Mapping[str, tuple[Column, Column]]
 
 
 def draw_waits(waits: Waits) -> Figure:
-    """Return how many jobs waited so long as recorded and so long in the simulation."""
+    """Draw how many jobs have which recorded and which simulated wait."""
     rows = [row for name, pair in waits.items() for row in _binned(name, *pair)]
     ends = [row[name] for row in rows for name in ("recorded_end", "simulated_end")]
     longest = max(1.0, *ends)
@@ -94,7 +94,7 @@ def _edge(number: int) -> float:
 
 
 def draw_waits_by_hour(found: PolicyCalibrations) -> Figure:
-    """Return the mean wait by the hour of submission, recorded and under each policy."""
+    """Draw the mean wait by the hour of submission, recorded and under each policy."""
     rows = [
         {"line": line, "hour": int(group.name[:2]), "wait": wait / HOUR, "jobs": group.jobs}
         for name, of in found.policies.items()
@@ -119,7 +119,7 @@ def draw_waits_by_hour(found: PolicyCalibrations) -> Figure:
 
 
 def draw_backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
-    """Return the processor-hours that wait over time, recorded and under each policy.
+    """Draw the processor-hours that wait over time, recorded and under each policy.
 
     None of a log of less than an hour.
     """
@@ -135,7 +135,7 @@ def draw_backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
 
 
 def draw_utilisation(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
-    """Return the utilisation by week; None where the machine is not known, and of less than one."""
+    """Draw the utilisation by week; None if the machine is unknown, or for less than a week."""
     series = {name: of.utilisation.weeks for name, of in found.policies.items()}
     rows = list(_over_time(series, found.site, axis))
     if not rows or not all(isfinite(row["value"]) for row in rows):

@@ -48,7 +48,7 @@ _COUNTS = {
 
 
 def tabulate_policies(found: PolicyCalibrations) -> Table | None:
-    """Return what is measured of each policy, in a row each below what was recorded."""
+    """Return the measures of each policy, a row each, below the recorded values."""
     said = found.of_site.agreement
     recorded = _row(
         mean=said.mean_recorded, median=said.median_recorded, at_once=said.at_once_recorded
@@ -105,7 +105,7 @@ def _cells(column: Column, value: Interval) -> dict[str, Any]:
 
 
 def tabulate_differences(found: PolicyCalibrations) -> Table | None:
-    """Return the site's policy less each of the others, None without others."""
+    """Return how the site's policy differs from each other one; None without others."""
     rows = [
         {
             "other": f"{found.site} - {'usual wait ' * (each.other == USUAL)}{each.other}",
@@ -132,7 +132,7 @@ def tabulate_differences(found: PolicyCalibrations) -> Table | None:
 
 
 def tabulate_groups(kind: str, groups: Iterable[Group]) -> Table | None:
-    """Return the groups of a kind, None if there are none."""
+    """Return the groups of jobs of a kind, None if there are none."""
     rows = [make_row(group) for group in groups]
     note = (
         f"*Reproduced*: the mean wait is {_NEAR}; ? if the interval does not tell, or there are "
@@ -169,7 +169,7 @@ def make_row(group: Group) -> dict[str, Any]:
 
 
 def tabulate_jobs(counts: Mapping[str, JobCounts]) -> Table | None:
-    """Return how many jobs are compared, and why the others are not, by policy."""
+    """Return how many jobs are compared, and why others are not, by policy."""
     rows = [
         {"what": words, **{policy: getattr(of, name) for policy, of in counts.items()}}
         for name, words in _COUNTS.items()

@@ -1,4 +1,4 @@
-"""Two campaigns: which of their runs differ, paired by seed, and by how much."""
+"""Compares two campaigns: which runs differ, paired by seed, and by how much."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _OF_THE_ROW |= {"seconds", "wall_time"}
 
 
 def compare_campaigns(a: str | Path, b: str | Path) -> NotebookReport:
-    """Return what differs between two campaigns, by their folders; see :func:`compare_runs`.
+    """Return a report on the differences between two campaigns, given their folders.
 
     Raises :class:`UsageError` and :class:`InputError` for what is no campaign, and for one
     without finished runs.
@@ -63,7 +63,7 @@ def compare_campaigns(a: str | Path, b: str | Path) -> NotebookReport:
 
 
 class CampaignComparison:
-    """Two campaigns beside each other; differences are B - A, ratios B / A."""
+    """The comparison of two campaigns; differences are B - A, ratios B / A."""
 
     def __init__(self, a: CampaignResults, b: CampaignResults, names: tuple[str, str]) -> None:
         self.a = a
@@ -72,19 +72,19 @@ class CampaignComparison:
 
     @classmethod
     def from_sources(cls, a: Source, b: Source) -> CampaignComparison:
-        """Read two campaigns that were found."""
+        """Read two campaigns."""
         if (a.kind, b.kind) != ("campaign", "campaign"):
             raise UsageError(f"{a.name} and {b.name} are runs: expected two campaigns")
         return cls(_opened(a), _opened(b), (a.name, b.name))
 
     @cached_property
     def pairing(self) -> Pairing:
-        """Which run is which."""
+        """Which run of A is compared with which run of B."""
         return pair_runs(self.a, self.b)
 
     @cached_property
     def metrics(self) -> list[str]:
-        """What both campaigns measure: the metrics, then what their studies measure."""
+        """The names of the metrics that both campaigns have, and of what their studies measure."""
         labels = {*Settings.__struct_fields__, *REPEATED, *self.a.axes, *self.b.axes, *_OF_THE_ROW}
         ours = [*COUNTS, *METRICS]
         both = [name for name in self.a.runs.columns if name in self.b.runs.columns]
@@ -120,18 +120,18 @@ class CampaignComparison:
 
     @property
     def whole_tables(self) -> dict[str, pd.DataFrame]:
-        """The tables of which the report shows the largest rows, with all of them."""
+        """The tables with all rows, of which the report shows the largest."""
         return {"differences": self.differences}
 
     @property
     def identical(self) -> bool:
-        """Whether each run has one counterpart, and all metrics are equal; settings aside."""
+        """Whether each run has a counterpart with equal metrics; settings do not count."""
         alone = len(self.pairing.only_a) + len(self.pairing.only_b)
         return len(self.pairing.runs) > 0 and not alone and self.changed.empty
 
     @property
     def summary(self) -> str:
-        """What came out, in a line or two."""
+        """The result in a line or two."""
         pairs = self.pairing.runs
         if self.identical:
             changed = [name for name in find_differing(*self._abouts) if is_of_code(name)]
@@ -184,7 +184,7 @@ class CampaignComparison:
         return f" Of {len(self.differences)} differences (groups and metrics), {'; '.join(counts)}."
 
     def report(self) -> Report:
-        """Return all of it as a document."""
+        """Return the report of the comparison."""
         names = f"A is {self.names[0]}, B is {self.names[1]}; differences are B - A, ratios B / A."
         notes = [names, *self.pairing.notes, *self._alike]
         about: list[Part | None] = [Text("\n\n".join(notes)), self._settings(), self._only_in_one()]

@@ -1,4 +1,4 @@
-"""What is compared, by the text that names it, and a run as it is compared."""
+"""Finds and reads the runs and campaigns that a user wants to compare."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A run or a campaign."""
+    """A run or a campaign that a user named."""
 
     kind: Literal["run", "campaign"]
     name: str
@@ -34,7 +34,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def find_source(text: str | Path) -> Source:
-    """Return what ``text`` names: PREFIX, PREFIX_jobs.csv, or the folder of a run or campaign.
+    """Find a run by its prefix, its PREFIX_jobs.csv or its folder, or a campaign by its folder.
 
     Raises :class:`UsageError` if there is nothing, or not one thing, of that name.
     """
@@ -60,7 +60,7 @@ def find_source(text: str | Path) -> Source:
 
 
 def find_pair(a: str | Path, b: str | Path) -> tuple[Source, Source]:
-    """Return what two texts name: two runs or two campaigns.
+    """Find two runs or two campaigns by what a user typed.
 
     Raises :class:`UsageError` if they are of two kinds, or one and the same.
     """
@@ -109,7 +109,7 @@ _TEXTS = {
 
 
 class RunData:
-    """A run to compare."""
+    """The jobs, metrics and settings of a run that is compared."""
 
     def __init__(self, name: str, table: JobTable, settings: dict[str, Any]) -> None:
         self.name = name
@@ -133,19 +133,19 @@ class RunData:
 
     @cached_property
     def metrics(self) -> dict[str, float | int | None]:
-        """Counts and metrics (SI units), computed now: both runs by the same code."""
+        """Counts and metrics in SI units, computed anew, by the same formulas for both."""
         return overall(self.table)
 
     @property
     def as_row(self) -> pd.DataFrame:
-        """The run as a row of a campaign's results, as far as it is known."""
+        """The run as a row of a campaign's table of runs."""
         row = dict(self.settings.get("run", {"users": None})) | self.metrics
         row |= {"nb_res": self.nb_processors, "users_react": self.settings.get("users_react")}
         return pd.DataFrame([{name: value for name, value in row.items() if np.isscalar(value)}])
 
 
 def read_run(source: Source) -> RunData:
-    """Read a run; raises :class:`InputError`, naming file and line, for what is none."""
+    """Read a run; raises :class:`InputError` with file and line if it is damaged."""
     path = source.path
     table = read_jobs(path, machine_size(path), ("job_id", *NEEDED))
     if not len(table.submit):
@@ -160,7 +160,7 @@ def read_run(source: Source) -> RunData:
 
 
 def make_run(result: Result, name: str) -> RunData:
-    """Return the run of what :func:`batsched_py.simulate` gave."""
+    """Return a result of :func:`batsched_py.simulate` as a run to compare."""
     return RunData(name, result.table_as_written(), dict(result.settings))
 
 

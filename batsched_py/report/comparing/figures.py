@@ -1,4 +1,4 @@
-"""The figures of a comparison."""
+"""Draws the figures of a comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HIGH = 380
 
 
 def draw_shifts_of_starts(pairs: pd.DataFrame) -> Figure:
-    """Return the shift of every start over the start in A; thinned, the largest are all there."""
+    """Draw how far each start moved over the start in A; the largest shifts are all there."""
     rows = pairs[pairs["start_shift"].notna()]
     shift = rows["start_shift"].to_numpy()
     kept = rows.iloc[thin(shift)]
@@ -73,7 +73,7 @@ def draw_shifts_of_starts(pairs: pd.DataFrame) -> Figure:
 
 
 def draw_waits_of_users(users: pd.DataFrame) -> Figure:
-    """Return each user's mean waiting time in B over that in A, with the diagonal."""
+    """Draw the mean wait of each user in B over that in A."""
     kept = users.head(POINTS)
     waits = kept[["wait_a", "wait_b", "wait_shift"]].set_axis(["a", "b", "difference"], axis=1)
     data = kept[["user", "jobs"]].join(waits / HOUR)
@@ -108,7 +108,7 @@ def draw_waits_of_users(users: pd.DataFrame) -> Figure:
 
 
 def draw_distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
-    """Return the share of jobs that wait at most so long, in both runs."""
+    """Draw the share of jobs that wait at most a given time, in both runs."""
     runs = {"A": a, "B": b}
     shares = [at / 300 for at in range(301)]
     waits = {run: np.array(quantiles(jobs["wait"], shares)) / HOUR for run, jobs in runs.items()}
@@ -133,7 +133,7 @@ def draw_distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
 
 
 def draw_ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
-    """Return B / A of some metrics by group, with intervals, a panel for each metric.
+    """Draw B / A of some metrics by group with intervals, a panel for each metric.
 
     ``rows`` has the columns ``group``, ``metric``, ``ratio``, ``ratio_low``, ``ratio_high``,
     ``a``, ``b`` and ``pairs``.
@@ -173,7 +173,7 @@ def draw_ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
 
 
 def thin(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
-    """Return the rows to draw, ascending: the largest on either side, and every n-th of all."""
+    """Return which values to draw: the largest on either side, and a regular sample of all."""
     if len(values) <= POINTS:
         return list(range(len(values)))
     order = np.argsort(values, kind="stable")

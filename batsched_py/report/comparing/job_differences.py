@@ -1,4 +1,4 @@
-"""Two results of one simulation, job by job: what differs, and whether it is another schedule."""
+"""Compares two results of one simulation job by job, to check one back end against another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RELATIVE = ("stretch", "consumed_energy")
 
 
 class Kind(IntEnum):
-    """How the rows of a job differ, the gravest first."""
+    """The kinds of differences between the rows of a job, the gravest first."""
 
     MISSING = 0
     TIMES = 1
@@ -40,7 +40,7 @@ class Kind(IntEnum):
 
     @property
     def another_schedule(self) -> bool:
-        """Whether the schedules differ: start and end of a job, or what became of it."""
+        """Whether the schedules differ: the start, the end or the fate of a job."""
         return self <= Kind.CONTENT
 
 
@@ -55,7 +55,7 @@ MEANING = {
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A column of a job that is not the same in both."""
+    """A column that differs between the two rows of a job."""
 
     kind: Kind
     column: str
@@ -64,7 +64,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A job that is not the same in both."""
+    """A job whose two rows differ."""
 
     job: str
     parted: float
@@ -73,12 +73,12 @@ class Difference(msgspec.Struct, frozen=True):
 
     @property
     def gravest(self) -> Field:
-        """The first of the gravest fields, whose kind is that of the job."""
+        """The column with the gravest difference."""
         return min(self.fields, key=lambda field: field.kind)
 
 
 def find_differences(one: Result, other: Result) -> list[Difference]:
-    """Return the jobs that differ in Batsim's columns, in order of submission in ``one``.
+    """Return the jobs that differ in any column of Batsim's, in order of submission.
 
     Numbers are equal within :data:`TOLERANCE` (ratios and energies relatively); the order of the
     rows does not count. A job that only one of them has differs in ``job_id``.
@@ -99,7 +99,7 @@ def find_differences(one: Result, other: Result) -> list[Difference]:
 
 
 def format_differences_csv(different: list[Difference], one: str, other: str) -> str:
-    """Return the differences as a table; ``one`` and ``other`` are the names of its columns."""
+    """Return the differences as CSV; ``one`` and ``other`` are the names of two columns."""
     rows = (
         (job.job, job.gravest.kind.name.lower(), of.column, of.one, of.other)
         for job in different
@@ -109,7 +109,7 @@ def format_differences_csv(different: list[Difference], one: str, other: str) ->
 
 
 def describe_differences(different: list[Difference], one: str, other: str) -> list[str]:
-    """Return a line for each kind, the gravest first: how many jobs, and which was the first.
+    """Return a line for each kind of difference: how many jobs, and which is the first.
 
     The first is the one that started first, which is nearest to the cause.
     """

@@ -1,4 +1,4 @@
-"""Means over many jobs, and intervals of their differences, by jobs or user by user.
+"""Means over many jobs or users, and intervals of their differences.
 
 :mod:`batsched_py.support.statistics` has intervals of any statistic of tens of replications. Here
 it is means of many quantities over 100,000s of jobs, or over users with all their jobs, in one
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 class Sums(msgspec.Struct, frozen=True):
-    """What is looked at as a sample, a row per unit (a job or a user), a column per quantity."""
+    """A sample of jobs or users: a row for each, with totals and counts of some quantities."""
 
     totals: Floats
     counts: Floats
@@ -40,14 +40,14 @@ class Sums(msgspec.Struct, frozen=True):
 
     @property
     def influences(self) -> Floats:
-        """What each unit adds to the error of each mean: their squares sum up to its variance."""
+        """The share of each row in the error of each mean: the sum of squares is its variance."""
         counts, units = self.counts.sum(axis=0), self.units
         with np.errstate(divide="ignore", invalid="ignore"):  # of one unit nothing is known
             scale = np.sqrt(units / (units - 1)) / counts
             return np.asarray((self.totals - self.means * self.counts) * scale)
 
     def sum_by(self, units: NDArray[np.int64]) -> Sums:
-        """Return the sums of larger units: ``units`` is that of each row, 0, 1, ..."""
+        """Return the sums by group, for example by user; ``units`` is the group of each row."""
         nb = int(units.max(initial=-1)) + 1
         columns = range(self.totals.shape[1])
 
@@ -58,25 +58,25 @@ class Sums(msgspec.Struct, frozen=True):
         return Sums(added(self.totals), added(self.counts))
 
     def average_units(self) -> Sums:
-        """Return the means of the units, so that each counts once whatever its number of jobs."""
+        """Return the mean of each row, so that each counts once whatever its number of jobs."""
         return make_sums(_means(self.totals, self.counts))
 
 
 def make_sums(values: Floats) -> Sums:
-    """Return values of shape (n, quantities) as sums; nan is no value."""
+    """Return a sample from values of shape (n, quantities); nan is left out."""
     there = np.isfinite(values)
     return Sums(np.where(there, values, 0.0), there.astype(np.float64))
 
 
 def estimate_means(differences: Sums) -> list[Interval]:
-    """Return the mean of each column with its interval: rows are the sample."""
+    """Return the mean of each quantity with its interval."""
     errors = np.sqrt((differences.influences**2).sum(axis=0))
     reached = zip(differences.means, errors, differences.units, strict=True)
     return [_interval(mean, error, int(nb)) for mean, error, nb in reached]
 
 
 def estimate_ratios(a: Sums, b: Sums) -> list[Interval]:
-    """Return mean(b) / mean(a) of each column over pairs: a row is in both.
+    """Return mean(b) / mean(a) of each quantity; row i of both is a pair.
 
     The interval is that of the logarithm; there is none for a ratio that is not positive.
     """
@@ -95,7 +95,7 @@ def estimate_ratios(a: Sums, b: Sums) -> list[Interval]:
 
 
 def estimate_differences(a: Sums, b: Sums) -> list[Interval]:
-    """Return mean(b) - mean(a) of each column: the rows of each are samples of their own.
+    """Return mean(b) - mean(a) of each quantity; the samples are independent.
 
     The degrees of freedom are Welch's (Biometrika 34, 1947).
     """

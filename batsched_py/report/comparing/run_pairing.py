@@ -1,4 +1,4 @@
-"""Which run of one campaign is which of another: by the axes that both have."""
+"""Pairs the runs of two campaigns by the labels and seeds that both have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_OF_A_VALUE = {"batsim", "batsim_log", "timeouts", "budgets"}
 
 
 class Pairing(msgspec.Struct, frozen=True):
-    """Pairs of runs of two campaigns."""
+    """The pairs of runs of two campaigns, and the runs without a counterpart."""
 
     runs: pd.DataFrame
     """A row per pair: ``row_a`` and ``row_b`` (positions in the tables of the runs), the labels
@@ -72,7 +72,7 @@ def pair_runs(a: CampaignResults, b: CampaignResults) -> Pairing:
 
 
 def format_groups(labels: pd.DataFrame) -> pd.Series[str]:
-    """Return the labels of each row as one text; numbers with the name of their axis."""
+    """Return the labels of each row as one text, numbers with the name of their axis."""
 
     def named(name: str, value: Any) -> str:
         text = _text(value)
@@ -198,6 +198,6 @@ def _grouping(name: str, a: pd.DataFrame, b: pd.DataFrame, pairs: pd.DataFrame) 
 
 
 def list_first(values: Sequence[str], most: int = 4) -> str:
-    """Return the first of the values, and how many more there are."""
+    """Return the first values of a list as text, and how many more there are."""
     more = f" and {len(values) - most} more" if len(values) > most else ""
     return ", ".join(values[:most]) + more

@@ -1,4 +1,4 @@
-"""The tables of two compared runs: by job, by user, or by distribution."""
+"""The tables of a comparison of two runs: by job, by user, or of distributions."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _OTHER = {
 
 
 def subtract(a: float, b: float) -> tuple[float, float]:
-    """Return b - a, absolute and relative to abs(a) (nan if that is 0)."""
+    """Return b - a, and the same relative to abs(a) (nan if a is 0)."""
     return b - a, (b - a) / abs(a) if a else nan
 
 
 def describe_change(what: str, a: float, b: float) -> str:
-    """Return a sentence on a time (seconds) that differs."""
+    """Return a sentence on a time in seconds that differs."""
     if not (isfinite(a) and isfinite(b)):
         return ""
     _, relative = subtract(a, b)
@@ -56,7 +56,7 @@ def describe_change(what: str, a: float, b: float) -> str:
 
 
 def make_readable(rows: pd.DataFrame, names: Sequence[str], of: str) -> pd.DataFrame:
-    """Return rows with columns ``NAME_shown`` and ``unit_shown``, where times are readable.
+    """Return rows with times in readable units, in columns ``NAME_shown`` and ``unit_shown``.
 
     ``unit`` is that of each row; rows that are alike in the column ``of`` get the same one.
     """
@@ -77,7 +77,7 @@ def format_job_names(rows: pd.DataFrame) -> pd.Series[str]:
 
 
 def tabulate_shifts(pairs: pd.DataFrame) -> Table:
-    """Return how many jobs were submitted, started and ended at another time, and how far."""
+    """Return how many submissions, starts and ends moved, and how far."""
     rows = []
     for column, event in _EVENTS.items():
         there = pairs[pairs[f"{column}_shift"].notna()].reset_index(drop=True)
@@ -108,7 +108,7 @@ def tabulate_shifts(pairs: pd.DataFrame) -> Table:
 
 
 def tabulate_other_changes(pairs: pd.DataFrame) -> Table | None:
-    """Return how many jobs differ in something else than times, None if nothing does."""
+    """Return how many jobs differ in anything but times; None if none does."""
     rows = [
         {"what": title, "jobs": int(pairs[f"{name}_changed"].sum())}
         for name, title in _OTHER.items()
@@ -119,7 +119,7 @@ def tabulate_other_changes(pairs: pd.DataFrame) -> Table | None:
 
 
 def tabulate_only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table | None:
-    """Return how many jobs only one run has, and the first of them; None if neither has."""
+    """Return how many jobs only one of the runs has; None if both have the same."""
     counts = [
         {
             "run": run,
@@ -278,7 +278,7 @@ _NOTE = (
 
 
 def average_by_user(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per known user: ``jobs`` in both runs, and means in A, in B, and B - A.
+    """Return the mean wait, slowdown and lateness of each known user in A, in B, and B - A.
 
     Of ``wait`` and ``lateness`` (seconds) and bounded ``slowdown``. Sorted by ``total``, the
     absolute change of the user's waiting times together (seconds).
@@ -294,7 +294,7 @@ def average_by_user(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_effects(pairs: pd.DataFrame) -> Table:
-    """Return the mean differences with intervals over jobs and over users."""
+    """Return the mean differences with intervals, over jobs and over users."""
     names = _varying(pairs)
     named = pairs[pairs["user"] != ""]
     all_jobs, of_users = (_by_way(rows, names) for rows in (pairs, named))
@@ -322,7 +322,7 @@ def tabulate_effects(pairs: pd.DataFrame) -> Table:
 
 
 def tabulate_top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
-    """Return the users whose waiting changed most, each with an interval over the own jobs."""
+    """Return the users whose waits changed most, with intervals over their own jobs."""
     frame = users.head(SHOWN).copy()
     shifts = pairs[pairs["user"].isin(frame["user"])].groupby("user")["wait_shift"]
     shift = {user: values.to_numpy(np.float64) for user, values in shifts}

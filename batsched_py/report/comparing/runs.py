@@ -1,4 +1,4 @@
-"""Two runs: which jobs moved, by how much the metrics differ, and who gained or lost."""
+"""Compares two runs: which jobs moved, how the metrics differ, and which users gained or lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Rows = NDArray[np.int64]
 
 
 class Match(msgspec.Struct, frozen=True):
-    """Pairs of jobs, as row numbers."""
+    """The pairs of jobs of two runs, as row numbers, and the jobs without a counterpart."""
 
     rows_a: Rows
     rows_b: Rows
@@ -58,7 +58,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 def match_jobs(a: pd.DataFrame, b: pd.DataFrame) -> Match:
-    """Match jobs by workload and id, and judge whether they are the same jobs.
+    """Match the jobs of two runs by workload and id, and check that they are the same jobs.
 
     Replay of a log names the workload w0 if it is rigid and dyn if users react: if the workloads
     have little in common, jobs are matched by their ids alone, as long as these are unique.
@@ -134,7 +134,7 @@ _MEASURES = ("wait", "turnaround", "slowdown", "lateness")
 
 
 def compare_runs(a: str | Path | Result, b: str | Path | Result) -> NotebookReport:
-    """Return what differs between two runs: of files, or of :func:`batsched_py.simulate`.
+    """Return a report on the differences between two runs: files, or results of ``simulate``.
 
     A notebook shows its texts and tables; ``write("page.html")`` gives the page with figures.
     A run is named by its prefix, its ``PREFIX_jobs.csv`` (also of Batsim itself) or its folder.
@@ -144,7 +144,7 @@ def compare_runs(a: str | Path | Result, b: str | Path | Result) -> NotebookRepo
 
 
 class RunComparison:
-    """Two runs beside each other; differences are B - A."""
+    """The comparison of two runs; differences are B - A."""
 
     def __init__(self, a: RunData, b: RunData) -> None:
         self.a = a
@@ -152,7 +152,7 @@ class RunComparison:
 
     @classmethod
     def of(cls, a: str | Path | Result, b: str | Path | Result) -> RunComparison:
-        """Read two runs; see :func:`compare_runs`."""
+        """Compare two runs: files, or results of ``simulate``; see :func:`compare_runs`."""
         if isinstance(a, str | Path) and isinstance(b, str | Path):
             return cls.from_sources(*find_pair(a, b))
         if isinstance(a, str | Path) or isinstance(b, str | Path):
@@ -161,19 +161,19 @@ class RunComparison:
 
     @classmethod
     def from_sources(cls, a: Source, b: Source) -> RunComparison:
-        """Read two runs that were found."""
+        """Read two runs."""
         if (a.kind, b.kind) != ("run", "run"):
             raise UsageError(f"{a.name} and {b.name} are campaigns: expected two runs")
         return cls(read_run(a), read_run(b))
 
     @cached_property
     def match(self) -> Match:
-        """Which job is which."""
+        """Which job of A is which job of B."""
         return match_jobs(self.a.jobs, self.b.jobs)
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """A row per job that is in both, in order of submission in A; times in seconds.
+        """A row for each job of both runs, in order of submission in A; times in seconds.
 
         ``submit_a``, ``submit_b``, ``submit_shift`` = b - a, likewise of ``start``, ``finish``,
         ``wait``, ``turnaround``, ``slowdown`` (bounded) and ``lateness``; ``state_changed``,
@@ -199,12 +199,12 @@ class RunComparison:
 
     @property
     def moved_jobs(self) -> pd.DataFrame:
-        """The rows of :attr:`pairs` that differ; none if the runs are not of the same jobs."""
+        """The rows of :attr:`pairs` that differ; empty if the runs have other jobs."""
         return self.pairs[self.pairs["moved"] & self.match.same_jobs].reset_index(drop=True)
 
     @property
     def identical(self) -> bool:
-        """Whether all jobs are equal, and the machines as large (so that all metrics are).
+        """Whether all jobs and the sizes of the machines are equal, so that all metrics are.
 
         Equal within :data:`~batsched_py.report.comparing.job_differences.TOLERANCE`; settings do
         not count.
@@ -213,7 +213,7 @@ class RunComparison:
 
     @property
     def same_schedule(self) -> bool:
-        """Whether all jobs come, start and end at the same times, and in the same way.
+        """Whether all jobs are submitted, start and end at the same times and with the same result.
 
         The same within :data:`~batsched_py.report.comparing.job_differences.ROUNDING`; processors
         do not count.
@@ -232,7 +232,7 @@ class RunComparison:
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
-        """All metrics that are defined in either: unit, a, b, difference, relative to |a|."""
+        """All metrics that either run has: unit, a, b, difference, relative to abs(a)."""
         both = {"a": self.a.metrics, "b": self.b.metrics}
         rows = pd.DataFrame(both, index=[*COUNTS, *METRICS], dtype=float).dropna(how="all")
         rows["difference"] = rows["b"] - rows["a"]
@@ -243,26 +243,26 @@ class RunComparison:
 
     @cached_property
     def users(self) -> pd.DataFrame:
-        """A row per user with jobs in both runs, by how much the user's waiting changed in all."""
+        """A row for each user of both runs, sorted by how much the user's waits changed."""
         return run_tables.average_by_user(self.pairs[self.pairs["measured"]])
 
     @property
     def whole_tables(self) -> dict[str, pd.DataFrame]:
-        """The tables of which the report shows the largest rows, with all of them."""
+        """The tables with all rows, of which the report shows the largest."""
         if not self.match.same_jobs:
             return {}
         return {"moved_jobs": self.moved_jobs, "users": self.users}
 
     @property
     def changed_settings(self) -> list[str]:
-        """Names of settings that differ, as far as both runs say."""
+        """The names of the settings that differ, if both runs have stored them."""
         if not (self.a.settings and self.b.settings):
             return []
         return find_differing(flatten_settings(self.a.settings), flatten_settings(self.b.settings))
 
     @property
     def summary(self) -> str:
-        """What came out, in a line or two."""
+        """The result in a line or two."""
         if self.identical:
             changed = [name.removeprefix("run.") for name in self.changed_settings]
             beside = f"; their settings differ in {', '.join(changed)}" if changed else ""
@@ -300,7 +300,7 @@ class RunComparison:
         return f"{'; '.join([counted, *alone])}. {text}"
 
     def report(self) -> Report:
-        """Return all of it as a document."""
+        """Return the report of the comparison."""
         names = f"A is {self.a.name}, B is {self.b.name}; differences are B - A."
         parts: list[_Titled] = [("What was compared", [Text(names), self._settings()])]
         if not self.identical:

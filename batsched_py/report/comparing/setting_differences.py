@@ -1,4 +1,4 @@
-"""What differs between the settings of two runs or campaigns."""
+"""Finds the settings in which two runs or campaigns differ."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SHORT_CODE = 12
 
 
 def identify_code(stored: Mapping[str, Any]) -> dict[str, str]:
-    """Return what identifies the code and files of a run of a campaign: ``code``, ``file NAME``.
+    """Return short digests of the code and the files of a run: ``code``, ``file NAME``.
 
     Digests, shortened; of a run of ``simulate`` files only. The log is left out: it is the input.
     """
@@ -55,7 +55,7 @@ def identify_code(stored: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_of_code(name: str) -> bool:
-    """Tell whether a flat setting is one of :func:`identify_code`."""
+    """Tell whether the name of a setting is one of :func:`identify_code`."""
     return name == _CODE or name.startswith(_FILE)
 
 
@@ -76,7 +76,7 @@ def flatten_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """Return the names of flat settings whose values differ; none, 0 and false are equal.
+    """Return the names of the settings that differ; None, 0 and false are equal.
 
     Of provenance, only what both say can differ: runs of ``simulate`` say nothing of it.
     """
@@ -102,7 +102,7 @@ def _both_say(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 def make_settings_table(
     a: Mapping[str, Any], b: Mapping[str, Any], note: str = "", always: Sequence[str] = ALWAYS
 ) -> Table:
-    """Return the table of flat settings: the main ones, and all that differ, which are marked."""
+    """Return a table of the main settings and of all that differ, which are marked."""
     changed = find_differing(a, b)
     names = list(dict.fromkeys([*(name for name in always if name in a or name in b), *changed]))
     frame = pd.DataFrame(

@@ -1,1 +1,1 @@
-"""The forms of a report: terminal, files, one page."""
+"""The forms of a report: on a terminal, as files, as an HTML page, in a notebook."""

@@ -1,4 +1,4 @@
-"""A report as files: CSV and Markdown of its tables, PNG, SVG and data of its figures."""
+"""Writes a report as files: CSV and Markdown of tables, PNG, SVG and data of figures."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _HTML = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?:)")
 
 
 def find_files_folder(page: Path) -> Path:
-    """Return the folder, beside a page, of the files that go with it."""
+    """Return the folder of the files that belong to a page."""
     return page.with_name(FOLDER if page.name == PAGE else f"{page.stem}_files")
 
 
 def write_files(report: Report, folder: Path) -> list[Path]:
-    """Write all tables and figures into a folder; return the paths.
+    """Write the tables and figures of a report into a folder; return the paths.
 
     ``NAME.csv`` of a table holds all columns of its frame with all digits, that of a figure the
     data it shows; ``tables.md`` holds verdicts and tables as they are shown. Each file is written
@@ -64,7 +64,7 @@ def write_files(report: Report, folder: Path) -> list[Path]:
 
 
 def format_markdown(report: Report) -> str:
-    """Return title, summary, verdicts and tables as Markdown; HTML in their texts is text."""
+    """Return a report without its figures as Markdown; HTML in it is shown as text."""
     parts = [f"# {report.title}", report.source, report.summary]
     if report.terms:
         parts += ["## Terms", "\n".join(f"- **{term}**: {means}" for term, means in report.terms)]
@@ -81,13 +81,13 @@ def format_markdown(report: Report) -> str:
 
 
 def render_figure(figure: Figure) -> dict[str, bytes]:
-    """Return a figure as ``png`` and ``svg``; nothing is fetched from anywhere."""
+    """Return a figure as the bytes of a PNG and an SVG file."""
     spec = figure.spec
     return {form: render_chart(form, spec) for form in ("png", "svg")}
 
 
 def collect_data(spec: dict[str, Any]) -> pd.DataFrame | None:
-    """Return the data in a specification, None if there are none.
+    """Return the data in a Vega-Lite specification, None if it has none.
 
     Of several data sets the rows are one below the other, the first column says which is which.
     """

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs no network.
+"""Makes the HTML page of a report, one file that needs no network.
 
 The libraries that draw (Vega, Vega-Lite, vega-embed) are in the file, as are the specifications
 of the figures with their data. A content security policy in it forbids every request.
@@ -89,7 +89,7 @@ def render_page(
 
 
 def encode_safe_json(value: Any) -> str:
-    """Return JSON that cannot leave the script element which it is put into.
+    """Return JSON that may stand in a script element of a page.
 
     nan and infinite numbers become null.
     """
@@ -101,7 +101,7 @@ def encode_safe_json(value: Any) -> str:
 
 @cache
 def bundle_vega() -> str:
-    """Return the libraries that draw, as one script; takes seconds the first time."""
+    """Return the drawing libraries as one script; takes seconds the first time."""
     import vl_convert
 
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

@@ -1,4 +1,4 @@
-"""A report as a notebook shows it."""
+"""A report that a notebook can show."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from batsched_py.report.document import Report
 
 
 class NotebookReport(Report, frozen=True):
-    """A report that shows its texts and tables, and writes itself as a page with its figures."""
+    """A report that a notebook shows, and that writes itself as an HTML page."""
 
     @classmethod
     def from_report(cls, report: Report) -> Self:
-        """Return the report as one for a notebook."""
+        """Return a report as one for a notebook."""
         return cls(*(getattr(report, name) for name in report.__struct_fields__))
 
     def _repr_html_(self) -> str:
@@ -24,7 +24,7 @@ class NotebookReport(Report, frozen=True):
         return str(render_markdown(format_markdown(self)))
 
     def write(self, path: str | Path) -> Path:
-        """Write the page as one HTML file; return its path.
+        """Write the report as an HTML page; return its path.
 
         It is written whole or not at all, missing folders are made; raises
         :class:`batsched_py.errors.OutputError`.

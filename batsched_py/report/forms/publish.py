@@ -1,4 +1,4 @@
-"""Writes a campaign's report in all its forms."""
+"""Writes the report of a campaign as a page, and as the files beside it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERY = 10
 
 
 def write_page(report: Report, place: Path, results: CampaignResults | None = None) -> list[Path]:
-    """Write a report as a page, with all runs if there are ``results``, and the files beside it.
+    """Write a report as a page, with a table of the runs if there are ``results``, and files.
 
     Returns the paths, the page first. Raises :class:`batsched_py.errors.OutputError`.
     """
@@ -32,7 +32,7 @@ def write_page(report: Report, place: Path, results: CampaignResults | None = No
 
 
 def write_page_so_far(results: CampaignResults, place: Path, named: str | None = None) -> None:
-    """Write the page of a campaign that runs, which loads itself again every ten seconds.
+    """Write the page of a campaign that still runs; it loads itself again every ten seconds.
 
     ``named`` is the code that makes the report, as :func:`make_campaign_report` takes it. If that
     code fails with the runs that are there, the page says so and has the table of runs.

@@ -1,4 +1,4 @@
-"""A report on a terminal: verdicts and tables. Figures are in the files."""
+"""Prints a report on a terminal: verdicts and tables, without figures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _lines(text: str) -> list[str]:
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print title, summary, verdicts and all tables but those for reference."""
+    """Print title, summary, verdicts, and the tables that are not only for reference."""
     console.print(RichText(one_line(report.title), style="bold"))
     if report.source:
         console.print(RichText(report.source, style="dim"))

@@ -1,4 +1,4 @@
-"""What reports of studies have in common: selecting runs, pairing them, tables, charts.
+"""Tools for reports of studies: select and pair runs, make tables and charts.
 
 A study keeps its own ideas (axes, claims, published numbers, figures that no other has) and takes
 the rest from here, as users' own studies may; see ``docs/reports.md``. The names in ``__all__`` are

@@ -1,4 +1,4 @@
-"""Parts of Vega-Lite charts: colours of what is there, numbers that one hovers, data for JSON."""
+"""Parts of Vega-Lite charts: colour scales, tooltips, intervals, data."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Chart = Any
 
 
 def scale_of(styles: Mapping[str, Any], there: Container[str]) -> alt.Scale:
-    """Return the scale of those of the names (to each its colour, shape, ...) that are there."""
+    """Return a scale with the colours or shapes of those names that occur."""
     shown = {name: style for name, style in styles.items() if name in there}
     return alt.Scale(domain=list(shown), range=list(shown.values()))
 
 
 def numbers(*names: str, digits: str = ".4~g", **titles: str) -> list[alt.Tooltip]:
-    """Return what one reads when hovering: some columns, then some by a title, ``name=title``."""
+    """Return tooltips of columns with numbers; some have a title, ``name=title``."""
     plain = [alt.Tooltip(f"{name}:Q", format=digits) for name in names]
     titled = [alt.Tooltip(f"{n}:Q", title=t, format=digits) for n, t in titles.items()]
     return [*plain, *titled]
 
 
 def intervals(base: Chart, rows: Rows, title: str, **mark: Any) -> list[Chart]:
-    """Return the layer of the rows' intervals, upright from ``low`` to ``high``; none without any.
+    """Return a layer with the intervals of rows as vertical lines; none if there are no intervals.
 
     ``base`` is the chart of these rows; ``title`` is that of the axis, ``mark`` are options of the
     lines.
@@ -41,7 +41,7 @@ def intervals(base: Chart, rows: Rows, title: str, **mark: Any) -> list[Chart]:
 
 
 def inline_data(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Return the data of a chart, as JSON takes them: no numpy, no nan."""
+    """Return rows as the data of a chart, with plain numbers and None for nan."""
     frame = pd.DataFrame(list(rows))
     values = frame.astype(object).where(frame.notna(), None).to_dict("records")
     with debug_mode(False):  # each row would be held against the schema of JSON, for a second

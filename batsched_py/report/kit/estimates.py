@@ -1,4 +1,4 @@
-"""Estimates with their intervals, as cells of tables and of the data of charts."""
+"""Puts estimates with intervals into the cells of tables and the data of charts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN = Interval(nan, nan, nan, 0)
 def cells(
     estimate: Interval, value: str = "ours", low: str = "low", high: str = "high", *, nb: str = ""
 ) -> dict[str, Any]:
-    """Return value and ends of an estimate by these names; the number of values if ``nb`` names it.
+    """Return value and interval of an estimate as cells; their number too if ``nb`` names it.
 
     Ends that are not known are nan.
     """
@@ -43,19 +43,19 @@ def chart_cells(estimate: Interval) -> dict[str, Any]:
 
 
 def all_hold(answers: Iterable[bool | None]) -> bool | None:
-    """Tell whether all hold: False if one does not, else None if one cannot be told, or of none."""
+    """Tell whether all answers are true; None if one is unknown and none is false, or of none."""
     found = set(answers)
     return False if False in found else None if None in found or not found else True
 
 
 def deciding(answers: Mapping[Name, bool | None]) -> list[Name]:
-    """Return what :func:`all_hold` hangs on: those that do not, else those open, else all."""
+    """Return the names whose answers decide the result of :func:`all_hold`."""
     holds = all_hold(answers.values())
     return [name for name, answer in answers.items() if answer == holds]
 
 
 def mean_of_repeats(values: ArrayLike) -> Interval:
-    """Return the mean and its interval; there is none if all values are the same."""
+    """Return the mean of repeated runs; it has no interval if all are the same."""
     mean, known = mean_interval(values), finite(values)
     equal = len(known) > 0 and np.ptp(known) == 0
     return msgspec.structs.replace(mean, low=nan, high=nan) if equal else mean

@@ -1,4 +1,4 @@
-"""Runs of a campaign by their labels, side by side, in the units of a paper."""
+"""Selects and pairs the runs of a campaign by their labels, in the units of a paper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rows = TypeVar("Rows", "pd.Series[float]", pd.DataFrame)
 
 
 def paired(ours: Rows, base: Rows) -> tuple[Rows, Rows]:
-    """Return the rows of both whose index (the seed) the other has too, in the order of ours.
+    """Return the rows of both sides that have the same index (the seed), in the order of ours.
 
     Of several rows with the same index the first counts.
     """
@@ -32,7 +32,7 @@ SEED = "replication"
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of a run: the column that has it, and the unit in which a paper prints it."""
+    """A number of each run: its column, and the unit in which a paper prints it."""
 
     name: str
     column: str
@@ -55,18 +55,18 @@ class Runs:
         return len(self.frame)
 
     def where(self, **labels: Any) -> Runs:
-        """Return the runs that have all these labels; none if no run has such a label."""
+        """Return the runs that have all these labels."""
         frame = self.frame
         for name, value in labels.items():
             frame = frame[frame[name] == value] if name in frame else frame.iloc[:0]
         return Runs(frame, self.quantities.values())
 
     def labels(self, name: str) -> list[Any]:
-        """Return the values of a label in the order in which they come; none if there is none."""
+        """Return the values of a label in order of appearance."""
         return list(self.frame[name].unique()) if name in self.frame else []
 
     def by(self, name: str) -> dict[Any, Runs]:
-        """Return the runs of each value of a label, from the least to the largest value.
+        """Return the runs of each value of a label, in ascending order of the values.
 
         Runs that have none are left out.
         """
@@ -86,7 +86,7 @@ class Runs:
             yield values, Runs(frame, self.quantities.values())
 
     def values(self, name: str) -> pd.Series[float]:
-        """Return a quantity by replication, in the paper's unit; empty if it was not measured.
+        """Return a quantity of each run, by replication, in the paper's unit.
 
         A name that is no quantity's is that of a column. Runs of a campaign without replications
         are numbered as they come.
@@ -107,7 +107,7 @@ class Runs:
         return float(self.values(name).median())
 
     def ratio(self, name: str, base: Runs) -> Interval:
-        """Return the mean of a quantity in relation to that of ``base``, paired by replication."""
+        """Return the ratio of a mean to that of ``base``, paired by replication."""
         return paired_ratio(*paired(self.values(name), base.values(name)))
 
     def median_ratio(self, name: str, base: Runs) -> Interval:
@@ -121,13 +121,13 @@ class Runs:
         return Interval(value, low, high, ratio.nb)
 
     def options(self, kind: str) -> dict[str, Any]:
-        """Return :func:`options_of` of the first run that has some; none if none does."""
+        """Return :func:`options_of` of the first run that has any options."""
         found = (options_of(run, kind) for _, run in self.frame.iterrows())
         return next(filter(None, found), {})
 
 
 def options_of(run: Any, kind: str) -> dict[str, Any]:
-    """Return ``scheduler_options`` or ``user_options`` of a row of runs, which has them as JSON."""
+    """Return the scheduler's or the users' options of a run, which are stored as JSON."""
     text = run.get(kind)
     return parse_json(text, dict[str, Any], kind) if isinstance(text, str) else {}
 
@@ -143,5 +143,5 @@ def log_name(log: object) -> str:
 
 
 def slug(*parts: object) -> str:
-    """Return the name of a table or figure, made of parts: small letters, digits, underscores."""
+    """Return a name for a table or a figure: small letters, digits, underscores."""
     return re.sub(r"[^a-z0-9]+", "_", "_".join(map(str, parts)).lower()).strip("_")

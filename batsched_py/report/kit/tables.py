@@ -1,4 +1,4 @@
-"""Tables and sections of a report, each left out where the runs have nothing for it."""
+"""Makes tables and sections of a report; empty ones are left out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = Sequence[Mapping[str, Any]] | pd.DataFrame
 def columns(
     *names: str | Mapping[str, str], decimals: int | None = None, kind: Kind = "", **titles: str
 ) -> tuple[Column, ...]:
-    """Return alike columns: some called as in the frame, then some with a title, ``name=title``.
+    """Return columns with the same options; some have a title, ``name=title``.
 
     Columns whose names are no Python names are given as a mapping from names to titles.
     """
@@ -35,13 +35,13 @@ def table(
     note: str = "",
     marks: Iterable[tuple[int, str]] = (),
 ) -> Table | None:
-    """Return the table of these rows, None if there are none."""
+    """Return a table of these rows, None if there are none."""
     frame = pd.DataFrame(rows)
     return Table(name, title, frame, tuple(shown), note, tuple(marks)) if len(frame) else None
 
 
 def where_known(rows: Rows, shown: Iterable[Column]) -> tuple[Column, ...]:
-    """Return the columns without those about published numbers that no row has."""
+    """Return the columns without those for published numbers that no row has."""
     frame, shown = pd.DataFrame(rows), tuple(shown)
     about = [column for column in shown if column.kind in ("published", "difference")]
     nothing = {c.name for c in about if c.name not in frame or frame[c.name].isna().all()}
@@ -51,7 +51,7 @@ def where_known(rows: Rows, shown: Iterable[Column]) -> tuple[Column, ...]:
 def sections(
     parts: Iterable[tuple[str, Iterable[Part | None]]], *, for_reference: bool = False
 ) -> Iterator[Section]:
-    """Yield a section for each title with parts; parts that are None are left out."""
+    """Yield a section for each title that has parts; parts that are None are left out."""
     for title, given in parts:
         there = tuple(part for part in given if part is not None)
         if there:

@@ -1,4 +1,4 @@
-"""Texts and published numbers of a study, and the tables, figures and verdicts they go with."""
+"""Reads the texts and published numbers of a study, and makes tables and verdicts with them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_published(folder: Path) -> dict[str, Any]:
 
 
 def find_published(published: Mapping[str, Any], *path: object, otherwise: Any = None) -> Any:
-    """Return what is printed at a path of keys (numbers as ``str`` has them), if it is there."""
+    """Return the published number at a path of keys, or ``otherwise`` if it is not there."""
     node: Any = published
     for key in path:
         if not isinstance(node, Mapping) or str(key) not in node:
@@ -32,7 +32,7 @@ def find_published(published: Mapping[str, Any], *path: object, otherwise: Any =
 
 
 def in_column(published: Mapping[str, Any], path: tuple[object, ...], column: Any) -> Any:
-    """Return the number in a column of the row at a path; None if there is none.
+    """Return the published number in a column of the row at a path of keys, None if not there.
 
     The names of the columns are the list ``columns`` of the innermost table above the row that has
     one.
@@ -48,7 +48,7 @@ def in_column(published: Mapping[str, Any], path: tuple[object, ...], column: An
 
 
 def compared(values: ArrayLike, published: float | None) -> dict[str, Any]:
-    """Return the cells ``published``, ``difference``, ``z`` and ``rank`` of some replications.
+    """Return the cells ``published``, ``difference``, ``z`` and ``rank`` for some replications.
 
     The difference is in per cent of the published number; ``z`` is how many standard deviations
     of a further replication that is from our mean, ``rank`` how many of ours are smaller.
@@ -81,7 +81,7 @@ class Texts:
         return self._texts[name]
 
     def columns(self, key: str) -> tuple[Column, ...]:
-        """Return the columns of the table of this key: name, title, decimals and kind of each."""
+        """Return the columns of a table that the file describes."""
         return msgspec.convert(self._tables[key]["columns"], tuple[Column, ...])
 
     def table(
@@ -94,7 +94,7 @@ class Texts:
         columns: Iterable[Column] | None = None,
         **values: Any,
     ) -> Table | None:
-        """Return the rows as the table of this key, None if there are none.
+        """Return rows as a table with the title and note in the file, None without rows.
 
         It is called by the key if it has no name; ``columns`` if they are not those of the file.
         """
@@ -109,7 +109,7 @@ class Texts:
         return self._figures[figure]["title"].format(**values)
 
     def figure(self, key: str, chart: Any, /, name: str = "", **values: Any) -> Figure:
-        """Return a chart as the figure of this key, by which it is called if it has no name."""
+        """Return a chart as a figure with the title and caption in the file."""
         caption = self._figures[key]["caption"].format(**values)
         return Figure(name or key, self.title(key, **values), chart, caption)
 
@@ -125,7 +125,7 @@ class Texts:
         reading: str = "",
         **values: Any,
     ) -> Verdict:
-        """Return whether the claim of this key holds, with its evidence unless there is none yet.
+        """Return a verdict on a claim in the file, with its evidence.
 
         ``effect`` and ``reading`` are those of :class:`batsched_py.report.Verdict`; the file may
         have texts for them, too.
@@ -146,7 +146,7 @@ class Texts:
         title: str = "",
         terms: Iterable[tuple[str, str]] = (),
     ) -> Report:
-        """Return the report of sections, each a title and parts, of which those may be None.
+        """Return the report of a study from its sections and verdicts.
 
         ``source`` is told in the texts; ``title`` too, if it is not given.
         """
