@@ -83,7 +83,7 @@ def test_nothing_is_asked_of_the_network(made: str) -> None:
 
 
 def test_the_page_draws_in_the_colours_of_all_figures(made: str) -> None:
-    assert f"const ON_LIGHT = {json.dumps(palette.CATEGORIES)};" in made
+    assert f"const PALETTE = {json.dumps(palette.CATEGORIES)};" in made
 
 
 def test_the_libraries_are_there_once_and_whole(made: str) -> None:

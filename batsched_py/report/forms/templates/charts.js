@@ -1,19 +1,10 @@
 // Okabe and Ito's colours without black and yellow, which need a certain background.
-// On a dark page the dark ones of them are lighter.
-const ON_LIGHT = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C"];
-const ON_DARK = ["#3F8FE8", "#E69F00", "#12B886", "#CC79A7", "#86D3FF", "#F0742B", "#8C8C8C"];
-// page.css turns the dark ones into the light ones in print.
-const LIGHT = { text: "#1b1f24", muted: "#58616b", line: "#d5dae0", sheet: "#ffffff" };
-const DARK = { text: "#e2e6ea", muted: "#9aa4ae", line: "#363d45", sheet: "#181c21" };
+// Figures are drawn for a light page; page.css inverts them on a dark one.
+const PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C"];
 const FONT = 'system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif';
 
-const darkScheme = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => (document.documentElement.dataset.theme ?? (darkScheme.matches ? "dark" : "light")) === "dark";
-const palette = () => (isDark() ? ON_DARK : ON_LIGHT);
-const colours = () => (isDark() ? DARK : LIGHT);
-
 function chartConfig(narrow, panels) {
-  const { text, muted, line } = colours();
+  const [text, muted, line] = ["#1b1f24", "#58616b", "#d5dae0"];
   const legend = { labelColor: text, titleColor: text, labelFontSize: 12, titleFontSize: 12, labelLimit: 260 };
   Object.assign(legend, { symbolBaseFillColor: muted, symbolBaseStrokeColor: muted });
   if (narrow) Object.assign(legend, { orient: "bottom", direction: "vertical", columns: 1, labelLimit: 220 });
@@ -27,49 +18,11 @@ function chartConfig(narrow, panels) {
     title: { color: text, subtitleColor: muted },
     header: { labelColor: text, titleColor: text, labelFontSize: 12 },
     view: { stroke: line },
-    mark: { color: palette()[0] },
+    mark: { color: PALETTE[0] },
     rule: { color: muted },
     text: { color: text },
-    range: { category: palette(), ramp: { scheme: "viridis" }, heatmap: { scheme: "viridis" }, diverging: { scheme: "blueorange" } },
+    range: { category: PALETTE, ramp: { scheme: "viridis" }, heatmap: { scheme: "viridis" }, diverging: { scheme: "blueorange" } },
   };
-}
-
-const LEAST_CONTRAST = 4; // to the background; WCAG asks 3 of what is not text
-
-function luminance(rgb) {
-  const [r, g, b] = rgb.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-
-/** A colour as it is, or mixed with that of text until one sees it on a dark page; black is text. */
-function legible(colour) {
-  if (/^(black|#000|#000000)$/i.test(colour)) return colours().text;
-  if (!isDark() || !/^#[0-9a-f]{6}$/i.test(colour)) return colour;
-  const parts = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255);
-  const [own, text, sheet] = [colour, DARK.text, DARK.sheet].map(parts);
-  for (let share = 0; share < 1; share += 0.05) {
-    const mixed = own.map((part, at) => part + share * (text[at] - part));
-    if ((luminance(mixed) + 0.05) / (luminance(sheet) + 0.05) >= LEAST_CONTRAST) {
-      return `#${mixed.map((part) => Math.round(part * 255).toString(16).padStart(2, "0")).join("")}`;
-    }
-  }
-  return DARK.text;
-}
-
-/** Return a copy of a specification with colours, and opacities, that can be seen in the theme. */
-function readable(part) {
-  if (Array.isArray(part)) return part.map(readable);
-  if (part === null || typeof part !== "object") return part;
-  const copy = {};
-  for (const [key, value] of Object.entries(part)) {
-    const text = typeof value === "string";
-    if (key === "datasets" || (key === "data" && value)) copy[key] = value;
-    else if (text && ["color", "fill", "stroke", "value"].includes(key)) copy[key] = legible(value);
-    else if (key === "range" && Array.isArray(value)) copy[key] = value.map((one) => (typeof one === "string" ? legible(one) : one));
-    else if (key === "mark" && isDark() && value?.opacity < 1) copy[key] = { ...readable(value), opacity: Math.sqrt(value.opacity) };
-    else copy[key] = readable(value);
-  }
-  return copy;
 }
 
 const LEAST_PANEL = 180; // pixels; wide panels stay at least 0.6 times as wide as they were made
@@ -95,7 +48,7 @@ function fitted(spec, width, over = 0) {
 
 const NARROW = 560;
 
-/** All charts of the page by the id of their element: they are drawn again if the theme changes. */
+/** All charts of the page by the id of their element: they are drawn again in another width. */
 const charts = new Map();
 
 /** Draw; `spec` is a function of the element's width, `after(view)` is called each time. */
@@ -110,7 +63,7 @@ async function redraw(id) {
   const width = element.clientWidth;
   try {
     chart.view?.finalize();
-    const view = await drawn(element, readable(chart.spec(width)), width);
+    const view = await drawn(element, chart.spec(width), width);
     Object.assign(chart, { view, width });
     element.view = view;
     element.querySelector("summary")?.setAttribute("aria-label", "Save this figure");
@@ -138,16 +91,11 @@ function embedded(element, spec, width) {
     mode: "vega-lite",
     renderer: "svg",
     config: chartConfig(width < NARROW, spec.width !== "container"),
-    tooltip: { theme: isDark() ? "dark" : "light" },
     actions: { export: { png: true, svg: true }, source: false, compiled: false, editor: false },
     downloadFileName: element.id.replace("figure-", ""),
     scaleFactor: { png: 2 },
     loader: { load: () => Promise.reject(new Error("a report asks for nothing from outside")) },
   });
-}
-
-async function redrawAll() {
-  for (const id of charts.keys()) await redraw(id);
 }
 
 /** Until a chart is clicked or has the focus, wheel and fingers move the page and not the chart. */
@@ -249,7 +197,5 @@ function startTheme() {
     const next = themes[(themes.indexOf(root.dataset.theme ?? "system") + 1) % themes.length];
     apply(next);
     keep(next);
-    redrawAll();
   });
-  darkScheme.addEventListener("change", redrawAll);
 }
