@@ -88,9 +88,7 @@ def draw_schedule_view(run: JobsOfRun) -> dict[str, Any]:
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    frame = pd.DataFrame(rows).astype(object)
-    columns = {str(name): frame[name].tolist() for name in frame}
-    return {name: list(map(_short, values)) for name, values in columns.items()}
+    return {name: [_short(row[name]) for row in rows] for name in (rows[0] if rows else ())}
 
 
 def _short(value: Any) -> Any:

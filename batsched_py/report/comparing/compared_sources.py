@@ -12,12 +12,13 @@ import pandas as pd
 
 from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import InputError, UsageError
-from batsched_py.files.readers import is_file, is_folder
+from batsched_py.files.readers import is_file
 from batsched_py.metrics import BOUND, overall
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.jobs_file import NEEDED, read_jobs
 from batsched_py.results.run_files import SUFFIX, machine_size, stored_settings
-from batsched_py.results.whole_run import RUN_JSON, check_whole
+from batsched_py.results.whole_run import RUN_JSON
+from batsched_py.run.stored_run import jobs_file
 
 if TYPE_CHECKING:
     from batsched_py.run.result import Result
@@ -39,24 +40,16 @@ def find_source(text: str | Path) -> Source:
     Raises :class:`UsageError` if there is nothing, or not one thing, of that name.
     """
     path, name = Path(text), str(text)
-    jobs = Path(f"{path}{SUFFIX}")
     if is_file(path / STORED):
         return Source("campaign", name, path)
-    # The folder of a back end has the prefix of its run, and is none.
-    if is_folder(path) and (any(path.glob(f"*{SUFFIX}")) or not is_file(jobs)):
-        return Source("run", name, _only_run(path))
     if is_file(path):
         if not path.name.endswith(".csv"):
             raise UsageError(f"{path}: expected a PREFIX{SUFFIX}, its PREFIX, or a folder")
         return Source("run", name.removesuffix(SUFFIX), path)
-    if is_file(jobs):
-        return Source("run", name, jobs)
-    if is_file(f"{path}{RUN_JSON}"):
-        raise UsageError(_without_jobs(Path(f"{path}{RUN_JSON}")))
-    raise UsageError(
-        f"{path}: there is neither such a folder nor {jobs}; expected the prefix of a run, "
-        f"its PREFIX{SUFFIX}, or the folder of a run or of a campaign"
-    )
+    inside = sorted(path.glob(f"*{SUFFIX}")) or sorted(path.glob(f"*{RUN_JSON}"))
+    if len(inside) == 1:  # the folder of a run
+        path = Path(str(inside[0]).removesuffix(SUFFIX).removesuffix(RUN_JSON))
+    return Source("run", name, jobs_file(path))
 
 
 def find_pair(a: str | Path, b: str | Path) -> tuple[Source, Source]:
@@ -73,29 +66,6 @@ def find_pair(a: str | Path, b: str | Path) -> tuple[Source, Source]:
     if first.path.samefile(second.path):
         raise UsageError(f"{first.name} and {second.name} are the same {first.kind} ({first.path})")
     return first, second
-
-
-def _only_run(folder: Path) -> Path:
-    tables = sorted(folder.glob(f"*{SUFFIX}"))
-    if len(tables) == 1:
-        return tables[0]
-    if tables:
-        prefixes = ", ".join(str(path).removesuffix(SUFFIX) for path in tables[:5])
-        raise UsageError(f"{folder} has {len(tables)} runs; say which: {prefixes}")
-    if runs := sorted(folder.glob(f"*{RUN_JSON}")):
-        raise UsageError(_without_jobs(runs[0]))
-    older = " (it has a folder runs: run the campaign again)" if is_folder(folder / "runs") else ""
-    raise UsageError(
-        f"{folder}: neither a run nor a campaign: it has no *{SUFFIX} and no {STORED}{older}"
-    )
-
-
-def _without_jobs(run: Path) -> str:
-    check_whole(run)  # which names the jobs, if they were kept
-    return (
-        f'{run} is a run whose jobs were not kept (keep = "metrics" in its campaign file): '
-        "compare the campaigns, or run it again with its jobs"
-    )
 
 
 _TEXTS = {
