@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from math import isfinite
+from itertools import count
+from math import inf, isfinite
 from statistics import mean
 from threading import Thread
 from typing import Any, TypeVar
@@ -109,43 +110,33 @@ def collect_steps(
     if options.get("limits"):
         raise UsageError("limits: the integer program knows no limits of the site")
     policy = plugins.make(Dynp, "dynp", (), dict(options))
-    collector = policy.observer = _Collector(selection)
+    chosen: list[ChosenStep] = []
+    numbers = count()
+
+    def keep_selected(step: SelfTuningStep) -> None:
+        waiting = len(step.plans[step.new])
+        if step.now >= selection.from_time and selection.least_waiting <= waiting <= most:
+            if next(numbers) % selection.every == 0:
+                chosen.append(_chosen_step(step))
+            if len(chosen) == selection.steps:
+                raise _Enough
+
+    most = inf if selection.most_waiting is None else selection.most_waiting
+    policy.observer = keep_selected
     machine = make_homogeneous(workload.nb_res if nodes is None else nodes)
     with suppress(_Enough):
         Simulator(machine, [workload]).run(DecisionProcess(policy).answer)
-    if not collector.chosen:
+    if not chosen:
         raise UsageError(
             f"no self-tuning step of {workload.name} is as selected: try a smaller "
             f"{parameter('least_waiting')} ({selection.least_waiting}) or {parameter('from_time')} "
             f"({selection.from_time:g})"
         )
-    return collector.chosen
+    return chosen
 
 
 class _Enough(Exception):  # noqa: N818 - no error
     """All steps that were asked for are there."""
-
-
-class _Collector:
-    """Called by dynP at each self-tuning step; keeps the chosen ones."""
-
-    def __init__(self, selection: Selection) -> None:
-        self.chosen: list[ChosenStep] = []
-        self._selection = selection
-        self._seen = 0
-
-    def __call__(self, step: SelfTuningStep) -> None:
-        selection = self._selection
-        waiting = len(step.plans[step.new])
-        most = waiting if selection.most_waiting is None else selection.most_waiting
-        if step.now < selection.from_time or not selection.least_waiting <= waiting <= most:
-            return
-        self._seen += 1
-        if (self._seen - 1) % selection.every:
-            return
-        self.chosen.append(_chosen_step(step))
-        if len(self.chosen) == selection.steps:
-            raise _Enough
 
 
 def _chosen_step(step: SelfTuningStep) -> ChosenStep:

@@ -157,10 +157,7 @@ class CampaignComparison:
         """In which groups one campaign does less work, as a sentence; "" if in none."""
         told = {}
         for group, pairs in self.pairing.runs.groupby("group", sort=False):
-            a, b = (
-                results.runs.iloc[pairs[row]]
-                for results, row in ((self.a, "row_a"), (self.b, "row_b"))
-            )
+            a, b = self._paired_runs(pairs)
             if words := compare_work({"A": a, "B": b}):
                 told[str(group)] = words
         if not told:
@@ -219,12 +216,12 @@ class CampaignComparison:
             rows.append(row if differing[at] else row | {"difference": 0.0, "size": 0.0})
         return rows
 
+    def _paired_runs(self, pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return self.a.runs.iloc[pairs["row_a"]], self.b.runs.iloc[pairs["row_b"]]
+
     def _values(self, pairs: pd.DataFrame) -> tuple[Array, Array]:
-        a, b = (
-            results.runs[self.metrics].iloc[pairs[row]].to_numpy(np.float64)
-            for results, row in ((self.a, "row_a"), (self.b, "row_b"))
-        )
-        return a, b
+        a, b = self._paired_runs(pairs)
+        return a[self.metrics].to_numpy(np.float64), b[self.metrics].to_numpy(np.float64)
 
     def _unequal(self, pairs: pd.DataFrame) -> Array:
         return ~_close(*self._values(pairs))
