@@ -25,11 +25,11 @@ from batsched_py.support.statistics import Floats, Interval
 from batsched_py.units import MINUTE
 
 AT_ONCE = MINUTE
-"""Who waits less starts at once."""
+"""A job that waits less starts at once, seconds."""
 FACTOR = 2.0
 """A wait is near the recorded one within this factor ..."""
 MARGIN = 10 * MINUTE
-"""... or so many seconds."""
+"""... or if it differs by at most this, seconds."""
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from batsched_py.support.quotient import ratio
 from batsched_py.support.statistics import Interval
 
 FEWEST_JOBS = 30
-"""Of fewer jobs there is no correlation, and nothing is said of a group."""
+"""A smaller group has no correlation and no verdict."""
 MOST_USERS = 10
 """Users who are groups: those with most jobs."""
 USER = "user"
@@ -115,7 +115,7 @@ def _bias(sums: Sums) -> ArrayLike:
 
 
 def _beyond(sums: Sums) -> ArrayLike:
-    """Return by how much the mean simulated wait is beyond what is near; negative: it is within."""
+    """Return by how much the mean simulated wait is out of the bounds; negative if it is inside."""
     r, s = sums["recorded"] / sums["jobs"], sums["simulated"] / sums["jobs"]
     above = s - np.maximum(FACTOR * r, r + MARGIN)
     below = np.minimum(r / FACTOR, r - MARGIN) - s

@@ -129,7 +129,7 @@ class Weeks:
 
 @lru_cache(maxsize=64)
 def _draws(nb: int) -> NDArray[np.uint16]:
-    """Return how often each of so many weeks is in each resample."""
+    """Return how often each week is in each resample; shape (resamples, nb)."""
     if nb < FEWEST:
         return np.empty((0, nb), dtype=np.uint16)
     rng = np.random.default_rng(_SEED)

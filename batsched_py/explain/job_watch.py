@@ -60,7 +60,7 @@ class Started(msgspec.Struct, frozen=True, omit_defaults=True):
     together_with: list[str] = []
     """Other jobs that started at that instant."""
     still_waiting: list[str] = []
-    """Jobs submitted before it that still wait: those that it overtook."""
+    """Jobs submitted before it that still wait; it overtook them."""
     behind: str | None = None
     """The job behind whose reservation it was backfilled."""
     reservation: float = inf

@@ -15,10 +15,10 @@ from batsched_py.model.waiting_reason import Why
 from batsched_py.processors.sets import to_text
 
 MOST = 30
-"""Lines that are wanted at most: as long as there are more, less of them is told apart."""
+"""Most lines of an explanation; if there are more, lines are merged."""
 
 MOVABLE: tuple[Why, ...] = ("plan", "head")
-"""Reasons of which the start that they tell may move."""
+"""Reasons with a planned start, which may move."""
 
 
 class Line(msgspec.Struct, omit_defaults=True):

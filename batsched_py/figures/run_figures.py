@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from batsched_py.run.result import Result
 
 WIDTH, HEIGHT = 640, 300
-"""Pixels, if nothing else is said."""
+"""Default size of a chart in pixels."""
 MOST_RECTANGLES = 4_000
 """Of a schedule; altair refuses frames of more than 5000 rows."""
 READABLE_RECTANGLES = 1_500
@@ -251,7 +251,7 @@ def _shows_a_part(time: TimeOptions) -> bool:
 
 
 def _window_notes(ran: pd.DataFrame, begin: float, end: float, time: TimeOptions) -> list[str]:
-    """Return what is said of the part of a schedule that is shown."""
+    """Return sentences on which part of a schedule is shown."""
     if not len(ran):
         return ["no job ran"]
     notes = []

@@ -171,7 +171,7 @@ def _time_limit(seconds: float) -> dict[str, float]:
 
 
 def _points(instance: Instance, horizon: float) -> tuple[Any, Any]:
-    """Return the points in time, ascending, and what is free from each on (at least 0)."""
+    """Return the points in time, ascending, and the free processors from each on (at least 0)."""
     times = [max(time, instance.now) for time, _ in instance.history]
     points = np.unique([time for time in times if time < horizon])
     for job in sorted(instance.jobs, key=lambda job: -job.duration):  # many are beyond then

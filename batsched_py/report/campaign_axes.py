@@ -20,7 +20,7 @@ INPUTS = ("log", "workload", "input")
 _POLICY = ("scheduler", "scheduler_options")
 _USERS = ("users", "user_options", "sessions")
 NONE = "none"
-"""The name of what is not there."""
+"""The label of a run that has no value of an axis."""
 _MOST_VALUES = 8
 _TITLES = {"scheduler": "policy", "home_site": "site"}
 
@@ -33,7 +33,7 @@ class CampaignAxes(msgspec.Struct, frozen=True):
     users: str | None
     """Its values are user models; None if all runs have the same, or if they are compared."""
     others: tuple[str, ...]
-    """All further ones, but for those that repeat runs."""
+    """All other axes that do not repeat runs."""
     repeats: tuple[str, ...]
     """Those that repeat runs: see :data:`REPEATED`."""
 
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 
 def _forms(text: str) -> list[str]:
-    """Return the ways to say a value, from short to whole."""
+    """Return the names of a value, from the shortest to the whole text."""
     path, mark, name = text.rpartition(":") if ".py:" in text else (text, "", "")
     parts = Path(path).parts
     if not mark and not (len(parts) > 1 or path.endswith((".swf", ".swf.gz", ".json", ".xml"))):

@@ -114,7 +114,7 @@ def _report_of_study(results: CampaignResults, place: str) -> Report:
 
 
 def _failed_runs(results: CampaignResults) -> str:
-    """Return how many runs failed, what is missing for it and why the first did, as Markdown."""
+    """Return how many runs failed, which labels are lost, and the first error, as Markdown."""
     failures, runs = results.failures, results.runs
     if not failures:
         return ""
@@ -142,7 +142,7 @@ def _failed_runs(results: CampaignResults) -> str:
 
 
 def _caution(results: CampaignResults) -> str:
-    """Return what is to be read before the verdicts of a study, as Markdown."""
+    """Return a warning about the verdicts of a small or synthetic study, as Markdown."""
     cautions = []
     if results.is_quick:
         cautions.append("the quick size of the study, too small to judge anything by")
@@ -152,7 +152,7 @@ def _caution(results: CampaignResults) -> str:
 
 
 def _report_failed(file: str, command: str, error: BaseException) -> str:
-    """Say where a report went wrong, and what to do."""
+    """Return where the code of a report failed, and what to do."""
     lines = traceback.extract_tb(error.__traceback__)
     folder = Path(file).resolve().parent
     of_study = [
@@ -278,7 +278,7 @@ def _less_work(matrices: Sequence[Table], axes: CampaignAxes) -> str:
 def _matrices(
     runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
 ) -> Iterator[Part]:
-    """Yield a matrix for each user model, and what is to be known before it is read."""
+    """Yield a matrix for each user model, with a text on how to read it if users react."""
     base = runs[axes.compared].iloc[0] if axes.compared is not None else None
     told = set()
     for name, group in _facets(runs, axes):
@@ -304,7 +304,7 @@ def _matrices(
 
 
 def _users_who(reacting: bool | None, runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:
-    """Return the names of the user models of a page that react, or of which it is not known."""
+    """Return the names of the user models that react, do not, or may (None)."""
     if axes.users is not None:
         return [name for name, group in _facets(runs, axes) if find_reaction(group) is reacting]
     by_model = runs.groupby("users", sort=False)
@@ -325,7 +325,7 @@ def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.Da
 def _further(
     runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
 ) -> Table | None:
-    """Return the means of what is not in the matrices, without changes."""
+    """Return the means of further metrics, without changes."""
     alone = CampaignAxes(None, axes.users, axes.others, axes.repeats)
     if axes.compared is not None:
         alone = CampaignAxes(None, axes.users, (*axes.others, axes.compared), axes.repeats)

@@ -26,9 +26,9 @@ class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str
     source: str
     verdicts: tuple[Verdict, ...]
-    """On claims of which the runs say something, without their evidence."""
+    """Verdicts on claims that the runs are about, without their evidence."""
     nb_untouched: int = 0
-    """Claims of which they say nothing."""
+    """Number of claims that the runs are not about."""
     cautions: tuple[str, ...] = ()
     revision: str = ""
     """That of the code which ran them, "" if it is not known."""

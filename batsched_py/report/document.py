@@ -70,7 +70,7 @@ class Figure(msgspec.Struct, frozen=True):
     title: str
     chart: Any
     caption: str = ""
-    """Markdown: what is seen, and the figure of the paper that it stands beside."""
+    """Markdown: what the figure shows, and which figure of the paper it repeats."""
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -109,15 +109,15 @@ class Verdict(msgspec.Struct, frozen=True):
     claim: str
     """The claim, as a sentence."""
     holds: bool | None
-    """None if the runs say nothing about it (too few, or not those)."""
+    """None if it is inconclusive: too few runs, or none about the claim."""
     evidence: str
     """The numbers behind it, in a sentence or two (Markdown)."""
     log: str = ""
     """On which log, if that matters."""
     effect: str = ""
-    """The number that the verdict hangs on, with its interval and how many runs it is from."""
+    """The number that decides the verdict, with its interval and how many runs it is from."""
     reading: str = ""
-    """The reading of the source on which it depends, if there are several."""
+    """The interpretation of the source that it depends on, if there are several."""
 
     def __post_init__(self) -> None:
         if self.holds is not None:  # a comparison of arrays gives numpy's

@@ -46,7 +46,7 @@ REACTING = {
     None: "whether these users react is not known, as their model does not declare `reacts`. "
     f"Where users react, {_MISLEADS}",
 }
-"""By what is known of them: what is to be known before waiting times are read."""
+"""How to read waiting times if users react (True), or if that is not known (None)."""
 _WORDS = {
     "mean_waiting_time": ("mean wait", "From submission to start, mean over jobs. Less is better."),
     "max_waiting_time": ("longest wait", "From submission to start, the longest of all jobs."),

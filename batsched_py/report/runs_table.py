@@ -72,7 +72,7 @@ def _shown(results: ShownRuns) -> list[str]:
 
 
 def _flat(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is stored about a run, flat: ``run.scheduler_options.alpha``."""
+    """Return the stored settings of a run by dotted names: ``run.scheduler_options.alpha``."""
     shown = flatten({name: value for name, value in stored.items() if name not in _DETAILS})
     return {
         name: ", ".join(map(str, value)) or None if isinstance(value, list | tuple) else value

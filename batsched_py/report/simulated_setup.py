@@ -303,7 +303,9 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
         words.append(f"only the first {rules['first']:,} jobs")
     preset = sorted(set(runs["rules"])) if "rules" in runs else []
     named = f" (rules {listed(preset)})" if preset else ""
-    several = "; they differ by run, these are of the first" if _differ(given) else ""
+    several = (
+        "; they differ by run, these are of the first" if len(set(map(str, given))) > 1 else ""
+    )
     yield f"**Jobs**: {', '.join(words)}{named}{several}"
     for name, words_of in _NOT_MEASURED.items():
         times = {value for value in runs.get(name, []) if not is_nothing(value) and value}
@@ -315,10 +317,6 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
 def _time(value: Any) -> str:
     """Return a time as it was given: ``4 weeks``, or a number of seconds."""
     return str(value) if isinstance(value, str) else f"{value / DAY:.3g} days"
-
-
-def _differ(values: Iterable[Any]) -> bool:
-    return len({str(value) for value in values}) > 1
 
 
 def _repetitions(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:

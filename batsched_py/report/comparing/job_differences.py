@@ -128,7 +128,7 @@ def describe_differences(different: list[Difference], one: str, other: str) -> l
 
 
 def _rows(result: Result) -> dict[str, dict[str, str]]:
-    """Return what is written of each job, by its name, in order of submission."""
+    """Return the row of each job by its name, in order of submission."""
     _, columns = read_columns(result.jobs_lines(), {})
     fields = zip(*columns.values(), strict=True)
     rows = [dict(zip(columns, values, strict=True)) for values in fields]

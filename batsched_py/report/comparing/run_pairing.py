@@ -188,7 +188,7 @@ def _joined(a: pd.DataFrame, b: pd.DataFrame, keys: Sequence[str]) -> pd.DataFra
 
 
 def _grouping(name: str, a: pd.DataFrame, b: pd.DataFrame, pairs: pd.DataFrame) -> bool:
-    """Tell whether a label tells pairs apart."""
+    """Tell whether a label has several values in the pairs."""
     texts = [
         frame[name].iloc[pairs[row]].nunique()
         for frame, row in ((a, "row_a"), (b, "row_b"))

@@ -359,7 +359,7 @@ def _varying(pairs: pd.DataFrame) -> list[str]:
 
 
 def _by_way(rows: pd.DataFrame, names: list[str]) -> dict[str, tuple[Sums, Sums, Sums]]:
-    """Return the sums of A, B and their differences, by what is drawn."""
+    """Return the sums of A, B and B - A, with jobs, users with all jobs, or users as the sample."""
     shift = rows[[f"{name}_shift" for name in names]].to_numpy(np.float64)
     both = np.isfinite(shift)
     units = pd.factorize(rows["user"])[0].astype(np.int64)

@@ -346,11 +346,11 @@ class RunComparison:
 
 
 def _drawn_anew(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return the measured jobs; those that were rejected got no processors."""
+    """Return the measured jobs; rejected ones have no size."""
     measured = jobs[jobs["measured"]]
     return measured.assign(size=measured["size"].where(measured["start"].notna()))
 
 
 def _no_noise(shift: pd.Series[float]) -> pd.Series[float]:
-    """Take for none what is below the digits of the files."""
+    """Return shifts without those below the precision of the files."""
     return shift.mask(shift.abs() <= TOLERANCE, 0.0)

@@ -71,7 +71,9 @@ def render_page(
             {"id": f"section-{at}", "title": section.title, "parts": map(_part, section.parts)}
             for at, section in enumerate(report.sections, 1)
         ],
-        verdicts=[_verdict(judged) for judged in report.verdicts],
+        keys=_KEYS,
+        symbols=SYMBOLS,
+        words=WORDS,
         tally=count_verdicts(report.verdicts),
         results=results,
         runs_title="All runs" if results is None or results.what == "campaign" else "Its settings",
@@ -126,7 +128,7 @@ def _environment() -> Environment:
 
 
 def _with_code(text: str) -> Markup:
-    """Return the text of a cell: what is in backticks is code, all else is as it stands."""
+    """Return the text of a cell as HTML; text in backticks is code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
@@ -146,7 +148,7 @@ def _asset(name: str) -> str:
 
 
 def _described(figure: Figure) -> dict[str, Any]:
-    """Return the specification, which says what it shows to those who cannot see it."""
+    """Return the specification of a figure with a description for screen readers."""
     spec: dict[str, Any] = make_drawable(figure.spec)
     spec.pop("$schema", None)  # an address, that nobody is to ask
     spec.setdefault("description", f"{figure.title}. {figure.caption}".strip())
@@ -210,15 +212,6 @@ def _cell(value: Any, below: str, column: Column, emphasised: bool) -> dict[str,
         sort = repr(float(value))
     text = format_value(value, column)
     return {"text": text, "below": below, "sort": sort, "mark": emphasised}
-
-
-def _verdict(judged: Any) -> dict[str, Any]:
-    return {
-        "key": _KEYS[judged.holds],
-        "symbol": SYMBOLS[judged.holds],
-        "words": WORDS[judged.holds],
-        "said": judged,
-    }
 
 
 def _as_builtin(value: Any) -> Any:

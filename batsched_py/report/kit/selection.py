@@ -27,7 +27,7 @@ def paired(ours: Rows, base: Rows) -> tuple[Rows, Rows]:
 
 
 SEED = "replication"
-"""The label that tells the runs of one case apart; equal ones have the same users."""
+"""The label of repeated runs; runs with an equal value have the same users."""
 
 
 @dataclass(frozen=True)
