@@ -101,8 +101,9 @@ class _Import:
     ) -> None:
         parse_time_zone(options.zone)
         self.system, self.records, self.options = system, records, options
-        pseudonyms = None if options.salt is None else Pseudonyms(options.salt)
-        self.tally = Tally(skip_bad_lines=options.skip_bad_lines, show_values=options.salt is None)
+        salt = options.read_salt()
+        pseudonyms = None if salt is None else Pseudonyms(salt)
+        self.tally = Tally(skip_bad_lines=options.skip_bad_lines, show_values=salt is None)
         self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names)
         self._clock = SiteClock(options.zone_of_records, self.tally)
         self._partition = PLACE_OF[system.partitions]
@@ -274,6 +275,6 @@ def _is_latin_1(text: str) -> bool:
 
 def _names_rule(options: ImportOptions) -> str:
     what = "users, groups and job names" if options.job_names else "users and groups"
-    if options.salt is not None:
+    if options.anonymise:
         return f"{what} are anonymised: numbered in the order of pseudonyms that need a secret"
     return f"{what} are numbered by their first submission, or are the numbers that they are called"

@@ -1,48 +1,86 @@
-"""What a user says about the records that are imported."""
+"""The options of an import of accounting records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.options.durations import parse_time
+from batsched_py.files.readers import read_text
+from batsched_py.options.checked_values import Seconds
 from batsched_py.options.option_values import one_of
+from batsched_py.options.setting_fields import Setting
 from batsched_py.processors.sets import MOST_PROCESSORS
 
 UNITS = ("cores", "nodes")
 """What a processor of the log may be."""
 SUBMISSIONS = ("submitted", "eligible")
-"""What may be the submission of a job."""
-_NO_TIME_ZONE = "UTC"
+"""Which time may be the submission of a job."""
+_PRIVACY = "Names"
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an import. Raises :class:`UsageError` for those that make no sense."""
 
-    computer: str = "unknown"
-    time_zone: str | None = None
-    """Of the site."""
-    record_zone: str | None = None
-    """Of the times in the records, None for that of the site."""
-    processors: str = "cores"
-    cores_per_node: int | None = None
-    """Given if jobs take whole nodes of so many cores."""
-    max_processors: int | None = None
-    submission: str = "submitted"
-    """Of the times of a job."""
-    job_names: bool = False
-    salt: str | None = None
-    """Given if the log is anonymised."""
-    skip_bad_lines: bool = False
-    outage_hours: float = 12.0
-    """Hours in which nothing ran that are drafted as an outage."""
-    delimiter: str | None = None
-    cluster: str | None = None
-    """Whose jobs are imported, where the records are of several."""
-    partition_limits: Mapping[str, int] = {}
-    """The longest time of each partition, in seconds, for jobs that requested none."""
+    computer: Annotated[str, Setting("The machine, for the header.", "NAME")] = "unknown"
+    time_zone: Annotated[
+        str | None, Setting("Time zone of the site, such as Europe/Paris (else UTC).", "ZONE")
+    ] = None
+    record_zone: Annotated[
+        str | None, Setting("Time zone of the times in the records, if it is another.", "ZONE")
+    ] = None
+    processors: Annotated[str, Setting("What a processor of the log is.", "cores|nodes")] = "cores"
+    cores_per_node: Annotated[
+        int | None, Setting("Cores of a node, where jobs have whole nodes.", "N")
+    ] = None
+    max_processors: Annotated[
+        int | None, Setting("Processors of the machine (else the most in use at once).", "N")
+    ] = None
+    outage_hours: Annotated[
+        float, Setting("Hours without a job that are drafted as an outage.", "H")
+    ] = 12.0
+    skip_bad_lines: Annotated[
+        bool, Setting("Leave out lines that are no records, and count them.")
+    ] = False
+    submission: Annotated[
+        str,
+        Setting(
+            "Which time is a job's submission; it may become eligible to start later.",
+            "submitted|eligible",
+        ),
+    ] = "submitted"
+    delimiter: Annotated[str | None, Setting("What divides the columns (default: |).", "TEXT")] = (
+        None
+    )
+    cluster: Annotated[
+        str | None, Setting("Import the jobs of this cluster only, of several.", "NAME")
+    ] = None
+    partition_limits: Annotated[
+        Mapping[str, Seconds],
+        Setting(
+            "Longest time of a partition, for jobs that requested none (repeatable).",
+            "NAME=TIME",
+            ("--partition-limit",),
+        ),
+    ] = {}
+    job_names: Annotated[
+        bool, Setting("Number the names of jobs, as executables.", group=_PRIVACY)
+    ] = False
+    anonymise: Annotated[
+        bool,
+        Setting("Give users, groups and jobs pseudonyms that need a salt.", group=_PRIVACY),
+    ] = False
+    salt: Annotated[
+        str | None,
+        Setting(
+            "The salt, a secret of at least 16 characters; others see it in lists of processes.",
+            "TEXT",
+            group=_PRIVACY,
+        ),
+    ] = None
+    salt_file: Annotated[str | None, Setting("File with the salt.", "FILE", group=_PRIVACY)] = None
 
     def __post_init__(self) -> None:
         one_of(parameter("processors"), self.processors, UNITS)
@@ -57,6 +95,18 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"{parameter('outage_hours')} {self.outage_hours}: expected above 0")
         if self.delimiter == "":
             raise UsageError(f"{parameter('delimiter')}: expected at least one character")
+        salts = [given for given in (self.salt, self.salt_file) if given is not None]
+        if salts and not self.anonymise:
+            raise UsageError(f"a salt is for {parameter('anonymise')}, which was not given")
+        if self.anonymise and len(salts) != 1:
+            raise UsageError(
+                f"{parameter('anonymise')}: expected either {parameter('salt')} or "
+                f"{parameter('salt_file')}, a secret that you keep"
+            )
+
+    def read_salt(self) -> str | None:
+        """Return the salt if the log is to be anonymised."""
+        return self.salt if self.salt_file is None else read_text(self.salt_file).strip()
 
     @property
     def in_nodes(self) -> bool:
@@ -71,25 +121,9 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def zone(self) -> str:
         """The time zone of the site."""
-        return self.time_zone or _NO_TIME_ZONE
+        return self.time_zone or "UTC"
 
     @property
     def zone_of_records(self) -> str:
         """The time zone in which the records' times are."""
         return self.record_zone or self.zone
-
-
-def parse_partition_limits(texts: Sequence[str]) -> dict[str, int]:
-    """Return the limits of ``NAME=TIME`` in seconds; raises :class:`UsageError`."""
-    limits: dict[str, int] = {}
-    for text in texts:
-        name, equals, time = text.rpartition("=")
-        if not (name and equals and time):
-            raise UsageError(
-                f"{parameter('partition_limit')} {text!r}: expected NAME=TIME, such as "
-                "'batch=7 days'"
-            )
-        if name in limits:
-            raise UsageError(f"{parameter('partition_limit')} {name} was given twice")
-        limits[name] = int(parse_time(f"{parameter('partition_limit')} {name}", time))
-    return limits

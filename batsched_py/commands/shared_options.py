@@ -66,52 +66,18 @@ RULES = ("rules", *SINGLE_RULES)
 _Command = Callable[..., None]
 
 
-def with_parameters(
-    argument: str, make: Callable[..., Any], given: Iterable[inspect.Parameter]
-) -> Callable[[_Command], _Command]:
-    """Give a command further parameters instead of an ``argument``, which ``make`` returns of
-    them."""
-    further = list(given)
-
-    def decorate(command: _Command) -> _Command:
-        @wraps(command)
-        def wrapper(**arguments: Any) -> None:
-            values = {parameter.name: arguments.pop(parameter.name) for parameter in further}
-            command(**arguments, **{argument: make(**values)})
-
-        hints = get_type_hints(command, include_extras=True)
-        own = [
-            parameter.replace(annotation=hints[name])
-            for name, parameter in inspect.signature(command).parameters.items()
-            if name != argument
-        ]
-        parameters = sorted([*further, *own], key=lambda parameter: parameter.kind)
-        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
-        return wrapper
-
-    return decorate
-
-
 def with_fields(
     argument: str,
     make: Callable[..., Any],
     fields: Iterable[SettingField],
     **defaults: Any,
 ) -> Callable[[_Command], _Command]:
-    """Give a command options instead of an ``argument``, which is ``make`` of what they say.
+    """Give a command options instead of an ``argument``, which ``make`` returns of their values.
 
     ``defaults`` are those that the command has instead of the fields', where none is given.
     """
     chosen = list(fields)
-
-    def made(**values: Any) -> Any:
-        for field in chosen:
-            if field.is_table:
-                values[field.name] = parse_options(values[field.name] or [], field.flags[-1])
-        return make(**values)
-
-    parameters = [
+    options = [
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -120,7 +86,28 @@ def with_fields(
         )
         for field in chosen
     ]
-    return with_parameters(argument, made, parameters)
+
+    def decorate(command: _Command) -> _Command:
+        @wraps(command)
+        def wrapper(**arguments: Any) -> None:
+            values = {field.name: arguments.pop(field.name) for field in chosen}
+            for field in chosen:
+                if field.is_table:
+                    values[field.name] = parse_options(values[field.name] or [], field.flags[-1])
+            command(**arguments, **{argument: make(**values)})
+
+        hints = get_type_hints(command, include_extras=True)
+        own = [
+            parameter.replace(annotation=hints[name])
+            for name, parameter in inspect.signature(command).parameters.items()
+            if name != argument
+        ]
+        parameters = sorted([*options, *own], key=lambda parameter: parameter.kind)
+        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+        return wrapper
+
+    return decorate
 
 
 def with_settings(*names: str, **defaults: Any) -> Callable[[_Command], _Command]:

@@ -66,7 +66,9 @@ def setting_fields(struct: type[msgspec.Struct]) -> dict[str, SettingField]:
     }
 
 
-def of_their_types(fields: Mapping[str, SettingField], values: Mapping[str, Any]) -> dict[str, Any]:
+def convert_settings(
+    fields: Mapping[str, SettingField], values: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return values by the names of ``fields``, numbers as Python's own (5.0 as a whole one).
 
     Raises :class:`UsageError` for a value of another type than its field has.

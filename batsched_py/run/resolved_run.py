@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from batsched_py.files.digests import sha256
-from batsched_py.options.setting_fields import of_their_types
+from batsched_py.options.setting_fields import convert_settings
 from batsched_py.run.backends.dispatch import check_backend
 from batsched_py.run.named_files import digests_of_settings
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
@@ -96,7 +96,7 @@ def resolve(settings: Settings, source: Source | None = None) -> ResolvedRun:
     read_from = settings.log if source is None else source
     settings, plugins = without_objects(settings)
     given = {name: getattr(settings, name) for name in SETTINGS}
-    settings = msgspec.structs.replace(settings, **of_their_types(SETTINGS, given))
+    settings = msgspec.structs.replace(settings, **convert_settings(SETTINGS, given))
     run = settings.on_machine(lambda: size_of_source(read_from)).run()
     return resolve_run(run, read_from, plugins)
 

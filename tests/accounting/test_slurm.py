@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from batsched_py.accounting import sorted_records
 from batsched_py.accounting.import_log import import_log
-from batsched_py.accounting.import_options import ImportOptions, parse_partition_limits
+from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.systems.slurm import SYSTEM, parse_memory_of_job
 from batsched_py.errors import InputError, UsageError
 from helpers.accounting_records import SLURM, sacct
@@ -301,18 +301,9 @@ def test_a_partition_limit_stands_in(slurm: Run) -> None:
         {"JobID": 3, "TimelimitRaw": "Partition_Limit", "Partition": "other"},
         {"JobID": 4, "TimelimitRaw": 60},
     ]
-    limits = parse_partition_limits(["batch=7 days", "debug=30 min"])
-    done = slurm(sacct(*jobs), partition_limits=limits)
+    done = slurm(sacct(*jobs), partition_limits={"batch": 604_800, "debug": 1_800})
     assert [job["requested_time"] for job in done.jobs] == [604800, 1800, -1, 3600]
     assert done.noted("without a time limit (Partition_Limit): the request is unknown (1)")
-
-
-@pytest.mark.parametrize("text", ["batch", "=3", "batch=", "batch=soon"])
-def test_partition_limits_are_names_and_times(text: str) -> None:
-    with pytest.raises(UsageError, match="partition_limit"):
-        parse_partition_limits([text])
-    with pytest.raises(UsageError, match="twice"):
-        parse_partition_limits(["a=1", "a=2"])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from math import isnan
 
 import pytest
 
-from batsched_py.accounting.import_options import parse_partition_limits
 from batsched_py.accounting.records import parse_length
 from batsched_py.errors import UsageError
 from batsched_py.options.checked_values import Seconds
@@ -39,7 +38,6 @@ ENTRANCES: dict[str, Callable[[str], float | None]] = {
     "timeouts": lambda text: _run(timeouts=f"run={text}").timeouts.run,
     "budgets": lambda text: parse_budgets(f"idle_time={text}").idle_time,
     "machine file": lambda text: Seconds.parse(text),
-    "import": lambda text: parse_partition_limits([f"batch={text}"])["batch"],
     "records": lambda text: parse_length("Timelimit", text),
     "multifactor": lambda text: seconds("half_life", text),
 }
@@ -49,7 +47,7 @@ ENTRANCES: dict[str, Callable[[str], float | None]] = {
 @pytest.mark.parametrize("text", IN_SLURMS_NOTATION)
 def test_slurms_notation_is_accepted_wherever_a_time_is(entrance: str, text: str) -> None:
     length = IN_SLURMS_NOTATION[text]
-    if entrance in ("import", "records"):  # whole seconds
+    if entrance == "records":  # whole seconds
         length = int(length)
     assert ENTRANCES[entrance](text) == length
 

@@ -271,7 +271,7 @@ class SlurmRecords:
         """Return the requested time: that of the partition where a job has none, if it is given."""
         text = fields[at["time_limit_minutes"]] or fields[at["time_limit"]]
         if text.lower() in _NO_LIMIT:
-            limit = self._options.partition_limits.get(record.partition, UNKNOWN)
+            limit = int(self._options.partition_limits.get(record.partition, UNKNOWN))
             known = "the limit that was given for its partition" if limit > 0 else "unknown"
             self._tally.noted[f"jobs without a time limit ({text}): the request is {known}"] += 1
             return limit

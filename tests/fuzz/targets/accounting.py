@@ -72,7 +72,11 @@ def check(system: AccountingSystem, data: bytes) -> str:
     reasons = []
     for skip, salt in ((False, None), (True, _SALT)):
         options = ImportOptions(
-            skip_bad_lines=skip, salt=salt, time_zone="Europe/Paris", job_names=True
+            skip_bad_lines=skip,
+            anonymise=salt is not None,
+            salt=salt,
+            time_zone="Europe/Paris",
+            job_names=True,
         )
         try:
             done = import_log(system, [RECORDS], Path("out.swf"), options)
