@@ -10,42 +10,25 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.files.writers import make_folder_of, write_whole
-from batsched_py.options.setting_fields import parse_options
+from batsched_py.optimum import step_study as study
+from batsched_py.options.setting_fields import parse_options, setting_fields
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.workload.conversion_rules import Rules, describe
 from batsched_py.workload.logs.log_archive import find_log
 
 
 @o.with_rules
+@o.with_fields("selection", study.Selection, setting_fields(study.Selection).values())
 def optimum(
     *,
     rules: Rules,
+    selection: study.Selection,
     source: o.Input,
     prefix: Annotated[
         str, typer.Option("-e", "--export", help="Prefix of the output file.", metavar="PREFIX")
     ] = "out",
     scheduler_options: o.SchedulerOptions = None,
     nodes: o.Nodes = None,
-    steps: Annotated[int, typer.Option("--steps", help="Solve at most K steps.", metavar="K")] = 10,
-    from_time: Annotated[
-        float,
-        typer.Option("--from-time", help="No steps before this time, in seconds.", metavar="S"),
-    ] = 0.0,
-    every: Annotated[
-        int, typer.Option("--every", help="Solve every N-th of these steps only.", metavar="N")
-    ] = 1,
-    least_waiting: Annotated[
-        int,
-        typer.Option(
-            "--least-waiting", help="Only steps at which at least W jobs wait.", metavar="W"
-        ),
-    ] = 2,
-    most_waiting: Annotated[
-        int | None,
-        typer.Option(
-            "--most-waiting", help="Only steps at which at most W jobs wait.", metavar="W"
-        ),
-    ] = None,
     time_limit: Annotated[
         float, typer.Option("--time-limit", help="Seconds for each step.", metavar="S")
     ] = 60.0,
@@ -68,16 +51,8 @@ def optimum(
     dynP is simulated as it is; the optimal plans are only compared. PREFIX_optimum.csv has a row
     for each step, also if it is interrupted. The jobs of Streit's thesis are those of --rules dynp.
     """
-    from batsched_py.optimum import step_study as study
     from batsched_py.workload.load import load_workload
 
-    selection = study.Selection(
-        steps=steps,
-        from_time=from_time,
-        every=every,
-        least_waiting=least_waiting,
-        most_waiting=most_waiting,
-    )
     time_scale = study.parse_scale(scale)
     _check(nodes, time_limit, gap)
     options = parse_options(scheduler_options or [], "-O")
