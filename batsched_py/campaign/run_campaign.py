@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import CampaignResults, check_folder, open_results, store
+from batsched_py.campaign.campaign_options import CampaignOptions
 from batsched_py.campaign.collection import read_collection
 from batsched_py.campaign.finished_runs import RunState, hash_in
 from batsched_py.campaign.preparation import PreparedRun, prepare
@@ -25,74 +21,18 @@ from batsched_py.run.stored_values import check_outside
 from batsched_py.support.terminal_text import console
 
 
-class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How campaigns are run: what is the same for all that a file names.
-
-    Raises :class:`UsageError` for what makes no sense.
-    """
-
-    jobs: int | None = None
-    log_dirs: Sequence[Path] = ()
-    settings: dict[str, Any] = {}
-    """Settings that all runs have instead of those of the file, where not None."""
-    quick: bool = False
-    retry_failed: bool = False
-    only_missing: bool = False
-    cluster: str | None = None
-    shard: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.retry_failed and self.only_missing:
-            both = f"{parameter('retry_failed')} and {parameter('only_missing')}"
-            raise UsageError(f"{both}: give one of them")
-        if self.jobs is not None and self.jobs < 1:
-            raise UsageError(f"{parameter('jobs')} {self.jobs}: expected at least 1")
-        if self.cluster is not None:
-            from batsched_py.campaign.workers.cluster import check_cluster
-
-            check_cluster(self.cluster)
-        _ = self.share
-
-    @property
-    def at_a_time(self) -> int:
-        """How many runs are simulated at a time on this machine."""
-        return self.jobs or os.cpu_count() or 1
-
-    @property
-    def share(self) -> tuple[int, int] | None:
-        """Number of the shard, from 1, and how many there are; None without shards."""
-        if self.shard is None:
-            return None
-        match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", self.shard)
-        if match is None or not 1 <= int(match[1]) <= int(match[2]):
-            expected = "expected I/N, such as 3/20, with I from 1 to N"
-            raise UsageError(f"{parameter('shard')} {self.shard}: {expected}")
-        return int(match[1]), int(match[2])
-
-
 class PlannedCampaign:
     """A campaign whose runs are known, in its folder; nothing has run yet.
 
     Raises :class:`UsageError` and :class:`CampaignFileError` for mistakes, with file and line.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        options: CampaignOptions,
-        out: Path | None = None,
-        logs: Sequence[str] = (),
-        replications: int | None = None,
-    ) -> None:
-        """``out`` is its folder; None: ``campaigns/NAME``. ``logs`` take the place of the file's,
-        and ``replications`` too."""
+    def __init__(self, path: Path, options: CampaignOptions) -> None:
         settings = options.settings
-        if logs and settings.get("machine") is None:
-            _check_machine(path, logs)
-        if replications is not None and replications < 1:
-            raise UsageError(f"{parameter('replications')} {replications}: expected at least 1")
+        if options.logs and "machine" not in settings:
+            _check_machine(path, options.logs)
         self.spec: Campaign = read_campaign(
-            path, list(logs) or None, settings, quick=options.quick, replications=replications
+            path, options.logs, settings, quick=options.quick, replications=options.replications
         )
         check_outside(
             {run.settings.backend for run in self.spec.runs},
@@ -100,7 +40,7 @@ class PlannedCampaign:
             timeouts=settings.get("timeouts"),
         )
         self.options = options
-        self.folder = out if out is not None else Path("campaigns") / self.spec.name
+        self.folder = Path(options.out or f"campaigns/{self.spec.name}")
         self.all_runs = prepare(self.spec, self.folder, options.log_dirs)
         self.runs = self.all_runs
         """Those of the shard; all without one."""
@@ -228,39 +168,28 @@ def run_campaign(
     """
     options = CampaignOptions(
         jobs=jobs,
+        logs=list(logs),
+        out=None if out is None else str(out),
+        replications=replications,
         log_dirs=[Path(folder) for folder in log_dirs],
-        settings=given_settings(machine, backend, batsim, batsim_log, timeouts, budgets),
         quick=quick,
         retry_failed=retry_failed,
         only_missing=only_missing,
         cluster=cluster,
         shard=shard,
+        machine=None if machine is None else str(machine),
+        backend=backend,
+        batsim=batsim,
+        batsim_log=batsim_log,
+        timeouts=timeouts,
+        budgets=budgets,
     )
     path = find_campaign(str(file))
     if read_collection(path) is not None:
         raise UsageError(f"{path} names several campaigns: call this with each")
-    planned = PlannedCampaign(path, options, None if out is None else Path(out), logs, replications)
+    planned = PlannedCampaign(path, options)
     planned.run(planned.chosen(planned.look()), progress)
     return open_results(planned.folder)
-
-
-def given_settings(
-    machine: str | Path | None,
-    backend: str | None,
-    batsim: str | None,
-    batsim_log: bool,
-    timeouts: str | None,
-    budgets: str | None,
-) -> dict[str, Any]:
-    """Return the settings that take the place of a file's; None where the file has the word."""
-    return {
-        "machine": None if machine is None else os.path.abspath(machine),
-        "backend": backend,
-        "batsim": batsim,
-        "batsim_log": batsim_log or None,
-        "timeouts": timeouts,
-        "budgets": budgets,
-    }
 
 
 def _check_machine(path: Path, logs: Sequence[str]) -> None:
@@ -269,7 +198,7 @@ def _check_machine(path: Path, logs: Sequence[str]) -> None:
     machines = {str(run.settings.machine) for run in runs if run.settings.machine is not None}
     if machines and not {run.settings.log for run in runs} <= set(logs):
         raise UsageError(
-            f"{parameter('log')} {logs[0]}: {path} has the machine file {min(machines)}, which is "
+            f"{parameter('logs')} {logs[0]}: {path} has the machine file {min(machines)}, which is "
             f"that of another log: give {parameter('machine')} too"
         )
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import msgspec
 import typer
 
+from batsched_py.campaign.campaign_options import CampaignOptions
 from batsched_py.commands import shared_options as o
-from batsched_py.errors import BatschedError, SimulationError, UsageError
+from batsched_py.errors import BatschedError, SimulationError, UsageError, parameter
+from batsched_py.options.setting_fields import setting_fields
 from batsched_py.support.terminal_text import console, one_line, say
 from batsched_py.workload.logs.log_archive import SAMPLE
 
@@ -21,80 +23,22 @@ if TYPE_CHECKING:
     from batsched_py.campaign.collection import Collection
     from batsched_py.campaign.finished_runs import RunState
     from batsched_py.campaign.preparation import PreparedRun
-    from batsched_py.campaign.run_campaign import CampaignOptions, PlannedCampaign
+    from batsched_py.campaign.run_campaign import PlannedCampaign
     from batsched_py.campaign.workers.runner import Failure
-    from batsched_py.report.collected_claims import Judged
     from batsched_py.report.document import Report
 
 
+@o.with_fields("options", CampaignOptions, setting_fields(CampaignOptions).values())
 def campaign(
+    *,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Campaign file, or a study's name.")],
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", metavar="N", help="Simulations at a time (default: cores)."),
-    ] = None,
-    log: Annotated[
-        list[str] | None,
-        typer.Option("--log", metavar="LOG", help="Log to use instead of the file's (repeatable)."),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "-e",
-            "--export",
-            metavar="FOLDER",
-            help="Folder of the results (default: campaigns/NAME).",
-        ),
-    ] = None,
-    replications: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Repeat each combination so often, instead of as the file says; more of them "
-            "continue what is there.",
-        ),
-    ] = None,
-    log_dir: o.LogDirs = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="The small size of the study, as its file says.")
-    ] = False,
+    options: CampaignOptions,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the runs, and how long they may take.")
     ] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Only run those that failed before.")
-    ] = False,
-    only_missing: Annotated[
-        bool, typer.Option("--only-missing", help="Only run those that were not tried before.")
-    ] = False,
     report: Annotated[
-        bool,
-        typer.Option(help="Print and write the report, or only the table of results."),
+        bool, typer.Option(help="Print and write the report, or only the table of results.")
     ] = True,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="WHERE",
-            help="Run on a cluster: the address of a dask scheduler (tcp://HOST:8786), or slurm, "
-            "oar, pbs, sge ..., which is asked for -j jobs.",
-        ),
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            "--shard",
-            metavar="I/N",
-            help="Run only share I (from 1) of N, as in a job array; once all have ended, the "
-            "command without --shard writes the report.",
-        ),
-    ] = None,
-    machine: o.Machine = None,
-    backend: o.Backend = None,
-    batsim: o.Batsim = None,
-    batsim_log: o.BatsimLog = False,
-    timeouts: o.Timeouts = None,
-    budgets: o.Budgets = None,
 ) -> None:
     """Run the simulations of a campaign that are missing, print its tables, write its report.
 
@@ -103,37 +47,22 @@ def campaign(
     """
     from batsched_py.campaign.campaign_file import QUICK, find_campaign
     from batsched_py.campaign.collection import read_collection
-    from batsched_py.campaign.run_campaign import (
-        CampaignOptions,
-        PlannedCampaign,
-        given_settings,
-    )
+    from batsched_py.campaign.run_campaign import PlannedCampaign
 
-    if out is not None and not out.strip():
-        raise UsageError(f"-e {out!r}: expected a folder")
-    options = CampaignOptions(
-        jobs=jobs,
-        log_dirs=log_dir or [],
-        settings=given_settings(machine, backend, batsim, batsim_log, timeouts, budgets),
-        quick=quick,
-        retry_failed=retry_failed,
-        only_missing=only_missing,
-        cluster=cluster,
-        shard=shard,
-    )
     path = find_campaign(file)
-    folder = None if out is None else Path(out)
     collection = read_collection(path)
     if collection is None:
-        planned = PlannedCampaign(path, options, folder, log or [], replications)
+        planned = PlannedCampaign(path, options)
         if (done := _carry_out(planned, dry_run=dry_run, report=report)) is not None:
             _check_failures(planned.runs, done.failures)
         return
-    for flag, given in {"--log": log, "--replications": replications}.items():
-        if given:
-            raise UsageError(f"{flag}: {path} names several campaigns, each with its own")
-    name = f"{collection.name}{QUICK}" if quick else collection.name
-    folder = Path("campaigns") / name if folder is None else folder
+    for name in ("logs", "replications"):
+        if getattr(options, name):
+            raise UsageError(
+                f"{parameter(name)}: {path} names several campaigns, each with its own"
+            )
+    name = f"{collection.name}{QUICK}" if options.quick else collection.name
+    folder = Path(options.out or f"campaigns/{name}")
     _carry_out_all(collection, folder, options, dry_run=dry_run, report=report)
 
 
@@ -142,23 +71,20 @@ def _carry_out_all(
 ) -> None:
     """Run each campaign in a folder of its own; failed runs of one do not keep others from it."""
     from batsched_py.campaign.run_campaign import PlannedCampaign
-    from batsched_py.report.collected_claims import judge_campaign
+    from batsched_py.report.collected_claims import collect_claims, judge_campaign
 
-    members = collection.campaigns
-    if options.quick:  # of which each file says how often it repeats
-        without = msgspec.structs.replace
-        members = {without(member, replications=None): path for member, path in members.items()}
-    planned = {  # report mistakes in the last one before the first one runs
-        member: PlannedCampaign(
-            path, options, folder / member.folder, member.logs, member.replications
+    planned = {}  # report mistakes in the last one before the first one runs
+    for member, path in collection.campaigns.items():
+        if options.quick:  # of which each file says how often it repeats
+            member = msgspec.structs.replace(member, replications=None)
+        own = {"out": str(folder / member.folder), "logs": [*member.logs]}
+        planned[member] = PlannedCampaign(
+            path, msgspec.structs.replace(options, replications=member.replications, **own)
         )
-        for member, path in members.items()
-    }
     failed: dict[str, str] = {}
     claims = []
     for member, campaign in planned.items():
         say(f"--- {member.label}")
-
         try:
             if (done := _carry_out(campaign, dry_run=dry_run, report=report)) is None:
                 continue
@@ -176,21 +102,20 @@ def _carry_out_all(
         except BatschedError as error:  # of this campaign, such as of its report's code
             failed[member.label] = str(error)
     if report and not dry_run and options.shard is None:
-        _write_claims(collection.title, claims, folder)
+        _publish(collect_claims(collection.title, claims), folder)
     if failed:
         raise SimulationError("; ".join(f"{name}: {why}" for name, why in failed.items()))
 
 
-def _write_claims(title: str, claims: list[Judged], folder: Path) -> None:
-    from batsched_py.report.collected_claims import collect_claims
+def _publish(report: Report, folder: Path, results: CampaignResults | None = None) -> None:
+    """Write a report as a page with files beside it, then print it: a pipe may be closed early."""
     from batsched_py.report.forms.export_files import PAGE
     from batsched_py.report.forms.publish import write_page
     from batsched_py.report.forms.terminal import print_report
 
-    report = collect_claims(title, claims)
-    page, *files = write_page(report, folder / PAGE)
+    page, *files = write_page(report, folder / PAGE, results)
     print_report(report, console())
-    print(f"wrote {page}, and {len(files)} files of tables in {files[0].parent}")
+    print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
 
 
 class _Done(NamedTuple):
@@ -204,8 +129,6 @@ class _Done(NamedTuple):
 
 def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Done | None:
     """Run what is missing of a campaign, and write its report; None if it is only shown."""
-    from batsched_py.campaign.campaign_folder import open_results
-
     states = planned.look()
     chosen = planned.chosen(states)
     _say_begin(planned, states)
@@ -216,9 +139,15 @@ def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Don
     _say_failures(failures)
     done = _Done(failures)
     if tables:
+        from batsched_py.campaign.campaign_folder import open_results
+        from batsched_py.campaign.preparation import beside
+        from batsched_py.report.campaign_report import make_campaign_report
+
         results = open_results(planned.folder)
         _say_tables(tables, results)
-        made = _write_report(planned, results) if report else None
+        made = make_campaign_report(results, beside(planned.spec, "report")) if report else None
+        if made is not None:
+            _publish(made, results.out, results)
         done = _Done(failures, made, len(results.runs))
     if planned.options.shard is not None:
         say("note: once all shards have ended, the command without --shard writes the report")
@@ -259,21 +188,6 @@ def _say_tables(tables: list[Path], results: CampaignResults) -> None:
             f"note: nothing was drawn at random: all replications of {alike} combinations of the "
             "other axes are equal, so their intervals say nothing"
         )
-
-
-def _write_report(planned: PlannedCampaign, results: CampaignResults) -> Report:
-    from batsched_py.campaign.preparation import beside
-    from batsched_py.report.campaign_report import make_campaign_report
-    from batsched_py.report.forms.export_files import PAGE
-    from batsched_py.report.forms.publish import write_page
-    from batsched_py.report.forms.terminal import print_report
-
-    report = make_campaign_report(results, beside(planned.spec, "report"))
-    # First, as nobody may read what is printed.
-    page, *files = write_page(report, results.out / PAGE, results)
-    print_report(report, console())
-    print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
-    return report
 
 
 def _runs(number: int) -> str:
@@ -318,7 +232,7 @@ def _show(
     planned: PlannedCampaign, states: dict[Path, RunState], chosen: list[PreparedRun]
 ) -> None:
     """Print the runs with what is known of each, and an estimate of the time."""
-    from batsched_py.campaign.time_estimate import estimate
+    from batsched_py.campaign.time_estimate import estimate_time
 
     folders = {run.folder for run in chosen}
     for run in planned.runs:
@@ -329,8 +243,8 @@ def _show(
         labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
         print(one_line(f"{state}{left}: {labels}: {run.folder}"))
     seconds = [(run, states[run.folder].seconds) for run in planned.runs]
-    estimated = estimate(chosen, [(run, time) for run, time in seconds if time is not None])
-    print(f"estimate: {estimated.text(planned.options.at_a_time)}")
+    timed = [(run, time) for run, time in seconds if time is not None]
+    print(f"estimate: {estimate_time(chosen, timed, planned.options.at_a_time)}")
     if planned.options.cluster is not None:
         from batsched_py.campaign.workers.cluster import job_script
 

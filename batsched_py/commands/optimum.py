@@ -10,7 +10,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.files.writers import make_folder_of, write_whole
-from batsched_py.optimum import step_study as study
+from batsched_py.optimum.step_selection import Selection
 from batsched_py.options.setting_fields import parse_options, setting_fields
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.workload.conversion_rules import Rules, describe
@@ -18,11 +18,11 @@ from batsched_py.workload.logs.log_archive import find_log
 
 
 @o.with_rules
-@o.with_fields("selection", study.Selection, setting_fields(study.Selection).values())
+@o.with_fields("selection", Selection, setting_fields(Selection).values())
 def optimum(
     *,
     rules: Rules,
-    selection: study.Selection,
+    selection: Selection,
     source: o.Input,
     prefix: Annotated[
         str, typer.Option("-e", "--export", help="Prefix of the output file.", metavar="PREFIX")
@@ -51,6 +51,7 @@ def optimum(
     dynP is simulated as it is; the optimal plans are only compared. PREFIX_optimum.csv has a row
     for each step, also if it is interrupted. The jobs of Streit's thesis are those of --rules dynp.
     """
+    from batsched_py.optimum import step_study as study
     from batsched_py.workload.load import load_workload
 
     time_scale = study.parse_scale(scale)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
+from types import UnionType
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -53,12 +54,7 @@ Input = Annotated[
 ]
 SkipBadLines = Annotated[bool, option(SETTINGS["skip_bad_lines"])]
 Nodes = Annotated[int | None, option(SETTINGS["nodes"])]
-Machine = Annotated[str | None, option(SETTINGS["machine"])]
 Sites = Annotated[str | None, option(SETTINGS["sites"])]
-Backend = Annotated[str | None, option(SETTINGS["backend"])]
-Batsim = Annotated[str | None, option(SETTINGS["batsim"])]
-BatsimLog = Annotated[bool, option(SETTINGS["batsim_log"])]
-Timeouts = Annotated[str | None, option(SETTINGS["timeouts"])]
 Budgets = Annotated[str | None, option(SETTINGS["budgets"])]
 SchedulerOptions = Annotated[list[str] | None, option(SETTINGS["scheduler_options"])]
 
@@ -135,7 +131,7 @@ def _typed_in(field: SettingField) -> Any:
     """Return the type of a field as a command line has it: text, where it may be one."""
     if field.is_table:
         return list[str] | None
-    kinds = get_args(field.kind) or (field.kind,)
+    kinds = get_args(field.kind) if isinstance(field.kind, UnionType) else (field.kind,)
     if str not in kinds:
         return field.kind
     return str | None if type(None) in kinds else str

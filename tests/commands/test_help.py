@@ -18,7 +18,11 @@ from batsched_py.support.installation import entry_points_of
 from helpers.calling import command
 
 LIBRARIES = {"altair", "asyncio", "jinja2", "numpy", "pandas", "rich", "zmq"}
-WORK = {"batsched_py.campaign", "batsched_py.decision_process", "batsched_py.simulator.engine"}
+WORK = {
+    "batsched_py.campaign.run_campaign",
+    "batsched_py.decision_process",
+    "batsched_py.simulator.engine",
+}
 OURS = [EntryPoint(name, place, COMMANDS) for name, place in PLACES.items()]
 
 
