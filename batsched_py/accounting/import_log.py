@@ -65,7 +65,7 @@ def import_files(log: Path) -> ImportFiles:
 
 
 def import_log(
-    system: AccountingSystem, records: Sequence[str], log: Path, options: ImportOptions
+    system: type[AccountingSystem], records: Sequence[str], log: Path, options: ImportOptions
 ) -> Imported:
     """Write the jobs in ``records`` (files; ``-`` is standard input) as a log, and the files beside
     it, all or none of them.
@@ -97,7 +97,7 @@ class _Import:
     """An import on its way."""
 
     def __init__(
-        self, system: AccountingSystem, records: Sequence[str], options: ImportOptions
+        self, system: type[AccountingSystem], records: Sequence[str], options: ImportOptions
     ) -> None:
         parse_time_zone(options.zone)
         self.system, self.records, self.options = system, records, options
@@ -118,7 +118,7 @@ class _Import:
         """Read the records; raises :class:`InputError` if there is no job among them."""
         lines = RecordLines(self.records, self.tally)
         nb_jobs = 0
-        for job in self.system.read(lines, self._clock, self.options):
+        for job in self.system(lines, self._clock, self.options):
             row = self.rows.add(job)
             if 0 < job.allocated < job.requested:
                 self.tally.noted["jobs had fewer processors than they requested"] += 1

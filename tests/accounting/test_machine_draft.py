@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batsched_py.accounting.machine_use import Gap, machine_use
 from batsched_py.accounting.seen_nodes import SeenNodes, expand_nodes
-from batsched_py.accounting.systems.slurm import SYSTEM
+from batsched_py.accounting.systems.slurm import Slurm
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_conversion import convert_log
@@ -27,7 +27,7 @@ Job = dict[str, object]
 @pytest.fixture
 def slurm(tmp_path: Path) -> Run:
     def run(*jobs: Job, **options: object) -> Imported:
-        return imported(SYSTEM, tmp_path, sacct(*jobs), **options)
+        return imported(Slurm, tmp_path, sacct(*jobs), **options)
 
     return run
 

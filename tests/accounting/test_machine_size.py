@@ -62,7 +62,7 @@ def of_oar(runs: list[Run]) -> str:
     )
 
 
-SYSTEMS = [(slurm.SYSTEM, of_slurm), (pbs.SYSTEM, of_pbs), (oar.SYSTEM, of_oar)]
+SYSTEMS = [(slurm.Slurm, of_slurm), (pbs.Pbs, of_pbs), (oar.Oar, of_oar)]
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
@@ -105,6 +105,6 @@ def test_nodes_that_are_guessed(tmp_path: Path) -> None:
             "Partition": "x",
         },
     ]
-    done = imported(slurm.SYSTEM, tmp_path, sacct(*rows))
+    done = imported(slurm.Slurm, tmp_path, sacct(*rows))
     assert (done.log.max_processors, done.draft.nb_processors) == (64, 70)
     assert done.noted("MaxProcs is 64; the drafted machine has 70 processors: correct its nodes")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.accounting.names import Names, Pseudonyms
-from batsched_py.accounting.systems.slurm import SYSTEM
+from batsched_py.accounting.systems.slurm import Slurm
 from batsched_py.errors import InputError, UsageError
 from helpers.accounting_records import SLURM, sacct
 from helpers.calling import command
@@ -110,12 +110,12 @@ def test_nothing_of_a_name_leaves(tmp_path: Path, job_names: bool) -> None:
 
 def test_an_error_has_no_name_in_it_either(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
-        imported(SYSTEM, tmp_path, TEXT, anonymise=True, salt=SALT)
+        imported(Slurm, tmp_path, TEXT, anonymise=True, salt=SALT)
     assert "records0:5" in str(raised.value)
     assert not [secret for secret in SECRETS if secret in str(raised.value)]
     later = "\n".join([SLURM, *TEXT.splitlines()[5:]])
     with pytest.raises(InputError) as raised:
-        imported(SYSTEM, tmp_path, later, anonymise=True, salt=SALT)
+        imported(Slurm, tmp_path, later, anonymise=True, salt=SALT)
     assert "records0:2: Submit: expected a time" in str(raised.value)
     assert not [secret for secret in SECRETS if secret in str(raised.value)]
 
@@ -126,13 +126,13 @@ def test_with_a_salt_a_person_is_the_same_in_each_import(tmp_path: Path) -> None
     texts = [sacct({"User": "ann"}), sacct(*others, {"JobID": 99, "User": "ann"})]
     seen = []
     for text in texts:
-        lines = imported(SYSTEM, tmp_path, text, anonymise=True, salt=SALT).names.splitlines()
+        lines = imported(Slurm, tmp_path, text, anonymise=True, salt=SALT).names.splitlines()
         seen.append({line.split(",")[2] for line in lines if line.startswith("user,")})
     assert seen[0] < seen[1]
     assert seen[0] == {Pseudonyms(SALT).of("user", "ann")}
 
 
 def test_names_that_are_numbers_do_not_stay(tmp_path: Path) -> None:
-    done = imported(SYSTEM, tmp_path, sacct({"User": 5001}), anonymise=True, salt=SALT)
+    done = imported(Slurm, tmp_path, sacct({"User": 5001}), anonymise=True, salt=SALT)
     assert done.only["user"] == 1
     assert "5001" not in done.names

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.accounting.systems.oar import SYSTEM
+from batsched_py.accounting.systems.oar import Oar
 from batsched_py.errors import InputError
 from helpers.imports import Imported, imported
 
@@ -50,7 +50,7 @@ def csv(*jobs: dict[str, object], delimiter: str = ",") -> str:
 @pytest.fixture
 def oar(tmp_path: Path) -> Run:
     def run(*texts: str, **options: object) -> Imported:
-        return imported(SYSTEM, tmp_path, *texts, **options)
+        return imported(Oar, tmp_path, *texts, **options)
 
     return run
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.accounting.records import MalformedRecordError
-from batsched_py.accounting.systems.pbs import SYSTEM, attributes, hosts_of, requested_processors
+from batsched_py.accounting.systems.pbs import Pbs, attributes, hosts_of, requested_processors
 from batsched_py.errors import InputError
 from helpers.imports import Imported, imported
 
@@ -41,7 +41,7 @@ TORQUE = (
 @pytest.fixture
 def pbs(tmp_path: Path) -> Run:
     def run(*texts: str, **options: object) -> Imported:
-        return imported(SYSTEM, tmp_path, *texts, **options)
+        return imported(Pbs, tmp_path, *texts, **options)
 
     return run
 

@@ -39,22 +39,22 @@ def of_oar(hosts: str) -> str:
 @pytest.mark.parametrize(
     ("system", "text"),
     [
-        (slurm.SYSTEM, of_slurm(f"n[{MANY}]")),
-        (slurm.SYSTEM, of_slurm(",".join(["n[1-99999]"] * 1000))),
-        (slurm.SYSTEM, of_slurm("n[1-9]" * 1000)),
-        (slurm.SYSTEM, of_slurm("n" * 10_000 + "[1-99999]")),
-        (slurm.SYSTEM, of_slurm("n[1-999999999]")),
-        (pbs.SYSTEM, of_pbs(f"exec_host=n1/{MANY}")),
-        (pbs.SYSTEM, of_pbs("exec_host=n1/0-99999999+n2/0*99999999")),
-        (pbs.SYSTEM, of_pbs(f"exec_host=n[{MANY.replace(',', '+')}]/0")),
-        (pbs.SYSTEM, of_pbs("exec_host=n[1-99999][1-99999]/0*8")),
-        (pbs.SYSTEM, of_pbs("exec_vnode=(n1:ncpus=99999999) Resource_List.select=99999999")),
-        (oar.SYSTEM, of_oar(f"n[{MANY}]")),
-        (oar.SYSTEM, of_oar("n[1-99999] " * 1000)),
+        (slurm.Slurm, of_slurm(f"n[{MANY}]")),
+        (slurm.Slurm, of_slurm(",".join(["n[1-99999]"] * 1000))),
+        (slurm.Slurm, of_slurm("n[1-9]" * 1000)),
+        (slurm.Slurm, of_slurm("n" * 10_000 + "[1-99999]")),
+        (slurm.Slurm, of_slurm("n[1-999999999]")),
+        (pbs.Pbs, of_pbs(f"exec_host=n1/{MANY}")),
+        (pbs.Pbs, of_pbs("exec_host=n1/0-99999999+n2/0*99999999")),
+        (pbs.Pbs, of_pbs(f"exec_host=n[{MANY.replace(',', '+')}]/0")),
+        (pbs.Pbs, of_pbs("exec_host=n[1-99999][1-99999]/0*8")),
+        (pbs.Pbs, of_pbs("exec_vnode=(n1:ncpus=99999999) Resource_List.select=99999999")),
+        (oar.Oar, of_oar(f"n[{MANY}]")),
+        (oar.Oar, of_oar("n[1-99999] " * 1000)),
     ],
 )
 def test_a_short_record_takes_little_memory(
-    tmp_path: Path, system: AccountingSystem, text: str
+    tmp_path: Path, system: type[AccountingSystem], text: str
 ) -> None:
     """Its text has 10 kB. The names of all nodes that it stands for would take gigabytes."""
     assert len(text) < 20_000

@@ -36,16 +36,16 @@ def expected(sample: SwfLog) -> list[Job]:
 @pytest.mark.parametrize(
     ("system", "write", "lost"),
     [
-        (slurm.SYSTEM, as_slurm, {}),
+        (slurm.Slurm, as_slurm, {}),
         # neither says that a job that ran was cancelled, and neither has partitions
-        (pbs.SYSTEM, as_pbs, {"status": {5: 0}, "partition": {1: -1}}),
-        (oar.SYSTEM, as_oar, {"status": {5: 0}, "partition": {1: -1}}),
+        (pbs.Pbs, as_pbs, {"status": {5: 0}, "partition": {1: -1}}),
+        (oar.Oar, as_oar, {"status": {5: 0}, "partition": {1: -1}}),
     ],
 )
 def test_the_sample_log_comes_back(
     tmp_path: Path,
     sample: SwfLog,
-    system: AccountingSystem,
+    system: type[AccountingSystem],
     write: Callable[[Iterable[Job], int], str],
     lost: dict[str, dict[int, int]],
 ) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batsched_py.accounting import sorted_records
 from batsched_py.accounting.import_log import import_log
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.systems.slurm import SYSTEM, parse_memory_of_job
+from batsched_py.accounting.systems.slurm import Slurm, parse_memory_of_job
 from batsched_py.errors import InputError, UsageError
 from helpers.accounting_records import SLURM, sacct
 from helpers.imports import Imported, imported
@@ -30,7 +30,7 @@ FULL = (
 @pytest.fixture
 def slurm(tmp_path: Path) -> Run:
     def run(*texts: str | bytes, **options: object) -> Imported:
-        return imported(SYSTEM, tmp_path, *texts, **options)
+        return imported(Slurm, tmp_path, *texts, **options)
 
     return run
 
@@ -484,14 +484,14 @@ def test_jobs_of_two_clusters_are_no_jobs_of_one_machine(
     clusters = {str(row["Cluster"]) for row in rows}
     text = sacct(*rows, header=header)
     if len(clusters) == 1:
-        imported(SYSTEM, folder, text)
+        imported(Slurm, folder, text)
     else:
         with pytest.raises(InputError, match="expected the records of one machine; cluster NAME"):
-            imported(SYSTEM, folder, text)
+            imported(Slurm, folder, text)
     for cluster in clusters:
         own = [row for row in rows if row["Cluster"] == cluster]
-        alone = imported(SYSTEM, folder, sacct(*own, header=header))
-        chosen = imported(SYSTEM, folder, text, cluster=cluster)
+        alone = imported(Slurm, folder, sacct(*own, header=header))
+        chosen = imported(Slurm, folder, text, cluster=cluster)
         assert (chosen.jobs, chosen.machine) == (alone.jobs, alone.machine)
         assert chosen.noted(f"jobs of other clusters ({len(rows) - len(own)})") == (own != rows)
 
@@ -728,7 +728,7 @@ def test_memory_does_not_grow_with_the_jobs(
         jobs = map(job, range(nb_jobs))
         (tmp_path / "records").write_text(sacct(*jobs))
         tracemalloc.start()
-        import_log(SYSTEM, [str(tmp_path / "records")], out, options)
+        import_log(Slurm, [str(tmp_path / "records")], out, options)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most

@@ -23,20 +23,20 @@ BEGIN = 1709287200
 OAR = "job_id,state,submission_time,start_time,stop_time,nb_resources,nb_requested\n"
 RECORDS = {
     "slurm": (
-        slurm.SYSTEM,
+        slurm.Slurm,
         sacct({"State": "CANCELLED by 7", "Start": "Unknown", "AllocCPUS": 0, "ReqCPUS": 8}),
     ),
     "pbs": (
-        pbs.SYSTEM,
+        pbs.Pbs,
         f"03/01/2024 11:00:00;E;1.s;ctime={BEGIN} Resource_List.ncpus=8 Exit_status=1\n",
     ),
-    "oar": (oar.SYSTEM, f"{OAR}1,Error,{BEGIN},0,{BEGIN + 3600},0,8\n"),
+    "oar": (oar.Oar, f"{OAR}1,Error,{BEGIN},0,{BEGIN + 3600},0,8\n"),
 }
 
 
 @pytest.mark.parametrize(("system", "text"), RECORDS.values(), ids=RECORDS)
 def test_a_withdrawn_job_is_no_job_that_ran(
-    tmp_path: Path, system: AccountingSystem, text: str
+    tmp_path: Path, system: type[AccountingSystem], text: str
 ) -> None:
     job = imported(system, tmp_path, text).only
     assert (job["status"], job["requested_processors"]) == (5, 8)

@@ -37,7 +37,7 @@ class Imported(NamedTuple):
 
 
 def imported(
-    system: AccountingSystem, folder: Path, *texts: str | bytes, **options: Any
+    system: type[AccountingSystem], folder: Path, *texts: str | bytes, **options: Any
 ) -> Imported:
     """Import texts, each a file."""
     paths = []

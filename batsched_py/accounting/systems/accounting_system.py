@@ -1,9 +1,8 @@
-"""What an import needs to know of an accounting system, and the lines of its records."""
+"""Accounting systems: what an import asks of each, and the lines of their records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import JobRecord, MalformedRecordError
@@ -55,12 +54,37 @@ class RecordLines:
         return text.decode(errors="backslashreplace")
 
 
-class AccountingSystem(NamedTuple):
-    """A system, by the name of its subcommand."""
+class AccountingSystem:
+    """Iterates over the jobs in the records of an accounting system; what is no job is counted.
+
+    Raises :class:`InputError` for lines that make no sense, unless they are skipped.
+    """
 
     name: str
-    read: Callable[[RecordLines, SiteClock, ImportOptions], Iterable[JobRecord]]
+    """That of the subcommand."""
     rules: tuple[str, ...]
     """Sentences for the header: what the fields of the log are made of."""
     partitions: str
     """The field of the log that numbers what a machine has as partitions: queue or partition."""
+
+    def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
+        self._lines, self._clock, self._options = lines, clock, options
+        self._tally = lines.tally
+
+    def __iter__(self) -> Iterator[JobRecord]:
+        for text in self._texts():
+            try:
+                record = self._record(text)
+            except MalformedRecordError as error:
+                self._lines.malformed(error)
+            else:
+                if record is not None:
+                    yield record
+
+    def _texts(self) -> Iterable[str]:
+        """Return the text of each record."""
+        return self._lines
+
+    def _record(self, text: str) -> JobRecord | None:
+        """Return the job of a record, None if it is none."""
+        raise NotImplementedError

@@ -64,34 +64,26 @@ _INNER = re.compile(r"(?:^|[\s,])inner=")
 _COUNTED = ("besteffort", "container", "noop", "deploy", "cosystem")
 
 
-class OarRecords:
-    """Iterates over the jobs in rows of OAR's database, as CSV or divided by tabs (mysql --batch).
+class Oar(AccountingSystem):
+    """Iterates over the jobs in rows of OAR's database, as CSV or with tabs (mysql --batch)."""
 
-    Raises :class:`InputError` for rows that make no sense, unless they are skipped.
-    """
+    name = "oar"
+    rules = (
+        "made of the database of OAR: group is the project, queue the queue; a processor is a "
+        "resource of type default",
+        "status: 1 for Terminated with an exit code of 0 or none, 0 for other ends, 5 if the job "
+        "never started",
+        "run time is stop_time - start_time",
+    )
+    partitions = "queue"
 
     def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
-        self._lines, self._clock, self._options = lines, clock, options
-        self._tally = lines.tally
+        super().__init__(lines, clock, options)
         self._header: list[str] = []
         self._at: dict[str, int] = {}
         self._is_tabbed = False
 
-    def __iter__(self) -> Iterator[JobRecord]:
-        for text in self._rows():
-            try:
-                fields = self._fields(text)
-                if self._lines.is_first and self._is_header(fields):
-                    continue
-                if len(fields) != len(self._header):
-                    expected = f"{len(self._header)} as in the header"
-                    raise MalformedRecordError(f"{len(fields)} fields", None, expected)
-                if (record := self._record([*fields, ""])) is not None:
-                    yield record
-            except MalformedRecordError as error:
-                self._lines.malformed(error)
-
-    def _rows(self) -> Iterator[str]:
+    def _texts(self) -> Iterator[str]:
         """Yield the text of each row, a line; a quoted name may go on in further lines.
 
         It ends where a row begins: without that a lost quote would take all jobs up to the next.
@@ -143,7 +135,14 @@ class OarRecords:
         self._header, self._at = list(fields), places
         return True
 
-    def _record(self, fields: list[str]) -> JobRecord | None:
+    def _record(self, text: str) -> JobRecord | None:
+        fields = self._fields(text)
+        if self._lines.is_first and self._is_header(fields):
+            return None
+        if len(fields) != len(self._header):
+            expected = f"{len(self._header)} as in the header"
+            raise MalformedRecordError(f"{len(fields)} fields", None, expected)
+        fields.append("")  # where columns are that there are not
         at = self._at
         state = fields[at["state"]]
         if state not in _STATES:
@@ -219,17 +218,3 @@ class OarRecords:
 
 def _names() -> list[str]:
     return [COLUMNS[what][0] for what in _NEEDED]
-
-
-SYSTEM = AccountingSystem(
-    "oar",
-    OarRecords,
-    (
-        "made of the database of OAR: group is the project, queue the queue; a processor is a "
-        "resource of type default",
-        "status: 1 for Terminated with an exit code of 0 or none, 0 for other ends, 5 if the job "
-        "never started",
-        "run time is stop_time - start_time",
-    ),
-    "queue",
-)

@@ -47,27 +47,25 @@ _END, _REQUEUE = "E", "R"
 _DELETED, _RAN = ("A", "D"), ("E", "R", "S")
 
 
-class PbsRecords:
-    """Iterates over the jobs in accounting logs; other events are counted.
+class Pbs(AccountingSystem):
+    """Iterates over the jobs in accounting logs; other events are counted."""
 
-    Raises :class:`InputError` for lines that make no sense, unless they are skipped.
-    """
+    name = "pbs"
+    rules = (
+        "made of accounting logs of PBS: group is the Unix group, queue the queue",
+        "status: 1 for an Exit_status of 0, 0 for others, 5 if the job never started",
+        "submission is ctime, run time is end - start",
+    )
+    partitions = "queue"
 
     def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
-        self._lines, self._clock, self._options = lines, clock, options
-        self._tally = lines.tally
+        super().__init__(lines, clock, options)
         self._events = SortedRows()
         """Which jobs were deleted (0), and which ran (1)."""
         self._servers: set[str] = set()
 
     def __iter__(self) -> Iterator[JobRecord]:
-        for line in self._lines:
-            try:
-                record = self._record(line)
-                if record is not None:
-                    yield record
-            except MalformedRecordError as error:
-                self._lines.malformed(error)
+        yield from super().__iter__()
         self._count_deleted()
         if len(self._servers) > 1:
             names = ", ".join(map(one_line, sorted(self._servers)))
@@ -76,10 +74,10 @@ class PbsRecords:
                 "of each machine alone"
             ] += len(self._servers)
 
-    def _record(self, line: str) -> JobRecord | None:
-        match = _LINE.fullmatch(line)
+    def _record(self, text: str) -> JobRecord | None:
+        match = _LINE.fullmatch(text)
         if not match:
-            refuse("the line", line, "a record of PBS: MM/DD/YYYY hh:mm:ss;E;123.host;...")
+            refuse("the line", text, "a record of PBS: MM/DD/YYYY hh:mm:ss;E;123.host;...")
         month, day, year, time, kind, job_id, message = match.groups()
         if kind not in (*_DELETED, *_RAN):
             self._tally.dropped[f"records of type {kind}"] += 1
@@ -299,15 +297,3 @@ def _in_chunks(text: str) -> int:
     if number > MOST_PROCESSORS:
         refuse("Resource_List", text, f"at most {MOST_PROCESSORS} processors")
     return number
-
-
-SYSTEM = AccountingSystem(
-    "pbs",
-    PbsRecords,
-    (
-        "made of accounting logs of PBS: group is the Unix group, queue the queue",
-        "status: 1 for an Exit_status of 0, 0 for others, 5 if the job never started",
-        "submission is ctime, run time is end - start",
-    ),
-    "queue",
-)

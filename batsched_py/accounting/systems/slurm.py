@@ -16,7 +16,6 @@ from batsched_py.accounting.records import (
     FAILED,
     NO_VALUES,
     JobRecord,
-    MalformedRecordError,
     known,
     of_each,
     parse_count,
@@ -60,15 +59,19 @@ _OF_NODE = re.compile(r"(\d{1,20})([MGTP])n", re.ASCII)
 _SHIFTS = {"M": 0, "G": 10, "T": 20, "P": 30}
 
 
-class SlurmRecords:
-    """Iterates over the jobs in the lines of ``sacct``; what is no job is counted.
+class Slurm(AccountingSystem):
+    """Iterates over the jobs in the lines of ``sacct``."""
 
-    Raises :class:`InputError` for lines that make no sense, unless they are skipped.
-    """
+    name = "slurm"
+    rules = (
+        "made of records of Slurm (sacct): group is the account, queue the QOS",
+        "status: 1 COMPLETED, 5 CANCELLED, 0 all other ends (FAILED, TIMEOUT, NODE_FAIL, ...)",
+        "run time is End - Start without the time for which a job was suspended",
+    )
+    partitions = "partition"
 
     def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
-        self._lines, self._clock, self._options = lines, clock, options
-        self._tally = lines.tally
+        super().__init__(lines, clock, options)
         self._columns: SlurmColumns | None = None
         self._cluster = ""
         """Of the jobs so far, if their records say it."""
@@ -76,13 +79,7 @@ class SlurmRecords:
         """The first cluster that was not chosen."""
 
     def __iter__(self) -> Iterator[JobRecord]:
-        for line in self._lines:
-            try:
-                columns = self._columns_of(line)
-                if columns is not None and (record := self._record(columns, line)) is not None:
-                    yield record
-            except MalformedRecordError as error:
-                self._lines.malformed(error)
+        yield from super().__iter__()
         if self._other and not self._cluster:
             raise InputError(
                 f"{self._lines.path}: no job is of the cluster {shown(self._options.cluster)}: "
@@ -107,8 +104,10 @@ class SlurmRecords:
         )
         return None
 
-    def _record(self, columns: SlurmColumns, line: str) -> JobRecord | None:
-        fields, at = columns.split(line), columns.places
+    def _record(self, text: str) -> JobRecord | None:
+        if (columns := self._columns_of(text)) is None:
+            return None
+        fields, at = columns.split(text), columns.places
         job_id = fields[at["job_id"]]
         if "." in job_id:
             self._tally.dropped["steps of jobs"] += 1
@@ -312,15 +311,3 @@ def parse_memory_of_job(text: str, cpus: int, nodes: int) -> int:
         total = parse_memory("ReqMem", text[:-1]) * max(nodes, 0)
         return of_each(total or UNKNOWN, cpus)
     return of_each(parse_memory("ReqMem", text), cpus)
-
-
-SYSTEM = AccountingSystem(
-    "slurm",
-    SlurmRecords,
-    (
-        "made of records of Slurm (sacct): group is the account, queue the QOS",
-        "status: 1 COMPLETED, 5 CANCELLED, 0 all other ends (FAILED, TIMEOUT, NODE_FAIL, ...)",
-        "run time is End - Start without the time for which a job was suspended",
-    ),
-    "partition",
-)

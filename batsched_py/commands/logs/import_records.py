@@ -58,9 +58,9 @@ def slurm(records: _Records, out: _Out, *, options: ImportOptions) -> None:
 
     docs/accounting.md has the call of sacct. Jobs that had not ended are left out, and counted.
     """
-    from batsched_py.accounting.systems.slurm import SYSTEM
+    from batsched_py.accounting.systems.slurm import Slurm
 
-    _import(SYSTEM, records, out, options)
+    _import(Slurm, records, out, options)
 
 
 @app.command("pbs", cls=CommandHelp)
@@ -71,9 +71,9 @@ def pbs(records: _Records, out: _Out, *, options: ImportOptions) -> None:
     Files of single days may come in any order. Only records of ends (E) and of runs that were
     requeued (R) become jobs; others are counted.
     """
-    from batsched_py.accounting.systems.pbs import SYSTEM
+    from batsched_py.accounting.systems.pbs import Pbs
 
-    _import(SYSTEM, records, out, options)
+    _import(Pbs, records, out, options)
 
 
 @app.command("oar", cls=CommandHelp)
@@ -83,13 +83,13 @@ def oar(records: _Records, out: _Out, *, options: ImportOptions) -> None:
 
     docs/accounting.md has the query. Jobs that had not ended are left out, and counted.
     """
-    from batsched_py.accounting.systems.oar import SYSTEM
+    from batsched_py.accounting.systems.oar import Oar
 
-    _import(SYSTEM, records, out, options)
+    _import(Oar, records, out, options)
 
 
 def _import(
-    system: AccountingSystem, records: list[str], out: Path, options: ImportOptions
+    system: type[AccountingSystem], records: list[str], out: Path, options: ImportOptions
 ) -> None:
     """Import records, and say what was done."""
     from batsched_py.accounting.import_log import import_files, import_log

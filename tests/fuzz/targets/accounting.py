@@ -66,7 +66,7 @@ def _seeds(content: bytes) -> list[bytes]:
     return [content, content.replace(b"\n", b"\r\n"), gzip.compress(content, mtime=0)]
 
 
-def check(system: AccountingSystem, data: bytes) -> str:
+def check(system: type[AccountingSystem], data: bytes) -> str:
     """What is written is a log, and a machine; names that are secret stay so."""
     Path(RECORDS).write_bytes(data)
     reasons = []
@@ -95,5 +95,5 @@ def check(system: AccountingSystem, data: bytes) -> str:
 
 TARGETS = tuple(
     Target(system.name, partial(_seeds, content), partial(check, system), _TOKENS)
-    for system, content in ((slurm.SYSTEM, _SLURM), (pbs.SYSTEM, _PBS), (oar.SYSTEM, _OAR))
+    for system, content in ((slurm.Slurm, _SLURM), (pbs.Pbs, _PBS), (oar.Oar, _OAR))
 )
