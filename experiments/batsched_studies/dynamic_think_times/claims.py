@@ -52,17 +52,18 @@ def verdicts(runs: Runs, reading: str, measured: str = c.INNER) -> list[Verdict]
     def alike(title: str, scheduler: str) -> Verdict:
         ratios = _think_times(runs, c.QUALITY, scheduler)
         reading = f"{told}; equal: within a factor of {tolerance:.2f}"
-        return _all(title, ratios, _about_equal, _unequal, reading, same)
+        judged = _about_equal, lambda ratio: abs(log(ratio.value))
+        return _all(title, ratios, judged, reading, same)
 
     return [
-        _all(FALLS, _falls(runs), _less, _value, told),
-        _all(BEATS, _systems(runs, ("art", "awt", "asd")), _less, _value, told),
-        _all(NOT_AWRT, _systems(runs, ("awrt",)), _not_less, _inverse, told),
-        _all(MORE, _think_times(runs, c.METRICS[:1], *c.SCHEDULERS), _more, _inverse, told),
+        _all(FALLS, _falls(runs), _LESS, told),
+        _all(BEATS, _systems(runs, ("art", "awt", "asd")), _LESS, told),
+        _all(NOT_AWRT, _systems(runs, ("awrt",)), _NOT_LESS, told),
+        _all(MORE, _think_times(runs, c.METRICS[:1], *c.SCHEDULERS), _MORE, told),
         alike(EQUAL_FCFS, "fcfs"),
         alike(EQUAL_EASY, "easy"),
-        _all(BETTER, _gains(runs), _better, _value, better),
-        _all(ODD, _odd(runs), _more, _inverse, told, _medians_of_odd(runs)),
+        _all(BETTER, _gains(runs), (_better, _LESS[1]), better),
+        _all(ODD, _odd(runs), _MORE, told, _medians_of_odd(runs)),
     ]
 
 
@@ -183,16 +184,13 @@ def _medians_of_odd(runs: Runs) -> str:
     return f" Of single runs; the medians are {', '.join(told)}."
 
 
-def _less(ratio: Interval) -> bool | None:
-    return ratio.below(1)
-
-
-def _more(ratio: Interval) -> bool | None:
-    return ratio.above(1)
-
-
-def _not_less(ratio: Interval) -> bool | None:
-    return ratio.within(1, inf)
+Answer = Callable[[Interval], bool | None]
+"""Whether a ratio is as a claim says, None if it is inconclusive."""
+Against = Callable[[Interval], float]
+"""How much a ratio speaks against a claim."""
+_LESS: tuple[Answer, Against] = (lambda ratio: ratio.below(1), lambda ratio: ratio.value)
+_MORE: tuple[Answer, Against] = (lambda ratio: ratio.above(1), lambda ratio: -ratio.value)
+_NOT_LESS: tuple[Answer, Against] = (lambda ratio: ratio.within(1, inf), _MORE[1])
 
 
 def _about_equal(ratio: Interval) -> bool | None:
@@ -204,23 +202,10 @@ def _better(ratio: Interval) -> bool | None:
     return False if ratio.within(*GAIN) is False else ratio.below(1)
 
 
-def _value(ratio: Interval) -> float:
-    return ratio.value
-
-
-def _inverse(ratio: Interval) -> float:
-    return -ratio.value
-
-
-def _unequal(ratio: Interval) -> float:
-    return abs(log(ratio.value))
-
-
 def _all(
     title: str,
     ratios: Ratios,
-    holds: Callable[[Interval], bool | None],
-    against: Callable[[Interval], float],
+    judged: tuple[Answer, Against],
     reading: str,
     more: str = "",
 ) -> Verdict:
@@ -232,6 +217,7 @@ def _all(
     finite = {at: ratio for at, ratio in ratios.items() if ratio.is_known}
     if not finite:
         return Verdict(title, None, "")
+    holds, against = judged
     answers = {at: holds(ratio) for at, ratio in finite.items()}
     wrong, unclear = ([at for at in answers if answers[at] is what] for what in (False, None))
     low = min(finite, key=lambda at: finite[at].value)

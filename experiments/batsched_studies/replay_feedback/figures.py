@@ -181,7 +181,7 @@ def additional_lateness(study: replays.Study) -> Chart:
 
 def session_graph_figure(study: replays.Study) -> Chart:
     """Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
-    graphs = session_graphs.of_study(study)
+    graphs = session_graphs.build_graphs(study)
     if graphs.published:
         study.captions["fig06_session_graphs"] = TEXTS["paper_shares"]
     return session_graphs.chart(graphs)

@@ -73,7 +73,7 @@ def _graphs(logs: Sequence[Study]) -> Iterator[session_graphs.Graphs]:
         replayed = {replay for _, replay in study.replays}
         if study.log in PUBLISHED["logs"] and replayed >= set(claims.FEEDBACK):
             with suppress(MissingError):
-                yield session_graphs.of_study(study)
+                yield session_graphs.build_graphs(study)
 
 
 def summary(runs: pd.DataFrame, counts: pd.DataFrame) -> str:

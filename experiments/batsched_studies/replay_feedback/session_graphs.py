@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import altair as alt
 import numpy as np
@@ -59,17 +59,9 @@ class Graphs:
         return pd.DataFrame(points)
 
 
-_MADE: WeakKeyDictionary[replays.Study, Graphs] = WeakKeyDictionary()
-
-
-def of_study(study: replays.Study) -> Graphs:
-    """Return the graphs of a log, made once; raises ``MissingError`` where there are none."""
-    if study not in _MADE:
-        _MADE[study] = _made(study)
-    return _MADE[study]
-
-
-def _made(study: replays.Study) -> Graphs:
+@lru_cache(maxsize=2)
+def build_graphs(study: replays.Study) -> Graphs:
+    """Return the graphs of a log; raises ``MissingError`` where there are none."""
     # Part of the distribution, but not of batsched_py, which must not need it.
     from batsched_users.sessions.delimitation import Delimitation, partition
     from batsched_users.sessions.session_graph import build_graph

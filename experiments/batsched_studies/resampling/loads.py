@@ -26,8 +26,8 @@ FLURRY_METRICS = {
 """Of jobs that are no flurries, but for the last, which is of all."""
 
 
-def sweep(runs: Runs) -> pd.DataFrame:
-    """Return a row for each log and load: runs, how many are stable, and what they do.
+def sweep(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield a row for each log and load: runs, how many are stable, and what they do.
 
     ``stable`` is the share of runs whose backlog does not grow by more than a job a week, ``fewer``
     by how much it is less than with the users of the log, in pairs of equal seeds;
@@ -36,10 +36,6 @@ def sweep(runs: Runs) -> pd.DataFrame:
     those of the log (half the sum of the differences of the shares), ``roughness`` how much the
     submissions by hour vary in relation to their mean; ``of_log`` is the roughness of the log.
     """
-    return pd.DataFrame(_sweep(runs))
-
-
-def _sweep(runs: Runs) -> Iterator[dict[str, Any]]:
     variants = runs.where(workload="variants")
     if "load" not in variants.frame:
         return
@@ -87,16 +83,12 @@ def _apart(runs: Runs, recorded: Runs, shares: list[str]) -> float:
     return float(np.abs(ours - theirs).sum() / 2)
 
 
-def flurries(runs: Runs) -> pd.DataFrame:
-    """Return what flurries do to the others: by log, rate and metric a ratio to none of them, and
+def flurries(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield what flurries do to the others: by log, rate and metric a ratio to none of them, and
     one to the next lower rate (``step``).
 
     Pairs are of equal seeds, and so of the same people but for those in whose place flurries come.
     """
-    return pd.DataFrame(_flurries(runs))
-
-
-def _flurries(runs: Runs) -> Iterator[dict[str, Any]]:
     of_flurries = runs.where(workload="flurries")
     for log in of_flurries.labels("log"):
         by_rate = of_flurries.where(log=log).by("rare_per_week")

@@ -30,17 +30,13 @@ MARGINALS = {
 }
 
 
-def parts(results: CampaignResults, runs: Runs) -> pd.DataFrame:
-    """Return how far users of variants, and of parts of longer ones, are from those of their log.
+def parts(results: CampaignResults, runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield how far users of variants, and of parts of longer ones, are from those of their log.
 
     ``distance`` is the largest difference of the cumulative distributions over the users
     (Kolmogorov and Smirnov); users are those of the part, each in his part. Part 0 is a variant of
     the log's own length. Only where jobs were kept.
     """
-    return pd.DataFrame(_parts(results, runs))
-
-
-def _parts(results: CampaignResults, runs: Runs) -> Iterator[dict[str, Any]]:
     for log in runs.labels("log"):
         of_log = runs.where(log=log)
         longer = of_log.where(workload="five times")

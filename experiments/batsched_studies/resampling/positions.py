@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from batsched_py.report import kit
 from batsched_py.report.kit import Interval, Quantity, Runs
@@ -45,18 +44,14 @@ ABOUT = {
 TRACES: dict[str, str] = PUBLISHED["logs"]
 
 
-def positions(runs: Runs) -> pd.DataFrame:
-    """Return a row for each log, kind of variants and metric: the log's value, and its variants.
+def positions(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield a row for each log, kind of variants and metric: the log's value, and its variants.
 
     ``below`` is the share of variants with less than the log, with its interval; ``where`` says
     whether the log is at an end of their distribution, ``open`` if that cannot be told;
     ``median_percent``, with its interval, ``least_percent`` and ``most_percent`` are variants
     relative to the log. Of logs that were run as recorded only.
     """
-    return pd.DataFrame(_positions(runs))
-
-
-def _positions(runs: Runs) -> Iterator[dict[str, Any]]:
     for log in runs.labels("log"):
         recorded = runs.where(log=log, workload="recorded")
         for kind, quantity in product(KINDS, QUANTITIES):

@@ -34,8 +34,8 @@ from batsched_studies.resampling.positions import (
 def report(results: CampaignResults) -> Report:
     """Return the tables, figures and verdicts that the runs of a campaign allow."""
     runs = read(results.runs)
-    place, swept, flurry = positions(runs), sweep(runs), flurries(runs)
-    part = parts(results, runs)
+    found = positions(runs), sweep(runs), flurries(runs), parts(results, runs)
+    place, swept, flurry, part = map(pd.DataFrame, found)
     sections: dict[str, list[Part | None]] = {
         "The log among its variants": [_positions(place), *histograms(runs, place)],
         "Longer": [_parts(part)],
@@ -138,15 +138,7 @@ def success(swept: pd.DataFrame) -> Figure | None:
     """Return the share of stable runs over the utilisation."""
     if swept.empty:
         return None
-    points = [
-        {
-            "log": row.log,
-            "load": row.load,
-            "utilisation": row.utilisation,
-            "stable": row.stable,
-        }
-        for row in rows(swept)
-    ]
+    points = swept[["log", "load", "utilisation", "stable"]].to_dict("records")
     base = alt.Chart(inline_data(points)).encode(
         x=alt.X("utilisation:Q", title="utilisation (%)", scale=alt.Scale(zero=False)),
         y=alt.Y("stable:Q", title="share of stable runs", scale=alt.Scale(domain=[0, 1])),
@@ -194,18 +186,8 @@ def flurry_ratios(flurry: pd.DataFrame) -> Figure | None:
     """Return how wait and slowdown of the others grow with the flurries."""
     if flurry.empty:
         return None
-    shown = [row for row in rows(flurry) if row.metric in ("wait", "wait_99", "slowdown")]
-    points = [
-        {
-            "log": row.log,
-            "rate": row.rate,
-            "what": FLURRY_METRICS[row.metric],
-            "ratio": row.ratio,
-            "low": row.low,
-            "high": row.high,
-        }
-        for row in shown
-    ]
+    shown = flurry[flurry["metric"].isin(("wait", "wait_99", "slowdown"))]
+    points = shown.assign(what=shown["metric"].map(FLURRY_METRICS)).to_dict("records")
     title = "ratio to none"
     base = alt.Chart().encode(
         x=alt.X("rate:Q", title="flurries a week"), color=alt.Color("what:N", title=None)
