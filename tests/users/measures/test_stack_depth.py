@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
-from batsched_users.measures.stack_depth import ON_HIT, mean_depth, stack_depths
+from batsched_users.measures.stack_depth import mean_depth, stack_depths
 
 NAN = float("nan")
 
 
-def slow_depths(values: list[float], tolerance: float, on_hit: str) -> list[int]:
+def slow_depths(values: list[float], tolerance: float) -> list[int]:
     """The definition, with a list whose top comes first."""
     stack: list[float] = []
     depths = []
@@ -21,24 +21,23 @@ def slow_depths(values: list[float], tolerance: float, on_hit: str) -> list[int]
         hits = [i for i, e in enumerate(stack) if abs(value - e) <= tolerance * e]
         depths.append(hits[0] if hits else -1)
         entry = stack.pop(hits[0]) if hits else value
-        stack.insert(0, entry if on_hit == "keep-old" else value)
+        stack.insert(0, entry)
     return depths
 
 
 @pytest.mark.parametrize(
-    ("values", "tolerance", "on_hit", "depths"),
+    ("values", "tolerance", "depths"),
     [
-        ([100, 97, 200, 104], 0.05, "keep-old", [-1, 0, -1, 1]),  # 104 meets 100
-        ([100, 97, 200, 104], 0.05, "take-new", [-1, 0, -1, -1]),  # 104 meets 97 only
-        ([100, 105, 95], 0.05, "keep-old", [-1, 0, 0]),  # the tolerance itself is within
-        ([100, 111, 106], 0.05, "keep-old", [-1, -1, 0]),  # the topmost that fits, not the nearest
-        ([0, 0, 1], 0.05, "keep-old", [-1, 0, -1]),  # nothing but 0 is like 0
-        ([5, NAN, 5, NAN], 0, "keep-old", [-1, -1, 0, -1]),  # unknown values are no values
-        ([], 0, "keep-old", []),
+        ([100, 97, 200, 104], 0.05, [-1, 0, -1, 1]),  # 104 meets 100
+        ([100, 105, 95], 0.05, [-1, 0, 0]),  # the tolerance itself is within
+        ([100, 111, 106], 0.05, [-1, -1, 0]),  # the topmost that fits, not the nearest
+        ([0, 0, 1], 0.05, [-1, 0, -1]),  # nothing but 0 is like 0
+        ([5, NAN, 5, NAN], 0, [-1, -1, 0, -1]),  # unknown values are no values
+        ([], 0, []),
     ],
 )
-def test_depths(values: list[float], tolerance: float, on_hit: str, depths: list[int]) -> None:
-    measured = stack_depths(np.array(values, dtype=float), tolerance=tolerance, on_hit=on_hit)
+def test_depths(values: list[float], tolerance: float, depths: list[int]) -> None:
+    measured = stack_depths(np.array(values, dtype=float), tolerance=tolerance)
     assert measured.tolist() == depths
 
 
@@ -50,27 +49,23 @@ def test_mean_depth_counts_what_was_found_only() -> None:
 @given(
     st.lists(st.integers(0, 60).map(float), max_size=80),
     st.sampled_from([0.0, 0.05, 0.5]),
-    st.sampled_from(ON_HIT),
 )
 def test_any_values_are_found_where_a_list_finds_them(
-    values: list[float], tolerance: float, on_hit: str
+    values: list[float], tolerance: float
 ) -> None:
-    measured = stack_depths(np.array(values), tolerance=tolerance, on_hit=on_hit)
-    assert measured.tolist() == slow_depths(values, tolerance, on_hit)
+    measured = stack_depths(np.array(values), tolerance=tolerance)
+    assert measured.tolist() == slow_depths(values, tolerance)
 
 
-@pytest.mark.parametrize("on_hit", ON_HIT)
 @pytest.mark.parametrize("tolerance", [0.0, 0.001])
-def test_deep_stacks(tolerance: float, on_hit: str) -> None:
+def test_deep_stacks(tolerance: float) -> None:
     """Thousands of entries, so that the pieces below the top are looked at too."""
     values = np.random.default_rng(1).integers(1, 3_000, 6_000).astype(float)
-    measured = stack_depths(values, tolerance=tolerance, on_hit=on_hit)
+    measured = stack_depths(values, tolerance=tolerance)
     assert measured.max() > 1_500
-    assert measured.tolist() == slow_depths(values.tolist(), tolerance, on_hit)
+    assert measured.tolist() == slow_depths(values.tolist(), tolerance)
 
 
 def test_wrong_options_are_refused() -> None:
     with pytest.raises(UsageError, match="tolerance=5: expected a number from 0 to 1"):
         stack_depths(np.ones(2), tolerance=5)
-    with pytest.raises(UsageError, match=r"on_hit=keep .*expected one of keep-old"):
-        stack_depths(np.ones(2), on_hit="keep")

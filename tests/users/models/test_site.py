@@ -327,8 +327,6 @@ def test_what_is_learnt_from_a_small_log() -> None:
     # a: 4 4, 8 8 8, 4 4; b: 1, 2
     assert learnt.repetitions.pairs == ((1, 0.4), (2, 0.4), (3, 0.2))
     assert [size for size, _ in learnt.sizes.pairs] == [1, 2, 4, 8]
-    series = learn_site([SMALL], kinds="series").sizes.pairs
-    assert series == ((1, 0.2), (2, 0.2), (4, 0.4), (8, 0.2))
     assert learnt.run_times.mean == pytest.approx(
         np.mean([100, 60, 10, 145, 100, 100, 30, 1, 1]), rel=2e-3
     )

@@ -57,27 +57,23 @@ class Quantiles:
         _check(about, pairs)
         self.about, self.pairs = about, pairs
         self._probabilities = [float(probability) for probability, _ in pairs]
-        self._values = [float(value) for _, value in pairs]
+        self.values = [float(value) for _, value in pairs]
+        """The values between which the lines are, ascending."""
         if self._probabilities[0] != 0 or self._probabilities[-1] != 1:
             raise UsageError(
                 f"{about.name}: quantiles from {self._probabilities[0]:g} to "
                 f"{self._probabilities[-1]:g}; expected probabilities from 0 to 1"
             )
-        if self._values != sorted(self._values):
+        if self.values != sorted(self.values):
             raise UsageError(f"{about.name}: the values of the quantiles do not ascend")
-
-    @property
-    def values(self) -> list[float]:
-        """The values between which the lines are, ascending."""
-        return self._values
 
     def quantile(self, probability: float) -> float:
         """Return the value not exceeded with ``probability``, in [0, 1]."""
-        return _on_line(self._probabilities, self._values, probability)
+        return _on_line(self._probabilities, self.values, probability)
 
     def below(self, value: float) -> float:
         """Return the probability of being less than ``value``."""
-        return _on_line(self._values, self._probabilities, value)
+        return _on_line(self.values, self._probabilities, value)
 
     def sample(self, random: Random, least: float = -inf) -> float:
         """Return a value by chance, of those that are at least ``least``.
@@ -92,11 +88,11 @@ class Quantiles:
 
         Raises :class:`UsageError` if there is none.
         """
-        if most < self._values[0]:
+        if most < self.values[0]:
             raise UsageError(
-                f"{self.about.name}: no value up to {most:g}; the least is {self._values[0]:g}"
+                f"{self.about.name}: no value up to {most:g}; the least is {self.values[0]:g}"
             )
-        if most == self._values[0]:
+        if most == self.values[0]:
             return Quantiles(self.about, ((0.0, most), (1.0, most)))
         share = self.below(most)
         if not 0 < share < 1:
@@ -112,8 +108,8 @@ class Quantiles:
         :class:`UsageError` for a part without values.
         """
         shares = [0.0, *map(self.below, borders), 1.0]
-        pairs: list[Pair] = [(0.0, self._values[0])]
-        ends = (*borders, self._values[-1])
+        pairs: list[Pair] = [(0.0, self.values[0])]
+        ends = (*borders, self.values[-1])
         for part, ((low, high), end) in enumerate(zip(pairwise(shares), ends, strict=True)):
             if not low < high:
                 raise UsageError(f"{self.about.name}: no values up to {end:g} to count more")
@@ -126,7 +122,7 @@ class Quantiles:
     @property
     def mean(self) -> float:
         """The expectation: the area under the lines."""
-        lines = pairwise(zip(self._probabilities, self._values, strict=True))
+        lines = pairwise(zip(self._probabilities, self.values, strict=True))
         return sum((q - p) * (low + high) / 2 for (p, low), (q, high) in lines)
 
 
@@ -139,7 +135,8 @@ class Probabilities:
     def __init__(self, about: About, pairs: tuple[Pair, ...]) -> None:
         _check(about, pairs)
         self.about, self.pairs = about, pairs
-        self._values = [value for value, _ in pairs]
+        self.values = [value for value, _ in pairs]
+        """Ascending."""
         self._up_to = list(accumulate(probability for _, probability in pairs))
         if min(probability for _, probability in pairs) < 0 or abs(self._up_to[-1] - 1) > 1e-3:
             raise UsageError(
@@ -148,18 +145,13 @@ class Probabilities:
             )
         self._up_to = [part / self._up_to[-1] for part in self._up_to]  # written with few digits
 
-    @property
-    def values(self) -> list[float]:
-        """The values, ascending."""
-        return self._values
-
     def quantile(self, probability: float) -> float:
         """Return the least value that is not exceeded with ``probability``, in [0, 1]."""
-        return self._values[bisect_left(self._up_to, probability)]
+        return self.values[bisect_left(self._up_to, probability)]
 
     def below(self, value: float) -> float:
         """Return the probability of being less than ``value``."""
-        place = bisect_left(self._values, value)
+        place = bisect_left(self.values, value)
         return self._up_to[place - 1] if place else 0.0
 
     def sample(self, random: Random) -> float:
@@ -170,7 +162,7 @@ class Probabilities:
     def mean(self) -> float:
         """The expectation."""
         shares = np.diff(self._up_to, prepend=0.0)
-        return float(np.dot(shares, self._values))
+        return float(np.dot(shares, self.values))
 
     def at_most(self, most: float) -> Probabilities:
         """Return the distribution of the values up to ``most``.
@@ -180,7 +172,7 @@ class Probabilities:
         kept = [(value, probability) for value, probability in self.pairs if value <= most]
         total = sum(probability for _, probability in kept)
         if not total:
-            least = min(self._values)
+            least = min(self.values)
             raise UsageError(f"{self.about.name}: no value up to {most:g}; the least is {least:g}")
         return Probabilities(self.about, tuple((value, part / total) for value, part in kept))
 
@@ -251,7 +243,7 @@ def learn_quantiles(values: ArrayLike, about: About, weights: ArrayLike | None =
             heappush(pieces, (-error(*piece), *piece))
             remaining += error(*piece)
     pairs = tuple((probability, at(probability)) for probability in sorted(grid))
-    return Quantiles(_counted(about, sorted_values), pairs)
+    return Quantiles(msgspec.structs.replace(about, observations=len(sorted_values)), pairs)
 
 
 def learn_table(values: ArrayLike, about: About, weights: ArrayLike | None = None) -> Probabilities:
@@ -264,7 +256,7 @@ def learn_table(values: ArrayLike, about: About, weights: ArrayLike | None = Non
     shares = np.diff(up_to[last], prepend=0.0)
     pairs = zip(sorted_values[last].tolist(), shares.tolist(), strict=True)
     rounded = tuple((value, float(f"{share:.6g}")) for value, share in pairs)
-    return Probabilities(_counted(about, sorted_values), rounded)
+    return Probabilities(msgspec.structs.replace(about, observations=len(sorted_values)), rounded)
 
 
 def _cumulated(
@@ -278,10 +270,6 @@ def _cumulated(
     heavy = np.ones(numbers.size) if weights is None else np.asarray(weights, dtype=float)[order]
     sums = np.cumsum(heavy)
     return numbers[order], sums / sums[-1]
-
-
-def _counted(about: About, values: NDArray[np.float64]) -> About:
-    return msgspec.structs.replace(about, observations=int(values.size))
 
 
 # Files -------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from batsched_users.behaviour.empirical_distributions import (
 )
 from batsched_users.behaviour.weekly_activity import EVENING, LONGEST_BREAK, MORNING
 from batsched_users.learning.ideal_machine import run_time
-from batsched_users.measures.job_columns import Column, JobColumns, Rows, columns_of_workload
+from batsched_users.measures.job_columns import Column, JobColumns, columns_of_workload
 from batsched_users.models.site import SiteDistributions
 
 SESSION_END = 20 * MINUTE
@@ -56,12 +56,8 @@ def history(workload: Workload) -> JobColumns:
 
 def run_lengths(jobs: JobColumns, joined: NDArray[np.bool_]) -> Column:
     """Return the lengths of runs of one user's jobs; ``joined`` (n - 1,): the next belongs."""
-    return np.diff(np.append(run_starts(jobs, joined), len(jobs))).astype(float)
-
-
-def run_starts(jobs: JobColumns, joined: NDArray[np.bool_]) -> Rows:
-    """Return the rows with which these runs begin."""
-    return np.flatnonzero(np.append(True, ~(joined & jobs.same_user))[: len(jobs)])
+    starts = np.flatnonzero(np.append(True, ~(joined & jobs.same_user))[: len(jobs)])
+    return np.diff(np.append(starts, len(jobs))).astype(float)
 
 
 def same_size(jobs: JobColumns) -> NDArray[np.bool_]:
@@ -77,35 +73,25 @@ def learn_site(
     workloads: Iterable[Workload],
     *,
     weight: str = "jobs",
-    kinds: str = "jobs",
-    remarks: str = "",
 ) -> SiteDistributions:
     """Return the distributions of all ``workloads`` together; see :func:`history`.
 
     ``weight`` says how logs are pooled: each value counts the same (``jobs``), so that a log of
     many jobs dominates, as in the paper; or each log counts the same (``logs``).
-    ``remarks`` go into the files.
 
     A batch ends where the next think time is not negative. Think times and breaks are those after
-    the last job of a batch. Sizes and run times count once per job (``kinds="jobs"``): as users
-    draw runs of repetitions independently of both, their jobs then have the sizes and run times
-    of the logs. With ``kinds="series"`` they count once per run of repetitions, of which the run
-    time is that of its first job.
+    the last job of a batch. Sizes and run times count once per job, not once per run of
+    repetitions: as users draw these runs independently of both, their jobs then have the sizes and
+    run times of the logs.
 
     Raises :class:`UsageError` for jobs without user or recorded end, and for no values.
     """
     one_of("weight", weight, ("jobs", "logs"))
-    one_of("kinds", kinds, ("jobs", "series"))
     workloads = list(workloads)
     logs = [history(workload) for workload in workloads]
-    pool = _Pool(tuple(workload.name for workload in workloads), remarks, weight)
+    pool = _Pool(tuple(workload.name for workload in workloads), weight)
     values = [site_values(log) for log in logs]
     of = {name: [found[name] for found in values] for name in (*TIMES, *TABLES)}
-    if kinds == "series":
-        firsts = [log.select(run_starts(log, same_size(log))) for log in logs]
-        of |= {
-            name: [log.attribute(name[:-1]) for log in firsts] for name in ("sizes", "run_times")
-        }
     requests = [log.requested_time[np.isfinite(log.requested_time)] for log in logs]
     drawn: dict[str, Any] = {name: pool.quantiles(of[name], name, TIMES[name]) for name in TIMES}
     drawn |= {name: pool.table(of[name], name, *TABLES[name]) for name in TABLES}
@@ -149,7 +135,6 @@ class _Pool(msgspec.Struct, frozen=True):
     """Logs whose values are taken together, an array of values for each log."""
 
     sources: tuple[str, ...]
-    remarks: str
     weight: str
 
     def quantiles(self, parts: Sequence[Column], name: str, description: str) -> Quantiles:
@@ -173,7 +158,6 @@ class _Pool(msgspec.Struct, frozen=True):
             unit=unit,
             description=description,
             sources=self.sources,
-            remarks=self.remarks,
         )
 
 

@@ -8,28 +8,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.options.option_values import number, one_of
+from batsched_py.options.option_values import number
 
-ON_HIT = ("keep-old", "take-new")
 MISS = -1
 _FIRST_LOOK = 128  # most values come again within the top of the stack
 
 
-def stack_depths(
-    values: NDArray[np.float64], *, tolerance: float = 0.0, on_hit: str = "keep-old"
-) -> NDArray[np.int64]:
+def stack_depths(values: NDArray[np.float64], *, tolerance: float = 0.0) -> NDArray[np.int64]:
     """Return the depth at which each value was found on a move-to-front stack, shape (n,).
 
     The top has depth 0. A value that is found moves to the top; one that is not is pushed, and its
     depth is -1 (:data:`MISS`). With a ``tolerance`` the topmost entry e with
-    abs(value - e) <= tolerance * e is found; ``on_hit`` says whether e (``keep-old``) or the value
-    (``take-new``) goes to the top, which the source leaves open. Unknown values (nan) are never
-    found nor pushed.
+    abs(value - e) <= tolerance * e is found, and goes to the top; whether it or the value does, the
+    source leaves open. Unknown values (nan) are never found nor pushed.
 
     Raises :class:`batsched_py.errors.UsageError` for a tolerance not in [0, 1].
     """
     number("tolerance", tolerance, 0, 1)
-    keep = one_of("on_hit", on_hit, ON_HIT) == "keep-old"
     stack = np.empty(len(values))  # the top is at the end
     depths = np.full(len(values), MISS, dtype=np.int64)
     size = 0
@@ -41,7 +36,7 @@ def stack_depths(
             size += 1
         else:
             depths[index] = size - 1 - place
-            value = float(stack[place]) if keep else value
+            value = float(stack[place])
             stack[place : size - 1] = stack[place + 1 : size]
         stack[size - 1] = value
     return depths

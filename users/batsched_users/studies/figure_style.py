@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import msgspec
+import pandas as pd
 
 from batsched_py.support import palette
 
@@ -27,8 +29,6 @@ def curves(
     ``opacity`` for the labels in turn; without them it is colour and line style, after seven of
     which they come again. Labels may be the same. ``legend`` are options of the legend.
     """
-    import altair as alt
-
     looks = looks or {"color": COLOURS, "strokeDash": DASHES}
     channels = {
         "color": alt.Color,
@@ -57,9 +57,6 @@ def lines(points: Sequence[tuple[Any, Any]], **mark: Any) -> Any:
 
     ``mark`` are options of the lines.
     """
-    import altair as alt
-    import pandas as pd
-
     frames = [pd.DataFrame({"curve": at, "x": x, "y": y}) for at, (x, y) in enumerate(points)]
     rows = pd.concat(frames) if frames else pd.DataFrame(columns=["curve", "x", "y"])
     return alt.Chart(rows).mark_line(**({"clip": True} | mark))
@@ -67,24 +64,18 @@ def lines(points: Sequence[tuple[Any, Any]], **mark: Any) -> Any:
 
 def titled(chart: Any, title: str, width: int, height: int) -> Any:
     """Return a chart with a title at its left end; pixels of its axes."""
-    import altair as alt
-
     heading = alt.TitleParams(title, anchor="start", frame="group", fontWeight="normal")
     return chart.properties(title=heading, width=width, height=height)
 
 
 def ticks(names: Mapping[int, str] | Mapping[float, str], **axis: Any) -> Any:
     """Return an axis with these texts at these values; ``axis`` are its further options."""
-    import altair as alt
-
     texts = msgspec.json.encode({f"{value:g}": text for value, text in names.items()}).decode()
     return alt.Axis(values=list(names), labelExpr=f"{texts}[datum.value]", **axis)
 
 
 def minutes_axis(least: float, most: float) -> dict[str, Any]:
     """Return options of a logarithmic axis of minutes, with ticks at times that people know."""
-    import altair as alt
-
     names = {at: text for at, text in (_MINUTES | _LONGER).items() if least <= at <= most}
     scale = alt.Scale(type="log", domain=[least, most], nice=False)
     return {"scale": scale, "axis": ticks(names)}
@@ -92,6 +83,4 @@ def minutes_axis(least: float, most: float) -> dict[str, Any]:
 
 def percent_axis() -> dict[str, Any]:
     """Return options of an axis of shares, from 0 to 100 %."""
-    import altair as alt
-
     return {"scale": alt.Scale(domain=[0, 1], nice=False), "axis": alt.Axis(format=".0%")}

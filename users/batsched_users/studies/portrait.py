@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 import msgspec
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
@@ -105,8 +107,6 @@ def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]
 
 def portrait_figure(portraits: Sequence[Portrait]) -> Any:
     """Draw the portraits (at least one) over each other, told apart by colour and line."""
-    import altair as alt
-
     looks = curves([view.label for view in portraits], orient="top", columns=3)
     thinking = alt.vconcat(_thinking(portraits, looks), _pairs(portraits, looks), spacing=4)
     below = alt.hconcat(_lengths(portraits, looks), thinking, spacing=40)
@@ -114,9 +114,6 @@ def portrait_figure(portraits: Sequence[Portrait]) -> Any:
 
 
 def _week(portraits: Sequence[Portrait], looks: Looks) -> Any:
-    import altair as alt
-    import pandas as pd
-
     known = all(view.clock_known for view in portraits)
     axis: Any = alt.Axis(values=list(range(0, 169, 24)))
     if known:
@@ -133,8 +130,6 @@ def _week(portraits: Sequence[Portrait], looks: Looks) -> Any:
 
 
 def _lengths(portraits: Sequence[Portrait], looks: Looks) -> Any:
-    import altair as alt
-
     longest = max(view.session_lengths[-1] for view in portraits)
     at = np.geomspace(1, max(2 * DAY / MINUTE, longest), 500)
     shares = [
@@ -151,8 +146,6 @@ def _lengths(portraits: Sequence[Portrait], looks: Looks) -> Any:
 
 def _bins(column: str, *, labels: bool) -> Any:
     """Return the axis of response times, in bins; with texts only where it is the last."""
-    import altair as alt
-
     names = dict(enumerate(("0", "1", "2", "5", "10", "20 min", "1 h", "2", "4", "8 h", "1 d")))
     scale = alt.Scale(domain=[0, len(RESPONSES)], nice=False)
     title = "response time of the job" if labels else None
@@ -160,9 +153,6 @@ def _bins(column: str, *, labels: bool) -> Any:
 
 
 def _thinking(portraits: Sequence[Portrait], looks: Looks) -> Any:
-    import altair as alt
-    import pandas as pd
-
     rows = []
     for index, view in enumerate(portraits):
         # Side by side in their bin, so that the quartiles of one do not hide another's.
@@ -189,8 +179,6 @@ def _thinking(portraits: Sequence[Portrait], looks: Looks) -> Any:
 
 
 def _pairs(portraits: Sequence[Portrait], looks: Looks) -> Any:
-    import altair as alt
-
     bins = np.arange(len(RESPONSES) + 1)
     pairs = [np.maximum(np.append(view.pairs, view.pairs[-1]), _NO_PAIR) for view in portraits]
     most = max(of.max() for of in pairs)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
+import pandas as pd
 
 from batsched_py.files.csv_text import csv_of_rows
 from batsched_users.sessions.delimitation import Delimitation
@@ -47,8 +49,6 @@ _LINES: dict[str, tuple[list[int], float, float]] = {
 
 def inter_arrival_figure(studies: Sequence[ThresholdStudy]) -> Any:
     """Draw how inter-arrival times are distributed, and the derivative, a curve per log."""
-    import altair as alt
-
     looks = curves([study.name for study in studies], orient="top")
     hours = ticks({hour * 60: f"{hour} h" for hour in range(0, 25, 4)})
     day = alt.Scale(domain=[0, DAY_MINUTES], nice=False)
@@ -82,9 +82,6 @@ def _smooth(derivative: Values) -> tuple[Values, Values]:
 
 def _where_it_is_sought() -> Any:
     """Return where the thesis looks for a threshold, and what it takes."""
-    import altair as alt
-    import pandas as pd
-
     names = ["where the thesis looks for a threshold", "60 minutes, which it takes"]
     rows = pd.DataFrame({"x": [40.0, 59.6], "until": [100.0, 60.4], "sign": names})
     legend = alt.Legend(orient="top")
@@ -95,8 +92,6 @@ def _where_it_is_sought() -> Any:
 
 def think_time_figure(study: ThresholdStudy) -> Any:
     """Draw the think times after batches that Last and Max agree on, and after the others."""
-    import altair as alt
-
     at = np.geomspace(0.1, 1e5, 400)
     times = {name: getattr(study.think_times, kind) for kind, name in _KINDS.items()}
     times = {name: values for name, values in times.items() if len(values)}
@@ -114,8 +109,6 @@ def think_time_figure(study: ThresholdStudy) -> Any:
 
 def session_length_figure(study: ThresholdStudy) -> Any:
     """Draw the share of the sessions that are longer than a time, a curve per delimitation."""
-    import altair as alt
-
     at = np.geomspace(1, 1e6, 800)
     shares = [survival(lengths, at) for lengths in study.lengths.values()]
     points = [(at[share > 0], share[share > 0]) for share in shares]
