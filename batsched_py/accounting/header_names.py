@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
 from batsched_py.errors import InputError
 from batsched_py.support.json_values import did_you_mean
@@ -22,20 +21,23 @@ def lower_names(header: Sequence[str]) -> list[str]:
     return [name.strip().lower() for name in header]
 
 
-def places_of(columns: Columns, header: Sequence[str]) -> dict[str, int]:
-    """Return the place of each column, -1 for one that is not there."""
+def find_columns(
+    columns: Columns, header: Sequence[str], path: str, *needed: str
+) -> dict[str, int]:
+    """Return the place of each column, -1 for one that is not there.
+
+    Raises :class:`InputError` for a column that is ``needed``; names the one that is meant.
+    """
     names = lower_names(header)
-    return {
+    places = {
         what: next((names.index(name.lower()) for name in those if name.lower() in names), -1)
         for what, those in columns.items()
     }
-
-
-def missing(path: str, wanted: Sequence[str], header: Sequence[str], columns: Columns) -> NoReturn:
-    """Raise :class:`InputError` for a column that is needed; names the one that is meant."""
-    known = known_names(columns)
-    unread = [name.strip() for name in header if name.strip().lower() not in known]
-    hint = did_you_mean(wanted[0], unread).replace("did you mean", "is it")
-    raise InputError(
-        f"{path}:1: there is no column {' or '.join(wanted)}{hint}: expected it in the header"
-    )
+    for wanted in (columns[what] for what in needed if places[what] < 0):
+        known = known_names(columns)
+        unread = [name.strip() for name in header if name.strip().lower() not in known]
+        hint = did_you_mean(wanted[0], unread).replace("did you mean", "is it")
+        raise InputError(
+            f"{path}:1: there is no column {' or '.join(wanted)}{hint}: expected it in the header"
+        )
+    return places

@@ -17,14 +17,19 @@ KEYS = ("name", "title", "campaigns")
 FORM = '"FILE" or { campaign = "FILE", log = ["LOG", ...], replications = N }'
 
 
-class Member(msgspec.Struct, frozen=True):
+class Member(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"name": "campaign", "logs": "log"},
+):
     """A campaign of several."""
 
     name: str
     """With which it alone is run."""
     logs: tuple[str, ...] = ()
     """Instead of those of its file."""
-    replications: int | None = None
+    replications: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Instead of those of its file."""
 
     @property
@@ -92,27 +97,18 @@ def _members(named: object) -> list[Member]:
     if not isinstance(named, list) or not named:
         message = f"campaigns = {named!r}: expected a list of campaign files or studies"
         raise CampaignError((), "campaigns", message)
-    members = [_member(of) for of in named]
+    members = [_read_member(of) for of in named]
     if len({member.folder for member in members}) < len(members):
         raise CampaignError((), "campaigns", f"campaigns = {named!r}: one is there twice")
     return members
 
 
-def _member(of: object) -> Member:
-    if isinstance(of, str):
-        return Member(of)
+def _read_member(of: object) -> Member:
     try:
-        entry = msgspec.convert(of, _Entry)
+        return Member(of) if isinstance(of, str) else msgspec.convert(of, Member)
     except msgspec.ValidationError as error:
         message = f"campaigns: {of!r}: {error}; expected {FORM}"
         raise CampaignError((), "campaigns", message) from None
-    return Member(entry.campaign, tuple(entry.log), entry.replications)
-
-
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    campaign: str
-    log: list[str] = []
-    replications: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 def _found(path: Path, name: str) -> Path:

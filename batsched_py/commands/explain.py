@@ -72,23 +72,23 @@ def explain(
     from batsched_py.explain.job_watch import Watch
     from batsched_py.explain.replayed_exchange import read_turns, replay
     from batsched_py.explain.waiting_lines import MOST, explain_job
+    from batsched_py.figures.chart_files import read_format
     from batsched_py.plugins.isolated_run import isolated
 
     if scheduler is None and (scheduler_options or settings != Settings()):
         given = "-O means" if scheduler_options else "sites and speed mean"
         raise UsageError(f"{given} nothing without --scheduler: they are in PREFIX_run.json")
     if gantt is not None:
-        _check_picture(gantt)
-    exchange, described = recorded_run.paths(run)
-    about = recorded_run.about(exchange, described)
+        read_format(gantt)
+        make_folder_of(gantt)
+    exchange, described = recorded_run.find_files(run)
+    about = recorded_run.read_description(exchange, described)
     options = parse_options(scheduler_options or [], "-O")
     seed = 0 if about.run is None else about.run.seed
     with default_stop_signals(), isolated(seed):
-        recorded, objects = recorded_run.chosen_policy(
-            about, described, scheduler, options, settings
-        )
+        recorded = recorded_run.choose_policy(about, described, scheduler, options, settings)
         turns = read_turns(exchange)
-        process = recorded_run.make(exchange, turns, recorded, about, objects)
+        process = recorded_run.make_recorded(exchange, turns, recorded, about)
         wanted = find_job(job, list_jobs((turn.message, turn.reply) for turn in turns))
         watch = Watch(wanted, process.scheduler, MARGIN if gantt else 0.0)
         try:
@@ -96,7 +96,7 @@ def explain(
         except InputError as error:
             raise InputError(f"{exchange}: {error}") from None
         most = sys.maxsize if all_lines else MOST
-        _tell(explain_job(watch, recorded.scheduler, most), about, as_json)
+        _print(explain_job(watch, recorded.scheduler, most), about, as_json)
         if gantt is not None:
             from batsched_py.explain.gantt import draw_job
             from batsched_py.figures.chart_files import write_chart
@@ -106,21 +106,14 @@ def explain(
                 print(f"wrote {gantt}")
 
 
-def _tell(told: Explanation, clock: Described, as_json: bool) -> None:
+def _print(explanation: Explanation, clock: Described, as_json: bool) -> None:
     from batsched_py.explain.wording import describe, describe_dates
 
     if as_json:
-        print_exactly(msgspec.json.format(msgspec.json.encode(told)).decode())
+        print_exactly(msgspec.json.format(msgspec.json.encode(explanation)).decode())
         return
-    for line in describe(told):
+    for line in describe(explanation):
         print(one_line(line))
     if clock.unix_start_time is not None:
         with suppress(InputError):  # no date is known: it is beyond the calendar
-            print(describe_dates(told, clock.unix_start_time, clock.time_zone))
-
-
-def _check_picture(path: Path) -> None:
-    from batsched_py.figures.chart_files import read_format
-
-    read_format(path)
-    make_folder_of(path)
+            print(describe_dates(explanation, clock.unix_start_time, clock.time_zone))

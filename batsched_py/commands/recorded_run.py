@@ -1,4 +1,4 @@
-"""The run that ``explain`` explains: its files, and the decision process that they say."""
+"""The run that ``explain`` explains: its files, and the decision process made from them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from batsched_py.options.setting_fields import arguments, parse_budgets
 from batsched_py.plugins import plugins
 from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, is_named, read_run
 from batsched_py.run.make_process import make_process
-from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import ProcessSettings
 
 
-def paths(run: str) -> tuple[Path, Path]:
+def find_files(run: str) -> tuple[Path, Path]:
     """Return the exchange and the description of a run; raises :class:`InputError`."""
     if is_file(run):
         return Path(run), Path(run.removesuffix(EXCHANGE) + RUN_JSON)
@@ -62,8 +61,8 @@ class Described(msgspec.Struct):
     time_zone: str = "UTC"
 
 
-def about(exchange: Path, described: Path) -> Described:
-    """Return what is known of a run, nothing if nobody stored it.
+def read_description(exchange: Path, described: Path) -> Described:
+    """Return the stored settings of a run, none if nobody stored them.
 
     Raises :class:`InputError` if the run is not whole, or the exchange is of another.
     """
@@ -76,58 +75,45 @@ def about(exchange: Path, described: Path) -> Described:
     return about
 
 
-def chosen_policy(
+def choose_policy(
     about: Described,
     described: Path,
     scheduler: str | None,
     options: dict[str, Any],
     settings: Settings,
-) -> tuple[ProcessSettings, PluginObjects]:
-    """Return the policy that is given, with its ``options``, or else that of the run."""
-    if scheduler is None:
-        return _recorded_settings(about, described), BY_NAME
-    given = ProcessSettings(
-        scheduler=scheduler,
-        scheduler_options=options,
-        **{name: getattr(settings, name) for name in OF_SITES},
-    )
-    given.check()
-    return given, BY_NAME
+) -> ProcessSettings:
+    """Return the settings of the policy that is given, with its ``options``, or else of the run's.
 
-
-def _recorded_settings(about: Described, described: Path) -> ProcessSettings:
+    Raises :class:`UsageError` if there is none, and for a recorded policy in a file: its code is
+    run only if somebody names it.
+    """
+    if scheduler is not None:
+        of_sites = {name: getattr(settings, name) for name in OF_SITES}
+        given = ProcessSettings(scheduler=scheduler, scheduler_options=options, **of_sites)
+        given.check()
+        return given
     if about.run is None:
         raise UsageError(
             f"there is no {described}, which says the policy: give --scheduler NAME, and its "
             "options -O"
         )
-    fields = msgspec.structs.asdict(about.run) | {"budgets": parse_budgets(about.run.budgets)}
-    settings = ProcessSettings(**fields)
-    _check_registered(settings, described)
-    return settings
-
-
-def _check_registered(settings: ProcessSettings, path: Path) -> None:
-    """Raise :class:`UsageError` for a policy in a file, which is run only if somebody names it."""
-    policy = settings.scheduler
-    if plugins.names_file(policy):
-        names = [name for name in _Settings.__struct_fields__ if name not in ("budgets", "seed")]
-        given = {name: getattr(settings, name) for name in names}
-        given = {name: value for name, value in given.items() if value != SETTINGS[name].default}
+    recorded = msgspec.structs.asdict(about.run)
+    if plugins.names_file(about.run.scheduler):
+        names = [name for name in recorded if name not in ("budgets", "seed")]
+        differing = {
+            name: recorded[name] for name in names if recorded[name] != SETTINGS[name].default
+        }
         raise UsageError(
-            f"{path} names the policy {policy}: code in a file is run only if you name it: "
-            f"{shlex.join(arguments(SETTINGS, given))}"
+            f"{described} names the policy {about.run.scheduler}: code in a file is run only if "
+            f"you name it: {shlex.join(arguments(SETTINGS, differing))}"
         )
+    return ProcessSettings(**recorded | {"budgets": parse_budgets(about.run.budgets)})
 
 
-def make(
-    exchange: Path,
-    turns: list[Turn],
-    settings: ProcessSettings,
-    about: Described,
-    objects: PluginObjects,
+def make_recorded(
+    exchange: Path, turns: list[Turn], settings: ProcessSettings, about: Described
 ) -> DecisionProcess:
-    """Return the process; options in Batsim's ``--sched-cfg`` complete those given."""
+    """Return the process of a run; options in Batsim's ``--sched-cfg`` complete those given."""
     try:
         config = find_beginning(turns).config
     except InputError as error:
@@ -141,4 +127,4 @@ def make(
     settings = msgspec.structs.replace(settings, budgets=budgets)
     six_decimals = has_six_decimals(turns)
     machine = describe_machine(settings)
-    return make_process(settings, None, machine, six_decimals=six_decimals, objects=objects)
+    return make_process(settings, None, machine, six_decimals=six_decimals)

@@ -66,12 +66,6 @@ def report(
     folder of CSV, Markdown, PNG and SVG files beside it. The report of an installed study is found
     by its name; code in a file is run only if you name it by --report.
     """
-    _write(folder, output, nodes, by, follow)
-
-
-def _write(
-    folder: Path, output: Path | None, nodes: int | None, by: str | None, follow: bool
-) -> None:
     from batsched_py.campaign.campaign_file import STORED
     from batsched_py.campaign.campaign_folder import open_results
     from batsched_py.report.campaign_report import make_campaign_report

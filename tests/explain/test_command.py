@@ -14,7 +14,6 @@ from batsched_py.explain.gantt import EXPLAINED, OTHER, OVERTOOK, RESERVED, draw
 from batsched_py.explain.replayed_exchange import read_turns
 from batsched_py.figures.chart_files import render_chart
 from batsched_py.options.budgets import Budgets
-from batsched_py.run.plugin_objects import BY_NAME
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import workload
@@ -86,7 +85,7 @@ def test_the_budget_of_decisions_is_that_of_the_run(
     for given in ("decisions=inf", "decisions=7,jobs=5", None):
         run = recorded_run._Settings(scheduler="easy", budgets=given)
         settings = ProcessSettings(scheduler="easy")
-        recorded_run.make(exchange, turns, settings, recorded_run.Described(run=run), BY_NAME)
+        recorded_run.make_recorded(exchange, turns, settings, recorded_run.Described(run=run))
     assert budgets == [inf, 7, Budgets().decisions]
 
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from batsched_py.accounting.header_names import (
     Columns,
+    find_columns,
     known_names,
     lower_names,
-    missing,
-    places_of,
 )
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import (
@@ -124,15 +123,14 @@ class Oar(AccountingSystem):
             if self._header:
                 return False  # a file that goes on where the last one ended
             problem = "JSON" if fields[0].startswith("{") else "no names of columns"
+            needed = ", ".join(COLUMNS[what][0] for what in _NEEDED)
             raise InputError(
-                f"{path}:1: {problem}: expected {', '.join(_names())}, ... as the query in "
-                "docs/accounting.md gives them"
+                f"{path}:1: {problem}: expected {needed}, ... as the query in docs/accounting.md "
+                "gives them"
             )
-        places = places_of(COLUMNS, fields)
-        for what in (*_NEEDED, "nodes" if self._options.in_nodes else "resources"):
-            if places[what] < 0:
-                missing(path, COLUMNS[what], fields, COLUMNS)
-        self._header, self._at = list(fields), places
+        sizes = "nodes" if self._options.in_nodes else "resources"
+        self._at = find_columns(COLUMNS, fields, path, *_NEEDED, sizes)
+        self._header = list(fields)
         return True
 
     def _record(self, text: str) -> JobRecord | None:
@@ -214,7 +212,3 @@ class Oar(AccountingSystem):
             refuse("exit_code", exit_code, "a whole number")
         good = state == "Terminated" and exit_code in (*NO_VALUES, "0")
         job.status = COMPLETED if good else FAILED
-
-
-def _names() -> list[str]:
-    return [COLUMNS[what][0] for what in _NEEDED]

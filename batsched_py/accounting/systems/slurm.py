@@ -93,15 +93,7 @@ class Slurm(AccountingSystem):
             return None if line == columns.line else columns
         if columns is not None and not is_header(line, options.delimiter or DELIMITER):
             return columns  # a file that goes on where the last one ended
-        self._columns = read_columns(
-            line,
-            self._lines.path,
-            delimiter=options.delimiter,
-            in_nodes=options.in_nodes,
-            by_nodes=options.cores_per_node is not None,
-            from_eligible=options.from_eligible,
-            by_cluster=options.cluster is not None,
-        )
+        self._columns = read_columns(line, self._lines.path, options)
         return None
 
     def _record(self, text: str) -> JobRecord | None:

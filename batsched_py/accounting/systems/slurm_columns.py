@@ -6,11 +6,11 @@ import msgspec
 
 from batsched_py.accounting.header_names import (
     Columns,
+    find_columns,
     known_names,
     lower_names,
-    missing,
-    places_of,
 )
+from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import CORRECT, MalformedRecordError
 from batsched_py.errors import InputError, parameter
 
@@ -98,23 +98,13 @@ def is_header(line: str, delimiter: str) -> bool:
     return sum(name in _KNOWN for name in names) >= min(2, len(names))
 
 
-def read_columns(
-    line: str,
-    path: str,
-    *,
-    delimiter: str | None,
-    in_nodes: bool,
-    by_nodes: bool,
-    from_eligible: bool = False,
-    by_cluster: bool = False,
-) -> SlurmColumns:
+def read_columns(line: str, path: str, options: ImportOptions) -> SlurmColumns:
     """Return the columns of a header line.
 
-    ``in_nodes``: processors are nodes; ``by_nodes``: they can be told from nodes;
-    ``from_eligible``: Eligible is needed; ``by_cluster``: Cluster is. Raises :class:`InputError` if
-    it is no header, or if a column that is needed is not there.
+    Raises :class:`InputError` if it is no header, or if a column is not there that the options
+    need.
     """
-    chosen = delimiter or DELIMITER
+    chosen = options.delimiter or DELIMITER
     if not is_header(line, chosen):
         raise InputError(f"{path}:1: {_no_header(line, chosen)}")
     header = line.split(chosen)
@@ -122,14 +112,12 @@ def read_columns(
     is_closed = names[-1] == ""
     if is_closed:
         names = names[:-1]
-    places = places_of(COLUMNS, names)
-    sizes = ["nodes"] if in_nodes else ["allocated_cpus", *(["nodes"] if by_nodes else [])]
-    chosen_columns = (("eligible", from_eligible), ("cluster", by_cluster))
-    for what in (*_NEEDED, *(name for name, is_needed in chosen_columns if is_needed)):
-        if places[what] < 0:
-            missing(path, COLUMNS[what], header, COLUMNS)
-    if all(places[what] < 0 for what in sizes):
-        missing(path, COLUMNS[sizes[0]], header, COLUMNS)
+    needed = [*_NEEDED, *["eligible"] * options.from_eligible]
+    needed += ["cluster"] * (options.cluster is not None)
+    places = find_columns(COLUMNS, header, path, *needed)
+    if options.in_nodes or not (options.cores_per_node and places["nodes"] >= 0):
+        size = "nodes" if options.in_nodes else "allocated_cpus"
+        find_columns(COLUMNS, header, path, size)
     free_texts = tuple(name for name in _FREE_TEXTS if name.lower() in names)
     ends_in_text = [text.lower() for text in free_texts] == [names[-1]]
     return SlurmColumns(line, chosen, names, is_closed, places, free_texts, ends_in_text)

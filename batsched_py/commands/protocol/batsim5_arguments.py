@@ -75,32 +75,36 @@ ONLY_5 = {
     *(flag for field in setting_fields(Batsim5Options).values() for flag in field.flags),
 }
 """Options that version 4.2 does not have."""
-_HELLO = "a scheduler of Batsim 5 asks for that itself, in its hello"
 _REFUSED = {
-    "--enable-dynamic-jobs": _HELLO,
-    "--acknowledge-dynamic-jobs": _HELLO,
-    "--enable-profile-reuse": _HELLO,
-    "--forward-profiles-on-submission": _HELLO,
+    **dict.fromkeys(
+        (
+            *("--enable-dynamic-jobs", "--acknowledge-dynamic-jobs", "--enable-profile-reuse"),
+            "--forward-profiles-on-submission",
+        ),
+        "a scheduler of Batsim 5 asks for that itself, in its hello",
+    ),
+    **dict.fromkeys(
+        ("-E", "--energy", "--energy-link"),
+        "Batsim 5 ends with an error on it; --energy-host accounts for energy",
+    ),
+    **dict.fromkeys(
+        ("-l", "-L", "--edc-library-str", "--edc-library-file", "--edc-library-load-method"),
+        "schedulers in libraries cannot be run here: use real Batsim",
+    ),
+    **dict.fromkeys(
+        ("--disable-storage-sharing", "--disable-schedule-tracing", "--dump-execution-context"),
+        "Batsim 5 has no such option",
+    ),
     "--enable-compute-sharing": "machines are always shared in Batsim 5",
-    "--disable-storage-sharing": "Batsim 5 has no such option",
-    "-E": "Batsim 5 ends with an error on it; --energy-host accounts for energy",
-    "--energy": "Batsim 5 ends with an error on it; --energy-host accounts for energy",
-    "--energy-link": "Batsim 5 ends with an error on it; --energy-host accounts for energy",
     "--forward-unknown-events": "all external events are for the scheduler in Batsim 5",
     "--events": "in Batsim 5 this is --ee",
     "--sched-cfg": "in Batsim 5 this is the INIT of -s ENDPOINT INIT",
     "--sched-cfg-file": "in Batsim 5 this is the FILE of -S ENDPOINT FILE",
     "--disable-machine-state-tracing": "that is off in Batsim 5 unless --trace-machine-state",
-    "--disable-schedule-tracing": "Batsim 5 has no such option",
-    "--dump-execution-context": "Batsim 5 has no such option",
-    "-l": "schedulers in libraries cannot be run here: use real Batsim",
-    "-L": "schedulers in libraries cannot be run here: use real Batsim",
-    "--edc-library-str": "schedulers in libraries cannot be run here: use real Batsim",
-    "--edc-library-file": "schedulers in libraries cannot be run here: use real Batsim",
-    "--edc-library-load-method": "schedulers in libraries cannot be run here: use real Batsim",
     "-c": "configuration files of Batsim 5 are not read here",
     "--gen-config": "configuration files of Batsim 5 are not written here",
 }
+"""Options that are refused, and why."""
 
 
 _TEXT = ("ENDPOINT INIT ('' for none)", "--socket-endpoint={0}", "--init={1}")

@@ -142,7 +142,7 @@ def _serve(
     from batsched_py.transport.recording import Recorder
     from batsched_py.transport.scheduler_socket import SchedulerSocket
 
-    table = None if prefix is None else _users_table()
+    table = None if prefix is None else _make_users_table()
     with ExitStack() as stack:
         stack.enter_context(stop_signals())
         socket = stack.enter_context(SchedulerSocket(endpoint))
@@ -210,7 +210,7 @@ def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> di
     return {"order": queue_order}
 
 
-def _users_table() -> UsersTable:
+def _make_users_table() -> UsersTable:
     from batsched_py.results.columns_beyond_batsim import UsersTable  # which needs numpy
 
     return UsersTable()

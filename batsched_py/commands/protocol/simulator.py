@@ -37,18 +37,11 @@ from batsched_py.simulator.options import Options
 from batsched_py.support.old_names import renamed
 
 REFUSED = {
-    "-W": "workflows",
-    "--workflow": "workflows",
-    "--WS": "workflows",
-    "--workflow-start": "workflows",
-    "--ignore-beyond-last-workflow": "workflows",
-    "--workflow-jobs-limit": "workflows",
-    "--enable-redis": "Redis",
-    "--redis-hostname": "Redis",
-    "--redis-port": "Redis",
-    "--redis-prefix": "Redis",
-    "--no-sched": "running without a scheduler",
-    "--batexec": "running without a scheduler",
+    **dict.fromkeys(("-W", "--workflow", "--WS", "--workflow-start"), "workflows"),
+    **dict.fromkeys(("--ignore-beyond-last-workflow", "--workflow-jobs-limit"), "workflows"),
+    **dict.fromkeys(("--enable-redis", "--redis-hostname"), "Redis"),
+    **dict.fromkeys(("--redis-port", "--redis-prefix"), "Redis"),
+    **dict.fromkeys(("--no-sched", "--batexec"), "running without a scheduler"),
     "--sg-cfg": "settings of SimGrid",
     "--simgrid-version": "SimGrid",
 }
