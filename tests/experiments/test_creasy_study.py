@@ -30,7 +30,6 @@ from batsched_studies.creasy import (
     tables,
 )
 from batsched_studies.creasy.report import report
-from batsched_users.behaviour import think_times as thinking
 from batsched_users.behaviour.empirical_distributions import About, Quantiles, distance
 from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import Played, play
@@ -217,12 +216,6 @@ def test_late_jobs() -> None:
     assert found["late_turnaround_time"] == pytest.approx((120 + 180) / 2)
     assert found["late_slowdown"] == pytest.approx((2 + 3) / 2)
     assert measures.late(table.select(slice(0, 1))) == {}
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
-def test_continuation_is_that_of_the_users(responses: list[float]) -> None:
-    chances = measures.continuation(np.array(responses))
-    assert chances == pytest.approx([thinking.continuation(r / 60) for r in responses])
 
 
 # Tables and verdicts -----------------------------------------------------------------------------

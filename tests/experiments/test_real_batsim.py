@@ -18,7 +18,7 @@ from batsched_py.support.installation import PROGRAM, platforms_folder
 from batsched_studies.real_batsim import page
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import compared
-from batsched_studies.real_batsim.made_up_workloads import mixed
+from batsched_studies.real_batsim.made_up_workloads import make_mixed
 from batsched_studies.real_batsim.two_simulators import Left, served, simulated
 from helpers.sealed_runs import seal, unsealed
 
@@ -197,7 +197,7 @@ def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_a_side_that_fails_says_why(tmp_path: Path) -> None:
     """Nobody starts the jobs."""
-    run = served(lambda: lambda message: m.Message(message.now, []), mixed(["delay"]), IDEAL)
+    run = served(lambda: lambda message: m.Message(message.now, []), make_mixed(["delay"]), IDEAL)
     with pytest.raises(SimulationError, match=r"simulator said: .*deadlock"):
         run("embedded", tmp_path / "x")
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from batsched_py import Result
 from batsched_py.metrics import JobTable, mean_bounded_slowdown
-from batsched_py.results.job_table import Column
 from batsched_py.units import HOUR, MINUTE, WEEK
+from batsched_users.behaviour.think_times import continuation
 
 CLASSES = {
     "to_1_min": (0, MINUTE),
@@ -48,7 +48,7 @@ def numbers(table: JobTable) -> dict[str, float]:
         "share_to_1_min": float(np.mean(run_time <= MINUTE)),
         "share_over_10_min": float(np.mean(run_time > 10 * MINUTE)),
         "mean_jobs_in_system": float(there.sum() / (end - begin)) if end > begin else float("nan"),
-        "mean_continuation": float(continuation(table.turnaround).mean()),
+        "mean_continuation": float(continuation(table.turnaround / MINUTE).mean()),
     }
     for name, (above, most) in CLASSES.items():
         rows = (run_time > above) & (run_time <= most)
@@ -57,19 +57,12 @@ def numbers(table: JobTable) -> dict[str, float]:
             found |= {
                 f"mean_slowdown_{name}": float(of_class.stretch.mean()),
                 f"mean_bounded_slowdown_{name}": mean_bounded_slowdown(of_class),
-                f"mean_continuation_{name}": float(continuation(of_class.turnaround).mean()),
+                f"mean_continuation_{name}": float(
+                    continuation(of_class.turnaround / MINUTE).mean()
+                ),
                 f"spread_of_response_{name}": float(np.log(of_class.turnaround).std()),
             }
     return found | late(table)
-
-
-def continuation(response: Column) -> Column:
-    """Return ``0.8 / (0.05 R + 1)`` of responses in seconds, R being their minutes.
-
-    One number at a time, this is :func:`batsched_users.behaviour.think_times.continuation`.
-    """
-    chance: Column = 0.8 / (0.05 * response / MINUTE + 1)
-    return chance
 
 
 def late(table: JobTable) -> dict[str, float]:

@@ -7,7 +7,7 @@ those of such means, (base - new) / base; points for UTIL, which is in per cent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -42,8 +42,6 @@ class Load:
     runs: Runs
     """By ``policy`` (as in ``published.toml``), ``slackness``, ``shrink`` and replication, which is
     the set; SLDwA, and UTIL in per cent."""
-    _gains: dict[Any, Interval | None] = field(default_factory=dict)
-    """Tables, figures and verdicts ask for the same."""
 
     def factors(self) -> list[float]:
         """The shrinking factors that were run, from no to most load."""
@@ -83,10 +81,7 @@ class Load:
         None if one of them was not run. Sets are the sample, not single values: each set is a
         replication at all factors.
         """
-        asked = policy, tuple(factors), metric, slackness
-        if asked not in self._gains:
-            self._gains[asked] = _gain(self, *asked)
-        return self._gains[asked]
+        return _gain(self, policy, tuple(factors), metric, slackness)
 
     def average_gain(self, policy: str, slackness: float, metric: str) -> Interval | None:
         """Return the gain of a policy on its base, averaged over :meth:`common_factors`."""
@@ -157,6 +152,7 @@ def _mean(values: tuple[float, ...]) -> Interval:
     return kit.jackknife(values, trimmed)
 
 
+@lru_cache(4096)  # tables, figures and verdicts ask for the same
 def _gain(
     load: Load, policy: str, factors: tuple[float, ...], metric: str, slackness: float
 ) -> Interval | None:

@@ -59,9 +59,9 @@ def _labels(run: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def one_machine(runs: Runs, reservation: str = "easy") -> Runs:
-    """Return the runs on one machine of all processors, with EASY unless said otherwise."""
-    return runs.where(nb_sites=1, scenario="sharing", reservation=reservation)
+def one_machine(runs: Runs) -> Runs:
+    """Return the runs on one machine of all processors, with EASY."""
+    return runs.where(nb_sites=1, scenario="sharing", reservation="easy")
 
 
 def mean(runs: Runs, name: str) -> float:

@@ -42,8 +42,8 @@ def verdicts(runs: SiteRuns) -> Iterator[Verdict]:
 def _survives(runs: SiteRuns, replay: str) -> Verdict:
     """Sharing shortens the mean wait of all users together."""
     change = _change(runs, replay, SHARING, LOCAL)
-    values: dict[str, Any] = {"users": NAMES[replay], "change": _shown(change)}
-    return TEXTS.verdict("survives", change.below(0), runs.log, **values)
+    users, shown = NAMES[replay], _shown(change)
+    return TEXTS.verdict("survives", change.below(0), runs.log, users=users, change=shown)
 
 
 def _everyone(runs: SiteRuns, replay: str) -> Verdict:
@@ -76,12 +76,8 @@ def _smaller(runs: SiteRuns) -> Iterator[Verdict]:
     )
     for key in rigid:
         less = paired_difference(*paired(feedback[key], rigid[key]))
-        values: dict[str, Any] = {
-            "rigid": rigid[key].mean(),
-            "feedback": feedback[key].mean(),
-            "difference": less,
-        }
-        yield TEXTS.verdict(key, less.below(0), runs.log, **values)
+        values = {"rigid": rigid[key].mean(), "feedback": feedback[key].mean()}
+        yield TEXTS.verdict(key, less.below(0), runs.log, difference=less, **values)
 
 
 def _saved(runs: SiteRuns, replay: str, quantity: str) -> pd.Series[float]:
@@ -99,8 +95,8 @@ def _less_late(runs: SiteRuns) -> Verdict:
     """Users who react submit sooner."""
     before, after = (_values(runs, FEEDBACK, s, "lateness") for s in (LOCAL, SHARING))
     less = paired_difference(*paired(after, before))
-    values: dict[str, Any] = {"before": before.mean(), "after": after.mean(), "difference": less}
-    return TEXTS.verdict("less_late", less.below(0), runs.log, **values)
+    values = {"before": before.mean(), "after": after.mean()}
+    return TEXTS.verdict("less_late", less.below(0), runs.log, difference=less, **values)
 
 
 def _pays(runs: SiteRuns, replay: str) -> Verdict:
@@ -116,31 +112,20 @@ def _pays(runs: SiteRuns, replay: str) -> Verdict:
         longer=int(longer.sum()),
         all=len(givers),
         each="; ".join(map(_giver, givers.itertuples())),
-        correlation=_rank_correlation(found),
+        correlation=found["balance"].corr(found["change"], method="spearman"),
     )
 
 
-def _giver(giver: object) -> str:
-    values = giver._asdict()  # type: ignore[attr-defined]
-    return "{site} (balance {balance:+.0f} %, wait {change:+.0f} %)".format(**values)
-
-
-def _rank_correlation(found: pd.DataFrame) -> float:
-    """Return Spearman's, of balance and change of the wait over sites and assignments."""
-    return float(found["balance"].rank().corr(found["change"].rank()))
+def _giver(giver: Any) -> str:
+    return f"{giver.site} (balance {giver.balance:+.0f} %, wait {giver.change:+.0f} %)"
 
 
 def _spreading(runs: SiteRuns, replay: str) -> Verdict:
     """Spreading shortens the mean wait of all users together still more."""
     change, awrt = (_change(runs, replay, MULTI_SITE, SHARING, name) for name in ("wait", "awrt"))
     jobs = runs.whole.where(replay=replay, scenario=MULTI_SITE).mean("spread").value
-    values: dict[str, Any] = {
-        "users": NAMES[replay],
-        "change": _shown(change),
-        "awrt": _shown(awrt),
-        "jobs": jobs,
-    }
-    return TEXTS.verdict("spreading", change.below(0), runs.log, **values)
+    shown = {"change": _shown(change), "awrt": _shown(awrt), "users": NAMES[replay]}
+    return TEXTS.verdict("spreading", change.below(0), runs.log, jobs=jobs, **shown)
 
 
 def _change(runs: SiteRuns, replay: str, scenario: str, base: str, name: str = "wait") -> Interval:

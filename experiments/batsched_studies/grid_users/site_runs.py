@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import CampaignResults
-from batsched_py.report.kit import SEED, Quantity, Runs, log_name
+from batsched_py.report.kit import SEED, Quantity, Runs, log_name, paired
 from batsched_py.report.metric_matrix import SITE, list_runs_by_site
 from batsched_py.units import HOUR
 
@@ -81,8 +81,8 @@ def read(results: CampaignResults) -> list[SiteRuns]:
     ]
 
 
-def changes(runs: SiteRuns, replay: str, scenario: str = SHARING) -> pd.DataFrame:
-    """Return what a scenario changes for each site under each assignment, a row each.
+def changes(runs: SiteRuns, replay: str) -> pd.DataFrame:
+    """Return what sharing changes for each site under each assignment, a row each.
 
     ``site``, ``assignment``, the mean waits ``before`` and ``after`` (h), the ``change`` of the
     wait (%), and the ``balance`` after it (% of what the site could do).
@@ -91,15 +91,13 @@ def changes(runs: SiteRuns, replay: str, scenario: str = SHARING) -> pd.DataFram
     of_replay = runs.sites.where(replay=replay)
     for site in runs.names():
         of_site = of_replay.where(**{SITE: site})
-        local, shared = (of_site.where(scenario=name) for name in (LOCAL, scenario))
-        before, after = local.values("wait"), shared.values("wait")
+        local, shared = (of_site.where(scenario=name) for name in (LOCAL, SHARING))
+        before, after = paired(local.values("wait"), shared.values("wait"))
         balance = shared.values("balance")
-        for assignment in before.index.intersection(after.index):
-            row = {"site": site, "assignment": assignment, "replay": replay}
-            row |= {"before": before[assignment], "after": after[assignment]}
-            rows.append(row | {"balance": balance[assignment]})
-    frame = pd.DataFrame(
-        rows, columns=["site", "assignment", "replay", "before", "after", "balance"]
-    )
+        for assignment, wait in before.items():
+            row = {"site": site, "assignment": assignment, "replay": replay, "before": wait}
+            rows.append(row | {"after": after[assignment], "balance": balance[assignment]})
+    columns = ["site", "assignment", "replay", "before", "after", "balance"]
+    frame = pd.DataFrame(rows, columns=columns)
     with np.errstate(divide="ignore", invalid="ignore"):
         return frame.assign(change=100 * (frame["after"] / frame["before"] - 1))

@@ -40,52 +40,25 @@ def _overall(cases: Sequence[standings.Case], model: str) -> dict[str, Any]:
     row: dict[str, Any] = {"model": model}
     for group in standings.GROUPS:
         skills_of_logs = [case.skill(group, model) for case in cases if model in case.models]
-        row |= cells(
-            standings.overall(cases, group, model),
-            group,
-            f"{group}_low",
-            f"{group}_high",
-            nb="logs",
-        )
+        skill_of_all = standings.overall(cases, group, model)
+        row |= cells(skill_of_all, group, f"{group}_low", f"{group}_high", nb="logs")
         told = [skill.above(0) for skill in skills_of_logs if skill.is_known]
         row[f"{group}_told"] = f"{told.count(True)} / {told.count(False)}"
     return row
 
 
 def _of_case(case: standings.Case) -> Iterator[Table | Figure | None]:
-    number = len(case.models)
-    told: dict[str, Any] = {
-        "case": case.name,
-        "weeks": case.change.weeks,
-        "settle": case.change.settle,
-    }
-    yield TEXTS.table(
-        "league",
-        _league(case),
-        slug("league", case.name),
-        pairs=number * (number - 1) // 2,
-        **told,
-    )
+    name, number, members = case.name, len(case.models), len(case.forecasts[RIGID])
+    told: dict[str, Any] = {"case": name, "weeks": case.change.weeks, "settle": case.change.settle}
+    pairs = number * (number - 1) // 2
+    yield TEXTS.table("league", _league(case), slug("league", name), pairs=pairs, **told)
     if RECENT in case.models:
-        yield TEXTS.table("recent", list(_recent(case)), slug("recent", case.name), **told)
+        yield TEXTS.table("recent", list(_recent(case)), slug("recent", name), **told)
     yield days(case)
-    yield TEXTS.table(
-        "evidence",
-        evidence(case),
-        slug("evidence", case.name),
-        learnt=case.change.learnt,
-        **told,
-    )
-    members = len(case.forecasts[RIGID])
-    right = 100 * (members - 1) / (members + 1)
-    yield TEXTS.table(
-        "scores",
-        list(_scores(case)),
-        slug("scores", case.name),
-        case=case.name,
-        members=members,
-        right=right,
-    )
+    told |= {"learnt": case.change.learnt, "members": members}
+    yield TEXTS.table("evidence", evidence(case), slug("evidence", name), **told)
+    told["right"] = 100 * (members - 1) / (members + 1)
+    yield TEXTS.table("scores", list(_scores(case)), slug("scores", name), **told)
 
 
 def _league(case: standings.Case) -> list[dict[str, Any]]:

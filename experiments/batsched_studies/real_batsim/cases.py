@@ -13,7 +13,7 @@ from batsched_py.schedulers.easy import Easy
 from batsched_py.support.installation import platforms_folder, studies_folder
 from batsched_py.transport import Partner
 from batsched_studies.real_batsim import message_schedulers as schedulers
-from batsched_studies.real_batsim.made_up_workloads import in_partitions, mixed
+from batsched_studies.real_batsim.made_up_workloads import make_mixed, put_in_partitions
 from batsched_studies.real_batsim.two_simulators import Left, Run, served, simulated
 
 
@@ -77,7 +77,7 @@ def _machine(name: str, told: str, note: str = "", **settings: Any) -> Case:
 
 
 def _jobs(name: str, told: str, kinds: list[str], platform: str, widest: int = 8) -> Case:
-    run = simulated(mixed(kinds, widest=widest), platform=str(_PLATFORMS / platform))
+    run = simulated(make_mixed(kinds, widest=widest), platform=str(_PLATFORMS / platform))
     return Case(_PROFILES, name, f"{told}, `{platform}`", run)
 
 
@@ -85,7 +85,7 @@ def _partitions(name: str, told: str = "", **settings: Any) -> Case:
     file = str(studies_folder() / "real_batsim" / "machine.toml")
 
     def run(side: str, folder: Path) -> Left:
-        return simulated(in_partitions(), machine=file, **settings)(side, folder)
+        return simulated(put_in_partitions(), machine=file, **settings)(side, folder)
 
     return Case(_MACHINE_FILE, name, told, run)
 
@@ -212,7 +212,7 @@ def _served(
     events: tuple[str, ...] = (),
     note: str = "",
 ) -> Case:
-    workload = mixed(kinds, widest=widest)
+    workload = make_mixed(kinds, widest=widest)
     run = served(scheduler, workload, _PLATFORMS / platform, *options, events=events)
     shown = [f"`{option}`" for option in (*options, *(["--events"] if events else []))]
     told = ", ".join((told, *shown, f"`{platform}`"))

@@ -17,21 +17,19 @@ GIGA = 1e9
 Profile = dict[str, Any]
 
 
-def mixed(
-    kinds: list[str], *, jobs: int = 200, widest: int = 8, gap: float = 200.0, seed: int = 1
-) -> Workload:
-    """Return a workload whose jobs are of ``kinds`` in turn, a profile each.
+def make_mixed(kinds: list[str], *, widest: int = 8) -> Workload:
+    """Return a workload of 200 jobs of ``kinds`` in turn, a profile each.
 
-    Gaps are drawn with the mean ``gap`` (seconds), sizes up to ``widest``; work is of 1 to 1000 s.
+    Gaps are drawn with a mean of 200 s, sizes up to ``widest``; work is of 1 to 1000 s.
     All times have three decimals, so that hardly anything happens at the same instant. Each
     seventh job is killed by its walltime.
     """
-    chance = random.Random(f"{kinds} {seed}")
+    chance = random.Random(f"{kinds} 1")
     profiles: dict[str, Profile] = {}
     made: list[WorkloadJob] = []
     now = 0.0
-    for number in range(1, jobs + 1):
-        now = round(now + chance.expovariate(1 / gap), 3)
+    for number in range(1, 201):
+        now = round(now + chance.expovariate(1 / 200), 3)
         size = chance.randint(1, widest)
         seconds = round(10 ** chance.uniform(0, 3), 3)
         profiles |= _profiles(f"p{number}", kinds[number % len(kinds)], size, seconds, chance)
@@ -45,12 +43,12 @@ def mixed(
     return Workload(name=name, nb_res=widest, jobs=made, profiles=profiles)
 
 
-def in_partitions(jobs: int = 600) -> Workload:
-    """Return the first jobs of the sample log, in the partitions of ``machine.toml`` in turn.
+def put_in_partitions() -> Workload:
+    """Return the first 600 jobs of the sample log, in the partitions of ``machine.toml`` in turn.
 
     Wide ones are not in the small partition ``alone``.
     """
-    workload = load_workload(find_log(SAMPLE), Rules(first=jobs))
+    workload = load_workload(find_log(SAMPLE), Rules(first=600))
     for number, job in enumerate(workload.jobs):
         name = PARTITIONS[number % len(PARTITIONS)]
         job.extra = {**job.extra, PARTITION: "day" if name == "alone" and job.size > 4 else name}

@@ -19,15 +19,15 @@ from batsched_users.models.site import SHIPPED, SiteDistributions
 
 PAGE = DOCS / "user-models.md"
 TEXT = Path(__file__).with_name("template.md")
-RESAMPLED = [log for log in HERE if log != "CEA-Curie"]
-"""The logs that are resampled: all but the largest, to save time."""
+SEEDS_OF = {log: range(locality.SEEDS if log != "CEA-Curie" else 0) for log in HERE}
+"""Seeds of the resampled workloads of each log: of all but the largest, to save time."""
 
 
 def tables(shared: Path, workers: int) -> dict[str, str]:
     """Return the tables by place holder; each log is a task of its own, the slow ones first."""
     with ProcessPoolExecutor(workers) as pool:
         drawn = {
-            log: [pool.submit(locality.of_resampled, shared, log, n) for n in seeds(log)]
+            log: [pool.submit(locality.of_resampled, shared, log, n) for n in SEEDS_OF[log]]
             for log in reversed(HERE)
         }
         measured = {log: pool.submit(locality.of_log, shared, log) for log in HERE}
@@ -40,11 +40,6 @@ def tables(shared: Path, workers: int) -> dict[str, str]:
             for name, rows in task.result().items():
                 lines[name] += rows
     return {name: "\n".join(rows) for name, rows in lines.items()}
-
-
-def seeds(log: str) -> range:
-    """Return the seeds of a log's resampled workloads."""
-    return range(locality.SEEDS if log in RESAMPLED else 0)
 
 
 def submit_others(pool: ProcessPoolExecutor, shared: Path) -> list[Future[dict[str, list[str]]]]:

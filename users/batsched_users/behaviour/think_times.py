@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from math import isfinite, isnan
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,17 +13,21 @@ from batsched_py.options.option_values import finite
 from batsched_py.support.json_values import whole
 from batsched_py.units import MINUTE
 
+Minutes = TypeVar("Minutes", bound=Any)
+"""A number, or an array of numbers."""
 
-def continuation(response_minutes: float) -> float:
+
+def continuation(response_minutes: Minutes) -> Minutes:
     """Return the probability that a user goes on with the session after a job.
 
     ``0.8 / (0.05 R + 1)`` for a response time of R >= 0 **minutes**: 0.8 after a job that took no
-    time, 0.4 after 20 minutes. Else the user takes a break.
+    time, 0.4 after 20 minutes. Else the user takes a break. Of an array it is that of each.
 
     Source: Shmueli and Feitelson 2009 (fitted to logs); the unit is stated by Zakay, PhD thesis,
     chapter 6.
     """
-    return 0.8 / (0.05 * response_minutes + 1)
+    chance: Minutes = 0.8 / (0.05 * response_minutes + 1)
+    return chance
 
 
 class ThinkTime(msgspec.Struct, frozen=True):
