@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.commands.protocol.decision_process_options import json_options
+from batsched_py.commands.protocol.decision_process_options import read_json_options
 from batsched_py.errors import BatschedError, InputError, OutputError, UsageError, WorkloadError
 from batsched_py.files.writers import locked
 from batsched_py.results.jobs_file import read_jobs
@@ -100,7 +100,7 @@ def test_a_log_comes_through_a_pipe(tmp_path: Path) -> None:
         read_distribution,
         read_members,
         read_parameters,
-        lambda path: json_options(None, str(path)),
+        lambda path: read_json_options(None, str(path)),
     ],
 )
 def test_what_is_no_file_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:

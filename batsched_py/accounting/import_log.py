@@ -21,7 +21,7 @@ from batsched_py.accounting.machine_draft import (
     draft_lines,
     draft_machine,
 )
-from batsched_py.accounting.machine_use import MachineUse, machine_use
+from batsched_py.accounting.machine_use import MachineUse, measure_use
 from batsched_py.accounting.names import Pseudonyms
 from batsched_py.accounting.seen_nodes import MOST_NODES, SeenNodes
 from batsched_py.accounting.site_time import SiteClock
@@ -39,7 +39,7 @@ from batsched_py.workload.logs.swf_header import header_lines
 
 
 class ImportFiles(NamedTuple):
-    """What an import writes."""
+    """The files that an import writes."""
 
     log: Path
     names: Path
@@ -47,15 +47,15 @@ class ImportFiles(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """What an import came to."""
+    """The result of an import."""
 
     nb_jobs: int
     notes: list[str]
     draft: MachineDraft
 
 
-def import_files(log: Path) -> ImportFiles:
-    """Return the files beside a log; raises :class:`UsageError` for one of another name."""
+def name_files(log: Path) -> ImportFiles:
+    """Return the files that an import writes; raises :class:`UsageError` for other names."""
     if not log.name.endswith((".swf", ".swf.gz")):
         raise UsageError(f"{log}: expected a name that ends with .swf or .swf.gz")
     stem = log.name.removesuffix(".gz").removesuffix(".swf")
@@ -73,7 +73,7 @@ def import_log(
     Raises :class:`UsageError` for options and files that make no sense, :class:`InputError` for
     records that do not, and :class:`OutputError` for what cannot be written.
     """
-    files = import_files(log)
+    files = name_files(log)
     inputs = [Path(path) for path in records if path != STANDARD_INPUT]
     for file in files:
         keep_inputs(file, *inputs)
@@ -143,7 +143,7 @@ class _Import:
                 self._partitions[row[self._partition]].add(row)
                 runs.add((row[START], end, size, row[self._partition], row[0]))
         self.rows.count_repeated(nb_jobs)
-        self._use = machine_use(runs, self.options.outage_hours * HOUR)
+        self._use = measure_use(runs, self.options.outage_hours * HOUR)
         draft = self._draft()
         return Imported(nb_jobs, self._notes(draft), draft)
 
@@ -239,7 +239,7 @@ class _Import:
         )
 
     def names_table(self) -> str:
-        """Return what number in the log has which name, or pseudonym, as CSV."""
+        """Return the names, or pseudonyms, of the numbers in the log, as CSV."""
         rows = (
             (field, number, name)
             for field, names in self.rows.names.items()

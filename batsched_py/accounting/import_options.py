@@ -105,7 +105,7 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def read_salt(self) -> str | None:
-        """Return the salt if the log is to be anonymised."""
+        """Return the salt; None if the log is not to be anonymised."""
         return self.salt if self.salt_file is None else read_text(self.salt_file).strip()
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
 from batsched_py.accounting.names import Names, Pseudonyms
-from batsched_py.accounting.records import JobRecord, number_of_cluster
+from batsched_py.accounting.records import JobRecord, hash_cluster
 from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.tally import Tally
 from batsched_py.workload.logs.swf import CANCELLED, UNKNOWN
@@ -36,7 +36,7 @@ class LogRows:
         """Add a job; returns its row."""
         names, submit = self.names, job.submit
         row = (
-            *(submit, job.number, job.index, number_of_cluster(job.cluster)),
+            *(submit, job.number, job.index, hash_cluster(job.cluster)),
             *(job.start, job.run_time, job.allocated, job.requested, job.requested_time),
             *(job.cpu_time, job.memory, job.requested_memory),
             job.status if job.start >= 0 else CANCELLED,

@@ -45,7 +45,7 @@ class PartitionDraft(msgspec.Struct, kw_only=True):
     """As Batsim writes sets."""
 
     def add(self, job: Row) -> None:
-        """Take a job that ran."""
+        """Count a job that ran."""
         self.nb_jobs += 1
         self.largest = max(self.largest, job[ALLOCATED])
         self.most_nodes = max(self.most_nodes, job[NODES])
@@ -62,7 +62,7 @@ class PartitionDraft(msgspec.Struct, kw_only=True):
 
 
 class MachineDraft(msgspec.Struct, kw_only=True):
-    """What can be told of a machine."""
+    """A machine as its jobs show it."""
 
     field: str
     in_nodes: bool

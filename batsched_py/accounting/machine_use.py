@@ -30,8 +30,8 @@ class MachineUse(msgspec.Struct):
     last_end: int | None = None
 
 
-def machine_use(rows: Iterable[Row], least_gap: float) -> MachineUse:
-    """Return how runs used the machine: (start, end, processors, partition, submit), ascending.
+def measure_use(rows: Iterable[Row], least_gap: float) -> MachineUse:
+    """Measure how runs used the machine: (start, end, processors, partition, submit), ascending.
 
     What ends at an instant is free for what starts at it. Memory is for the jobs that run at once.
     ``least_gap`` is in seconds.

@@ -33,7 +33,7 @@ class Pseudonyms:
             )
         self._key = salt.encode(errors="surrogateescape")
 
-    def of(self, field: str, name: str) -> str:
+    def make(self, field: str, name: str) -> str:
         """Return the pseudonym of a name."""
         text = f"{field}\0{name}".encode(errors="backslashreplace")
         return hmac.new(self._key, text, hashlib.sha256).hexdigest()[:_SHOWN]
@@ -88,4 +88,4 @@ class Names:
     def _shown(self) -> list[str]:
         if self._pseudonyms is None:
             return [one_line(name) for name in self._places]
-        return [self._pseudonyms.of(self.field, name) for name in self._places]
+        return [self._pseudonyms.make(self.field, name) for name in self._places]

@@ -1,4 +1,4 @@
-"""What a record of an accounting system says of a job, whichever system it is."""
+"""Jobs as records of any accounting system describe them, and how values are read."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CORRECT = "correct the line, or export the records again as docs/accounting.md s
 
 
 class MalformedRecordError(Exception):
-    """A line is no record: what is wrong with it, and the value, which not everybody may see.
+    """A line is no record; the message leaves the value out if the log is anonymised.
 
     ``cure`` says how to get a record that loses nothing.
     """
@@ -84,8 +84,8 @@ def refuse(column: str, value: str, expected: str) -> NoReturn:
     raise MalformedRecordError(column, value, expected)
 
 
-def known(text: str) -> str:
-    """Return a name, nothing for what programs write where they know none."""
+def clean_name(text: str) -> str:
+    """Return a name; an empty one for what programs write where they know none."""
     return "" if text in NO_VALUES else text
 
 
@@ -135,11 +135,11 @@ def parse_memory(column: str, text: str) -> float:
 
 
 @lru_cache(4096)
-def number_of_cluster(name: str) -> int:
+def hash_cluster(name: str) -> int:
     """Return a number that depends on the name of a cluster alone, not on the order of records."""
     return int.from_bytes(blake2b(name.encode(), digest_size=6).digest())
 
 
-def of_each(total: float, processors: int) -> int:
-    """Return the share of a processor, rounded; -1 if that is not known."""
+def divide_among(total: float, processors: int) -> int:
+    """Divide a total among processors and round it; -1 if either is unknown."""
     return round(total / processors) if total >= 0 and processors > 0 else UNKNOWN

@@ -42,7 +42,7 @@ class SeenNodes:
         """Texts that are no sets of nodes, or of too many."""
 
     def see(self, partition: int, text: str, cores: int, nodes: int) -> None:
-        """Take the nodes of a job; a text that is no set of nodes is counted."""
+        """Add the nodes of a job; a text that is no set of nodes is counted."""
         each = ceil(cores / nodes) if cores > 0 and nodes > 0 else 1
         known = (partition, text, each)
         if not text or known in self._texts:

@@ -34,8 +34,8 @@ class SiteClock:
         self._zone = parse_time_zone(time_zone)
         self._noted = tally.noted
 
-    def instants(self, column: str, text: str) -> Instants:
-        """Return what a text means; raises :class:`MalformedRecordError`."""
+    def read_instants(self, column: str, text: str) -> Instants:
+        """Return the Unix times that a text may mean; raises :class:`MalformedRecordError`."""
         if text in NO_VALUES:
             return ()
         if text.isascii() and text.isdigit() and len(text) < 12:
@@ -63,10 +63,10 @@ class SiteClock:
         )
         return int(first.total_seconds()), int(later.total_seconds())
 
-    def in_order(
+    def put_in_order(
         self, submit: Instants, start: Instants, end: Instants, lengths: tuple[int, ...] = ()
     ) -> tuple[int, int, int]:
-        """Return one instant of each, -1 where there is none.
+        """Choose submission, start and end among the possible times; -1 where there is none.
 
         Of those in an hour that comes twice it is the first for which ``submit <= start <= end``
         and the end is one of ``lengths`` (seconds, if they are known) after the start.

@@ -1,4 +1,4 @@
-"""What an import left out, and what it took in a way that a reader should know: counted."""
+"""Counts of what an import left out, and of what it had to interpret."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Tally:
         self._bad = 0
         self._bad_places: list[str] = []
 
-    def malformed(self, path: str, line: int, place: str, error: MalformedRecordError) -> None:
+    def leave_out(self, path: str, line: int, place: str, error: MalformedRecordError) -> None:
         """Leave a line out, or raise :class:`InputError` for it.
 
         ``place`` names it without the path, which may tell somebody's name.
@@ -38,7 +38,7 @@ class Tally:
         if len(self._bad_places) < SHOWN_LINES:
             self._bad_places.append(place)
 
-    def started(self, job: JobRecord, start: int, end: int) -> int:
+    def set_start(self, job: JobRecord, start: int, end: int) -> int:
         """Set the start of a job; returns for how long it had its processors.
 
         Raises :class:`MalformedRecordError` for an end before the start.
@@ -51,15 +51,15 @@ class Tally:
         job.start = start
         return end - start
 
-    def withdrawn(self, job: JobRecord, end: int) -> None:
+    def set_withdrawn(self, job: JobRecord, end: int) -> None:
         """Set when a job that never started left the queue; ``end`` is -1 if that is unknown."""
         if UNKNOWN < end < job.submit:
             self.noted["jobs left the queue before they were submitted: their wait is unknown"] += 1
             end = UNKNOWN
         job.withdrawn = end
 
-    def eligible(self, job: JobRecord, instants: Sequence[int], *, is_submission: bool) -> None:
-        """Take note of when a job became eligible to start, after dependencies and begin times.
+    def set_eligible(self, job: JobRecord, instants: Sequence[int], *, is_submission: bool) -> None:
+        """Set when a job became eligible to start, after dependencies and begin times.
 
         ``instants`` are what its time may mean. If it ``is_submission`` it takes the place of that,
         but not after the start, or after the job was withdrawn.

@@ -1,4 +1,4 @@
-"""Campaign files: what they may say, and how they are read.
+"""Campaign files: their keys, and how they are read.
 
 A campaign file is TOML. Every key of its table ``[run]`` is a setting of the simulation, and a
 key with a list is an axis; :mod:`batsched_py.campaign.planned_runs` makes runs of them. A file may
@@ -174,7 +174,7 @@ def read_campaign(
         runs = expand(content, None if number is None else int(number), replaced)
         taken = _take_over(head, studies[-1], runs, labelled, quick=quick) if studies else _Taken()
     except CampaignError as mistake:
-        raise CampaignFileError(placed(path, texts, mistake)) from None
+        raise CampaignFileError(locate_mistake(path, texts, mistake)) from None
     for planned in runs:
         planned.settings = msgspec.structs.replace(planned.settings, **given)
         planned.labels |= {key: given[key] for key in planned.labels if key in given}
@@ -355,7 +355,7 @@ def _check_variants(content: dict[str, Any]) -> None:
             raise CampaignError((name,) if first is None else (name, first), None, message)
 
 
-def placed(path: Path, texts: dict[str, str], mistake: CampaignError) -> str:
+def locate_mistake(path: Path, texts: dict[str, str], mistake: CampaignError) -> str:
     """Return the message with the file and, where it is found, the line."""
     for file, text in texts.items():
         line = line_of(text, mistake.table, mistake.key)

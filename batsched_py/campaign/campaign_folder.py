@@ -1,4 +1,4 @@
-"""A campaign's folder: what was planned, and what came out."""
+"""A campaign's folder: its planned runs and their results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from batsched_py.campaign.finished_runs import (
     REMEDY,
     RUN_JSON,
     FinishedRun,
-    failure,
-    finished_run,
+    read_failure,
+    read_finished_run,
 )
 from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
-from batsched_py.campaign.preparation import PreparedRun, axes_of, beside
-from batsched_py.campaign.run_identity import provenance
+from batsched_py.campaign.preparation import PreparedRun, find_axes, find_code
+from batsched_py.campaign.run_identity import find_version
 from batsched_py.errors import BatschedError, InputError, UsageError, parameter
 from batsched_py.files.csv_text import csv_of
 from batsched_py.files.readers import is_file
@@ -85,7 +85,7 @@ def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
         metric=campaign.metric,
         is_part=campaign.is_part,
         keep=campaign.keep,
-        provenance=provenance(),
+        provenance=find_version(),
         runs=[
             StoredRun(
                 planned=run.planned,
@@ -101,7 +101,7 @@ def store(campaign: Campaign, runs: Iterable[PreparedRun], out: Path) -> None:
 
 def _report_name(campaign: Campaign) -> str | None:
     """Return the name by which the report of a campaign is registered, else its place."""
-    place = beside(campaign, "report")
+    place = find_code(campaign, "report")
     if place is None:
         return None
     file, _, function = place.rpartition(":")
@@ -152,7 +152,7 @@ def _check_folders(runs: Iterable[StoredRun], path: Path) -> None:
 
 
 class CampaignResults:
-    """What a report reads: a table of the runs, the jobs of each, and where to write."""
+    """The results of a campaign: a table of its runs, and the jobs of each."""
 
     what = "campaign"
 
@@ -187,7 +187,7 @@ class CampaignResults:
     @property
     def axes(self) -> list[str]:
         """The labels that have several values, in the file's order."""
-        return axes_of(run.planned.labels for run in self._stored.runs)
+        return find_axes(run.planned.labels for run in self._stored.runs)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -199,7 +199,7 @@ class CampaignResults:
         """
         with ThreadPoolExecutor() as readers:  # most of the time goes into digests
             done = dict(
-                zip(self._runs, readers.map(finished_run, map(Path, self._runs)), strict=True)
+                zip(self._runs, readers.map(read_finished_run, map(Path, self._runs)), strict=True)
             )
         rows = [_row(run, self.out / run.folder, done) for run in self._stored.runs]
         return pd.DataFrame([row for row in rows if row is not None])
@@ -224,14 +224,14 @@ class CampaignResults:
         """Folder and message of the runs that were tried and failed."""
         failures = []
         for folder in map(Path, self._runs):
-            message = failure(folder)
+            message = read_failure(folder)
             if message is not None:
                 failures.append((folder, message))
         return failures
 
     @property
     def unfinished(self) -> list[Path]:
-        """Where ``out_run.json`` is not, of the runs that neither finished nor failed."""
+        """The missing ``out_run.json`` of each run that neither finished nor failed."""
         tried = {folder for folder, _ in self.failures}
         return [
             folder / RUN_JSON
@@ -251,11 +251,11 @@ class CampaignResults:
         return jobs
 
     def kept_jobs(self, run: Any) -> pd.DataFrame | None:
-        """Return what :meth:`jobs` returns, None if it was not kept.
+        """Return the table of jobs as :meth:`jobs` does, None if it was not kept.
 
         Raises :class:`InputError` if anything of the run is damaged.
         """
-        finished_run(Path(run["folder"]))
+        read_finished_run(Path(run["folder"]))
         path = _jobs_path(run)
         return _read_jobs(path) if is_file(path) else None
 
@@ -268,7 +268,7 @@ class CampaignResults:
         return _read_workload(Path(run["input"]), rules, sites, *machine)
 
     def settings(self, run: Any) -> dict[str, Any]:
-        """Return all that is stored of a row of :attr:`runs` (``_run.json``)."""
+        """Return the content of ``_run.json`` of a row of :attr:`runs`."""
         return run_settings(Path(run["folder"]) / RUN_JSON, REMEDY)
 
     def command(self, run: Any) -> str:

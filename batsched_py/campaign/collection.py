@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from batsched_py.campaign.campaign_file import check_head, find_campaign, placed
+from batsched_py.campaign.campaign_file import check_head, find_campaign, locate_mistake
 from batsched_py.errors import CampaignError, CampaignFileError, UsageError
 from batsched_py.files.readers import is_file, parse_toml, read_text
 from batsched_py.support.json_values import did_you_mean
@@ -78,7 +78,7 @@ def read_collection(path: Path) -> Collection | None:
         _check(content)
         found = {of: _found(path, of.name) for of in _members(content["campaigns"])}
     except CampaignError as mistake:
-        raise CampaignFileError(placed(path, {str(path): text}, mistake)) from None
+        raise CampaignFileError(locate_mistake(path, {str(path): text}, mistake)) from None
     name = content.get("name", path.stem)
     return Collection(name, content.get("title", name), found)
 

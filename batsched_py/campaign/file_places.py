@@ -16,7 +16,7 @@ _PLUGINS = ("scheduler", "users")
 _OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)
 
 
-def located(settings: Settings, campaign: Campaign) -> Settings:
+def locate_files(settings: Settings, campaign: Campaign) -> Settings:
     """Return settings of a campaign's run that name each file by its path from here.
 
     Files are looked for beside the campaign file, then in the working directory, with a note of

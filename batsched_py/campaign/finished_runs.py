@@ -1,4 +1,4 @@
-"""When a run of a campaign counts as done: what is in its folder, and how it gets there.
+"""The folder of a run of a campaign: how it is written, and when the run counts as done.
 
 A run is done if ``out_run.json`` is there, which is written last, and it is whole as
 :mod:`batsched_py.results.whole_run` decides it. Of a run that failed ``error.txt`` tells why, until
@@ -30,7 +30,7 @@ REMEDY = "run the campaign again, which makes this run anew"
 
 
 class FinishedRun(msgspec.Struct):
-    """What a table of results needs of ``RUN_JSON``."""
+    """The part of ``out_run.json`` that a table of results needs."""
 
     run: dict[str, Any]
     nb_processors: int
@@ -48,7 +48,7 @@ class FinishedMetrics(msgspec.Struct):
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """How far a run is, as its folder tells."""
+    """Whether a run is done, damaged or failed, by the files in its folder."""
 
     done: bool = False
     """Whether it ended well, and its files are still there and whole."""
@@ -60,20 +60,20 @@ class RunState(msgspec.Struct, frozen=True):
     """How long a run that is done took, all in all, if it says."""
 
 
-def state_of(folder: Path) -> RunState:
-    """Return how far a run is; all its files are read for that."""
+def read_state(folder: Path) -> RunState:
+    """Return whether a run is done, damaged or failed; reads all its files."""
     try:
-        run = finished_run(folder)
+        run = read_finished_run(folder)
     except InputError as error:
         return RunState(damage=str(error))
     if run is None:
-        return RunState(failure=failure(folder))
+        return RunState(failure=read_failure(folder))
     seconds = run.provenance.get("seconds")
     return RunState(done=True, seconds=float(seconds) if is_number(seconds) else None)
 
 
-def finished_run(folder: Path) -> FinishedRun | None:
-    """Return what a run left in its folder, None if it is not done.
+def read_finished_run(folder: Path) -> FinishedRun | None:
+    """Return the results in the folder of a run, None if it is not done.
 
     Raises :class:`InputError` if it is damaged, or of another folder.
     """
@@ -82,18 +82,18 @@ def finished_run(folder: Path) -> FinishedRun | None:
         return None
     run = read_run(path, FinishedRun, REMEDY)
     check_counts(run.metrics.overall, path)
-    if run.provenance.get("hash") != hash_in(folder):
+    if run.provenance.get("hash") != read_hash(folder):
         raise InputError(f"{path} is of another run, {run.provenance.get('hash')}; {REMEDY}")
     return run
 
 
-def hash_in(folder: Path) -> str:
+def read_hash(folder: Path) -> str:
     """Return the hash of all that determines a run, from the name of its folder."""
     return folder.name[-HASH:]
 
 
-def failure(folder: Path) -> str | None:
-    """Return what a run said last when it was tried and failed, else None."""
+def read_failure(folder: Path) -> str | None:
+    """Return the error message of a run that failed, else None."""
     try:
         return None if is_file(folder / RUN_JSON) else read_log(folder / ERROR).strip()
     except BatschedError:
@@ -101,7 +101,7 @@ def failure(folder: Path) -> str | None:
 
 
 def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> None:
-    """Write what a run gave, or why it failed, in place of what an attempt before left.
+    """Write the files of a run, or why it failed, in place of those of an earlier attempt.
 
     Nothing waits for the disk: what a crash of the machine takes is not whole, and is run again.
     Raises :class:`OSError` for what the system refuses.

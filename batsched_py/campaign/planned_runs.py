@@ -65,12 +65,12 @@ class _Block(msgspec.Struct):
     replications: int | None = None
 
     def replace(self, values: Mapping[str, Any]) -> None:
-        """Let ``values`` take the place of what the file says."""
+        """Replace values of the file."""
         self.values = {**self.values, **values}
         self.tables = {**self.tables, **dict.fromkeys(values, ("quick",))}
 
     def mistake(self, key: str, message: str) -> CampaignError:
-        """Return what is to be raised about a key."""
+        """Return the error of a mistake at a key."""
         return CampaignError(self.tables[key], key, message)
 
 
@@ -306,12 +306,12 @@ def _replicated(runs: Iterable[PlannedRun], number: int | None) -> Iterator[Plan
     for run in runs:
         labels = {key: value for key, value in run.labels.items() if key != "seed"}
         for replication in range(number or 1):
-            seed = spawned_seed(run.settings.seed, replication)
+            seed = spawn_seed(run.settings.seed, replication)
             settings = msgspec.structs.replace(run.settings, seed=seed)
             yield PlannedRun({**labels, REPLICATION: replication}, settings)
 
 
-def spawned_seed(seed: int, replication: int) -> int:
+def spawn_seed(seed: int, replication: int) -> int:
     """Return the seed of a replication: an integer below 2^63, from numpy's SeedSequence.
 
     It depends on these two alone, so that more replications leave those before as they are.

@@ -13,14 +13,14 @@ from typing import Literal
 import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
-from batsched_py.campaign.file_places import located
-from batsched_py.campaign.finished_runs import PREFIX, RunState, hash_in, state_of
+from batsched_py.campaign.file_places import locate_files
+from batsched_py.campaign.finished_runs import PREFIX, RunState, read_hash, read_state
 from batsched_py.campaign.planned_runs import Label, PlannedRun
 from batsched_py.campaign.run_identity import (
-    code_digest,
-    identity,
-    input_files,
-    provenance,
+    digest_code,
+    find_version,
+    hash_run,
+    list_inputs,
 )
 from batsched_py.campaign.run_task import Task
 from batsched_py.errors import PluginError, UsageError
@@ -51,8 +51,8 @@ class PreparedRun(msgspec.Struct):
     task: Task
 
     def state(self) -> RunState:
-        """Return how far the run is; all its files are read for that."""
-        return state_of(self.folder)
+        """Return whether the run is done, damaged or failed; reads all its files."""
+        return read_state(self.folder)
 
 
 def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> list[PreparedRun]:
@@ -65,18 +65,18 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     """
     _check_encoding(campaign.path.absolute(), out.absolute())
     folders = list(log_dirs)
-    measure = beside(campaign, "measure")
-    beside(campaign, "report")
+    measure = find_code(campaign, "measure")
+    find_code(campaign, "report")
     if measure is not None:
         with isolated(0), kept_handlers():
             if not callable(load_file(measure)):
                 raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     folder_of = _known_folders(out)
-    varying = axes_of(run.labels for run in campaign.runs)
+    varying = find_axes(run.labels for run in campaign.runs)
     paths: dict[str, Path] = {}
     prepared = []
     for planned in campaign.runs:
-        settings = located(planned.settings, campaign)
+        settings = locate_files(planned.settings, campaign)
         with _placed(campaign):
             _check(settings)
             if settings.log not in paths:
@@ -86,24 +86,24 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             if settings.platform is not None and not is_file(settings.platform):
                 raise UsageError(f"there is no platform file '{settings.platform}'")
         kept = [campaign.keep, measure and [measure.rpartition(":")[2], digest(_file(measure))]]
-        run_hash = identity(planned.settings, settings, log, kept)
+        run_hash = hash_run(planned.settings, settings, log, kept)
         new_folder = out / "runs" / f"{_name(planned, varying)}_{run_hash}"
         folder = folder_of.setdefault(run_hash, new_folder)
-        inputs = [*input_files(settings, log), *([_file(measure)] if measure else [])]
+        inputs = [*list_inputs(settings, log), *([_file(measure)] if measure else [])]
         files = {str(file.absolute()): digest(file) for file in inputs}
         task = Task(
             settings=resolved,
             log=str(log),
             files=files,
-            code=code_digest(),
+            code=digest_code(),
             measure=measure,
             keep=campaign.keep,
             taken=list(planned.labels),
             folder=str(folder.absolute()),
             provenance={
-                **provenance(),
+                **find_version(),
                 "hash": run_hash,
-                "code": code_digest()[:HASH],
+                "code": digest_code()[:HASH],
                 "files": {Path(path).name: content[:HASH] for path, content in files.items()},
             },
         )
@@ -160,7 +160,7 @@ def _file(place: str) -> Path:
     return Path(place.rpartition(":")[0])
 
 
-def beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
+def find_code(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
     """Return the ``file.py:function`` of a key with the file's absolute path, None if it has none.
 
     Raises :class:`UsageError` for a file that is not there.
@@ -177,10 +177,10 @@ def beside(campaign: Campaign, key: Literal["measure", "report"]) -> str | None:
 
 def _known_folders(out: Path) -> dict[str, Path]:
     """Return the folders of runs by hash: labels may have other names than before."""
-    return {hash_in(folder): folder for folder in _run_folders(out)}
+    return {read_hash(folder): folder for folder in _run_folders(out)}
 
 
-def nb_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
+def count_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
     """Return how many folders of runs below ``out`` are none of ``runs``."""
     planned = {run.folder.name for run in runs}
     return sum(folder.name not in planned for folder in _run_folders(out))
@@ -199,7 +199,7 @@ def _name(planned: PlannedRun, varying: Iterable[str]) -> str:
     return name[:100].decode(errors="ignore") or "run"
 
 
-def axes_of(labels: Iterable[Mapping[str, Label]]) -> list[str]:
+def find_axes(labels: Iterable[Mapping[str, Label]]) -> list[str]:
     """Return the labels that have several values, in order of first appearance.
 
     To have none, as the other runs beside those that are included, counts as a value.

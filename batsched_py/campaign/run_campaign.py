@@ -1,4 +1,4 @@
-"""Running a campaign file: what the command ``campaign`` and the function of the same name do."""
+"""Running a campaign file: for the command ``campaign``, and as a function."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_cam
 from batsched_py.campaign.campaign_folder import CampaignResults, check_folder, open_results, store
 from batsched_py.campaign.campaign_options import CampaignOptions
 from batsched_py.campaign.collection import read_collection
-from batsched_py.campaign.finished_runs import RunState, hash_in
+from batsched_py.campaign.finished_runs import RunState, read_hash
 from batsched_py.campaign.preparation import PreparedRun, prepare
-from batsched_py.campaign.workers.runner import Failure, execute, whole_logs_first
+from batsched_py.campaign.workers.runner import Failure, execute, sort_whole_logs_first
 from batsched_py.campaign.workers.worker_processes import LocalWorkers
 from batsched_py.errors import UsageError, parameter
 from batsched_py.files.writers import locked, make_folder_of
@@ -45,10 +45,10 @@ class PlannedCampaign:
         self.runs = self.all_runs
         """Those of the shard; all without one."""
         if options.share is not None:
-            self.runs = share_of(self.all_runs, *options.share)
+            self.runs = select_shard(self.all_runs, *options.share)
 
-    def look(self) -> dict[Path, RunState]:
-        """Return how far the runs are, by their folders; all their files are read for that."""
+    def read_states(self) -> dict[Path, RunState]:
+        """Return the states of the runs by their folders; reads all their files."""
         with ThreadPoolExecutor() as readers:  # most of the time goes into digests
             return {
                 run.folder: state
@@ -57,8 +57,8 @@ class PlannedCampaign:
                 )
             }
 
-    def chosen(self, states: dict[Path, RunState]) -> list[PreparedRun]:
-        """Return the runs that are to be simulated, given how far they are."""
+    def choose(self, states: dict[Path, RunState]) -> list[PreparedRun]:
+        """Choose the runs that are to be simulated by their states."""
         undone = [run for run in self.runs if not states[run.folder].done]
         if self.options.retry_failed:
             return [run for run in undone if states[run.folder].failure is not None]
@@ -82,7 +82,7 @@ class PlannedCampaign:
             with self._executor(missing.values()) as executor:
                 store(self.spec, self.all_runs, self.folder)  # when it is sure that it can be run
                 with _progress(len(missing), progress and bool(missing)) as ended:
-                    failures = execute(whole_logs_first(missing.values()), executor, ended)
+                    failures = execute(sort_whole_logs_first(missing.values()), executor, ended)
             if self.options.share is not None:
                 return failures, []
             results = open_results(self.folder)
@@ -105,13 +105,13 @@ class PlannedCampaign:
                 yield executor
 
 
-def share_of(runs: Iterable[PreparedRun], shard: int, number: int) -> list[PreparedRun]:
+def select_shard(runs: Iterable[PreparedRun], shard: int, number: int) -> list[PreparedRun]:
     """Return the runs of one shard of ``number``, dealt in turn by the order of their hashes.
 
     In the order of the file a shard might get all runs of the slowest policy.
     """
     runs = list(runs)
-    folders = sorted({run.folder for run in runs}, key=hash_in)
+    folders = sorted({run.folder for run in runs}, key=read_hash)
     chosen = set(folders[shard - 1 :: number])
     return [run for run in runs if run.folder in chosen]
 
@@ -188,7 +188,7 @@ def run_campaign(
     if read_collection(path) is not None:
         raise UsageError(f"{path} names several campaigns: call this with each")
     planned = PlannedCampaign(path, options)
-    planned.run(planned.chosen(planned.look()), progress)
+    planned.run(planned.choose(planned.read_states()), progress)
     return open_results(planned.folder)
 
 

@@ -40,14 +40,14 @@ _OUTSIDE = {"timeouts": None, "batsim_log": False, "budgets": None}
 """Settings that do not change what a run gives."""
 
 
-def identity(planned: Settings, settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
+def hash_run(planned: Settings, settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
     """Return a hash of all that determines a run on the file ``log``, in hexadecimal digits.
 
     ``settings`` are the ``planned`` ones with each file where it was found: that is no part of it.
     ``further`` is what else determines what is kept of it, such as how it is measured.
     """
     determining = msgspec.structs.replace(planned, **_OUTSIDE)
-    parts: list[Any] = [determining, digest(log), code_digest(), versions(), *further]
+    parts: list[Any] = [determining, digest(log), digest_code(), versions(), *further]
     parts += [_plugin(group, name) for group, name in plugins_of(settings)]
     if settings.backend != EMBEDDED:
         parts.append(_batsim(settings.backend, settings.batsim))
@@ -55,7 +55,7 @@ def identity(planned: Settings, settings: Settings, log: Path, further: Iterable
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:HASH]
 
 
-def input_files(settings: Settings, log: Path) -> list[Path]:
+def list_inputs(settings: Settings, log: Path) -> list[Path]:
     """Return the files that a run reads: its log, and those that its settings name."""
     return list(dict.fromkeys([log, *files_of_settings(settings)]))
 
@@ -82,15 +82,15 @@ def _batsim(backend: str, batsim: str | None) -> str:
 
 
 @cache
-def code_digest() -> str:
+def digest_code() -> str:
     """Return a digest of the code that determines a simulation, and of the data that ship."""
     content = hashlib.sha256()
-    for path in determining_code():
+    for path in find_determining_code():
         content.update(read_bytes(path))
     return content.hexdigest()
 
 
-def determining_code() -> list[Path]:
+def find_determining_code() -> list[Path]:
     """Return the files of the code that determines a simulation, and of the data that ship.
 
     These are the modules that a run and the policies and user models of this project import.
@@ -107,7 +107,7 @@ def determining_code() -> list[Path]:
 
 
 @cache
-def provenance() -> dict[str, Any]:
+def find_version() -> dict[str, Any]:
     """Return the version and, in a checkout, the git revision (``-dirty``: with changes)."""
     return {"version": version("batsched_py"), "git_revision": _revision()}
 

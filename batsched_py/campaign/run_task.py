@@ -1,4 +1,4 @@
-"""One run as a task for a worker: everything that it takes, and what it gives.
+"""One run as a task for a worker, from its settings to its files.
 
 A task goes to a worker as a value and comes back as the content of files, which the worker writes
 into the campaign's folder (:mod:`batsched_py.campaign.workers.runner`).
@@ -22,7 +22,7 @@ import msgspec
 
 from batsched_py.campaign.finished_runs import LOG, PREFIX, RUN_JSON
 from batsched_py.campaign.planned_runs import COLUMNS, KEYS
-from batsched_py.campaign.run_identity import code_digest
+from batsched_py.campaign.run_identity import digest_code
 from batsched_py.errors import BatschedError, InputError, InvariantError, PluginError
 from batsched_py.files.digests import Version, digest, version
 from batsched_py.plugins.code_places import described
@@ -64,7 +64,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
-    """A run did not end well: its message, and all that was said meanwhile."""
+    """A run failed: its error message, and all that was printed meanwhile."""
 
     def __init__(self, message: str, log: str = "", tables: Files | None = None) -> None:
         super().__init__(message, log, tables)
@@ -143,7 +143,7 @@ def _check_unchanged(task: Task) -> None:
 
     Of the code it is seen once in a worker, which goes on with what it has loaded.
     """
-    if task.code and task.code != code_digest():
+    if task.code and task.code != digest_code():
         raise InputError("the code has changed since the campaign began: start it again")
     for path, expected in task.files.items():
         if digest(Path(path)) != expected:

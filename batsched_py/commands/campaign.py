@@ -129,8 +129,8 @@ class _Done(NamedTuple):
 
 def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Done | None:
     """Run what is missing of a campaign, and write its report; None if it is only shown."""
-    states = planned.look()
-    chosen = planned.chosen(states)
+    states = planned.read_states()
+    chosen = planned.choose(states)
     _say_begin(planned, states)
     if dry_run:
         _show(planned, states, chosen)
@@ -140,12 +140,12 @@ def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Don
     done = _Done(failures)
     if tables:
         from batsched_py.campaign.campaign_folder import open_results
-        from batsched_py.campaign.preparation import beside
+        from batsched_py.campaign.preparation import find_code
         from batsched_py.report.campaign_report import make_campaign_report
 
         results = open_results(planned.folder)
         _say_tables(tables, results)
-        made = make_campaign_report(results, beside(planned.spec, "report")) if report else None
+        made = make_campaign_report(results, find_code(planned.spec, "report")) if report else None
         if made is not None:
             _publish(made, results.out, results)
         done = _Done(failures, made, len(results.runs))
@@ -158,7 +158,7 @@ def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Don
 
 def _say_begin(planned: PlannedCampaign, states: dict[Path, RunState]) -> None:
     """Say what is there already."""
-    from batsched_py.campaign.preparation import nb_other_folders
+    from batsched_py.campaign.preparation import count_other_folders
 
     spec, folder = planned.spec, planned.folder
     for note in spec.notes:
@@ -168,7 +168,7 @@ def _say_begin(planned: PlannedCampaign, states: dict[Path, RunState]) -> None:
     say(f"{spec.name}{shard}: {_runs(len(planned.runs))}, {done} of them done before")
     damages = {state.damage: None for state in states.values() if state.damage}
     _say_some([f"note: damaged: {damage}" for damage in damages], "damaged runs")
-    if others := nb_other_folders(planned.all_runs, folder):
+    if others := count_other_folders(planned.all_runs, folder):
         say(
             f"note: {others} folder{'s' * (others > 1)} in {folder / 'runs'} of other settings, "
             "inputs or code than these runs: not counted, and can be removed"
@@ -215,7 +215,7 @@ def _say_failures(failures: list[Failure]) -> None:
 
 def _check_failures(runs: list[PreparedRun], failures: list[Failure]) -> None:
     """Raise :class:`SimulationError` if there are runs that failed, now or before."""
-    from batsched_py.campaign.finished_runs import failure as failure_in
+    from batsched_py.campaign.finished_runs import read_failure as failure_in
 
     folders = {run.folder for run in runs if failure_in(run.folder) is not None}
     before = len(folders - {failure.run.folder for failure in failures})
@@ -246,6 +246,6 @@ def _show(
     timed = [(run, time) for run, time in seconds if time is not None]
     print(f"estimate: {estimate_time(chosen, timed, planned.options.at_a_time)}")
     if planned.options.cluster is not None:
-        from batsched_py.campaign.workers.cluster import job_script
+        from batsched_py.campaign.workers.cluster import make_job_script
 
-        print(job_script(planned.options.cluster, planned.folder))
+        print(make_job_script(planned.options.cluster, planned.folder))

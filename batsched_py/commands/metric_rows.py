@@ -19,13 +19,13 @@ from batsched_py.support.terminal_text import say
 Rows = list[dict[str, Any]]
 
 
-def jobs_file_of(file: Path) -> Path:
-    """Return PREFIX_jobs.csv if PREFIX is given."""
+def find_jobs_file(file: Path) -> Path:
+    """Return the table of jobs of a run that is given by its prefix; any other file as it is."""
     return jobs_file(file) if is_folder(file) or not os.path.exists(file) else file
 
 
-def table_of(file: Path, nodes: int | None) -> JobTable:
-    """Read the jobs and say on stderr what is missing for some metrics."""
+def read_table(file: Path, nodes: int | None) -> JobTable:
+    """Read a table of jobs; print a note on stderr for what some metrics lack."""
     if nodes is not None and nodes < 1:
         raise UsageError(f"--nodes {nodes}: expected a number of processors, at least 1")
     table = read_jobs(file, machine_size(file) if nodes is None else nodes)
@@ -55,7 +55,7 @@ def table_of(file: Path, nodes: int | None) -> JobTable:
     return table
 
 
-def metric_names(only: Sequence[str]) -> list[str]:
+def resolve_names(only: Sequence[str]) -> list[str]:
     """Return the names of the metrics asked for, also by the papers' short names."""
     names = [name.strip() for text in only for name in text.split(",")]
     return list(dict.fromkeys(_resolved(name) for name in names if name))
@@ -78,7 +78,7 @@ def _resolved(asked: str) -> str:
     return meant[0]
 
 
-def rows_of_all(table: JobTable, names: list[str]) -> Rows:
+def make_rows(table: JobTable, names: list[str]) -> Rows:
     """Return a row for each metric of all jobs."""
     values = overall(table)
     return [
@@ -93,7 +93,7 @@ def rows_of_all(table: JobTable, names: list[str]) -> Rows:
     ]
 
 
-def rows_of_parts(
+def make_part_rows(
     kind: str, metrics_of: Callable[..., Mapping[str, Any]], table: JobTable, names: list[str]
 ) -> Rows:
     """Return a row for each user or site."""
@@ -102,8 +102,8 @@ def rows_of_parts(
     return [{kind: name} | values for name, values in values_of.items()]
 
 
-def rows_of_registry(names: list[str]) -> Rows:
-    """Return what is known of metrics, all if none is named."""
+def make_registry_rows(names: list[str]) -> Rows:
+    """Return unit, formula and source of some metrics, of all if none is named."""
     return [
         {
             "name": name,

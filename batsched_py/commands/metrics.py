@@ -51,22 +51,22 @@ def metrics(
         raise UsageError("--json and --csv: one of them")
     if by_user and by_site:
         raise UsageError("--per-user and --per-site: one of them")
-    names = metric_rows.metric_names(only or [])
+    names = metric_rows.resolve_names(only or [])
     if list_all:
         if file is not None or by_user or by_site:
             raise UsageError("--list is about no file: leave out FILE, --per-user and --per-site")
-        rows = metric_rows.rows_of_registry(names)
+        rows = metric_rows.make_registry_rows(names)
     elif file is None:
         raise UsageError("which FILE? Give a PREFIX_jobs.csv, or --list")
     else:
-        file = metric_rows.jobs_file_of(file)
-        table = metric_rows.table_of(file, nodes)
+        file = metric_rows.find_jobs_file(file)
+        table = metric_rows.read_table(file, nodes)
         if by_user:
-            rows = metric_rows.rows_of_parts("user", per_user, table, names)
+            rows = metric_rows.make_part_rows("user", per_user, table, names)
         elif by_site:
-            rows = metric_rows.rows_of_parts("site", per_site, table, names)
+            rows = metric_rows.make_part_rows("site", per_site, table, names)
         else:
-            rows = metric_rows.rows_of_all(table, names)
+            rows = metric_rows.make_rows(table, names)
         if by_user and not rows:
             say(f"note: {file} names no users")
         if by_site and not rows:

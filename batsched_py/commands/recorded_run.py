@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from batsched_py.commands.protocol.decision_process_options import OF_SITES, json_object
+from batsched_py.commands.protocol.decision_process_options import OF_SITES, parse_json_object
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
 from batsched_py.explain.replayed_exchange import Turn, find_beginning, has_six_decimals
@@ -53,7 +53,7 @@ class _Settings(msgspec.Struct):
 
 
 class Described(msgspec.Struct):
-    """The part of PREFIX_run.json that matters here."""
+    """What ``explain`` reads of PREFIX_run.json."""
 
     run: _Settings | None = None
     unix_start_time: float | None = None
@@ -119,7 +119,9 @@ def make_recorded(
     except InputError as error:
         raise InputError(f"{exchange}: {error}") from None
     if text := config.get("sched-config"):
-        options = json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
+        options = (
+            parse_json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
+        )
         settings = msgspec.structs.replace(settings, scheduler_options=options)
     # the exchange has an end, but a policy that has changed since may have none
     decisions = parse_budgets(about.run.budgets if about.run else None).decisions

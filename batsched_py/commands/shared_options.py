@@ -1,4 +1,4 @@
-"""Options that several commands share; those of settings are made from the schema of these."""
+"""Options that several commands share, made from the fields of settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Settings
 
 
 def option(field: SettingField, group: str | None = None) -> Any:
-    """Return the option of a setting, as Typer takes it, under the heading ``group``."""
+    """Return the Typer option of a setting, under the heading ``group``."""
     return typer.Option(
         *field.flags,
         metavar=field.setting.metavar,
@@ -27,7 +27,7 @@ def option(field: SettingField, group: str | None = None) -> Any:
 
 
 def seconds_to_wait(flag: str, help: str) -> Any:
-    """Return the option of a limit in seconds, at least 0."""
+    """Return an option for a time limit in seconds, at least 0."""
 
     def a_number(value: float) -> float:
         if value != value:  # which no range excludes

@@ -1,1 +1,1 @@
-"""Options: their types, their texts, and what a command line says of them."""
+"""Options: their types, how they are read and written, and their help."""

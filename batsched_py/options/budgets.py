@@ -1,4 +1,4 @@
-"""How long work may go on that may have no end: budgets with names, and their errors."""
+"""Budgets: limits after which a simulation counts as endless."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AtLeastOne = Annotated[float, msgspec.Meta(ge=1)]
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a simulation may do before it is taken for endless; ``inf`` lifts a budget.
+    """Limits beyond which a simulation counts as endless; ``inf`` lifts one.
 
     They are so large that no honest simulation comes near them.
     """
@@ -44,7 +44,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def exceeded(budget: str, most: float, now: float, seen: str) -> BudgetError:
-    """Return what is to be raised at ``now`` (seconds): what was ``seen`` is more than ``most``."""
+    """Return the error of a budget that is exceeded at ``now`` (seconds): ``seen`` says by what."""
     return BudgetError(
         f"at {now}: {seen}: this seems endless; if it is meant, "
         f"{parameter('budgets')} {budget}=N allows more than {most:.15g} ({budget}=inf: any)"

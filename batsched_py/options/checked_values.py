@@ -48,13 +48,13 @@ _BOUNDS |= {"min_length": "of length at least", "max_length": "of length at most
 
 
 class Parsed:
-    """Base of types that are written in a way of their own; ``expected`` is for messages."""
+    """Base of types that a text stands for; ``expected`` describes the text in messages."""
 
     expected: str
 
     @classmethod
     def parse(cls, value: Any) -> Any:
-        """Return an instance; raises :class:`ValueError` for what is none."""
+        """Return what a text stands for; raises :class:`ValueError` if it is nothing."""
         raise NotImplementedError
 
 
@@ -172,7 +172,7 @@ def _refuse(value: Any, type: Any) -> str | None:
 
 
 def describe_type(type: Any) -> str:
-    """Return what an annotation asks for, in words."""
+    """Describe the values that an annotation allows, in words."""
     alternatives = [each for each in _alternatives(type) if each is not None]
     return " or ".join(dict.fromkeys(map(_describe, alternatives)))
 

@@ -62,7 +62,7 @@ def path(option: str, value: Any) -> Path:
 
 
 def finite(text: str) -> float:
-    """Return the finite number that ``text`` says, nan if it says none."""
+    """Read a finite number from a text; nan if it is none."""
     try:
         value = float(text)
     except ValueError:

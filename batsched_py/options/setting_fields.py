@@ -1,4 +1,4 @@
-"""Settings as fields of a Struct, each with what the command line says of it."""
+"""Settings as fields of a Struct, each with its help and its flags on the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ L = TypeVar("L", bound=msgspec.Struct)
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """What ``Annotated`` says of a field that is a setting."""
+    """Help and flags of a setting, given by ``Annotated`` at its field."""
 
     help: str
     metavar: str | None = None
@@ -44,12 +44,12 @@ class SettingField(msgspec.Struct, frozen=True):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What gives it on the command line."""
+        """Its flags on the command line."""
         return self.setting.flags or (f"--{self.name.replace('_', '-')}",)
 
     @property
     def is_table(self) -> bool:
-        """Whether it has keys and values of its own, which are given one by one."""
+        """Whether it is a table, whose keys and values are given one by one."""
         return isinstance(self.default, dict)
 
 
@@ -69,7 +69,7 @@ def setting_fields(struct: type[msgspec.Struct]) -> dict[str, SettingField]:
 def convert_settings(
     fields: Mapping[str, SettingField], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return values by the names of ``fields``, numbers as Python's own (5.0 as a whole one).
+    """Convert values to the types of their fields; 5.0 may be a whole number.
 
     Raises :class:`UsageError` for a value of another type than its field has.
     """

@@ -16,7 +16,7 @@ def line(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def filled(template: Path, parts: Mapping[str, str]) -> str:
+def fill_template(template: Path, parts: Mapping[str, str]) -> str:
     """Return the template with each ``{{name}}`` replaced by the part of that name."""
     text = read_text(template)
     for name, part in parts.items():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.accounting.log_rows import LogRows
-from batsched_py.accounting.records import JobRecord, number_of_cluster
+from batsched_py.accounting.records import JobRecord, hash_cluster
 from batsched_py.accounting.tally import Tally
 
 RECORDS = st.lists(
@@ -28,7 +28,7 @@ def slow(records: list[JobRecord]) -> list[tuple[int, ...]]:
     """Return the first fields of the runs, up to the allocated processors, step by step."""
     runs: dict[tuple[int, ...], tuple[int, ...]] = {}
     for job in records:
-        who = (job.submit, job.number, job.index, number_of_cluster(job.cluster))
+        who = (job.submit, job.number, job.index, hash_cluster(job.cluster))
         row = (*who, job.start, job.run_time, job.allocated)
         key = row[:5] if job.start >= 0 else row
         runs[key] = max(row, runs.get(key, row))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.accounting.machine_use import Gap, machine_use
+from batsched_py.accounting.machine_use import Gap, measure_use
 from batsched_py.accounting.seen_nodes import SeenNodes, expand_nodes
 from batsched_py.accounting.systems.slurm import Slurm
 from batsched_py.units import DAY, HOUR
@@ -43,15 +43,15 @@ def test_the_most_in_use_at_once() -> None:
     2 | . . c .
         0 5 10 15
     """
-    use = machine_use([(0, 10, 4, 0, 0), (5, 20, 3, 1, 5), (10, 15, 2, 0, 10)], 100)
+    use = measure_use([(0, 10, 4, 0, 0), (5, 20, 3, 1, 5), (10, 15, 2, 0, 10)], 100)
     assert (use.most, use.most_of, use.last_end, use.gaps) == (7, {0: 4, 1: 3}, 20, [])
 
 
 def test_gaps_and_whether_somebody_waited() -> None:
     """Nothing runs from 10 to 30 and from 40 to 60; at 30 a job starts that came at 12."""
     rows = [(0, 10, 1, 0, 0), (30, 35, 1, 0, 12), (30, 40, 1, 0, 30), (60, 61, 1, 0, 60)]
-    assert machine_use(rows, 20).gaps == [Gap(10, 30, True), Gap(40, 60, False)]
-    assert machine_use(rows, 21).gaps == []
+    assert measure_use(rows, 20).gaps == [Gap(10, 30, True), Gap(40, 60, False)]
+    assert measure_use(rows, 21).gaps == []
 
 
 def second_by_second(rows: list[tuple[int, ...]]) -> tuple[int, list[tuple[int, int]]]:
@@ -72,7 +72,7 @@ def second_by_second(rows: list[tuple[int, ...]]) -> tuple[int, list[tuple[int, 
 def test_use_is_as_counted_second_by_second(jobs: list[tuple[int, int, int]]) -> None:
     rows = sorted((start, start + length, size, 0, start) for start, length, size in jobs)
     most, gaps = second_by_second(rows)
-    use = machine_use(rows, 1)
+    use = measure_use(rows, 1)
     assert use.most == most
     assert [(gap.begin, gap.end) for gap in use.gaps] == gaps
 

@@ -53,9 +53,9 @@ def test_pseudonyms_are_numbered_in_their_own_order() -> None:
     assert numbers not in (sorted(numbers), sorted(numbers, reverse=True))
     shown = dict(names.by_number())
     for user, number in zip(users, numbers, strict=True):
-        assert shown[number] == pseudonyms.of("user", user)
-        assert shown[number] != pseudonyms.of("group", user)
-        assert shown[number] != Pseudonyms(SALT + "!").of("user", user)
+        assert shown[number] == pseudonyms.make("user", user)
+        assert shown[number] != pseudonyms.make("group", user)
+        assert shown[number] != Pseudonyms(SALT + "!").make("user", user)
     assert len(set(shown.values())) == 50
     assert list(shown.values()) == sorted(shown.values())
 
@@ -67,14 +67,14 @@ def test_pseudonyms_are_keyed_hashes() -> None:
     key = SALT.encode().ljust(64, b"\0")
     inner, outer = (bytes(byte ^ pad for byte in key) for pad in (0x36, 0x5C))
     digest = sha256(outer + sha256(inner + b"user\0ann").digest()).hexdigest()
-    assert Pseudonyms(SALT).of("user", "ann") == digest[:32]
+    assert Pseudonyms(SALT).make("user", "ann") == digest[:32]
 
 
 @pytest.mark.parametrize("salt", ["", "short", "fifteen letters"])
 def test_a_short_salt_is_refused(salt: str) -> None:
     with pytest.raises(UsageError, match="at least 16"):
         Pseudonyms(salt)
-    assert Pseudonyms("sixteen letters!").of("user", "ann")
+    assert Pseudonyms("sixteen letters!").make("user", "ann")
 
 
 TEXT = sacct(
@@ -129,7 +129,7 @@ def test_with_a_salt_a_person_is_the_same_in_each_import(tmp_path: Path) -> None
         lines = imported(Slurm, tmp_path, text, anonymise=True, salt=SALT).names.splitlines()
         seen.append({line.split(",")[2] for line in lines if line.startswith("user,")})
     assert seen[0] < seen[1]
-    assert seen[0] == {Pseudonyms(SALT).of("user", "ann")}
+    assert seen[0] == {Pseudonyms(SALT).make("user", "ann")}
 
 
 def test_names_that_are_numbers_do_not_stay(tmp_path: Path) -> None:

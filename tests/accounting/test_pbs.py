@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 
 from batsched_py.accounting.records import MalformedRecordError
-from batsched_py.accounting.systems.pbs import Pbs, attributes, hosts_of, requested_processors
+from batsched_py.accounting.systems.pbs import (
+    Pbs,
+    parse_attributes,
+    parse_hosts,
+    requested_processors,
+)
 from batsched_py.errors import InputError
 from helpers.imports import Imported, imported
 
@@ -280,12 +285,12 @@ def test_cores_and_nodes(pbs: Run, options: dict[str, object], sizes: tuple[int,
     ],
 )
 def test_keys_and_values(message: str, said: dict[str, str]) -> None:
-    assert attributes(message) == said
+    assert parse_attributes(message) == said
 
 
 def test_a_quote_needs_an_end() -> None:
     with pytest.raises(MalformedRecordError):
-        attributes('a="x b=1')
+        parse_attributes('a="x b=1')
 
 
 @pytest.mark.parametrize(
@@ -299,7 +304,7 @@ def test_a_quote_needs_an_end() -> None:
     ],
 )
 def test_where_a_job_ran(text: str, hosts: dict[str, int]) -> None:
-    assert hosts_of(text) == hosts
+    assert parse_hosts(text) == hosts
 
 
 @pytest.mark.parametrize(

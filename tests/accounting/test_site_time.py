@@ -36,36 +36,36 @@ def paris(tally: Tally) -> SiteClock:
 
 def test_summer_and_winter(paris: SiteClock) -> None:
     for _ in range(2):  # looked up, and known
-        assert paris.instants("Start", "2024-07-01T12:00:07") == (unix("2024-07-01T10:00:07"),)
-        assert paris.instants("Start", "2024-01-01 12:59:59") == (unix("2024-01-01T11:59:59"),)
+        assert paris.read_instants("Start", "2024-07-01T12:00:07") == (unix("2024-07-01T10:00:07"),)
+        assert paris.read_instants("Start", "2024-01-01 12:59:59") == (unix("2024-01-01T11:59:59"),)
 
 
 def test_nothing_is_known_of_unknown_times(paris: SiteClock) -> None:
     for text in ("", "Unknown", "None", "N/A"):
-        assert paris.instants("Start", text) == ()
+        assert paris.read_instants("Start", text) == ()
 
 
 def test_an_hour_comes_twice(paris: SiteClock) -> None:
     first, second = unix("2024-10-27T00:30:00"), unix("2024-10-27T01:30:00")
     for _ in range(2):
-        assert paris.instants("End", "2024-10-27T02:30:00") == (first, second)
-    assert paris.instants("End", "2024-10-27T03:00:00") == (unix("2024-10-27T02:00:00"),)
+        assert paris.read_instants("End", "2024-10-27T02:30:00") == (first, second)
+    assert paris.read_instants("End", "2024-10-27T03:00:00") == (unix("2024-10-27T02:00:00"),)
 
 
 def test_an_hour_is_left_out(paris: SiteClock, tally: Tally) -> None:
     """2:30 was never shown: clocks that were not put forward showed it as it was 3:30."""
     for _ in range(2):
-        assert paris.instants("End", "2024-03-31T02:30:00") == (unix("2024-03-31T01:30:00"),)
+        assert paris.read_instants("End", "2024-03-31T02:30:00") == (unix("2024-03-31T01:30:00"),)
     assert list(tally.noted.values()) == [2]
 
 
 def test_half_an_hour_comes_twice(tally: Tally) -> None:
     """On Lord Howe Island clocks are put back by half an hour, from 2:00 to 1:30."""
     clock = SiteClock("Australia/Lord_Howe", tally)
-    assert len(clock.instants("End", "2024-04-07T01:15:00")) == 1
-    first, second = clock.instants("End", "2024-04-07T01:45:00")
+    assert len(clock.read_instants("End", "2024-04-07T01:15:00")) == 1
+    first, second = clock.read_instants("End", "2024-04-07T01:45:00")
     assert second - first == 1800
-    assert len(clock.instants("End", "2024-04-07T01:15:00")) == 1
+    assert len(clock.read_instants("End", "2024-04-07T01:15:00")) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_order_and_length_tell_which_hour_it_was(
     expected: tuple[str, ...],
     is_one: bool,
 ) -> None:
-    times = [paris.instants("x", f"2024-10-27T{text}") for text in (submit, start, end)]
-    found = paris.in_order(*times, lengths)
+    times = [paris.read_instants("x", f"2024-10-27T{text}") for text in (submit, start, end)]
+    found = paris.put_in_order(*times, lengths)
     assert found == tuple(
         unix(f"2024-10-{26 if text > '12' else 27}T{text}:00") for text in expected
     )
@@ -104,8 +104,8 @@ def test_order_and_length_tell_which_hour_it_was(
 
 
 def test_unknown_times_are_in_no_order(paris: SiteClock, tally: Tally) -> None:
-    assert paris.in_order((5,), (), ()) == (5, -1, -1)
-    assert paris.in_order((5, 9), (), (7,)) == (5, -1, 7)
+    assert paris.put_in_order((5,), (), ()) == (5, -1, -1)
+    assert paris.put_in_order((5, 9), (), (7,)) == (5, -1, 7)
     assert [note.split(":")[0] for note in tally.noted] == [TWICE]
 
 
@@ -119,9 +119,9 @@ def test_unknown_times_are_in_no_order(paris: SiteClock, tally: Tally) -> None:
     ],
 )
 def test_what_is_no_time_is_refused(paris: SiteClock, text: str) -> None:
-    paris.instants("Start", "2024-01-01T00:00:00")
+    paris.read_instants("Start", "2024-01-01T00:00:00")
     with pytest.raises(MalformedRecordError):
-        paris.instants("Start", text)
+        paris.read_instants("Start", text)
 
 
 @given(
@@ -133,8 +133,8 @@ def test_what_a_clock_shows_is_read_back(moment: int, zone: str) -> None:
     clock = SiteClock(zone, Tally())
     for shift in (0, 1800, 0):
         shown = datetime.fromtimestamp(moment + shift, ZoneInfo(zone))
-        found = clock.instants("Start", f"{shown:%Y-%m-%dT%H:%M:%S}")
+        found = clock.read_instants("Start", f"{shown:%Y-%m-%dT%H:%M:%S}")
         assert moment + shift in found
         assert len(found) <= 2
-        with_offset = clock.instants("Start", f"{shown:%Y-%m-%dT%H:%M:%S%z}")
+        with_offset = clock.read_instants("Start", f"{shown:%Y-%m-%dT%H:%M:%S%z}")
         assert with_offset == (moment + shift,)

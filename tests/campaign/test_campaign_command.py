@@ -22,8 +22,8 @@ from batsched_py.campaign import run_campaign as run_campaign_module
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.preparation import prepare
-from batsched_py.campaign.run_campaign import run_campaign, share_of
-from batsched_py.campaign.workers.runner import execute, whole_logs_first
+from batsched_py.campaign.run_campaign import run_campaign, select_shard
+from batsched_py.campaign.workers.runner import execute, sort_whole_logs_first
 from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.report.campaign_report import make_campaign_report
 from batsched_py.support.installation import PROGRAM, platforms_folder
@@ -230,7 +230,7 @@ def test_what_replays_the_whole_log_comes_first(study: CampaignFolder) -> None:
     )
     runs = prepare(read_campaign(study.path / "test.toml"), study.out)
     ten, some, weeks, rigid, feedback = runs
-    assert whole_logs_first(runs) == [rigid, feedback, ten, some, weeks]
+    assert sort_whole_logs_first(runs) == [rigid, feedback, ten, some, weeks]
 
 
 def test_what_failed_is_known_until_it_is_tried_again(study: CampaignFolder) -> None:
@@ -416,7 +416,7 @@ def test_shards_together_give_what_one_call_gives(study: CampaignFolder) -> None
 @given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 9))
 def test_shards_are_disjoint_and_complete(hashes: list[int], number: int) -> None:
     runs = [SimpleNamespace(folder=Path(f"runs/{of % 3}_{of:012}")) for of in hashes]
-    shards = [share_of(runs, shard, number) for shard in range(1, number + 1)]  # type: ignore[arg-type]
+    shards = [select_shard(runs, shard, number) for shard in range(1, number + 1)]  # type: ignore[arg-type]
     assert sorted(run.folder for shard in shards for run in shard) == sorted(
         run.folder for run in runs
     )

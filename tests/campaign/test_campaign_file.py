@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_campaign
-from batsched_py.campaign.preparation import axes_of, prepare
+from batsched_py.campaign.preparation import find_axes, prepare
 from batsched_py.errors import BatschedError, CampaignFileError, InputError, UsageError
 from batsched_py.files.toml_lines import line_of
 
@@ -294,7 +294,7 @@ def test_a_run_that_is_included_twice_is_there_once(tmp_path: Path) -> None:
 
 def test_what_only_some_runs_have_tells_them_apart(tmp_path: Path) -> None:
     runs = read(tmp_path, "[run]\nfirst = 5\n[[include]]\nnodes = 3\n").runs
-    assert axes_of(run.labels for run in runs) == ["nodes"]
+    assert find_axes(run.labels for run in runs) == ["nodes"]
 
 
 def test_true_and_false_as_variants(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from batsched_py.campaign import finished_runs
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
-from batsched_py.campaign.finished_runs import finished_run
+from batsched_py.campaign.finished_runs import read_finished_run
 from batsched_py.campaign.preparation import PreparedRun, prepare
 from batsched_py.errors import InputError
 from batsched_py.results.whole_run import read_sealed
@@ -214,7 +214,7 @@ def test_a_description_without_what_a_campaign_needs_is_refused(folder: Path) ->
     run = next(Path("out/runs").iterdir())
     seal(run / "out_run.json", {"run": {}})
     with pytest.raises(InputError, match=r"out_run\.json"):
-        finished_run(run)
+        read_finished_run(run)
 
 
 def test_what_a_failed_run_said_may_be_any_bytes(folder: Path) -> None:
@@ -241,9 +241,9 @@ def test_each_run_is_asked_once_whether_it_is_done(
     """Whoever asks reads all its files."""
     cut(next(Path("out").glob("runs/easy_feedback_*/out_jobs.csv")))
     asked: list[Path] = []
-    finished = finished_runs.finished_run
+    finished = finished_runs.read_finished_run
     monkeypatch.setattr(
-        finished_runs, "finished_run", lambda path: (asked.append(path), finished(path))[1]
+        finished_runs, "read_finished_run", lambda path: (asked.append(path), finished(path))[1]
     )
     done = command(None, *COMMAND, "--dry-run")
     assert done.stdout.count("done: ") == 3
@@ -261,4 +261,4 @@ def test_runs_of_a_campaign_do_not_wait_for_the_disk(
     finished_runs.write_run(run, {"out_run.json": b'{"a": 1}\n', "log.txt": b""}, None)
     assert synced == []
     emptied(run / "out_run.json")
-    assert finished_runs.state_of(run).damage is not None
+    assert finished_runs.read_state(run).damage is not None

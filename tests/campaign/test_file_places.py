@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.campaign.campaign_file import Campaign, read_campaign
-from batsched_py.campaign.file_places import located
+from batsched_py.campaign.file_places import locate_files
 from batsched_py.campaign.preparation import prepare
 from batsched_py.errors import UsageError
 from batsched_py.support.installation import platforms_folder
@@ -104,9 +104,9 @@ def test_names_stay_and_what_the_command_line_gives_is_meant_from_here(study: Pa
     (study / "mine.toml").write_text("[run]\nscheduler = 'easy'\n")
     campaign = read_campaign(study / "mine.toml")
     (run,) = campaign.runs
-    assert located(run.settings, campaign) == run.settings
+    assert locate_files(run.settings, campaign) == run.settings
     campaign = read_campaign(study / "mine.toml", ["other.swf"])
     (run,) = campaign.runs
-    assert located(run.settings, campaign).log == "other.swf"
+    assert locate_files(run.settings, campaign).log == "other.swf"
     assert isinstance(campaign, Campaign)
     assert campaign.notes == []

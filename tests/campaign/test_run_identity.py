@@ -14,7 +14,7 @@ import pytest
 from batsched_py.campaign import run_identity as identity
 from batsched_py.campaign.campaign_file import Campaign, PlannedRun
 from batsched_py.campaign.preparation import prepare
-from batsched_py.campaign.run_identity import determining_code
+from batsched_py.campaign.run_identity import find_determining_code
 from batsched_py.options.setting_fields import parse_options
 from batsched_py.run.settings import Settings
 from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml
@@ -45,7 +45,7 @@ def test_all_that_a_simulation_imports_determines_it() -> None:
         imported |= new
         left += new
     assert "batsched_py.simulator.engine" in imported
-    assert {file_of(module) for module in imported} - set(determining_code()) == set()
+    assert {file_of(module) for module in imported} - set(find_determining_code()) == set()
 
 
 RUNS = """
@@ -69,7 +69,7 @@ def test_all_that_runs_load_determines_them() -> None:
     done = subprocess.run([sys.executable, "-c", RUNS], capture_output=True, text=True, check=True)
     loaded = {Path(line) for line in done.stdout.split()}
     assert ROOT / "batsched_py/schedulers/dynp/dynp_policy.py" in loaded
-    assert loaded - set(determining_code()) == set()
+    assert loaded - set(find_determining_code()) == set()
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_all_that_runs_load_determines_them() -> None:
 )
 def test_a_change_makes_finished_runs_stale(file: str, determines: bool) -> None:
     assert (ROOT / file).is_file()
-    assert (ROOT / file in determining_code()) == determines
+    assert (ROOT / file in find_determining_code()) == determines
 
 
 POLICY = """class P:

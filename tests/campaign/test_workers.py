@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from batsched_py.campaign.finished_runs import RUN_JSON
-from batsched_py.campaign.run_identity import code_digest
+from batsched_py.campaign.run_identity import digest_code
 from batsched_py.campaign.run_task import RunFailed, Task, perform
 from batsched_py.campaign.workers.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.files.digests import digest
@@ -166,7 +166,7 @@ def test_an_input_that_changes_meanwhile_fails_the_run(measures: Callable[[str],
     measure = measures(f"{DEF}return {{}}\n")
     path = measure.removesuffix(":measure")
     given = {"measure": measure, "files": {path: digest(Path(path))}}
-    assert perform(task(**given, code=code_digest()))
+    assert perform(task(**given, code=digest_code()))
     with pytest.raises(RunFailed, match="code has changed since the campaign began"):
         perform(task(**given, code="other"))
     measures(f"{DEF}return {{}}\n\n")

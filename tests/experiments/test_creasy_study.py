@@ -31,11 +31,9 @@ from batsched_studies.creasy import (
 )
 from batsched_studies.creasy.report import report
 from batsched_users.behaviour.empirical_distributions import About, Quantiles, distance
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
 from batsched_users.learning.ideal_machine import Played, play
-from batsched_users.learning.learn_site import learn_site, site_values
+from batsched_users.learning.learn_site import site_values
 from batsched_users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
-from helpers.drawn_sessions import job
 from helpers.made_up_campaign import STUDIES, MadeUpCampaign, table_of
 
 STUDY = STUDIES / "creasy"
@@ -349,7 +347,7 @@ def test_generated_jobs_are_like_what_users_draw_from() -> None:
     Ten users who never wait, without locality: sizes and run times are those of the options.
     """
     options = {"run_times": "thirds", "longest_run_time": 18_000, "locality": False}
-    frame = generated.played(options, 256)
+    frame = generated.play_users(options, 256)
     drawn = generated_jobs.drawn_from(options, 256)
     values = site_values(generated_jobs.columns_of(frame))
     distances = {name: distance(own, getattr(drawn, name)) for name, own in values.items()}
@@ -512,19 +510,3 @@ def test_narrow_jobs() -> None:
 def test_a_set_by_its_name() -> None:
     jobs = played(distributions="KTH", locality=False)
     assert max(job.job.size for job in jobs) <= 100  # KTH-SP2 has 100 processors
-
-
-def test_kinds_of_jobs_counted_once_per_series() -> None:
-    """Three jobs of 4 processors, two of 8, one of 1: by series 1 to 1 to 1."""
-    rows = [(0, 4, 10), (600, 4, 20), (1200, 4, 20), (4000, 8, 30), (4100, 8, 3000), (8000, 1, 1)]
-    jobs = [job(str(at), submit, submit + run, "a") for at, (submit, _, run) in enumerate(rows)]
-    for made, (_, size, run) in zip(jobs, rows, strict=True):
-        made.size, made.profile, made.walltime = size, profile_of(run), 3600.0
-    log = Workload(name="small", nb_res=8, jobs=jobs, profiles=RunTimeProfiles())
-    by_jobs, by_series = learn_site([log]), learn_site([log], kinds="series")
-    assert by_jobs.sizes.pairs == ((1, 0.166667), (4, 0.5), (8, 0.333333))
-    assert by_series.sizes.pairs == ((1, 0.333333), (4, 0.333333), (8, 0.333333))
-    assert by_series.run_times.quantile(1) == 30  # of the first of each series
-    assert by_series.repetitions.pairs == by_jobs.repetitions.pairs
-    with pytest.raises(UsageError, match="expected one of jobs, series"):
-        learn_site([log], kinds="users")

@@ -114,13 +114,14 @@ def test_mean_area_by_hand() -> None:
 
 def test_the_published_numbers_need_more_time_than_users_have() -> None:
     """By hand for FCFS, 1024 cores, lin: 1.515 G core-s of 1.05 M each, 13,190 + 8,144 s."""
-    needed = cases.needed(1024, "lin", PUBLISHED["cases"]["fcfs"]["1024"]["lin"])
+    needed = cases.compute_needed_time(1024, "lin", PUBLISHED["cases"]["fcfs"]["1024"]["lin"])
     assert needed["jobs"] == pytest.approx(1_443, abs=1)
     assert needed["cycle"] == pytest.approx(21_334, abs=1)
     assert needed["needed"] == pytest.approx(1_443 * 21_334 / 604_800, rel=1e-3)
     assert needed["share"] > 100  # of 50 weeks, day and night
     shares = [
-        cases.needed(case["nodes"], case["think"], own)["share"] for case, own in cases.printed()
+        cases.compute_needed_time(case["nodes"], case["think"], own)["share"]
+        for case, own in cases.published_cases()
     ]
     assert min(shares) > 100 * (4 * 24 + 8) / (7 * 24)  # Monday 9:00 to Friday 17:00
 
@@ -337,7 +338,7 @@ def published(factor: float = 1.0) -> list[dict[str, Any]]:
         made(
             **case, replication=at, **{name: factor * own[at % 3] for name, own in printed.items()}
         )
-        for case, printed in cases.printed()
+        for case, printed in cases.published_cases()
         for at in range(9)
     ]
 
@@ -449,7 +450,7 @@ def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
 
 def test_published_numbers_are_as_the_text_says() -> None:
     """A check of the transcription: quantiles ascend, and the printed orderings are there."""
-    printed_cases = {tuple(case.values()): own for case, own in cases.printed()}
+    printed_cases = {tuple(case.values()): own for case, own in cases.published_cases()}
     assert len(printed_cases) == 2 * 2 * 2
     for printed in printed_cases.values():
         assert all(low < middle < high for low, middle, high in printed.values())

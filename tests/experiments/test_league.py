@@ -22,7 +22,13 @@ from batsched_py.files.readers import read_toml
 from batsched_py.support.statistics import paired_ratio, student
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
-from batsched_studies.league.change import Change, after, around, before, later
+from batsched_studies.league.change import (
+    Change,
+    move_weeks,
+    select_after,
+    select_around,
+    select_before,
+)
 from batsched_studies.league.days import Days, Jobs, busy, jobs_of_log
 from batsched_studies.league.figures import days, jobs_by_day, skills
 from batsched_studies.league.forecasts import MODELS, Forecast
@@ -170,25 +176,25 @@ LOG = log_of(series())
 def test_weeks_that_count() -> None:
     assert (CHANGE.horizon, CHANGE.learnt) == (3, 3 + 1 + 2)
     assert [CHANGE.replayed(member) for member in range(3)] == [4, 5, 6]
-    known, came = before(LOG, CHANGE), after(LOG, CHANGE)
+    known, came = select_before(LOG, CHANGE), select_after(LOG, CHANGE)
     assert -CHANGE.learnt * WEEK == known.jobs[0].submit_time
     assert known.jobs[-1].submit_time < 0 <= came.jobs[0].submit_time
     assert came.jobs[-1].submit_time < CHANGE.horizon * WEEK
-    whole = {job.id for job in around(LOG, CHANGE).jobs}
+    whole = {job.id for job in select_around(LOG, CHANGE).jobs}
     assert {job.id for job in (*known.jobs, *came.jobs)} <= whole
 
 
 def test_jobs_that_have_not_ended_are_not_known() -> None:
     """The last job before the change waits until after it."""
     late = log_of([*series(10), job(9999, 10 * WEEK - 1, 60.0)])
-    assert "9999" not in {job.id for job in before(late, CHANGE).jobs}
-    assert "9999" in {job.id for job in around(late, CHANGE).jobs}
+    assert "9999" not in {job.id for job in select_before(late, CHANGE).jobs}
+    assert "9999" in {job.id for job in select_around(late, CHANGE).jobs}
 
 
 def test_weeks_are_those_of_the_clock() -> None:
     """In Paris a week has 167 hours in the end of March: noon stays noon."""
     hours = {
-        zone: {job.submit_time % DAY for job in after(log_of(noons, zone), CHANGE).jobs}
+        zone: {job.submit_time % DAY for job in select_after(log_of(noons, zone), CHANGE).jobs}
         for zone, noons in {
             "UTC": [job(at, at * DAY + 12 * HOUR) for at in range(7 * 16)],
             "Europe/Paris": [
@@ -226,7 +232,7 @@ def test_without_recorded_waits_there_is_no_league(model: str) -> None:
     with pytest.raises(UsageError, match=r"made up: with runtime=cut-at-request .* recorded$"):
         Forecast(cut, **msgspec.structs.asdict(CHANGE), model=model)
     with pytest.raises(UsageError, match="cut-at-request"):
-        around(cut, CHANGE)
+        select_around(cut, CHANGE)
 
 
 # What forecasts know -----------------------------------------------------------------------------
@@ -277,7 +283,7 @@ def test_nothing_of_what_came_after_reaches_a_forecast(model: str) -> None:
 def test_what_was_recorded_is_no_forecast() -> None:
     """The test above can fail."""
     ours = submitted(LOG, "recorded")
-    assert [row[0] for row in ours] == [job.submit_time for job in after(LOG, CHANGE).jobs]
+    assert [row[0] for row in ours] == [job.submit_time for job in select_after(LOG, CHANGE).jobs]
     assert ours != submitted(another_end(LOG), "recorded")
 
 
@@ -294,7 +300,7 @@ def test_rigid_is_what_was_recorded_weeks_before(model: str, spare: int) -> None
     """With one week to spare the replay of member 1 begins five weeks before the change."""
     rows = submitted(LOG, model, 1)
     weeks = 3 + spare + 1
-    known = [job for job in before(LOG, CHANGE).jobs if job.submit_time >= -weeks * WEEK]
+    known = [job for job in select_before(LOG, CHANGE).jobs if job.submit_time >= -weeks * WEEK]
     shifted = [job.submit_time + weeks * WEEK for job in known]
     expected = [time for time in shifted if time < CHANGE.horizon * WEEK]
     assert [row[0] for row in rows] == expected
@@ -302,10 +308,10 @@ def test_rigid_is_what_was_recorded_weeks_before(model: str, spare: int) -> None
 
 def test_climatology_is_made_of_whole_weeks() -> None:
     """Every job comes at the hour of the week of a job of the log."""
-    hours = {round(job.submit_time % WEEK) for job in before(LOG, CHANGE).jobs}
+    hours = {round(job.submit_time % WEEK) for job in select_before(LOG, CHANGE).jobs}
     rows = submitted(LOG, "climatology")
     assert {round(row[0] % WEEK) for row in rows} <= hours
-    assert len(rows) == pytest.approx(len(after(LOG, CHANGE).jobs), rel=0.05)
+    assert len(rows) == pytest.approx(len(select_after(LOG, CHANGE).jobs), rel=0.05)
 
 
 def test_a_member_is_the_same_however_many_there_are() -> None:
@@ -643,7 +649,7 @@ def test_where_nobody_reacts_the_past_is_not_beaten() -> None:
 def test_as_many_users_of_the_site_are_found_as_made_the_record() -> None:
     """From what was before the change alone: 40, on half of the machine, where they waited."""
     log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
-    known = later(before(world_of(log, "closed", SMALL), SMALL), SMALL.learnt)
+    known = move_weeks(select_before(world_of(log, "closed", SMALL), SMALL), SMALL.learnt)
     users = site_of_log(known, weeks=14, seed=1)
     found = {job.user for week in range(15) for job in users.jobs_to_submit(week * WEEK)}
     assert len(found) == pytest.approx(40, abs=4)
@@ -661,7 +667,7 @@ def test_a_world_is_the_same_again_and_half_shut_until_the_change() -> None:
     for name in WORLDS:
         first, again = (world_of(log.copy(), name, SMALL) for _ in range(2))
         assert first == again
-        jobs = jobs_of_log(around(first, SMALL), log.nb_res)
+        jobs = jobs_of_log(select_around(first, SMALL), log.nb_res)
         until = HOUR * np.arange(-SMALL.learnt * 168, 0)
         assert busy_at(jobs, until).max() <= log.nb_res / 2
         assert busy_at(jobs, HOUR * np.arange(0, 168.0)).max() > log.nb_res / 2

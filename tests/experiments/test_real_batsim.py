@@ -17,7 +17,7 @@ from batsched_py.report.comparing.job_differences import Kind
 from batsched_py.support.installation import PROGRAM, platforms_folder
 from batsched_studies.real_batsim import page
 from batsched_studies.real_batsim.cases import CASES, Case
-from batsched_studies.real_batsim.comparison import compared
+from batsched_studies.real_batsim.comparison import compare_sides
 from batsched_studies.real_batsim.made_up_workloads import make_mixed
 from batsched_studies.real_batsim.two_simulators import Left, served, simulated
 from helpers.sealed_runs import seal, unsealed
@@ -76,7 +76,7 @@ def test_cases_are_of_what_they_say(name: str, words: list[str], tmp_path: Path)
     tables = sorted(first.prefix.parent.glob("out_*.csv"))
     text = "\n".join(path.read_text() for path in (first.exchange, *tables))
     assert [word for word in words if word not in text] == []
-    comparison = compared(first, second)
+    comparison = compare_sides(first, second)
     assert comparison.all_equal
     assert comparison.jobs >= 200
 
@@ -117,7 +117,7 @@ def test_jobs_that_differ_are_counted(
         writer.writerows(rows)
     seal_again(twice[1])
     case = BY_NAME["delays"]
-    row = page.row(case, compared(*twice))
+    row = page.row(case, compare_sides(*twice))
     assert row.startswith(f"| {beginning(case)} | 19 of 20 | {words}. ")
     assert page.NOT_KNOWN in row
     assert ("Mean waiting times: embedded " in row) is (kind <= Kind.CONTENT)
@@ -138,7 +138,7 @@ def test_what_differs_beside_the_jobs_is_named(
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new, 1))
     seal_again(twice[1])
-    comparison = compared(*twice)
+    comparison = compare_sides(*twice)
     assert (comparison.equal, comparison.others_beside) == (20, [named])
     assert not comparison.all_equal
 

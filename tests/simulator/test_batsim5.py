@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from batsched_py.commands.protocol.batsim5_arguments import as_ours, version_of
+from batsched_py.commands.protocol.batsim5_arguments import detect_version, translate_arguments
 from batsched_py.errors import ProtocolError, UsageError, WorkloadError
 from batsched_py.processors.sets import from_text
 from batsched_py.protocol import messages as m
@@ -234,12 +234,12 @@ def test_probes_need_energy() -> None:
 
 
 def test_command_lines_of_batsim_5_are_known() -> None:
-    assert version_of(["-p", "x", "-s", "tcp://a", ""]) == 5
-    assert version_of(["-p", "x", "-s", "tcp://a", "-e", "out"]) == 4
-    assert version_of(["-p", "x", "--ee", "y"]) == 5
-    assert version_of(["--ee", "y", "--protocol=4"]) == 4
+    assert detect_version(["-p", "x", "-s", "tcp://a", ""]) == 5
+    assert detect_version(["-p", "x", "-s", "tcp://a", "-e", "out"]) == 4
+    assert detect_version(["-p", "x", "--ee", "y"]) == 5
+    assert detect_version(["--ee", "y", "--protocol=4"]) == 4
     given = ["-s", "tcp://a", "--energy", "-r", "n1", "storage", "-e", "out"]
-    assert as_ours(given) == [
+    assert translate_arguments(given) == [
         *("--protocol=5", "--socket-endpoint=tcp://a", "--init=--energy"),
         *("--add-role-to-hosts=n1:storage", "-e", "out"),
     ]
@@ -248,7 +248,7 @@ def test_command_lines_of_batsim_5_are_known() -> None:
 @pytest.mark.parametrize("wrong", ["--enable-dynamic-jobs", "-E", "--sched-cfg=x", "-l", "-s"])
 def test_options_that_batsim_5_does_not_have(wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong.partition("=")[0]):
-        as_ours([wrong])
+        translate_arguments([wrong])
 
 
 # Executors and hosts -------------------------------------------------------------------------

@@ -38,10 +38,10 @@ class RecordLines:
                 self.tally.noted["files have no line"] += 1
         self._file = 1
 
-    def malformed(self, error: MalformedRecordError) -> None:
+    def leave_out(self, error: MalformedRecordError) -> None:
         """Leave the last line out, or raise :class:`InputError` for it."""
         many = f"{self._file}:" if len(self.paths) > 1 else ""
-        self.tally.malformed(self.path, self.number, f"{many}{self.number}", error)
+        self.tally.leave_out(self.path, self.number, f"{many}{self.number}", error)
 
     def _text(self, line: bytes) -> str:
         if not line.endswith(b"\n") and line.strip():
@@ -49,7 +49,7 @@ class RecordLines:
         text = line.rstrip(b"\r\n")
         if b"\0" in text:
             self.tally.lines += 1
-            self.malformed(MalformedRecordError("a zero byte", None, "text"))
+            self.leave_out(MalformedRecordError("a zero byte", None, "text"))
             return ""
         return text.decode(errors="backslashreplace")
 
@@ -76,7 +76,7 @@ class AccountingSystem:
             try:
                 record = self._record(text)
             except MalformedRecordError as error:
-                self._lines.malformed(error)
+                self._lines.leave_out(error)
             else:
                 if record is not None:
                     yield record

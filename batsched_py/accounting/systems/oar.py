@@ -22,7 +22,7 @@ from batsched_py.accounting.records import (
     NO_VALUES,
     JobRecord,
     MalformedRecordError,
-    known,
+    clean_name,
     parse_count,
     parse_length,
     refuse,
@@ -157,8 +157,11 @@ class Oar(AccountingSystem):
         self._set_times(job, fields)
         self._set_sizes(job, fields)
         self._set_status(job, state, fields[at["exit_code"]])
-        job.user, job.group = known(fields[at["user"]]), known(fields[at["project"]])
-        job.queue, job.job_name = known(fields[at["queue"]]), known(fields[at["job_name"]])
+        job.user, job.group = clean_name(fields[at["user"]]), clean_name(fields[at["project"]])
+        job.queue, job.job_name = (
+            clean_name(fields[at["queue"]]),
+            clean_name(fields[at["job_name"]]),
+        )
         return job
 
     def _is_taken(self, types: str) -> bool:
@@ -177,19 +180,19 @@ class Oar(AccountingSystem):
         submit, start, stop = (self._instants(what, fields) for what in ("submit", "start", "stop"))
         if not submit:
             refuse("submission_time", fields[self._at["submit"]], "seconds since 1970")
-        job.submit, begin, end = self._clock.in_order(submit, start, stop)
+        job.submit, begin, end = self._clock.put_in_order(submit, start, stop)
         had_none = fields[self._at["resources"]] == "0" or fields[self._at["nodes"]] == "0"
         if begin == UNKNOWN or (had_none and end == begin):
-            self._tally.withdrawn(job, end)
+            self._tally.set_withdrawn(job, end)
         else:
             if end == UNKNOWN:
                 refuse("stop_time", fields[self._at["stop"]], "when the job ended")
-            job.run_time = self._tally.started(job, begin, end)
+            job.run_time = self._tally.set_start(job, begin, end)
         job.requested_time = parse_length("walltime", fields[self._at["walltime"]]) or UNKNOWN
 
     def _instants(self, what: str, fields: list[str]) -> Instants:
         text = fields[self._at[what]]
-        return () if text == "0" else self._clock.instants(COLUMNS[what][0], text)
+        return () if text == "0" else self._clock.read_instants(COLUMNS[what][0], text)
 
     def _set_sizes(self, job: JobRecord, fields: list[str]) -> None:
         options, at = self._options, self._at

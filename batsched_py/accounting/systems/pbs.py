@@ -19,9 +19,9 @@ from batsched_py.accounting.records import (
     FAILED,
     JobRecord,
     MalformedRecordError,
-    known,
-    number_of_cluster,
-    of_each,
+    clean_name,
+    divide_among,
+    hash_cluster,
     parse_count,
     parse_length,
     parse_memory,
@@ -88,8 +88,8 @@ class Pbs(AccountingSystem):
             return None
         if server and len(self._servers) < SHOWN_LINES:
             self._servers.add(server)
-        self._events.add((number, index, number_of_cluster(server), int(kind in _RAN)))
-        said = attributes(message) if kind in (_END, _REQUEUE) else {}
+        self._events.add((number, index, hash_cluster(server), int(kind in _RAN)))
+        said = parse_attributes(message) if kind in (_END, _REQUEUE) else {}
         if kind != _END and said.get("start", "0") == "0":
             self._tally.dropped[f"records of type {kind}"] += 1
             return None
@@ -97,9 +97,12 @@ class Pbs(AccountingSystem):
         self._set_times(record, said, f"{year}-{month}-{day}T{time}")
         self._set_sizes(record, said)
         self._set_status(record, said, kind)
-        record.user, record.queue = known(said.get("user", "")), known(said.get("queue", ""))
-        record.group = known(said.get("group", "")) or known(said.get("account", ""))
-        record.job_name = known(said.get("jobname", ""))
+        record.user, record.queue = (
+            clean_name(said.get("user", "")),
+            clean_name(said.get("queue", "")),
+        )
+        record.group = clean_name(said.get("group", "")) or clean_name(said.get("account", ""))
+        record.job_name = clean_name(said.get("jobname", ""))
         return record
 
     def _identify(self, job_id: str) -> tuple[int, int | None, str]:
@@ -116,21 +119,21 @@ class Pbs(AccountingSystem):
     def _set_times(self, job: JobRecord, said: Mapping[str, str], written: str) -> None:
         """Set when a job was submitted and ran; the end of its record is ``written`` if need be."""
         submitted = next((said[key] for key in ("ctime", "qtime", "etime") if key in said), "")
-        submit = self._clock.instants("ctime", submitted)
+        submit = self._clock.read_instants("ctime", submitted)
         if not submit:
             refuse("ctime", submitted, "seconds since 1970")
         job.submit = submit[0]
         begun = said.get("start", "")
-        start = () if begun == "0" else self._clock.instants("start", begun)
-        end = self._clock.instants("end", said.get("end", "")) or self._clock.instants(
+        start = () if begun == "0" else self._clock.read_instants("start", begun)
+        end = self._clock.read_instants("end", said.get("end", "")) or self._clock.read_instants(
             "the time of the record", written
         )
-        _, begin, until = self._clock.in_order(submit, start, end)
+        _, begin, until = self._clock.put_in_order(submit, start, end)
         had_none = not (said.get("exec_host") or said.get("exec_vnode"))
         if begin == UNKNOWN or (had_none and until == begin):
-            self._tally.withdrawn(job, until)
+            self._tally.set_withdrawn(job, until)
         else:
-            job.run_time = self._tally.started(job, begin, until)
+            job.run_time = self._tally.set_start(job, begin, until)
             used = parse_length("walltime", said.get("resources_used.walltime", ""))
             if 0 <= used < job.run_time - MINUTE:
                 self._tally.noted[
@@ -138,13 +141,13 @@ class Pbs(AccountingSystem):
                     "suspended: their run time has that"
                 ] += 1
         etime = said.get("etime", "")
-        eligible = () if etime == "0" else self._clock.instants("etime", etime)
-        self._tally.eligible(job, eligible, is_submission=self._options.from_eligible)
+        eligible = () if etime == "0" else self._clock.read_instants("etime", etime)
+        self._tally.set_eligible(job, eligible, is_submission=self._options.from_eligible)
         job.requested_time = parse_length("walltime", said.get("Resource_List.walltime", ""))
 
     def _set_sizes(self, job: JobRecord, said: Mapping[str, str]) -> None:
-        cray = cray_size(said)
-        hosts = hosts_of(said["exec_host"]) if said.get("exec_host") and not cray else {}
+        cray = read_cray_size(said)
+        hosts = parse_hosts(said["exec_host"]) if said.get("exec_host") and not cray else {}
         wanted_nodes = parse_count("nodect", said.get("Resource_List.nodect", "")) or UNKNOWN
         wanted_nodes = cray.nodes if cray else wanted_nodes
         nodes = len(hosts) or wanted_nodes
@@ -156,7 +159,7 @@ class Pbs(AccountingSystem):
             allocated = nodes * per_node if nodes > 0 else allocated
             job.requested = wanted_nodes * per_node if wanted_nodes > 0 else job.requested
         memory = parse_memory("mem", said.get("Resource_List.mem", ""))
-        job.requested_memory = of_each(memory, max(job.requested, allocated))
+        job.requested_memory = divide_among(memory, max(job.requested, allocated))
         if job.start < 0:
             return
         job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
@@ -164,8 +167,10 @@ class Pbs(AccountingSystem):
         if cray:  # what was used is measured on the login node
             return
         cput = parse_length("cput", said.get("resources_used.cput", ""))
-        job.cpu_time = of_each(cput, allocated)
-        job.memory = of_each(parse_memory("mem", said.get("resources_used.mem", "")), allocated)
+        job.cpu_time = divide_among(cput, allocated)
+        job.memory = divide_among(
+            parse_memory("mem", said.get("resources_used.mem", "")), allocated
+        )
 
     def _set_status(self, job: JobRecord, said: Mapping[str, str], kind: str) -> None:
         exit_status = said.get("Exit_status", "")
@@ -186,7 +191,7 @@ class Pbs(AccountingSystem):
                 ] += 1
 
 
-def attributes(message: str) -> dict[str, str]:
+def parse_attributes(message: str) -> dict[str, str]:
     """Return the values in ``key=value key="a b"``; what has no key belongs to the value before.
 
     Raises :class:`MalformedRecordError` for a quote without an end.
@@ -215,7 +220,7 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if quoted else value
 
 
-def hosts_of(exec_host: str) -> dict[str, int]:
+def parse_hosts(exec_host: str) -> dict[str, int]:
     """Return the hosts of a job and its processors on each.
 
     ``n1/0*8+n2/0*8`` has 8 on each (PBS Professional); ``n1/0+n1/1`` and ``n1/0-1,4`` are slots by
@@ -248,7 +253,7 @@ class CraySize(NamedTuple):
     nodes: int
 
 
-def cray_size(said: Mapping[str, str]) -> CraySize | None:
+def read_cray_size(said: Mapping[str, str]) -> CraySize | None:
     """Return the size of a job on a Cray, None for other jobs.
 
     ``mppwidth`` processing elements, each of ``mppdepth`` processors, ``mppnppn`` of them on a

@@ -16,8 +16,8 @@ from batsched_py.accounting.records import (
     FAILED,
     NO_VALUES,
     JobRecord,
-    known,
-    of_each,
+    clean_name,
+    divide_among,
     parse_count,
     parse_length,
     parse_memory,
@@ -164,21 +164,21 @@ class Slurm(AccountingSystem):
         """Set when a job was submitted and ran, -1 if it never started; False without an end."""
         clock, elapsed = self._clock, self._length("Elapsed", fields[at["elapsed"]])
         suspended = self._length("Suspended", fields[at["suspended"]])
-        submits = clock.instants("Submit", fields[at["submit"]])
-        starts = clock.instants("Start", fields[at["start"]])
-        ends = clock.instants("End", fields[at["end"]])
+        submits = clock.read_instants("Submit", fields[at["submit"]])
+        starts = clock.read_instants("Start", fields[at["start"]])
+        ends = clock.read_instants("End", fields[at["end"]])
         if not submits:
             refuse("Submit", fields[at["submit"]], "a time")
         lengths = () if elapsed < 0 else (elapsed + max(suspended, 0), elapsed)
-        record.submit, start, end = clock.in_order(submits, starts, ends, lengths)
+        record.submit, start, end = clock.put_in_order(submits, starts, ends, lengths)
         if start == UNKNOWN or self._never_ran(end - start, fields, at):
-            self._tally.withdrawn(record, end)
+            self._tally.set_withdrawn(record, end)
             self._set_eligible(record, fields, at)
             return True
         if end == UNKNOWN:
             self._tally.dropped[_UNFINISHED] += 1
             return False
-        held = self._tally.started(record, start, end)
+        held = self._tally.set_start(record, start, end)
         record.run_time = self._run_time(held, elapsed, suspended)
         self._set_eligible(record, fields, at)
         return True
@@ -186,9 +186,9 @@ class Slurm(AccountingSystem):
     def _set_eligible(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> None:
         eligible = fields[at["eligible"]]
         if eligible != fields[at["submit"]]:
-            self._tally.eligible(
+            self._tally.set_eligible(
                 record,
-                self._clock.instants("Eligible", eligible),
+                self._clock.read_instants("Eligible", eligible),
                 is_submission=self._options.from_eligible,
             )
 
@@ -241,16 +241,16 @@ class Slurm(AccountingSystem):
             return
         record.allocated, record.nodes = allocated or UNKNOWN, nodes or UNKNOWN
         used = self._length("TotalCPU", fields[at["total_cpu"]])
-        record.cpu_time = of_each(used or UNKNOWN, allocated)  # 0 where it was not measured
+        record.cpu_time = divide_among(used or UNKNOWN, allocated)  # 0 where it was not measured
         names = fields[at["node_list"]]
         record.node_names = "" if names in NO_VALUES or names == _NO_NODES else names
 
     def _set_names(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> None:
-        record.user = known(fields[at["user"]])
-        record.group = known(fields[at["account"]])
-        record.queue = known(fields[at["qos"]])
-        record.job_name = known(fields[at["job_name"]])
-        partition = known(fields[at["partition"]])
+        record.user = clean_name(fields[at["user"]])
+        record.group = clean_name(fields[at["account"]])
+        record.queue = clean_name(fields[at["qos"]])
+        record.job_name = clean_name(fields[at["job_name"]])
+        partition = clean_name(fields[at["partition"]])
         if "," in partition:  # it might have run in any of these, and did not
             self._tally.noted[
                 "jobs of several partitions never started: their partition is unknown"
@@ -301,5 +301,5 @@ def parse_memory_of_job(text: str, cpus: int, nodes: int) -> int:
             return each * 1024 if each < min(_PER_CPU) - 2 else UNKNOWN  # no value, infinity
     if text[-1] == "n":
         total = parse_memory("ReqMem", text[:-1]) * max(nodes, 0)
-        return of_each(total or UNKNOWN, cpus)
-    return of_each(parse_memory("ReqMem", text), cpus)
+        return divide_among(total or UNKNOWN, cpus)
+    return divide_among(parse_memory("ReqMem", text), cpus)

@@ -1,4 +1,4 @@
-"""Where what is in the lines of ``sacct``, by the names in its header line."""
+"""The columns in the lines of ``sacct``, found by the names in its header line."""
 
 from __future__ import annotations
 

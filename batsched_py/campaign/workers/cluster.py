@@ -23,7 +23,7 @@ from uuid import uuid4
 
 import msgspec
 
-from batsched_py.campaign.run_identity import code_digest
+from batsched_py.campaign.run_identity import digest_code
 from batsched_py.campaign.workers.worker_processes import LocalWorkers
 from batsched_py.errors import SimulationError, UsageError, parameter
 from batsched_py.files.readers import read_bytes
@@ -44,7 +44,7 @@ _MOST_CHILDREN = 1_000
 
 
 class Requirements(msgspec.Struct, frozen=True):
-    """What a worker has to see and to be."""
+    """The files that a worker must see, and the versions that it must have."""
 
     mark: str
     """A file in the campaign's folder, there while the campaign runs."""
@@ -104,7 +104,7 @@ def check_cluster(where: str) -> None:
         )
 
 
-def job_script(where: str, folder: Path) -> str:
+def make_job_script(where: str, folder: Path) -> str:
     """Return the script of a job that a queueing system would get; "" for an address."""
     if where not in _systems():
         return ""
@@ -210,7 +210,7 @@ def _versions() -> dict[str, str]:
     content = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         content.update(read_bytes(path))
-    return {**versions(), "code": code_digest(), "campaign code": content.hexdigest()}
+    return {**versions(), "code": digest_code(), "campaign code": content.hexdigest()}
 
 
 @cache

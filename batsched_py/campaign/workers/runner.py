@@ -1,4 +1,4 @@
-"""Running a campaign: each run in a folder of its own, what is done stays done."""
+"""Running the runs of a campaign on workers, each in a folder of its own."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Failure(msgspec.Struct):
     message: str
 
 
-def whole_logs_first(runs: Iterable[PreparedRun]) -> list[PreparedRun]:
-    """Return the runs with those last that are of a part of their log, or of some weeks.
+def sort_whole_logs_first(runs: Iterable[PreparedRun]) -> list[PreparedRun]:
+    """Sort the runs: those of a part of their log, or of some weeks, come last.
 
     Among others these take least, and what takes longest must not be left alone at the end.
     """

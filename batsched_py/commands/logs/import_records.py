@@ -92,9 +92,9 @@ def _import(
     system: type[AccountingSystem], records: list[str], out: Path, options: ImportOptions
 ) -> None:
     """Import records, and say what was done."""
-    from batsched_py.accounting.import_log import import_files, import_log
+    from batsched_py.accounting.import_log import import_log, name_files
 
-    files = import_files(out)
+    files = name_files(out)
     say_replaced(files)
     done = import_log(system, records, out, options)
     for note in done.notes:

@@ -1,4 +1,4 @@
-"""Batsim 5's command line for the simulator: told from 4.2's, and put into its options."""
+"""Batsim 5's command line for the simulator: how it differs from that of version 4.2."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
     def completed(self, options: Options) -> Options:
-        """Return the options of a simulation with what is asked for here."""
+        """Return the options of a simulation, completed by these."""
         return msgspec.structs.replace(
             options, energy=self.energy_host, trace_machines=self.trace_machine_state
         )
@@ -119,8 +119,8 @@ _TWO = {
 """Options with two values: these in words, and our arguments for them."""
 
 
-def version_of(arguments: Sequence[str]) -> int:
-    """Return whose command line this is, 4 or 5: what it says, or else what its options tell."""
+def detect_version(arguments: Sequence[str]) -> int:
+    """Return the version of Batsim, 4 or 5, that these arguments are for."""
     said = ""
     for at, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
@@ -137,8 +137,8 @@ def version_of(arguments: Sequence[str]) -> int:
     return 4
 
 
-def places_of_texts(arguments: Sequence[str]) -> set[int]:
-    """Return where texts for the scheduler stand that look like ``@FILE``, if this is Batsim 5."""
+def find_texts(arguments: Sequence[str]) -> set[int]:
+    """Return the places of texts for the scheduler of Batsim 5 that look like ``@FILE``."""
     before = ("", "", *arguments)
     return {
         at
@@ -148,8 +148,8 @@ def places_of_texts(arguments: Sequence[str]) -> set[int]:
     }
 
 
-def as_ours(arguments: Sequence[str]) -> list[str]:
-    """Return Batsim 5's arguments as those of the command.
+def translate_arguments(arguments: Sequence[str]) -> list[str]:
+    """Translate Batsim 5's arguments into those of the command.
 
     Raises :class:`UsageError` for those that Batsim 5 does not have or we do not do.
     """

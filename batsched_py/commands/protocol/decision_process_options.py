@@ -51,17 +51,17 @@ class ArgumentsFromFiles(CommandHelp):
         """Return the arguments as they are parsed."""
         # behind --variant_options, @FILE is a value: see json_options
         values = {at for at, name in enumerate(arguments, 1) if name == "--variant_options"}
-        return contents_in_place(arguments, values)
+        return expand_files(arguments, values)
 
 
-def contents_in_place(arguments: Sequence[str], values: Container[int] = ()) -> list[str]:
-    """Return arguments with the content of files instead of ``@FILE``, but at ``values``."""
+def expand_files(arguments: Sequence[str], values: Container[int] = ()) -> list[str]:
+    """Replace each argument ``@FILE`` by the arguments in that file, but not at ``values``."""
     expanded: list[str] = []
     for at, argument in enumerate(arguments):
         if not argument.startswith("@") or at in values:
             expanded.append(argument)
             continue
-        text = text_of_file(argument[1:], argument)
+        text = read_file_of(argument[1:], argument)
         try:
             expanded += shlex.split(text, comments=True)
         except ValueError as error:
@@ -71,8 +71,8 @@ def contents_in_place(arguments: Sequence[str], values: Container[int] = ()) -> 
     return expanded
 
 
-def json_options(text: str | None, path: str | None) -> dict[str, Any]:
-    """Return the options of the policy that batsched's two options give; both may be used.
+def read_json_options(text: str | None, path: str | None) -> dict[str, Any]:
+    """Return the policy's options from batsched's two options for them; both may be used.
 
     ``text`` is a JSON object, or ``@FILE``; ``path`` a file with one.
     """
@@ -82,19 +82,19 @@ def json_options(text: str | None, path: str | None) -> dict[str, Any]:
         ("--variant_options", text),
     ):
         if given is not None:
-            content = text_of_file(given[1:], flag) if given.startswith("@") else given
-            options |= json_object(content, f"{flag} {given}")
+            content = read_file_of(given[1:], flag) if given.startswith("@") else given
+            options |= parse_json_object(content, f"{flag} {given}")
     return options
 
 
-def json_object(text: str, what: str) -> dict[str, Any]:
+def parse_json_object(text: str, what: str) -> dict[str, Any]:
     """Read a JSON object; raises :class:`UsageError`."""
     example = 'a JSON object with options of the policy, such as {"extra_nodes": "instant"}'
     return parse_json(text, dict[str, Any], what, UsageError, expected=example, unique_names=True)
 
 
-def run_of(settings: Settings) -> Run:
-    """Return what the settings of a decision process come to, checked."""
+def make_run(settings: Settings) -> Run:
+    """Resolve the settings of a decision process, and check them."""
     run = settings.run()
     ProcessSettings.check(run)
     if run.shake is not None and not run.dynamic:
@@ -105,8 +105,10 @@ def run_of(settings: Settings) -> Run:
     return run
 
 
-def users_workload(run: Run, log: str | None, log_dirs: Sequence[Path] | None) -> Workload | None:
-    """Return what the users replay, None without users."""
+def load_users_workload(
+    run: Run, log: str | None, log_dirs: Sequence[Path] | None
+) -> Workload | None:
+    """Load the workload that the users replay; None without users."""
     if not run.dynamic:
         if log is not None:
             raise UsageError(
@@ -152,8 +154,8 @@ class SchedulerMaker:
 
         return may_dilate(self.process.scheduler, self.process.sites)
 
-    def asked(self, text: str) -> dict[str, bool]:
-        """Return what Batsim 5 is asked for, which was started with ``text`` for the policy.
+    def read_request(self, text: str) -> dict[str, bool]:
+        """Return what the hello to Batsim 5 asks for; ``text`` is its option for the policy.
 
         Raises :class:`UsageError` for a text that does not fit.
         """
@@ -201,7 +203,7 @@ class SchedulerMaker:
         if text == self._text:
             return
         settings = self._settings
-        given = json_object(text, f"{what} {text}")
+        given = parse_json_object(text, f"{what} {text}")
         options = given | settings.scheduler_options
         self._text = text
         self.process = self._process(msgspec.structs.replace(settings, scheduler_options=options))
@@ -212,7 +214,7 @@ class SchedulerMaker:
         return make_process(settings, self._workload, self._machine, six_decimals=True)
 
 
-def text_of_file(path: str, option: str) -> str:
+def read_file_of(path: str, option: str) -> str:
     """Return the content of the file that ``option`` names; raises :class:`UsageError`."""
     try:
         return read_text(path)

@@ -46,8 +46,8 @@ def replay(
     from batsched_py.transport.exchange_replay import first_difference, read_turns
 
     exchange = read_turns(file)
-    run = p.run_of(msgspec.structs.replace(settings, scheduler=scheduler))
-    workload = p.users_workload(run, log, log_dir)
+    run = p.make_run(msgspec.structs.replace(settings, scheduler=scheduler))
+    workload = p.load_users_workload(run, log, log_dir)
     from batsched_py.transport.conversation import Conversation
 
     conversation = Conversation(p.SchedulerMaker(run, workload, "ENDPOINT"))

@@ -33,7 +33,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 class BatschedVerbosity(StrEnum):
-    """How much is said: batsched's words."""
+    """How much is printed, in the words of batsched."""
 
     silent = "silent"
     quiet = "quiet"
@@ -110,12 +110,12 @@ def serve(
     """
     from batsched_py.plugins.isolated_run import isolated
 
-    options = p.json_options(variant_options, variant_options_filepath)
+    options = p.read_json_options(variant_options, variant_options_filepath)
     if queue_order is not None:
         options |= _order_option(variant, queue_order, options)
     settings = msgspec.structs.replace(settings, scheduler=variant, scheduler_options=options)
-    run = p.run_of(settings)
-    workload = p.users_workload(run, log, log_dir)
+    run = p.make_run(settings)
+    workload = p.load_users_workload(run, log, log_dir)
     if prefix is not None:
         make_folder_of(f"{prefix}_users.csv")
     with isolated(run.seed) as notes:
@@ -158,7 +158,9 @@ def _serve(
             return partner
 
         observer = _observer(table, verbosity)
-        conversation = c.Conversation(begin, observer, lambda: _stuck(make.process), make.asked)
+        conversation = c.Conversation(
+            begin, observer, lambda: _stuck(make.process), make.read_request
+        )
         _say(f"{LISTENING}{socket.address}", verbosity)
         command = partial(make.batsim_command, prefix or "PREFIX")
         _say(f"start Batsim 4 as: {command()}", verbosity)

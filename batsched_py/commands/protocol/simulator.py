@@ -14,14 +14,14 @@ import typer
 from batsched_py.commands.protocol.batsim5_arguments import (
     ONLY_5,
     Batsim5Options,
-    as_ours,
-    places_of_texts,
-    version_of,
+    detect_version,
+    find_texts,
+    translate_arguments,
 )
 from batsched_py.commands.protocol.decision_process_options import (
     ArgumentsFromFiles,
-    contents_in_place,
-    text_of_file,
+    expand_files,
+    read_file_of,
 )
 from batsched_py.commands.protocol.simulator_run import (
     BatsimVerbosity,
@@ -56,13 +56,13 @@ class BatsimArguments(ArgumentsFromFiles):
 
         A text for a scheduler of Batsim 5 that begins with ``@`` is no file.
         """
-        texts = places_of_texts(arguments)
-        args = contents_in_place(arguments, texts)
-        if texts and version_of(args) == 4:
-            args = contents_in_place(arguments)
-        ctx.meta[_VERSION] = version_of(args)
+        texts = find_texts(arguments)
+        args = expand_files(arguments, texts)
+        if texts and detect_version(args) == 4:
+            args = expand_files(arguments)
+        ctx.meta[_VERSION] = detect_version(args)
         if ctx.meta[_VERSION] == 5:
-            args = as_ours(args)
+            args = translate_arguments(args)
         elif wrong := [name for name in args if name.partition("=")[0] in ONLY_5]:
             raise UsageError(f"{wrong[0]}: only Batsim 5 has that (--protocol 5)")
         for argument in args:
@@ -245,5 +245,5 @@ def _execution_context(endpoint: str, prefix: str) -> str:
 def _with_text_of(path: Path, options: Options) -> Options:
     if options.sched_config:
         raise UsageError("--sched-cfg and --sched-cfg-file: give one")
-    text = text_of_file(str(path), "--sched-cfg-file")
+    text = read_file_of(str(path), "--sched-cfg-file")
     return msgspec.structs.replace(options, sched_config=text)

@@ -1,4 +1,4 @@
-"""What ``batsched-py simulator`` does: simulate with a scheduler that listens, write files."""
+"""The work of ``batsched-py simulator``: simulate with a scheduler that listens, write files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class BatsimVerbosity(StrEnum):
-    """How much is said: Batsim's words."""
+    """How much is printed, in the words of Batsim."""
 
     quiet = "quiet"
     network_only = "network-only"
@@ -35,7 +35,7 @@ class BatsimVerbosity(StrEnum):
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is around a simulation: its scheduler, its files, and who looks on."""
+    """Where the scheduler of a simulation listens, where files go, and what is printed."""
 
     endpoint: str
     timeout: float
@@ -47,7 +47,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """The file for the exchange."""
 
     def note(self, text: str) -> None:
-        """Say it, unless all is to be quiet."""
+        """Print a text on stderr, unless the command is to be quiet."""
         if self.verbosity is not BatsimVerbosity.quiet:
             say(text)
 

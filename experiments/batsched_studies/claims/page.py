@@ -16,13 +16,13 @@ import msgspec
 from batsched_py.campaign.campaign_file import STORED, Campaign, find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import Member, read_collection
-from batsched_py.campaign.run_identity import provenance
+from batsched_py.campaign.run_identity import find_version
 from batsched_py.errors import UsageError
 from batsched_py.files.readers import is_file, read_json
 from batsched_py.report.campaign_report import make_campaign_report
 from batsched_py.report.collected_claims import Judged, collect_claims, has_claims, judge_campaign
 from batsched_py.report.forms.export_files import format_markdown
-from batsched_studies.filled_page import DOCS, filled
+from batsched_studies.filled_page import DOCS, fill_template
 
 AT_SIZE = "claims/at_size"
 """The campaigns of the page."""
@@ -81,7 +81,9 @@ def make_page(told: Mapping[str, Judged], file: str = AT_SIZE) -> str:
     }
     missing = [f"{what}: {'; '.join(those)}." for what, those in lists.items() if those]
     claims = format_markdown(collect_claims("Claims", shown)).partition("\n## ")[2]
-    return filled(TEXT, {"missing": " ".join(missing) or "All were run.", "claims": f"## {claims}"})
+    return fill_template(
+        TEXT, {"missing": " ".join(missing) or "All were run.", "claims": f"## {claims}"}
+    )
 
 
 def _campaigns(file: str) -> Mapping[Member, Path]:
@@ -105,5 +107,5 @@ def _judged(member: Member, path: Path, folder: Path) -> Judged:
         nb_runs=len(results.runs),
         nb_planned=len(campaign.runs),  # results may be of a smaller size
         revision=results.provenance.get("git_revision") or "",
-        judged_by=provenance().get("git_revision") or "",
+        judged_by=find_version().get("git_revision") or "",
     )

@@ -16,7 +16,7 @@ from batsched_py.run.simulate import simulate
 from batsched_studies import dynp
 from batsched_studies.conformance import published_schedules, recorded_runs
 from batsched_studies.dynp.measures import METRICS
-from batsched_studies.filled_page import DOCS, filled, line
+from batsched_studies.filled_page import DOCS, fill_template, line
 
 PAGE = DOCS / "conformance.md"
 
@@ -110,4 +110,4 @@ def make_page(shared: Path) -> str:
         **recorded_parts(shared),
         "planning": planning_section(shared),
     }
-    return filled(TEXT, parts)
+    return fill_template(TEXT, parts)

@@ -73,7 +73,7 @@ def tables(runs: Runs) -> Iterator[Table | None]:
 def figure(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
     """Return what 50 users who never wait generate in eight weeks beside what they draw from."""
     drawn = drawn_from(options, nb_res)
-    frame = played(options, nb_res)
+    frame = play_users(options, nb_res)
     rows = []
     for name, values in site_values(columns_of(frame)).items():
         distribution = getattr(drawn, name)
@@ -105,7 +105,7 @@ def figure(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
     return TEXTS.figure("generated", chart, slug("generated", reading), reading=reading)
 
 
-def played(options: Mapping[str, Any], nb_res: int) -> pd.DataFrame:
+def play_users(options: Mapping[str, Any], nb_res: int) -> pd.DataFrame:
     """Return the jobs of 50 users with these options in eight weeks if nobody waits."""
     machine = Workload(name="none", nb_res=nb_res, jobs=[], profiles={})
     own = {key: value for key, value in options.items() if key not in ("nb_users", "weeks")}

@@ -93,7 +93,7 @@ def mean_area(nodes: int) -> float:
     return sum(size.probability * min(size.size, nodes) * size.mean for size in kind.sizes)
 
 
-def needed(nodes: int, think: str, medians: Medians) -> dict[str, float]:
+def compute_needed_time(nodes: int, think: str, medians: Medians) -> dict[str, float]:
     """Return the time of users without which the published medians of a case cannot be.
 
     ``jobs`` are the published workload over the mean area of a job, ``cycle`` the seconds of a mean
@@ -128,7 +128,7 @@ def groups(runs: Runs) -> Iterator[tuple[dict[str, Any], Runs]]:
         yield dict(zip(CASE, key, strict=True)), replications
 
 
-def printed() -> Iterator[tuple[dict[str, Any], Medians]]:
+def published_cases() -> Iterator[tuple[dict[str, Any], Medians]]:
     """Yield the published cases (scheduler, nodes, think), and what is printed of them."""
     for scheduler, sizes in PUBLISHED["cases"].items():
         for nodes, thinks in sizes.items():

@@ -78,7 +78,10 @@ def equal() -> float:
 
 def one_at_a_time() -> Verdict:
     """Return whether users with one job at a time can have the published numbers: arithmetic."""
-    shares = [c.needed(case["nodes"], case["think"], own)["share"] for case, own in c.printed()]
+    shares = [
+        c.compute_needed_time(case["nodes"], case["think"], own)["share"]
+        for case, own in c.published_cases()
+    ]
     needs = f"{min(shares):.0f} to {max(shares):.0f} %"
     return TEXTS.verdict(
         "single",
@@ -101,7 +104,7 @@ def as_printed(
     """
     distances, ratios, numbers, missing = [], [], [], 0
     of_reading, chosen = runs.where(reading=c.DAILY, measured=measured), set(metrics)
-    for case, printed in c.printed():
+    for case, printed in c.published_cases():
         if scheduler not in ("", case["scheduler"]):
             continue
         replications = of_reading.where(**case)

@@ -36,7 +36,7 @@ def distributions(runs: Runs) -> Iterator[Figure | None]:
             ours = zip(NAMES, kit.quantiles(replications.values(metric.name), AT), strict=True)
             rows.append(_place(case["scheduler"], case) | dict(ours))
         there = {(row["nodes"], row["think"]) for row in rows}
-        for case, medians in c.printed():
+        for case, medians in c.published_cases():
             if metric.name in medians and (case["nodes"], case["think"]) in there:
                 theirs = zip(("low", "median", "high"), medians[metric.name], strict=True)
                 rows.append(_place(f"{case['scheduler']} paper", case) | dict(theirs))
@@ -85,7 +85,7 @@ def workload(runs: Runs) -> Figure | None:
         rows.append(_point("ours", case, work, replications.median("art")))
     if not rows:
         return None
-    for case, medians in c.printed():
+    for case, medians in c.published_cases():
         if any(row["nodes"] == case["nodes"] for row in rows):
             rows.append(_point("paper", case, medians["work"], medians["art"][1]))
     names = ("minutes", "low", "median", "high")
@@ -157,7 +157,7 @@ def readings(runs: Runs) -> Figure | None:
     """Return mean response against work of each reading, the paper's beside them."""
     names = ["paper", *runs.labels("reading")]
     rows: Rows = []
-    for case, medians in c.printed() if len(names) > 2 else ():
+    for case, medians in c.published_cases() if len(names) > 2 else ():
         place = {"system": f"{case['scheduler']}, {case['nodes']} cores", "think": case["think"]}
         of_case = runs.where(**case)
         for (reading,), replications in of_case.groups("reading"):

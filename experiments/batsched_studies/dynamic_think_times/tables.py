@@ -23,7 +23,7 @@ def as_published(runs: Runs) -> Table | None:
 
 
 def _as_published(runs: Runs) -> Iterator[dict[str, Any]]:
-    for case, medians in c.printed():
+    for case, medians in c.published_cases():
         inner, whole = (runs.where(measured=which, **case) for which in (c.INNER, c.WHOLE))
         for metric in c.METRICS if inner else ():
             if metric.name not in medians:
@@ -156,9 +156,9 @@ def user_time(runs: Runs) -> Table | None:
     ``runs`` are those of all ten weeks.
     """
     rows = []
-    for case, medians in c.printed():
+    for case, medians in c.published_cases():
         row = {**case, "work": medians["work"][1], "art": medians["art"][1]}
-        row |= c.needed(case["nodes"], case["think"], medians)
+        row |= c.compute_needed_time(case["nodes"], case["think"], medians)
         for reading, name in ((c.SINGLE, "single"), (c.DAILY, "daily")):
             replications = runs.where(reading=reading, **case)
             row[name] = replications.median("busy") if replications else nan
@@ -203,7 +203,7 @@ def readings(runs: Runs) -> Table | None:
 def _reading(runs: Runs) -> dict[str, Any] | None:
     ratios: dict[str, list[float]] = {name: [] for name in _TITLES}
     distances, busy = [], []
-    for case, medians in c.printed():
+    for case, medians in c.published_cases():
         replications = runs.where(**case)
         if len(replications) < 2:
             continue

@@ -13,7 +13,7 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import Runs
 from batsched_studies.grid import PUBLISHED, TEXTS
 from batsched_studies.grid.cases import DOCUMENTED, WEIGHTS, change, crossing, workloads
-from batsched_studies.grid.rules import Rule, holds, judged, rules, values
+from batsched_studies.grid.rules import Rule, holds, rules, select_judged, values
 from batsched_studies.grid.tables import adaptive_misfits, beside_tables, misfit
 
 
@@ -39,7 +39,7 @@ def on_rule(runs: Runs, rule: Rule) -> Verdict | None:
     for quantity, by_workload in of_rule.items():
         weight = f"{WEIGHTS[quantity]}: " if quantity in WEIGHTS else ""
         numbers = [f"{name} {_number(value, rule)}" for name, value in by_workload.items()]
-        of_mean = judged(rule, by_workload) if how != "each" else []
+        of_mean = select_judged(rule, by_workload) if how != "each" else []
         average = f"; mean {_number(fmean(of_mean), rule)}" if of_mean else ""
         told.append(f"{weight}{', '.join(numbers)}{average}")
     bounds = [f"at {end} {rule[end]:g}" for end in ("least", "most") if end in rule]

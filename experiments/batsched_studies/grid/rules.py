@@ -42,7 +42,7 @@ def values(runs: Runs, rule: Rule, quantity: str, reading: str = DOCUMENTED) -> 
     return found
 
 
-def judged(rule: Rule, by_workload: Mapping[str, float]) -> list[float]:
+def select_judged(rule: Rule, by_workload: Mapping[str, float]) -> list[float]:
     """Return the values that are judged: each, or those of which the mean is."""
     left_out = MADE_UP if rule.get("judged") == "recorded" else ()
     return [v for name, v in by_workload.items() if name not in left_out]
@@ -50,7 +50,7 @@ def judged(rule: Rule, by_workload: Mapping[str, float]) -> list[float]:
 
 def holds(rule: Rule, by_workload: Mapping[str, float]) -> bool | None:
     """Tell whether what is judged is within the bounds of the rule; None if there is nothing."""
-    of_each = judged(rule, by_workload)
+    of_each = select_judged(rule, by_workload)
     if not of_each:
         return None
     compared = of_each if rule.get("judged", "each") == "each" else [fmean(of_each)]

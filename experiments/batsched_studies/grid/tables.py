@@ -11,7 +11,7 @@ from batsched_py.report import Column, Table
 from batsched_py.report.kit import Runs, columns, in_column, where_known
 from batsched_studies.grid import PUBLISHED, TEXTS
 from batsched_studies.grid.cases import change, crossing, mean, one_machine
-from batsched_studies.grid.rules import holds, judged, rules, values
+from batsched_studies.grid.rules import holds, rules, select_judged, values
 
 UNITS = {"count": "%", "share": "points"}
 """In what the tables 7.3 (counts) and 7.4 (shares) are compared with ours."""
@@ -205,9 +205,14 @@ def _claims(runs: Runs) -> Table | None:
     for rule in rules():
         quantity = rule["quantities"][0]
         by_reading = {r: values(runs, rule, quantity, r) for r in runs.labels("reading")}
-        there = {reading: found for reading, found in by_reading.items() if judged(rule, found)}
+        there = {
+            reading: found for reading, found in by_reading.items() if select_judged(rule, found)
+        }
         for reading, found in there.items() if len(there) > 1 else ():
             row = {"claim": rule["claim"], "reading": reading, "quantity": quantity}
-            row |= {"ours": fmean(judged(rule, found)), "holds": _YES_OR_NO[holds(rule, found)]}
+            row |= {
+                "ours": fmean(select_judged(rule, found)),
+                "holds": _YES_OR_NO[holds(rule, found)],
+            }
             rows.append(row)
     return TEXTS.table("readings_of_claims", rows)

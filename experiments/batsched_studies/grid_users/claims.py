@@ -76,8 +76,9 @@ def _smaller(runs: SiteRuns) -> Iterator[Verdict]:
     )
     for key in rigid:
         less = paired_difference(*paired(feedback[key], rigid[key]))
-        values = {"rigid": rigid[key].mean(), "feedback": feedback[key].mean()}
-        yield TEXTS.verdict(key, less.below(0), runs.log, difference=less, **values)
+        saved = {"rigid": rigid[key].mean(), "feedback": feedback[key].mean()}
+        values: dict[str, Any] = {"difference": less, **saved}
+        yield TEXTS.verdict(key, less.below(0), runs.log, **values)
 
 
 def _saved(runs: SiteRuns, replay: str, quantity: str) -> pd.Series[float]:
@@ -95,8 +96,8 @@ def _less_late(runs: SiteRuns) -> Verdict:
     """Users who react submit sooner."""
     before, after = (_values(runs, FEEDBACK, s, "lateness") for s in (LOCAL, SHARING))
     less = paired_difference(*paired(after, before))
-    values = {"before": before.mean(), "after": after.mean()}
-    return TEXTS.verdict("less_late", less.below(0), runs.log, difference=less, **values)
+    values: dict[str, Any] = {"before": before.mean(), "after": after.mean(), "difference": less}
+    return TEXTS.verdict("less_late", less.below(0), runs.log, **values)
 
 
 def _pays(runs: SiteRuns, replay: str) -> Verdict:
@@ -124,8 +125,9 @@ def _spreading(runs: SiteRuns, replay: str) -> Verdict:
     """Spreading shortens the mean wait of all users together still more."""
     change, awrt = (_change(runs, replay, MULTI_SITE, SHARING, name) for name in ("wait", "awrt"))
     jobs = runs.whole.where(replay=replay, scenario=MULTI_SITE).mean("spread").value
-    shown = {"change": _shown(change), "awrt": _shown(awrt), "users": NAMES[replay]}
-    return TEXTS.verdict("spreading", change.below(0), runs.log, jobs=jobs, **shown)
+    values: dict[str, Any] = {"users": NAMES[replay], "change": _shown(change)}
+    values |= {"awrt": _shown(awrt), "jobs": jobs}
+    return TEXTS.verdict("spreading", change.below(0), runs.log, **values)
 
 
 def _change(runs: SiteRuns, replay: str, scenario: str, base: str, name: str = "wait") -> Interval:

@@ -94,9 +94,10 @@ def changes(runs: SiteRuns, replay: str) -> pd.DataFrame:
         local, shared = (of_site.where(scenario=name) for name in (LOCAL, SHARING))
         before, after = paired(local.values("wait"), shared.values("wait"))
         balance = shared.values("balance")
-        for assignment, wait in before.items():
-            row = {"site": site, "assignment": assignment, "replay": replay, "before": wait}
-            rows.append(row | {"after": after[assignment], "balance": balance[assignment]})
+        for assignment in before.index:
+            row = {"site": site, "assignment": assignment, "replay": replay}
+            row |= {"before": before[assignment], "after": after[assignment]}
+            rows.append(row | {"balance": balance[assignment]})
     columns = ["site", "assignment", "replay", "before", "after", "balance"]
     frame = pd.DataFrame(rows, columns=columns)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -66,7 +66,7 @@ class Change(msgspec.Struct, frozen=True):
         return self.horizon + self.spare + member
 
 
-def before(workload: Workload, change: Change) -> Workload:
+def select_before(workload: Workload, change: Change) -> Workload:
     """Return what is known at the change: jobs of the weeks learnt that have ended by then.
 
     Second 0 is the change; times before it are negative. How long a job runs that has not ended
@@ -82,7 +82,7 @@ def before(workload: Workload, change: Change) -> Workload:
     return _with(workload, known, change)
 
 
-def after(workload: Workload, change: Change) -> Workload:
+def select_after(workload: Workload, change: Change) -> Workload:
     """Return what was recorded in the weeks that are predicted; second 0 is the change.
 
     Raises :class:`UsageError` if the log does not go on so far.
@@ -96,18 +96,18 @@ def after(workload: Workload, change: Change) -> Workload:
     return _with(workload, jobs, change)
 
 
-def around(workload: Workload, change: Change) -> Workload:
+def select_around(workload: Workload, change: Change) -> Workload:
     """Return all jobs from the weeks learnt to those predicted; second 0 is the change."""
     return _with(workload, _jobs(workload, change, -change.learnt, change.horizon), change)
 
 
-def later(workload: Workload, weeks: float) -> Workload:
+def move_weeks(workload: Workload, weeks: float) -> Workload:
     """Return the jobs as if they had been recorded some weeks later."""
-    jobs = [moved(job, weeks * WEEK) for job in workload.jobs]
+    jobs = [move_job(job, weeks * WEEK) for job in workload.jobs]
     return msgspec.structs.replace(workload, jobs=jobs)
 
 
-def moved(job: WorkloadJob, seconds: float, name: str = "") -> WorkloadJob:
+def move_job(job: WorkloadJob, seconds: float, name: str = "") -> WorkloadJob:
     """Return a job as if it had been recorded so much later."""
     end = None if job.finish_time is None else job.finish_time + seconds
     submit = job.submit_time + seconds
@@ -138,7 +138,7 @@ def _jobs(workload: Workload, change: Change, begin: int, end: int) -> list[Work
     (inside,) = np.nonzero((shown >= begin * WEEK) & (shown < end * WEEK))
     order = inside[np.argsort(shown[inside], kind="stable")]
     shifts = shown - recorded
-    return [moved(workload.jobs[at], float(shifts[at])) for at in order.tolist()]
+    return [move_job(workload.jobs[at], float(shifts[at])) for at in order.tolist()]
 
 
 def _with(workload: Workload, jobs: list[WorkloadJob], change: Change) -> Workload:

@@ -14,7 +14,7 @@ from batsched_py.options.option_values import one_of, whole_number
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_studies.league import RECENT, RECORDED, RIGID
-from batsched_studies.league.change import Change, after, before, later, moved
+from batsched_studies.league.change import Change, move_job, move_weeks, select_after, select_before
 from batsched_studies.league.site_of_log import site_of_log
 from batsched_studies.league.worlds import world_of
 from batsched_users import Chance
@@ -68,9 +68,11 @@ class Forecast:
         if world:
             workload = world_of(workload, world, self._change)
         if model == RECORDED:
-            self._users: Any = Rigid(after(workload, self._change))
+            self._users: Any = Rigid(select_after(workload, self._change))
         else:
-            known = Known(before(workload, self._change), self._change, place, _own(seed, place))
+            known = Known(
+                select_before(workload, self._change), self._change, place, _own(seed, place)
+            )
             self._users = MODELS[model](known)
         self.profiles = self._users.profiles
         self._until = self._change.horizon * WEEK
@@ -112,12 +114,12 @@ class Known(msgspec.Struct, frozen=True):
     def _last(self, weeks: int) -> Workload:
         """Return the last weeks, so much later that they begin at the change."""
         jobs = [job for job in self.log.jobs if job.submit_time >= -weeks * WEEK]
-        return later(msgspec.structs.replace(self.log, jobs=jobs), weeks)
+        return move_weeks(msgspec.structs.replace(self.log, jobs=jobs), weeks)
 
     @property
     def whole(self) -> Workload:
         """All of the log, so much later that it begins at the change."""
-        return later(self.log, self.change.learnt)
+        return move_weeks(self.log, self.change.learnt)
 
     @property
     def crowd(self) -> dict[str, Any]:
@@ -144,7 +146,7 @@ class Known(msgspec.Struct, frozen=True):
         for week in range(self.change.horizon):
             drawn = random.randrange(-self.change.learnt, 0)
             for job in weeks.get(drawn, ()):
-                jobs.append(moved(job, (week - drawn) * WEEK, f"{week}.{job.id}"))
+                jobs.append(move_job(job, (week - drawn) * WEEK, f"{week}.{job.id}"))
         return msgspec.structs.replace(self.log, jobs=jobs)
 
 

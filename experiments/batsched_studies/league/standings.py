@@ -19,7 +19,7 @@ from batsched_py.support.statistics import FEWEST, jackknife_error, student
 from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_studies.league import RECORDED, RIGID
-from batsched_studies.league.change import Change, around
+from batsched_studies.league.change import Change, select_around
 from batsched_studies.league.days import WIDTHS, Days, Jobs, jobs_of_log, jobs_of_run
 from batsched_studies.league.scores import covered, crps, crps_of_sample, energy_score
 from batsched_studies.league.worlds import world_of
@@ -210,7 +210,7 @@ def _case(results: CampaignResults, name: str, runs: pd.DataFrame) -> Case:
     change = Change(**{key: options[key] for key in OPTIONS if key in options})
     world, processors = options.get("world", ""), int(first["nb_res"])
     workload = results.workload(first)
-    workload = around(world_of(workload, world, change) if world else workload, change)
+    workload = select_around(world_of(workload, world, change) if world else workload, change)
     seen: dict[str, list[Seen]] = {}
     for model, of_model in runs.groupby("model", sort=False):
         rows = (row for _, row in of_model.sort_values("member").iterrows())

@@ -54,7 +54,7 @@ class Comparison(NamedTuple):
         return self.equal == self.jobs and not self.others_beside
 
 
-def compared(embedded: Left, batsim: Left) -> Comparison:
+def compare_sides(embedded: Left, batsim: Left) -> Comparison:
     """Compare what was left of one case; raises :class:`InputError` for files that are none."""
     here, there = Result.load(embedded.prefix), Result.load(batsim.prefix)
     beside = [

@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 
 from batsched_py.report.comparing.job_differences import MEANING
 from batsched_py.run.result import Result
-from batsched_studies.filled_page import DOCS, filled, line
+from batsched_studies.filled_page import DOCS, fill_template, line
 from batsched_studies.real_batsim.cases import CASES, Case
-from batsched_studies.real_batsim.comparison import Comparison, compared, mean_wait
+from batsched_studies.real_batsim.comparison import Comparison, compare_sides, mean_wait
 
 PAGE = DOCS / "real.md"
 TEXT = Path(__file__).with_name("template.md")
@@ -34,7 +34,7 @@ def result(case: Case, folder: Path) -> Comparison:
     """
     embedded, batsim = (case.run(side, folder / side) for side in ("embedded", "batsim"))
     shaken = [run("embedded", folder / str(seed)) for seed, run in enumerate(case.shaken)]
-    return compared(embedded, batsim)._replace(
+    return compare_sides(embedded, batsim)._replace(
         shaken_waits=[mean_wait(Result.load(left.prefix)) for left in shaken]
     )
 
@@ -91,7 +91,7 @@ def make_page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str
     done = list(zip(cases, results, strict=True))
     equal = [(case, compared) for case, compared in done if compared.all_equal]
     groups = groupby(equal, key=lambda it: it[0].group)
-    return filled(
+    return fill_template(
         TEXT,
         {
             "date": datetime.now(UTC).date().isoformat(),

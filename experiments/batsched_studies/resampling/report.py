@@ -138,7 +138,7 @@ def success(swept: pd.DataFrame) -> Figure | None:
     """Return the share of stable runs over the utilisation."""
     if swept.empty:
         return None
-    points = swept[["log", "load", "utilisation", "stable"]].to_dict("records")
+    points: Any = swept[["log", "load", "utilisation", "stable"]].to_dict("records")
     base = alt.Chart(inline_data(points)).encode(
         x=alt.X("utilisation:Q", title="utilisation (%)", scale=alt.Scale(zero=False)),
         y=alt.Y("stable:Q", title="share of stable runs", scale=alt.Scale(domain=[0, 1])),
@@ -187,7 +187,7 @@ def flurry_ratios(flurry: pd.DataFrame) -> Figure | None:
     if flurry.empty:
         return None
     shown = flurry[flurry["metric"].isin(("wait", "wait_99", "slowdown"))]
-    points = shown.assign(what=shown["metric"].map(FLURRY_METRICS)).to_dict("records")
+    points: Any = shown.assign(what=shown["metric"].map(FLURRY_METRICS)).to_dict("records")
     title = "ratio to none"
     base = alt.Chart().encode(
         x=alt.X("rate:Q", title="flurries a week"), color=alt.Color("what:N", title=None)

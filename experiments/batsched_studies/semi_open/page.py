@@ -13,7 +13,7 @@ import altair as alt
 from batsched_py.figures.chart_files import write_chart
 from batsched_py.report.kit import inline_data
 from batsched_py.support import palette
-from batsched_studies.filled_page import DOCS, filled
+from batsched_studies.filled_page import DOCS, fill_template
 from batsched_studies.semi_open import reopening, tables
 from batsched_studies.semi_open.verdicts import verdict_rows
 from batsched_users.analytic.reopen_queue import with_constant
@@ -41,7 +41,7 @@ def make_page(measured: reopening.Measured) -> str:
         "verdicts": verdict_rows(measured),
     }
     lines = {name: "\n".join(rows) for name, rows in parts.items()}
-    return filled(
+    return fill_template(
         TEXT, {**lines, "users": f"{reopening.USERS:,}", "seeds": str(len(reopening.SEEDS))}
     )
 

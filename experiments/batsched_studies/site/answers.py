@@ -213,7 +213,7 @@ def waits_as_it_is(runs: Runs) -> str:
         for kind, wait in waits.items()
         if not isnan(wait)
     ]
-    recorded = fidelity.of(runs, "mean_recorded").value
+    recorded = fidelity.read_measure(runs, "mean_recorded").value
     if not told or isnan(recorded):
         return ""
     return TEXTS["waits_as_it_is"].format(waits=listed(told), recorded=format_duration(recorded))

@@ -40,7 +40,7 @@ _SIDES = (
 """What has a recorded and a simulated side: the calibration's name, ours, and our unit."""
 
 
-def of(runs: Runs, name: str) -> Interval:
+def read_measure(runs: Runs, name: str) -> Interval:
     """Return a measure of the replay of the log, with its interval if it has one, else nan."""
     replay = c.recorded(runs).frame
     if replay.empty:
@@ -59,14 +59,14 @@ def _float(value: Any) -> float:
 
 def _wide(runs: Runs, name: str) -> Interval:
     """Return a measure with its interval, or with one that is as wide as :data:`_AT_MOST` says."""
-    found = of(runs, name)
+    found = read_measure(runs, name)
     reach = _AT_MOST[name]
     if found.is_known:
         return found
     return Interval(found.value, found.value - reach, found.value + reach, found.nb)
 
 
-def judged(runs: Runs) -> str:
+def judge_fidelity(runs: Runs) -> str:
     """Return how well what was recorded is reproduced.
 
     ``poor`` if level or order of the waits clearly are not, or if the waits are clearly farther
@@ -83,39 +83,41 @@ def judged(runs: Runs) -> str:
 
 def least_change(runs: Runs) -> float:
     """Return the change of the mean wait below which none can be believed, seconds, or nan."""
-    return verdict.find_least_change(of(runs, "bias"))
+    return verdict.find_least_change(read_measure(runs, "bias"))
 
 
 def describe(runs: Runs) -> str:
     """Return that in words, with the numbers behind it."""
-    kind = judged(runs)
+    kind = judge_fidelity(runs)
     if kind == UNKNOWN:
         return TEXTS["fidelity_unknown"]
     text = TEXTS[f"fidelity_{kind}"].format(
-        simulated=format_duration(of(runs, "mean_simulated").value),
-        recorded=format_duration(of(runs, "mean_recorded").value),
-        level=format_percent(of(runs, "relative_bias")),
-        order=format_number(of(runs, "rank_correlation")),
-        explained=format_number(of(runs, "share_explained")),
+        simulated=format_duration(read_measure(runs, "mean_simulated").value),
+        recorded=format_duration(read_measure(runs, "mean_recorded").value),
+        level=format_percent(read_measure(runs, "relative_bias")),
+        order=format_number(read_measure(runs, "rank_correlation")),
+        explained=format_number(read_measure(runs, "share_explained")),
     )
     hint = "" if isnan(least_change(runs)) else f" {TEXTS['rule_of_thumb']}"
-    return f"{text} {verdict.describe_least_change(of(runs, 'bias'))}.{hint}"
+    return f"{text} {verdict.describe_least_change(read_measure(runs, 'bias'))}.{hint}"
 
 
 def compared(runs: Runs) -> str:
     """Return how many of the jobs of the log are compared, in words; ``-`` where nobody counted."""
-    jobs, of_log = (of(runs, name).value for name in ("compared_jobs", "jobs_in_log"))
+    jobs, of_log = (read_measure(runs, name).value for name in ("compared_jobs", "jobs_in_log"))
     return "-" if isnan(jobs) or isnan(of_log) else f"{jobs:,.0f} of the {of_log:,.0f}"
 
 
 def side(runs: Runs, which: str) -> dict[str, float]:
     """Return what is ``recorded`` or ``simulated``: names and units are those of a run."""
-    return {name: of(runs, f"{what}_{which}").value * scale for what, name, scale in _SIDES}
+    return {
+        name: read_measure(runs, f"{what}_{which}").value * scale for what, name, scale in _SIDES
+    }
 
 
 def table(log: str, runs: Runs) -> Table | None:
     """Return the measures as a table; none of a log that was not replayed."""
-    if judged(runs) == UNKNOWN:
+    if judge_fidelity(runs) == UNKNOWN:
         return None
     return TEXTS.table(
         "fidelity", list(_rows(runs)), slug("fidelity", log), log=log, compared=compared(runs)
@@ -129,4 +131,4 @@ def _rows(runs: Runs) -> Iterator[dict[str, Any]]:
         of_both = {"recorded": recorded[name], "simulated": simulated[name]}
         yield {"what": TEXTS[f"fidelity_{what}"], **of_both}
     for name in _MEASURES:
-        yield {"what": TEXTS[f"fidelity_{name}"], **cells(of(runs, name), "measure")}
+        yield {"what": TEXTS[f"fidelity_{name}"], **cells(read_measure(runs, name), "measure")}

@@ -92,7 +92,9 @@ def cases(runs: Runs) -> Iterator[tuple[str, str, float, Runs]]:
                 yield loop, lever, share, of_share
 
 
-def saved(runs: Runs, loop: str, lever: str, share: float, where: str) -> pd.Series[float]:
+def compute_savings(
+    runs: Runs, loop: str, lever: str, share: float, where: str
+) -> pd.Series[float]:
     """Return what is saved by replication, per cent; empty for what was not run."""
     ours = runs.where(loop=loop, lever=lever, share=share).values(where)
     ours, without = kit.paired(ours, base(runs, loop).values(where))
@@ -104,11 +106,12 @@ def pairs(
 ) -> tuple[pd.Series[float], pd.Series[float]]:
     """Return what is saved and what the same people save as open users, per cent."""
     return kit.paired(
-        saved(runs, loop, lever, share, where), saved(runs, OPEN, lever, share, where)
+        compute_savings(runs, loop, lever, share, where),
+        compute_savings(runs, OPEN, lever, share, where),
     )
 
 
-def lost(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interval:
+def compute_loss(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interval:
     """Return by how many points less is saved than with open users, the same people."""
     ours, expected = pairs(runs, loop, lever, share, where)
     return kit.paired_difference(expected, ours)
@@ -140,7 +143,7 @@ def quotient(
     return jackknife(np.column_stack((ours, of)), statistic)
 
 
-def own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
+def compute_own_loss(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
     """Return by how much work would fall if users did all else as if nobody did anything.
 
     It is the work that a lever of all users takes from the jobs that they submit in red hours
@@ -163,11 +166,13 @@ def own(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
 
 
 def lost_of_own(runs: Runs, loop: str, lever: str) -> Interval:
-    """Return by how many points the work of all jobs falls by less than :func:`own` if all do so.
+    """Return by how many points less the work of all jobs falls than :func:`compute_own_loss`.
 
     It is what these users take back. Work counts whenever it is done: what moves into the weeks
     since there is room for it is no more work. Of open users it is 0.
     """
     return kit.paired_difference(
-        *kit.paired(own(runs, loop, lever), saved(runs, loop, lever, 1.0, WORK))
+        *kit.paired(
+            compute_own_loss(runs, loop, lever), compute_savings(runs, loop, lever, 1.0, WORK)
+        )
     )

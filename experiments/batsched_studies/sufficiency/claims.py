@@ -29,9 +29,9 @@ def verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
 def _verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
     levers = [name for name in runs.labels("lever") if name in c.ORDER]
     full = {
-        lever: kit.mean_interval(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
+        lever: kit.mean_interval(c.compute_savings(runs, c.OPEN, lever, 1.0, c.RED))
         for lever in levers
-        if len(c.saved(runs, c.OPEN, lever, 1.0, c.RED))
+        if len(c.compute_savings(runs, c.OPEN, lever, 1.0, c.RED))
     }
     if full:
         yield _all("saves", log, full)
@@ -53,7 +53,9 @@ def _rebounds(
 ) -> Iterator[Verdict]:
     """Yield whether less is saved than with open users: by delays, and by each other lever."""
     asked = [lever for lever in levers if where == c.RED or lever in c.LESS_WORK]
-    found = {lever: lost for lever in asked if (lost := c.lost(runs, loop, lever, 1.0, where)).nb}
+    found = {
+        lever: lost for lever in asked if (lost := c.compute_loss(runs, loop, lever, 1.0, where)).nb
+    }
     values: dict[str, Any] = {"users": c.NAMES[loop]}
     if c.DELAY in found:
         yield _all("rebound_delay", log, {c.DELAY: found.pop(c.DELAY)}, **values)
@@ -63,18 +65,19 @@ def _rebounds(
 
 def _after(runs: Runs, loop: str) -> Interval | None:
     """Return by how many per cent more is consumed after red hours if all delay."""
-    after = c.saved(runs, loop, c.DELAY, 1.0, c.AFTER)
+    after = c.compute_savings(runs, loop, c.DELAY, 1.0, c.AFTER)
     return kit.mean_interval(-after) if len(after) else None
 
 
 def _linear(log: str, runs: Runs) -> Iterator[Verdict]:
     """Yield whether parts of the effort save as large parts of what the whole effort saves."""
-    whole = c.saved(runs, c.OPEN, c.MIXED, 1.0, c.RED)
+    whole = c.compute_savings(runs, c.OPEN, c.MIXED, 1.0, c.RED)
     by_probability = {
-        100 * part: c.saved(runs, c.OPEN, lever, 1.0, c.RED) for lever, part in c.EFFORTS.items()
+        100 * part: c.compute_savings(runs, c.OPEN, lever, 1.0, c.RED)
+        for lever, part in c.EFFORTS.items()
     }
     by_share = {
-        100 * share: c.saved(runs, c.OPEN, c.MIXED, share, c.RED)
+        100 * share: c.compute_savings(runs, c.OPEN, c.MIXED, share, c.RED)
         for share in runs.where(lever=c.MIXED).labels("share")
     }
     for key, savings in (("linear", by_probability), ("linear_share", by_share)):

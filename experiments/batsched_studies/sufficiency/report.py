@@ -52,7 +52,7 @@ def _rebound(runs: Runs) -> Iterator[dict[str, Any]]:
             actual, expected = c.pairs(runs, loop, lever, share, where)
             row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
             row |= {"where": where, "expected": expected.mean(), "actual": actual.mean()}
-            row |= kit.cells(c.lost(runs, loop, lever, share, where), "lost", nb="n")
+            row |= kit.cells(c.compute_loss(runs, loop, lever, share, where), "lost", nb="n")
             rebound = c.rebound(runs, loop, lever, share, where)
             yield row | kit.cells(rebound, "rebound", "rebound_low", "rebound_high")
 
@@ -63,9 +63,9 @@ def _own(runs: Runs) -> Iterator[dict[str, Any]]:
         lost = c.lost_of_own(runs, loop, lever)
         if share == 1 and lever in c.LESS_WORK and lost.nb:
             row: dict[str, Any] = {"users": loop, "lever": lever}
-            row["expected"] = c.own(runs, loop, lever).mean()
-            row["work"] = c.saved(runs, loop, lever, share, c.WORK).mean()
-            row["saved"] = c.saved(runs, loop, lever, share, c.ALL).mean()
+            row["expected"] = c.compute_own_loss(runs, loop, lever).mean()
+            row["work"] = c.compute_savings(runs, loop, lever, share, c.WORK).mean()
+            row["saved"] = c.compute_savings(runs, loop, lever, share, c.ALL).mean()
             yield row | kit.cells(lost, "lost", nb="n")
 
 
@@ -74,7 +74,7 @@ def _savings(runs: Runs) -> Iterator[dict[str, Any]]:
     for loop, lever, share, of_case in c.cases(runs):
         row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
         for where in (c.RED, c.AFTER, c.ALL, "total"):
-            found = kit.mean_interval(c.saved(runs, loop, lever, share, where))
+            found = kit.mean_interval(c.compute_savings(runs, loop, lever, share, where))
             row |= kit.cells(found, where, f"{where}_low", f"{where}_high", nb="n")
         yield row | _jobs(of_case)
 
@@ -110,7 +110,7 @@ def _effort(runs: Runs) -> Iterator[dict[str, Any]]:
     published = PUBLISHED["ict4s"]
     for loop in c.LOOPS:
         for lever, effort in c.EFFORTS.items():
-            found = c.saved(runs, loop, lever, 1.0, c.RED)
+            found = c.compute_savings(runs, loop, lever, 1.0, c.RED)
             if len(found) and runs.where(lever="50"):
                 row = {"users": loop, "effort": 100 * effort, "n": len(found)}
                 if loop == c.OPEN and effort == published["effort"]:
@@ -132,7 +132,7 @@ def _savings_figure(log: str, runs: Runs) -> Figure | None:
     rows: list[dict[str, Any]] = []
     for loop, lever, share, _ in c.cases(runs):
         if share == 1:
-            found = kit.mean_interval(c.saved(runs, loop, lever, share, c.RED))
+            found = kit.mean_interval(c.compute_savings(runs, loop, lever, share, c.RED))
             rows.append({"users": loop, "lever": lever, **kit.chart_cells(found)})
     if not rows:
         return None

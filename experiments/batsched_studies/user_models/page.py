@@ -12,7 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from batsched_studies.filled_page import DOCS, filled
+from batsched_studies.filled_page import DOCS, fill_template
 from batsched_studies.user_models import locality, sessions, thinking
 from batsched_studies.user_models.logs import HERE, PRINTED
 from batsched_users.models.site import SHIPPED, SiteDistributions
@@ -62,4 +62,4 @@ def mean_run_time() -> str:
 
 def make_page(shared: Path, workers: int) -> str:
     """Return the whole page."""
-    return filled(TEXT, {**tables(shared, workers), "mean_run_time": mean_run_time()})
+    return fill_template(TEXT, {**tables(shared, workers), "mean_run_time": mean_run_time()})

@@ -22,7 +22,7 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_users.behaviour.job_profiles import run_time_of
-from batsched_users.behaviour.levers import LEVERS, Sizes, chosen, levers_of_cell, read_levers
+from batsched_users.behaviour.levers import LEVERS, Sizes, choose_lever, levers_of_cell, read_levers
 from batsched_users.learning.ideal_machine import Played, play
 from batsched_users.models import rigid
 from batsched_users.models.sufficient import Sufficient
@@ -492,13 +492,13 @@ def test_a_recorded_job_meets_the_same_chance_whoever_waits(sample: Workload) ->
 def test_probabilities_by_hand() -> None:
     levers = read_levers("red", "renounce:0.1, delay:0.5,time_degradation")
     assert levers == {"delay": 0.5, "time_degradation": pytest.approx(0.4), "renounce": 0.1}
-    drawn = [chosen(levers, 0.999999, which) for which in (0, 0.49, 0.51, 0.89, 0.95)]
+    drawn = [choose_lever(levers, 0.999999, which) for which in (0, 0.49, 0.51, 0.89, 0.95)]
     assert drawn == ["delay", "delay", "time_degradation", "time_degradation", "renounce"]
     half = read_levers("red", "delay:0.3,renounce:0.2")
-    drawn = [chosen(half, *chances) for chances in ((0.49, 0.59), (0.49, 0.61), (0.51, 0))]
+    drawn = [choose_lever(half, *chances) for chances in ((0.49, 0.59), (0.49, 0.61), (0.51, 0))]
     assert drawn == ["delay", "renounce", ""]
     assert read_levers("red", "") == {}
-    assert chosen({}, 0.5, 0.5) == ""
+    assert choose_lever({}, 0.5, 0.5) == ""
 
 
 @given(
@@ -514,9 +514,9 @@ def test_efforts_are_nested(weights: list[int], effort: float, whether: float, w
     between = (which + 0.5) / 100  # not where one lever ends, by the last digit
     shares = [sum(list(part.values())[:n]) for n in range(len(part))]
     assume(all(abs(between - share) > 1e-9 for share in shares))
-    lever = chosen(less, whether, between)
+    lever = choose_lever(less, whether, between)
     assert (lever == "") == (whether >= sum(less.values()))
-    assert lever in ("", chosen(part, whether, between))
+    assert lever in ("", choose_lever(part, whether, between))
 
 
 @given(size=st.integers(1, 1000), factor=st.floats(0.01, 1))

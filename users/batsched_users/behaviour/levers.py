@@ -66,7 +66,7 @@ def read_levers(option: str, text: str) -> dict[str, float]:
     return {name: share for name in LEVERS if (share := said.get(name))}
 
 
-def chosen(levers: Mapping[str, float], whether: float, which: float) -> str:
+def choose_lever(levers: Mapping[str, float], whether: float, which: float) -> str:
     """Return the lever that two numbers of [0, 1) stand for, ``""`` for none: the user is rigid.
 
     ``whether`` any is chosen, and ``which``. So where all probabilities are raised alike, who

@@ -25,7 +25,7 @@ from batsched_users.behaviour.levers import (
     LeverCounts,
     ScaledProfiles,
     Sizes,
-    chosen,
+    choose_lever,
     lever_cell,
     read_levers,
 )
@@ -235,7 +235,7 @@ class Sufficient:
         if not levers or not self._participates(job.user):
             return ""
         random = self._chance.stream("lever", job.user, wish.name, wish.turn)
-        return chosen(levers, random.random(), random.random())
+        return choose_lever(levers, random.random(), random.random())
 
     def _name(self, job: WorkloadJob) -> str:
         """Return a name of a job that depends on what its user does only, not on what others do.
