@@ -87,14 +87,6 @@ class Campaign(msgspec.Struct, kw_only=True):
     """What is to be said of it."""
 
 
-class _Taken(msgspec.Struct):
-    """What a campaign file takes from the study that it extends."""
-
-    is_part: bool = False
-    """Whether it has the report of the study, but not all runs of the study."""
-    notes: list[str] = []
-
-
 class _Study(msgspec.Struct):
     """A study that a campaign file elsewhere extends."""
 
@@ -172,7 +164,9 @@ def read_campaign(
         replaced |= labelled
         number = of_file if replications is None else replications
         runs = expand(content, None if number is None else int(number), replaced)
-        taken = _take_over(head, studies[-1], runs, labelled, quick=quick) if studies else _Taken()
+        is_part, notes = False, []
+        if studies:
+            is_part, notes = _take_over(head, studies[-1], runs, labelled, quick=quick)
     except CampaignError as mistake:
         raise CampaignFileError(locate_mistake(path, texts, mistake)) from None
     for planned in runs:
@@ -191,8 +185,8 @@ def read_campaign(
         hint=head["hint"] or "",
         texts=texts,
         given_logs=logs or [],
-        is_part=taken.is_part,
-        notes=taken.notes,
+        is_part=is_part,
+        notes=notes,
     )
 
 
@@ -203,12 +197,12 @@ def _take_over(
     given: Mapping[str, Any],
     *,
     quick: bool,
-) -> _Taken:
+) -> tuple[bool, list[str]]:
     """Complete ``head`` with the keys of the study about its runs, if all ``runs`` are among these.
 
     ``given`` replaces settings of both files. Logs, seeds and replications may differ. A report for
-    any runs is always taken over. A note says if the study's report is not used because of other
-    runs.
+    any runs is always taken over. Returns whether these are only a part of the study's runs, and a
+    note if the study's report is not used because of other runs.
     """
     other, is_part = None, False
     if study.head.get("report_for") != _ANY_RUNS:
@@ -222,15 +216,15 @@ def _take_over(
         is_part = head["report"] is None and known > set(map(_apart_from_log, runs))
     if other is None:
         head |= {key: study.head[key] for key in study.head if head[key] is None}
-        return _Taken(is_part)
+        return is_part, []
     if head["report"] is not None or "report" not in study.head:
-        return _Taken()
+        return False, []
     labels = ", ".join(f"{key} {value}" for key, value in other.labels.items())
     note = (
         f"the report of {study.name} is about its own runs, and this file has others ({labels}): "
         "the default report is made"
     )
-    return _Taken(notes=[note])
+    return False, [note]
 
 
 def _apart_from_log(run: PlannedRun) -> bytes:

@@ -352,17 +352,9 @@ def _flat(settings: Settings) -> dict[str, Any]:
 
 def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with columns of mixed types (an axis of 1 and "all") as text."""
-
-    def text(value: Any) -> Any:
-        return value if value is None or value != value else str(value)
-
-    kinds = {
-        name: {type(value) for value in frame[name].dropna()}
-        for name in frame.columns
-        if frame[name].dtype == object
-    }
+    kinds = {name: {*map(type, frame[name].dropna())} for name in frame.select_dtypes("object")}
     mixed = [name for name, types in kinds.items() if len(types) > 1 and types != {int, float}]
-    return frame.assign(**{str(name): frame[name].map(text) for name in mixed})
+    return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in mixed})
 
 
 def _jobs_path(run: Any) -> Path:

@@ -34,18 +34,8 @@ KEYS = list(Settings.__struct_fields__)
 _OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)
 REPLICATION, REPLICATIONS = "replication", "replications"
 COLUMNS = (
-    *(
-        "folder",
-        "input",
-        "nb_res",
-        "users_react",
-        "hash",
-        "version",
-        "git_revision",
-        "host",
-        "started",
-    ),
-    *("seconds", "wall_time"),
+    *("folder", "input", "nb_res", "users_react", "hash", "version", "git_revision", "host"),
+    *("started", "seconds", "wall_time"),
 )
 """Columns of the table of results beside settings, labels, metrics and what is measured."""
 

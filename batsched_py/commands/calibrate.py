@@ -45,9 +45,7 @@ def calibrate(
         str,
         typer.Argument(metavar="LOG", help="SWF log with recorded waits: a file or a log's name."),
     ],
-    prefix: Annotated[
-        str, typer.Option("-e", "--export", help="Prefix of the output files.", metavar="PREFIX")
-    ] = "out",
+    prefix: o.Prefix = "out",
     baselines: Annotated[
         list[str] | None,
         typer.Option(

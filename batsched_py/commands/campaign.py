@@ -58,9 +58,7 @@ def campaign(
         return
     for name in ("logs", "replications"):
         if getattr(options, name):
-            raise UsageError(
-                f"{parameter(name)}: {path} names several campaigns, each with its own"
-            )
+            raise UsageError(f"{parameter(name)}: {path} names several campaigns with their own")
     name = f"{collection.name}{QUICK}" if options.quick else collection.name
     folder = Path(options.out or f"campaigns/{name}")
     _carry_out_all(collection, folder, options, dry_run=dry_run, report=report)
@@ -145,8 +143,9 @@ def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Don
 
         results = open_results(planned.folder)
         _say_tables(tables, results)
-        made = make_campaign_report(results, find_code(planned.spec, "report")) if report else None
-        if made is not None:
+        made = None
+        if report:
+            made = make_campaign_report(results, find_code(planned.spec, "report"))
             _publish(made, results.out, results)
         done = _Done(failures, made, len(results.runs))
     if planned.options.shard is not None:

@@ -24,9 +24,7 @@ def optimum(
     rules: Rules,
     selection: Selection,
     source: o.Input,
-    prefix: Annotated[
-        str, typer.Option("-e", "--export", help="Prefix of the output file.", metavar="PREFIX")
-    ] = "out",
+    prefix: o.Prefix = "out",
     scheduler_options: o.SchedulerOptions = None,
     nodes: o.Nodes = None,
     time_limit: Annotated[

@@ -58,6 +58,10 @@ Sites = Annotated[str | None, option(SETTINGS["sites"])]
 Budgets = Annotated[str | None, option(SETTINGS["budgets"])]
 SchedulerOptions = Annotated[list[str] | None, option(SETTINGS["scheduler_options"])]
 
+Prefix = Annotated[
+    str, typer.Option("-e", "--export", help="Prefix of the output files.", metavar="PREFIX")
+]
+
 RULES = ("rules", *SINGLE_RULES)
 _Command = Callable[..., None]
 

@@ -34,9 +34,7 @@ def simulate(
     *,
     settings: Settings,
     source: o.Input,
-    prefix: Annotated[
-        str, typer.Option("-e", "--export", help="Prefix of the output files.", metavar="PREFIX")
-    ] = "out",
+    prefix: o.Prefix = "out",
     log_dir: o.LogDirs = None,
     record: Annotated[
         bool,

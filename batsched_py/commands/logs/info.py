@@ -14,7 +14,6 @@ from batsched_py.workload.logs.log_archive import find_log
 
 if TYPE_CHECKING:
     from batsched_py.workload.log_summary import LogSummary
-    from batsched_py.workload.logs.log_flags import Flag
     from batsched_py.workload.logs.log_months import LogMonth
 
 
@@ -40,27 +39,17 @@ def _print(summary: LogSummary) -> None:
     print_pairs(summary.pairs)
     if summary.flags is not None:
         print()
-        _print_flags(summary.flags)
+        flags = [(flag.kind, flag.text) for flag in summary.flags]
+        print_pairs(flags or [("no flag", "nothing is unusual")])
     if summary.months:
         print()
         _print_months(summary.months)
 
 
-def _print_flags(flags: list[Flag]) -> None:
-    print_pairs([(flag.kind, flag.text) for flag in flags] or [("no flag", "nothing is unusual")])
-
-
 def _print_months(months: list[LogMonth]) -> None:
     headings = (
-        "month",
-        "days",
-        "jobs",
-        "users",
-        "offered load",
-        "utilisation",
-        "mean wait [h]",
-        "widest job",
-        "longest request [h]",
+        *("month", "days", "jobs", "users", "offered load", "utilisation"),
+        *("mean wait [h]", "widest job", "longest request [h]"),
     )
     rows = [
         [

@@ -126,15 +126,8 @@ def late(runs: Runs) -> Table | None:
 
 def by_users(runs: Runs) -> Table | None:
     """Return the means of all combinations of alpha and users."""
-    names = (
-        *PRINTED,
-        "bounded_slowdown",
-        "run_time",
-        "area",
-        "batch_width",
-        "jobs",
-        "continuation",
-    )
+    more = ("bounded_slowdown", "run_time", "area", "batch_width", "jobs", "continuation")
+    names = (*PRINTED, *more)
     rows = []
     for alpha, of_alpha in runs.by("alpha").items():
         for users, of_case in of_alpha.by("nb_users").items():

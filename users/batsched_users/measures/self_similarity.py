@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
-from batsched_py.options.option_values import number, one_of
+from batsched_py.options.option_values import number
 from batsched_py.units import HOUR
 
-DEVIATIONS = ("population", "sample")
 SPACING = 1.2
 """Ratio of one length of subsets to the one before."""
 Column = NDArray[np.float64]
@@ -48,29 +47,22 @@ def jobs_per_unit(submit: Column, unit: float) -> Column:
     return np.bincount(places).astype(np.float64)
 
 
-def rescaled_ranges(subsets: Column, *, deviation: str = "population") -> Column:
+def rescaled_ranges(subsets: Column) -> Column:
     """Return R/S of each row of ``subsets``, shape (k, n) -> (k,); nan where S is 0.
 
     R is the range of the running sums of what exceeds the mean of the row, S its standard
-    deviation, of a ``population`` (divided by n) or of a ``sample`` (by n - 1).
+    deviation, that of a population: divided by n.
     """
-    sample = one_of("deviation", deviation, DEVIATIONS) == "sample"
     excess = subsets - subsets.mean(axis=1, keepdims=True)
     sums = excess.cumsum(axis=1)
-    spread = np.sqrt((excess**2).sum(axis=1) / max(1, subsets.shape[1] - sample))
+    spread = np.sqrt((excess**2).sum(axis=1) / max(1, subsets.shape[1]))
     spread[(subsets == subsets[:, :1]).all(axis=1)] = 0.0  # rounding of the mean left out
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = (sums.max(axis=1) - sums.min(axis=1)) / spread
     return np.where(spread > 0, ratio, np.nan)
 
 
-def pox_plot(
-    series: Column,
-    *,
-    subsets: int = 10,
-    first: int | None = None,
-    deviation: str = "population",
-) -> PoxPlot:
+def pox_plot(series: Column, *, subsets: int = 10, first: int | None = None) -> PoxPlot:
     """Return the pox plot of a series of counts.
 
     Lengths n grow by a fifth from ``first`` to the whole series, by default from the shortest
@@ -85,7 +77,7 @@ def pox_plot(
         n = max(2, round(length))
         starts = np.unique(np.linspace(0, len(series) - n, subsets).round().astype(np.int64))
         rows = np.stack([series[start : start + n] for start in starts])
-        ratios = rescaled_ranges(rows, deviation=deviation)
+        ratios = rescaled_ranges(rows)
         ratios = ratios[~np.isnan(ratios)]
         lengths.append(np.full(len(ratios), float(n)))
         ranges.append(ratios)
@@ -106,9 +98,7 @@ def first_length(series: Column) -> int:
         length = max(length * SPACING, n + 1)
 
 
-def hurst(
-    submit: Column, *, unit: float = HOUR, subsets: int = 10, deviation: str = "population"
-) -> float:
+def hurst(submit: Column, *, unit: float = HOUR) -> float:
     """Return the Hurst parameter of the jobs per ``unit`` seconds; see :func:`pox_plot`.
 
     Between 0.5 and 1 a workload is self-similar. The source leaves the unit and the number of
@@ -116,4 +106,4 @@ def hurst(
     bursts of single sessions come in, and an hour differs from three or from a day by up to 0.06:
     compare workloads measured in one way only.
     """
-    return pox_plot(jobs_per_unit(submit, unit), subsets=subsets, deviation=deviation).hurst
+    return pox_plot(jobs_per_unit(submit, unit)).hurst
