@@ -164,7 +164,7 @@ def read_campaign(
         replaced |= labelled
         number = of_file if replications is None else replications
         runs = expand(content, None if number is None else int(number), replaced)
-        is_part, notes = False, []
+        is_part, notes = False, list[str]()
         if studies:
             is_part, notes = _take_over(head, studies[-1], runs, labelled, quick=quick)
     except CampaignError as mistake:

@@ -352,7 +352,8 @@ def _flat(settings: Settings) -> dict[str, Any]:
 
 def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with columns of mixed types (an axis of 1 and "all") as text."""
-    kinds = {name: {*map(type, frame[name].dropna())} for name in frame.select_dtypes("object")}
+    objects = [name for name in frame if frame[name].dtype == object]
+    kinds = {name: {*map(type, frame[name].dropna())} for name in objects}
     mixed = [name for name, types in kinds.items() if len(types) > 1 and types != {int, float}]
     return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in mixed})
 
