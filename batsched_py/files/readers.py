@@ -154,17 +154,6 @@ def parse_json(
     raise kind(f"{where}: {problem}{'' if expected is None else f'; expected {expected}'}")
 
 
-def parse_exactly(raw: bytes | str, type: TypeForm[T]) -> T | None:
-    """Parse JSON into a struct without defaults; None unless the struct holds all of it."""
-    content = raw.encode(errors="surrogatepass") if isinstance(raw, str) else raw
-    try:
-        _check_numbers(content)
-        value = cast(T, _decoder(cast(Any, type)).decode(content))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-    return value if _has_each_name(content, value) else None
-
-
 @cache
 def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(type)

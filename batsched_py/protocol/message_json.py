@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError
-from batsched_py.files.readers import parse_exactly, parse_json
+from batsched_py.files.readers import parse_json
 from batsched_py.processors.sets import (
     MOST_PROCESSORS,
     ProcessorSet,
@@ -86,16 +86,12 @@ def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Me
     Unknown events become :class:`UnknownEvent`, unknown members are kept in ``further``. Raises
     :class:`ProtocolError` for what is no message, and for numbers out of range.
     """
-    return _usual(raw, _UsualEvents, nb_resources) or _decode(
-        raw, EVENTS, "from Batsim", nb_resources
-    )
+    return _decode(raw, EVENTS, "from Batsim", nb_resources)
 
 
 def decode_decisions(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
     """Read a scheduler's reply. Raises :class:`ProtocolError`, also for unknown decisions."""
-    return _usual(raw, _UsualDecisions, nb_resources) or _decode(
-        raw, DECISIONS, "from the scheduler", nb_resources
-    )
+    return _decode(raw, DECISIONS, "from the scheduler", nb_resources)
 
 
 def encode_decisions(message: m.Message) -> bytes:
@@ -165,107 +161,6 @@ _MEMBERS = {
     for kind in (*EVENTS.values(), *DECISIONS.values())
 }
 """The members of ``data`` in order, and what writes them."""
-
-
-# Reading the usual ---------------------------------------------------------------------------
-#
-# Most messages hold nothing but these events and decisions, in exactly these forms, which are read
-# in one step; all others are read member by member, below. There are no defaults: what is read is
-# what was written.
-
-
-class _Form(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A form of JSON objects."""
-
-
-class _EventForm(_Form, tag_field="type"):
-    timestamp: m.Seconds
-
-
-class _Submission(_Form):
-    job_id: str
-    job: dict[str, Any]
-
-
-class _Completion(_Form):
-    job_id: str
-    job_state: str
-    return_code: int
-    alloc: str
-
-
-class _Execution(_Form):
-    job_id: str
-    alloc: str
-
-
-class _Call(_Form):
-    timestamp: m.Seconds
-
-
-class _UsualSubmitted(_EventForm, tag=m.JobSubmitted.tag):
-    data: _Submission
-
-
-class _UsualCompleted(_EventForm, tag=m.JobCompleted.tag):
-    data: _Completion
-
-
-class _UsualCalled(_EventForm, tag=m.RequestedCall.tag):
-    data: _Form
-
-
-class _UsualExecute(_EventForm, tag=m.ExecuteJob.tag):
-    data: _Execution
-
-
-class _UsualCallMeLater(_EventForm, tag=m.CallMeLater.tag):
-    data: _Call
-
-
-class _UsualEvents(_Form):
-    now: m.Seconds
-    events: list[_UsualSubmitted | _UsualCompleted | _UsualCalled]
-
-
-class _UsualDecisions(_Form):
-    now: m.Seconds
-    events: list[_UsualExecute | _UsualCallMeLater]
-
-
-def _usual(
-    raw: bytes | str, form: type[_UsualEvents | _UsualDecisions], nb_resources: int
-) -> m.Message | None:
-    """Read a message that has the form, None if it has not or anything is wrong with it."""
-    message: _UsualEvents | _UsualDecisions | None = parse_exactly(raw, form)
-    if message is None or len(message.events) > MOST_EVENTS:
-        return None
-    try:
-        return m.Message(
-            message.now, [_usual_event(event, nb_resources) for event in message.events]
-        )
-    except ProtocolError:
-        return None
-
-
-def _usual_event(event: Any, nb_resources: int) -> m.Event:
-    kind, time, data = type(event), event.timestamp, event.data
-    if kind is _UsualSubmitted:
-        return m.JobSubmitted(timestamp=time, job_id=data.job_id, job=job_from_json(data.job))
-    if kind is _UsualCompleted:
-        return m.JobCompleted(
-            timestamp=time,
-            job_id=data.job_id,
-            job_state=data.job_state,
-            return_code=data.return_code,
-            alloc=from_text(data.alloc, nb_resources),
-        )
-    if kind is _UsualExecute:
-        alloc = from_text(data.alloc, nb_resources)
-        return m.ExecuteJob(timestamp=time, job_id=data.job_id, alloc=alloc)
-    if kind is _UsualCallMeLater:
-        return m.CallMeLater(timestamp=time, time=data.timestamp)
-    return m.RequestedCall(timestamp=time)
 
 
 # Reading -------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from batsched_py.files.readers import (
     MOST_DIGITS,
     csv_rows,
     numbered_csv_rows,
-    parse_exactly,
     parse_json,
     parse_toml,
     read_bytes,
@@ -254,14 +253,6 @@ def test_a_name_that_comes_twice_is_told_if_it_is_asked_for(double: bytes) -> No
 @given(json_values)
 def test_names_that_differ_are_no_fault(value: Any) -> None:
     assert parse_json(msgspec.json.encode(value), Any, "x", unique_names=True) == value
-
-
-def test_exact_parsing_loses_nothing() -> None:
-    good = b'{"scheduler": "a:b", "nodes": 4}'
-    assert parse_exactly(good, Run) == Run("a:b", 4)
-    assert parse_exactly(good.replace(b"4}", b"4, 'a': 1}"), Run) is None
-    assert parse_exactly(good.replace(b"4}", b'4, "nodes": 5}'), Run) is None
-    assert parse_exactly(good[:-1], Run) is None
 
 
 # TOML --------------------------------------------------------------------------------------------
