@@ -147,7 +147,7 @@ def _find_in_table(table: Mapping[str, Any], struct: Any, where: str) -> str | N
     kinds = hints_of(struct, include_extras=True)
     for name in table:
         if name not in kinds and struct.__struct_config__.forbid_unknown_fields:
-            hint, known = did_you_mean(str(name), kinds), ", ".join(kinds)
+            hint, known = did_you_mean(str(name), kinds), ", ".join(kinds) or "none"
             return f"{where}: there is no {name!r}{hint}: expected {known}"
     for field in msgspec.structs.fields(struct):
         if field.required and field.name not in table:

@@ -102,7 +102,7 @@ def encode_decisions(message: m.Message) -> bytes:
 def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
     """Write a message as Batsim does: six decimals for what is no integer, unless ``exact``."""
     content = _content(message)
-    return msgspec.json.encode(content if exact else _six_decimals(content))
+    return msgspec.json.encode(content if exact else round_floats(content, "{:.6f}".format))
 
 
 def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
@@ -166,17 +166,23 @@ _MEMBERS = {
 # Reading -------------------------------------------------------------------------------------
 
 
-def _decode(
-    raw: bytes | str, kinds: dict[str, type[m.Event]], source: str, nb_resources: int
+def read_message(
+    raw: bytes | str,
+    source: str,
+    protocol: str,
+    read_event: Callable[[dict[str, Any]], m.Event],
+    **defaults: float,
 ) -> m.Message:
-    where = f"message {source} is not one of the protocol"
+    """Read the JSON of a message, each event of it by ``read_event``.
+
+    ``source`` and ``protocol`` are for errors; ``defaults`` are values of missing members. Raises
+    :class:`ProtocolError`.
+    """
+    where = f"message {source} is not one of {protocol}"
     content = parse_json(raw, Any, where, ProtocolError, unique_names=True)
     if not isinstance(content, dict):
-        raise ProtocolError(
-            f"message {source} is not one of the protocol: {shown(content)}, expected an object "
-            "with now and events"
-        )
-    now = seconds(content, "now", f"message {source}")
+        raise ProtocolError(f"{where}: {shown(content)}, expected an object with now and events")
+    now = read_seconds(content, "now", f"message {source}", **defaults)
     events = content.get("events")
     if not isinstance(events, list) or len(events) > MOST_EVENTS:
         count = f" of {len(events)}" if isinstance(events, list) else ""
@@ -184,27 +190,43 @@ def _decode(
             f"message {source}: events is {shown(events)}{count}, expected an array of at most "
             f"{MOST_EVENTS}"
         )
-    further = None
+    message = m.Message(now, [])
     if len(content) > len(_ENVELOPE):
-        further = {name: value for name, value in content.items() if name not in _ENVELOPE}
-    read: list[m.Event] = []
+        message.further = {name: content[name] for name in content if name not in _ENVELOPE}
     try:
         for event in events:
-            read.append(_event(event, kinds, source, nb_resources))
+            if not isinstance(event, dict):
+                raise ProtocolError(f"an event {source} is {shown(event)}, expected an object")
+            message.events.append(read_event(event))
     except ProtocolError as error:
-        place = f"event {len(read) + 1} of {len(events)}, at {now:f} s"
+        place = f"event {len(message.events) + 1} of {len(events)}, at {now:f} s"
         raise ProtocolError(f"{error} ({place})") from None
-    return m.Message(now, read, further)
+    return message
 
 
-def _event(event: Any, kinds: dict[str, type[m.Event]], source: str, nb_resources: int) -> m.Event:
-    if not isinstance(event, dict):
-        raise ProtocolError(f"an event {source} is {shown(event)}, expected an object")
-    name = event.get("type")
+def read_type(event: dict[str, Any], member: str, source: str) -> str:
+    """Return the type of an event, which ``member`` names; raises :class:`ProtocolError`."""
+    name = event.get(member)
     if not isinstance(name, str):
-        raise ProtocolError(f"an event {source}: type is {shown(name)}, expected a text")
+        raise ProtocolError(f"an event {source}: {member} is {shown(name)}, expected a text")
+    return name
+
+
+def _decode(
+    raw: bytes | str, kinds: dict[str, type[m.Event]], source: str, nb_resources: int
+) -> m.Message:
+    def read_event(event: dict[str, Any]) -> m.Event:
+        return _read_event(event, kinds, source, nb_resources)
+
+    return read_message(raw, source, "the protocol", read_event)
+
+
+def _read_event(
+    event: dict[str, Any], kinds: dict[str, type[m.Event]], source: str, nb_resources: int
+) -> m.Event:
+    name = read_type(event, "type", source)
     where = f"{name} {source}"
-    timestamp = seconds(event, "timestamp", where)
+    timestamp = read_seconds(event, "timestamp", where)
     if "data" not in event:
         raise ProtocolError(f"{where}: there is no member data")
     data = event["data"]
@@ -253,15 +275,16 @@ def _fields(
         data["further"] = {name: data.pop(name) for name in list(data) if name not in members}
     for name in ("alloc", "resources"):
         if name in data:
-            data[name] = _machines(data[name], f"{where}: {name}", nb_resources)
+            data[name] = read_processors(data[name], f"{where}: {name}", nb_resources)
     if "job" in data:
         data["job"] = job_from_json(data["job"], f"{where}: ")
     return data
 
 
-def _machines(value: Any, what: str, nb_resources: int) -> ProcessorSet:
+def read_processors(text: Any, what: str, nb_resources: int) -> ProcessorSet:
+    """Return a set of processors; raises :class:`ProtocolError`, which begins with ``what``."""
     try:
-        return from_text(value, nb_resources)
+        return from_text(text, nb_resources)
     except ProtocolError as error:
         raise ProtocolError(f"{what}: {error}") from None
 
@@ -286,9 +309,9 @@ def check_resources(begins: m.SimulationBegins, where: str) -> None:
             )
 
 
-def seconds(content: dict[str, Any], name: str, where: str) -> float:
+def read_seconds(content: dict[str, Any], name: str, where: str, **defaults: float) -> float:
     """Return a member that is a time; raises :class:`ProtocolError`."""
-    value = content.get(name)
+    value = content.get(name, defaults.get(name))
     if (type(value) is float or type(value) is int) and abs(value) <= LATEST_TIME:
         return float(value)
     raise ProtocolError(
@@ -326,15 +349,15 @@ def _data(event: m.Event) -> Any:
     return data | event.further if event.further else data
 
 
-def _six_decimals(value: Any) -> Any:
-    """Return a copy in which every float is written with six decimals."""
+def round_floats(value: Any, write: Callable[[float], str]) -> Any:
+    """Return a copy of what JSON can hold in which ``write`` writes every float."""
     kind = type(value)
     if kind is str or kind is int:  # most of all
         return value
     if isinstance(value, float):
-        return msgspec.Raw(f"{value:.6f}".encode())
+        return msgspec.Raw(write(value).encode())
     if isinstance(value, dict):
-        return {name: _six_decimals(item) for name, item in value.items()}
+        return {name: round_floats(item, write) for name, item in value.items()}
     if isinstance(value, list):
-        return [_six_decimals(item) for item in value]
+        return [round_floats(item, write) for item in value]
     return value

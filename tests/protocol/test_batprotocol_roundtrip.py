@@ -250,11 +250,14 @@ def test_numbers_have_at_most_twelve_decimals(value: float, text: str) -> None:
     ("event", "reason"),
     [
         ({"event_type": "CallMeLater", "event": {}}, "did you mean 'CallMeLaterEvent'"),
-        ({"event_type": "RejectJobEvent", "event": {"job_id": 1}}, "Expected `str`, got `int`"),
-        ({"event_type": "RejectJobEvent"}, "Expected `object`, got `null`"),
+        ({"event_type": "RejectJobEvent", "event": {"job_id": 1}}, "job_id = 1: expected a text"),
+        ({"event_type": "RejectJobEvent"}, "event missing: expected a table with job_id"),
         ({"event_type": "RejectJobEvent", "event": {}, "more": 1}, r"the members \['more'\]"),
         ({"event": {}}, "event_type is missing"),
-        ({"event_type": "FinishRegistrationEvent", "event": {"a": 1}}, "unknown field `a`"),
+        (
+            {"event_type": "FinishRegistrationEvent", "event": {"a": 1}},
+            "there is no 'a': expected none",
+        ),
         (
             {
                 "event_type": "CallMeLaterEvent",
@@ -271,7 +274,7 @@ def test_numbers_have_at_most_twelve_decimals(value: float, text: str) -> None:
                 "event_type": "ExecuteJobEvent",
                 "event": {"job_id": "w0!1", "allocation": {"host_allocation": "0"}},
             },
-            "missing required field `executor_placement`",
+            "allocation: there is no executor_placement",
         ),
         (
             {

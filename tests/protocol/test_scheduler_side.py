@@ -155,7 +155,7 @@ def test_machines_come_and_go_by_the_text_of_an_event(
 def test_what_only_version_4_has_is_not_said() -> None:
     side = begun()
     decision = m.SetJobMetadata(timestamp=0.0, job_id="w0!a", metadata="x")
-    with pytest.raises(ProtocolError, match="SET_JOB_METADATA cannot be said to Batsim 5"):
+    with pytest.raises(ProtocolError, match="SET_JOB_METADATA cannot be sent to Batsim 5"):
         side.says(m.Message(0.0, [decision]))
 
 

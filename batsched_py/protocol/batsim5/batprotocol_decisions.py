@@ -1,7 +1,7 @@
-"""Decisions in the JSON of Batsim 5's protocol, batprotocol: what a scheduler says.
+"""Decisions that a scheduler sends to Batsim 5, in the JSON of its protocol, batprotocol.
 
-Read strictly, as Batsim 5 reads: it stops at a member that it does not know, and at a number with a
-decimal point where it wants an integer. What we write is what it reads.
+They are read as strictly as Batsim 5 reads them: it stops at a member that it does not know, and at
+a number with a decimal point where it wants an integer.
 
 Source: the protocol as observed from Batsim 5.0.0-rc2.
 """
@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError, WorkloadError
-from batsched_py.processors.sets import ProcessorSet, from_text, to_text
+from batsched_py.options.checked_values import find_fault
+from batsched_py.processors.sets import to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_forms as f
 from batsched_py.protocol.batsim5.exact_calls import exact_id, milliseconds_down
-from batsched_py.protocol.message_json import job_to_json
+from batsched_py.protocol.message_json import job_to_json, read_processors
 from batsched_py.support.json_values import did_you_mean, shown
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.batsim.batsim5_profiles import (
@@ -30,7 +31,7 @@ from batsched_py.workload.batsim.batsim5_profiles import (
 )
 
 _UNITS = {"Second": 1, "Millisecond": 1000}
-"""Calls are at whole numbers of these, which are parts of a second."""
+"""Units of the times of calls, and how many there are in a second."""
 _STRATEGIES = ("SpreadOverHostsFirst", "FillOneHostCoresFirst")
 _AGGREGATIONS = {"NoResourcesAggregation": "", "Sum": "Sum", "ArithmeticMean": "ArithmeticMean"}
 
@@ -38,7 +39,7 @@ _AGGREGATIONS = {"NoResourcesAggregation": "", "Sum": "Sum", "ArithmeticMean": "
 # Reading -------------------------------------------------------------------------------------
 
 
-def decision(name: str, content: Any, timestamp: float, nb_resources: int) -> m.Event:
+def read_decision(name: str, content: Any, timestamp: float, nb_resources: int) -> m.Event:
     """Read the event ``name`` of a scheduler; raises :class:`ProtocolError`."""
     reader = _READERS.get(name)
     if reader is None:
@@ -63,7 +64,7 @@ def _converted(content: Any, form: Any) -> Any:
     try:
         return msgspec.convert(content, form)
     except msgspec.ValidationError as error:
-        raise ProtocolError(str(error)) from None
+        raise ProtocolError(find_fault(content, form, "event") or str(error)) from None
 
 
 def _hello(form: f.Hello, nb_resources: int) -> m.Hello:
@@ -80,7 +81,7 @@ def _hello(form: f.Hello, nb_resources: int) -> m.Hello:
 
 def _execute(form: f.Execute, nb_resources: int) -> m.ExecuteJob:
     allocation = form.allocation
-    alloc = _set(allocation.host_allocation, "host_allocation", nb_resources)
+    alloc = read_processors(allocation.host_allocation, "host_allocation", nb_resources)
     kind = _table_name(allocation.executor_placement_type, _PLACEMENTS)
     placement = allocation.executor_placement
     further: dict[str, Any] = {}
@@ -123,20 +124,20 @@ def _register_job(form: f.RegisterJob, nb_resources: int) -> m.RegisterJob:
     return m.RegisterJob(timestamp=0.0, job_id=form.job_id, job=job)
 
 
-def job_of(job_id: str, said: dict[str, Any], submit_time: float) -> m.JobDescription:
+def job_of(job_id: str, table: dict[str, Any], submit_time: float) -> m.JobDescription:
     """Return the job that a table ``Job`` describes; raises :class:`ProtocolError`."""
     workload, _, _ = job_id.partition("!")
-    profile = said.get("profile_id")
+    profile = table.get("profile_id")
     fields = {
         "id": job_id,
         "subtime": submit_time,
-        "res": said.get("resource_request", 0),
+        "res": table.get("resource_request", 0),
         "profile": profile.removeprefix(f"{workload}!") if isinstance(profile, str) else profile,
     }
-    walltime = said.get("walltime")
+    walltime = table.get("walltime")
     if walltime is not None and not walltime < 0:  # Batsim's way to say: none
         fields["walltime"] = walltime
-    fields["extra"] = free_fields(said.get("extra_data"), taken=_JOB_NAMES)
+    fields["extra"] = free_fields(table.get("extra_data"), taken=_JOB_NAMES)
     job: m.JobDescription = _converted(fields, m.JobDescription)
     return job
 
@@ -152,15 +153,14 @@ def _call(form: f.CallMeLater, nb_resources: int) -> m.CallMeLater | m.CallPerio
         if time > LATEST_TIME:
             raise ProtocolError(f"time is {time:g} s: expected {UP_TO_LATEST_TIME}")
         return m.CallMeLater(timestamp=0.0, time=time, call_id=form.call_me_later_id)
-    period, nb_periods = _periods(form.when)
+    period, nb_periods = _periods(_converted(form.when, f.Periodic))
     return m.CallPeriodically(
         timestamp=0.0, call_id=form.call_me_later_id, period=period, nb_periods=nb_periods
     )
 
 
-def _periods(table: f.Table) -> tuple[float, int | None]:
+def _periods(when: f.Periodic) -> tuple[float, int | None]:
     """Return the seconds of a period, and how many there are, None: any number."""
-    when: f.Periodic = _converted(table, f.Periodic)
     if when.offset:
         raise ProtocolError(f"offset is {when.offset}: Batsim 5 takes 0 only")
     if not when.period:
@@ -178,60 +178,22 @@ def _periods(table: f.Table) -> tuple[float, int | None]:
 def _switch(form: f.Hosts | f.Turned, nb_resources: int) -> m.SetResourceState:
     turned = isinstance(form, f.Turned)
     state = form.state if isinstance(form, f.Turned) else form.pstate
-    hosts = _set(form.host_ids, "host_ids", nb_resources)
+    hosts = read_processors(form.host_ids, "host_ids", nb_resources)
     return m.SetResourceState(timestamp=0.0, resources=hosts, state=str(state), turned=turned)
 
 
 def _probe(form: f.CreateProbe, nb_resources: int) -> m.CreateProbe:
-    """Read a probe of the one kind that Batsim 5.0.0-rc2 does."""
-    trigger: f.Trigger = _converted(form.measurement_triggering_policy, f.Trigger)
-    for said, wanted in (
-        (_named(form.metrics, ("Power", *_UNDONE_METRICS)), "Power"),
-        (_table_name(form.resources_type, _RESOURCES), "HostResources"),
-        (form.data_accumulation_strategy_type, "ProbeDataAccumulation"),
-        (form.measurement_triggering_policy_type, "TemporalTriggerWrapper"),
-        (form.temporal_aggregation_function_type, "NoTemporalAggregation"),
-        (form.emission_filtering_policy_type, "NoFiltering"),
-    ):
-        if said != wanted:
-            raise ProtocolError(f"{shown(said)} is not done: expected {wanted}")
-    accumulation: f.Accumulation = _converted(form.data_accumulation_strategy, f.Accumulation)
-    if accumulation.reset_mode_type != "NoReset" or accumulation.temporal_normalization:
-        raise ProtocolError("expected data accumulated without reset and normalization")
-    if _named(accumulation.cumulative_function, ("Sum", "Minimum", "Maximum")) != "Sum":
-        raise ProtocolError("expected the cumulative_function Sum")
-    aggregation = _AGGREGATIONS.get(form.resources_aggregation_function_type)
-    if aggregation is None:
-        raise ProtocolError(
-            f"{shown(form.resources_aggregation_function_type)} is not done: expected one of "
-            f"{', '.join(_AGGREGATIONS)}"
-        )
-    hosts = _converted(form.resources, f.HostResources).host_ids
-    if _table_name(trigger.temporal_trigger_type, _WHENS) != "Periodic":
-        raise ProtocolError("expected a Periodic temporal_trigger")
-    period, nb_periods = _periods(trigger.temporal_trigger)
+    if form.data_accumulation_strategy.temporal_normalization:
+        raise ProtocolError("temporal_normalization is true: expected false")
+    period, nb_periods = _periods(form.measurement_triggering_policy.temporal_trigger)
     return m.CreateProbe(
         timestamp=0.0,
         probe_id=form.probe_id,
-        resources=_set(hosts, "host_ids", nb_resources),
+        resources=read_processors(form.resources.host_ids, "host_ids", nb_resources),
         period=period,
         nb_periods=nb_periods,
-        aggregation=aggregation,
+        aggregation=_AGGREGATIONS[form.resources_aggregation_function_type],
     )
-
-
-_RESOURCES = ("HostResources", "LinkResources")
-_UNDONE_METRICS = (
-    *("NetworkLoad", "ComputationLoad"),
-    *("NormalizedNetworkLoad", "NormalizedComputationLoad"),
-)
-
-
-def _set(text: str, what: str, nb_resources: int) -> ProcessorSet:
-    try:
-        return from_text(text, nb_resources)
-    except ProtocolError as error:
-        raise ProtocolError(f"{what}: {error}") from None
 
 
 _PLACEMENTS = ("PredefinedExecutorPlacementStrategyWrapper", "CustomExecutorToHostMapping")
@@ -240,7 +202,7 @@ _MODES = ("Infinite", "FinitePeriodNumber")
 
 
 def _table_name(value: f.Enum, names: tuple[str, ...]) -> str:
-    """Return the name of the table that a union has, which may be said by its number, too."""
+    """Return the name of the table in a union, which may be given by its number, too."""
     return _named(value - 1 if isinstance(value, int) else value, names)  # 0 is for none
 
 
@@ -289,23 +251,21 @@ _READERS: dict[str, tuple[type[f.Form], Callable[[Any, int], m.Event]]] = {
 # Writing -------------------------------------------------------------------------------------
 
 
-def said(event: m.Event) -> tuple[str, dict[str, Any]]:
-    """Return name and content of a decision as Batsim 5 takes it.
+def write_decision(event: m.Event) -> tuple[str, dict[str, Any]]:
+    """Return name and content of a decision in Batsim 5's form.
 
-    Raises :class:`ProtocolError` for what there is in Batsim 4.2 only.
+    Raises :class:`ProtocolError` for a decision that only Batsim 4.2 has.
     """
     write = _WRITERS.get(type(event))
     if write is None:
-        raise ProtocolError(
-            f"{event.tag} cannot be said to Batsim 5, which has nothing of the kind"
-        )
+        raise ProtocolError(f"{event.tag} cannot be sent to Batsim 5, which has no such decision")
     return write(event)
 
 
-_Said = tuple[str, dict[str, Any]]
+_Written = tuple[str, dict[str, Any]]
 
 
-def _say_hello(event: m.Hello) -> _Said:
+def _write_hello(event: m.Hello) -> _Written:
     return "EDCHelloEvent", {
         "batprotocol_version": event.protocol_version,
         "decision_component_name": event.name,
@@ -315,7 +275,7 @@ def _say_hello(event: m.Hello) -> _Said:
     }
 
 
-def _say_execute(event: m.ExecuteJob) -> _Said:
+def _write_execute(event: m.ExecuteJob) -> _Written:
     further = dict(event.further or {})
     allocation: dict[str, Any] = {"host_allocation": to_text(event.alloc)}
     if event.mapping is None:
@@ -332,11 +292,11 @@ def _say_execute(event: m.ExecuteJob) -> _Said:
             {"storage_name": name, "host_id": host} for name, host in event.storage_mapping.items()
         ]
     if event.additional_io_job is not None:
-        raise ProtocolError("EXECUTE_JOB with an additional_io_job cannot be said to Batsim 5")
+        raise ProtocolError("EXECUTE_JOB with an additional_io_job cannot be sent to Batsim 5")
     return "ExecuteJobEvent", content
 
 
-def _say_register_profile(event: m.RegisterProfile) -> _Said:
+def _write_register_profile(event: m.RegisterProfile) -> _Written:
     try:
         profile = to_message(event.profile, event.profile_name, event.workload_name)
     except WorkloadError as error:
@@ -344,7 +304,7 @@ def _say_register_profile(event: m.RegisterProfile) -> _Said:
     return "RegisterProfileEvent", {"profile": profile}
 
 
-def _say_register_job(event: m.RegisterJob) -> _Said:
+def _write_register_job(event: m.RegisterJob) -> _Written:
     return "RegisterJobEvent", {"job_id": event.job_id, "job": job_table(event.job_id, event.job)}
 
 
@@ -359,14 +319,14 @@ def job_table(job_id: str, job: m.JobDescription) -> dict[str, Any]:
     return {**table, "profile_id": full_id(job.profile, job_id.partition("!")[0])}
 
 
-def _say_call(event: m.CallMeLater) -> _Said:
+def _write_call(event: m.CallMeLater) -> _Written:
     count = milliseconds_down(event.time)
     call_id = exact_id(event.time) if event.call_id is None else event.call_id
     when = {"time": max(count, 0), "time_unit": "Millisecond"}
     return "CallMeLaterEvent", {"call_me_later_id": call_id, "when_type": "OneShot", "when": when}
 
 
-def _say_periodic_call(event: m.CallPeriodically) -> _Said:
+def _write_periodic_call(event: m.CallPeriodically) -> _Written:
     return "CallMeLaterEvent", {
         "call_me_later_id": event.call_id,
         "when_type": "Periodic",
@@ -385,14 +345,14 @@ def _periodic(period: float, nb_periods: int | None) -> dict[str, Any]:
     }
 
 
-def _say_switch(event: m.SetResourceState) -> _Said:
+def _write_switch(event: m.SetResourceState) -> _Written:
     hosts, state = to_text(event.resources), int(event.state)
     if event.turned:
         return "TurnOnOffHostsEvent", {"host_ids": hosts, "state": state}
     return "ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": state}
 
 
-def _say_probe(event: m.CreateProbe) -> _Said:
+def _write_probe(event: m.CreateProbe) -> _Written:
     aggregation = event.aggregation or "NoResourcesAggregation"
     trigger = _periodic(event.period, event.nb_periods)
     policy = {"temporal_trigger_type": "Periodic", "temporal_trigger": trigger}
@@ -419,25 +379,25 @@ def _say_probe(event: m.CreateProbe) -> _Said:
     }
 
 
-def _say_notice(event: m.Notify) -> _Said:
+def _write_notice(event: m.Notify) -> _Written:
     if event.type != "registration_finished":
-        raise ProtocolError(f"NOTIFY {event.type} cannot be said to Batsim 5")
+        raise ProtocolError(f"NOTIFY {event.type} cannot be sent to Batsim 5")
     return "FinishRegistrationEvent", {}
 
 
-_WRITERS: dict[type, Callable[[Any], _Said]] = {
-    m.Hello: _say_hello,
-    m.ExecuteJob: _say_execute,
+_WRITERS: dict[type, Callable[[Any], _Written]] = {
+    m.Hello: _write_hello,
+    m.ExecuteJob: _write_execute,
     m.RejectJob: lambda event: ("RejectJobEvent", {"job_id": event.job_id}),
     m.KillJob: lambda event: ("KillJobsEvent", {"job_ids": event.job_ids}),
-    m.RegisterProfile: _say_register_profile,
-    m.RegisterJob: _say_register_job,
-    m.Notify: _say_notice,
-    m.CallMeLater: _say_call,
-    m.CallPeriodically: _say_periodic_call,
+    m.RegisterProfile: _write_register_profile,
+    m.RegisterJob: _write_register_job,
+    m.Notify: _write_notice,
+    m.CallMeLater: _write_call,
+    m.CallPeriodically: _write_periodic_call,
     m.StopCall: lambda event: ("StopCallMeLaterEvent", {"call_me_later_id": event.call_id}),
     m.ForceSimulationStop: lambda event: ("ForceSimulationStopEvent", {}),
-    m.SetResourceState: _say_switch,
-    m.CreateProbe: _say_probe,
+    m.SetResourceState: _write_switch,
+    m.CreateProbe: _write_probe,
     m.StopProbe: lambda event: ("StopProbeEvent", {"probe_id": event.probe_id}),
 }

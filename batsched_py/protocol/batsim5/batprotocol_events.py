@@ -1,7 +1,7 @@
-"""Events in the JSON of Batsim 5's protocol, batprotocol: what Batsim says.
+"""Events that Batsim 5 sends, in the JSON of its protocol, batprotocol.
 
-Read tolerantly: members that are not known here are passed over, since a later Batsim may have
-more. Written as Batsim 5.0.0-rc2 does.
+Unknown members are ignored, since a later Batsim may send more. Events are written as Batsim
+5.0.0-rc2 writes them.
 
 Source: the protocol as observed from Batsim 5.0.0-rc2.
 """
@@ -16,9 +16,10 @@ import msgspec
 
 from batsched_py.errors import InputError, ProtocolError, WorkloadError
 from batsched_py.files.readers import parse_json
-from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text, to_text
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5.batprotocol_decisions import job_of, job_table
+from batsched_py.protocol.message_json import read_processors
 from batsched_py.support.json_values import is_number, shown
 from batsched_py.workload.batsim.batsim5_profiles import from_message, full_id, to_event
 
@@ -26,7 +27,7 @@ _MACHINES = {
     "machine_available": "event_machine_available",
     "machine_unavailable": "event_machine_unavailable",
 }
-"""Types that the text of an external event may say, and the NOTIFY that it then is."""
+"""Types in the text of an external event, and the types of NOTIFY that they become."""
 _NOTICES = {
     "AllStaticJobsHaveBeenSubmittedEvent": "no_more_static_job_to_submit",
     "AllStaticExternalEventsHaveBeenInjectedEvent": "no_more_external_event_to_occur",
@@ -39,12 +40,12 @@ _FURTHER = (
     *("batprotocol_version", "batsim_version", "batsim_commit"),
     *("batsim_arguments", "batsim_execution_context_json"),
 )
-"""What SimulationBeginsEvent says besides, and this program does not use."""
+"""Members of SimulationBeginsEvent that this program does not use."""
 _Table = dict[str, Any]
 
 
 class _Content:
-    """The members of an event, each asked for with its type."""
+    """The members of an event, read with their types."""
 
     def __init__(self, members: _Table, nb_resources: int) -> None:
         self.members, self.nb_resources = members, nb_resources
@@ -61,19 +62,16 @@ class _Content:
 
     def set(self, name: str) -> ProcessorSet:
         """Return a set of hosts."""
-        try:
-            return from_text(self.members.get(name, ""), self.nb_resources)
-        except ProtocolError as error:
-            raise ProtocolError(f"{name}: {error}") from None
+        return read_processors(self.members.get(name, ""), name, self.nb_resources)
 
 
 # Reading -------------------------------------------------------------------------------------
 
 
-def event(name: str, content: Any, timestamp: float, nb_resources: int) -> m.Event:
+def read_event(name: str, content: Any, timestamp: float, nb_resources: int) -> m.Event:
     """Read the event ``name`` of Batsim; raises :class:`ProtocolError`.
 
-    The processors of a job that ended are not said, and the configuration neither.
+    Batsim 5 names neither the processors of a job that ended nor its configuration.
     """
     read = _READERS.get(name)
     if read is None:
@@ -93,8 +91,8 @@ def _begins(content: _Content) -> m.SimulationBegins:
     nb_storages = content.get("storage_host_number", m.NbResources, 0)
     nb_hosts = content.get("host_number", m.NbResources, nb_machines + nb_storages)
     profiles: dict[str, dict[str, _Table]] = {}
-    for said_profile in content.get("profiles", list[_Table], []):
-        workload, name, profile = from_message(said_profile)
+    for written in content.get("profiles", list[_Table], []):
+        workload, name, profile = from_message(written)
         profiles.setdefault(workload, {})[name] = profile
     return m.SimulationBegins(
         timestamp=0.0,
@@ -158,10 +156,10 @@ def _completed(content: _Content) -> m.JobCompleted:
 
 def _killed(content: _Content) -> m.JobKilled:
     progress = {}
-    for said_progress in content.get("progresses", list[_Table], []):
-        job_id = str(said_progress.get("job_id"))
+    for written in content.get("progresses", list[_Table], []):
+        job_id = str(written.get("job_id"))
         workload = job_id.partition("!")[0]
-        progress[job_id] = _progress(said_progress.get("wrapper"), workload)
+        progress[job_id] = _progress(written.get("wrapper"), workload)
     known = {"job_ids", "progresses"}
     further = {name: value for name, value in content.members.items() if name not in known}
     return m.JobKilled(
@@ -174,35 +172,35 @@ def _killed(content: _Content) -> m.JobKilled:
 
 def _progress(wrapper: Any, workload: str) -> _Table:
     """Return how much of a job was done, in the form of Batsim 4.2."""
-    said_progress = wrapper.get("kill_progress") if isinstance(wrapper, dict) else None
-    if not isinstance(said_progress, dict):
+    written = wrapper.get("kill_progress") if isinstance(wrapper, dict) else None
+    if not isinstance(written, dict):
         raise ProtocolError(f"the wrapper of a progress is {shown(wrapper)}, expected an object")
-    content = _Content(said_progress, 0)
-    name = str(said_progress.get("profile_id")).removeprefix(f"{workload}!")
+    content = _Content(written, 0)
+    name = str(written.get("profile_id")).removeprefix(f"{workload}!")
     if wrapper.get("kill_progress_type") != _SEQUENTIAL:
         return {"profile_name": name, "progress": content.get("progress", int | float, 0.0)}
     return {
         "profile_name": name,
         "current_repetition": content.get("current_repetition", int, 0),
         "current_task_index": content.get("current_task_index", int, 0),
-        "current_task": _progress(said_progress.get("current_task_progress"), workload),
+        "current_task": _progress(written.get("current_task_progress"), workload),
     }
 
 
 def _external(content: _Content) -> m.Notify:
-    """Read an external event; the machines that its text may name come or go."""
+    """Read an external event: processors come or go if its text says so."""
     kind, data = content.members.get("external_event_type"), content.members.get("external_event")
     text = data.get("data", "") if isinstance(data, dict) else None
     if kind != "GenericExternalEvent" or not isinstance(text, str):
         raise ProtocolError(f"external_event is {shown(data)} ({shown(kind)}), expected a text")
     details: _Table = {"id": content.get("id", str, ""), "data": text}
     try:
-        said_in_it = parse_json(text, _Table, "data") if text.startswith("{") else {}
+        parsed = parse_json(text, _Table, "data") if text.startswith("{") else {}
     except InputError:
-        said_in_it = {}
-    named = said_in_it.get("type")
+        parsed = {}
+    named = parsed.get("type")
     notice = _MACHINES.get(named) if isinstance(named, str) else None
-    if notice is not None and isinstance(resources := said_in_it.get("resources"), str):
+    if notice is not None and isinstance(resources := parsed.get("resources"), str):
         return m.Notify(timestamp=0.0, type=notice, details={"resources": resources, **details})
     return m.Notify(timestamp=0.0, type=m.GENERIC, details=details)
 
@@ -255,13 +253,13 @@ _READERS: dict[str, Callable[[_Content], m.Event]] = {
 
 # Writing -------------------------------------------------------------------------------------
 
-_Said = tuple[str, _Table]
+_Written = tuple[str, _Table]
 
 
-def said(event: m.Event) -> _Said:
-    """Return name and content of an event as Batsim 5 says it.
+def write_event(event: m.Event) -> _Written:
+    """Return name and content of an event in Batsim 5's form.
 
-    Raises :class:`ProtocolError` for what there is in Batsim 4.2 only.
+    Raises :class:`ProtocolError` for an event that only Batsim 4.2 has.
     """
     if isinstance(event, m.UnknownEvent):
         return event.type, event.data
@@ -271,14 +269,14 @@ def said(event: m.Event) -> _Said:
     return write(event)
 
 
-def _say_begins(event: m.SimulationBegins) -> _Said:
+def _write_begins(event: m.SimulationBegins) -> _Written:
     content = {
         **(event.further or {}),
         "host_number": event.nb_resources,
         "computation_host_number": event.nb_compute_resources,
-        "computation_hosts": [_say_host(host) for host in event.compute_resources],
+        "computation_hosts": [_write_host(host) for host in event.compute_resources],
         "storage_host_number": event.nb_storage_resources,
-        "storage_hosts": [_say_host(host) for host in event.storage_resources],
+        "storage_hosts": [_write_host(host) for host in event.storage_resources],
         "workloads": [
             {"name": name, "filename": filename} for name, filename in event.workloads.items()
         ],
@@ -291,7 +289,7 @@ def _say_begins(event: m.SimulationBegins) -> _Said:
     return "SimulationBeginsEvent", content
 
 
-def _say_host(host: _Table) -> _Table:
+def _write_host(host: _Table) -> _Table:
     pairs = {
         name: [{"key": key, "value": value} for key, value in host.get(name, {}).items()]
         for name in ("properties", "zone_properties")
@@ -299,7 +297,7 @@ def _say_host(host: _Table) -> _Table:
     return {**host, **pairs, "state": str(host.get("state", "idle")).upper()}
 
 
-def _say_submitted(event: m.JobSubmitted) -> _Said:
+def _write_submitted(event: m.JobSubmitted) -> _Written:
     job = {"walltime": None, **job_table(event.job_id, event.job), "rigid": True}
     content = {"job_id": event.job_id, "job": job, "submission_time": float(event.job.submit_time)}
     if event.profile is not None:
@@ -309,7 +307,7 @@ def _say_submitted(event: m.JobSubmitted) -> _Said:
     return "JobSubmittedEvent", content
 
 
-def _say_completed(event: m.JobCompleted) -> _Said:
+def _write_completed(event: m.JobCompleted) -> _Written:
     code = event.return_code
     return "JobCompletedEvent", {
         "job_id": event.job_id,
@@ -318,16 +316,16 @@ def _say_completed(event: m.JobCompleted) -> _Said:
     }
 
 
-def _say_killed(event: m.JobKilled) -> _Said:
+def _write_killed(event: m.JobKilled) -> _Written:
     progresses = [
-        {"job_id": job_id, "wrapper": _say_progress(progress, job_id.partition("!")[0])}
+        {"job_id": job_id, "wrapper": _write_progress(progress, job_id.partition("!")[0])}
         for job_id, progress in sorted(event.job_progress.items())
     ]
     content = {"job_ids": event.job_ids, "progresses": progresses}
     return "JobsKilledEvent", content | (event.further or {})
 
 
-def _say_progress(progress: _Table, workload: str) -> _Table:
+def _write_progress(progress: _Table, workload: str) -> _Table:
     profile = full_id(progress["profile_name"], workload)
     if "current_task" not in progress:
         content = {"profile_id": profile, "progress": float(progress["progress"])}
@@ -336,12 +334,12 @@ def _say_progress(progress: _Table, workload: str) -> _Table:
         "profile_id": profile,
         "current_repetition": progress.get("current_repetition", 0),
         "current_task_index": progress.get("current_task_index", 0),
-        "current_task_progress": _say_progress(progress["current_task"], workload),
+        "current_task_progress": _write_progress(progress["current_task"], workload),
     }
     return {"kill_progress_type": _SEQUENTIAL, "kill_progress": content}
 
 
-def _say_notice(event: m.Notify) -> _Said:
+def _write_notice(event: m.Notify) -> _Written:
     for name, notice in _NOTICES.items():
         if event.type == notice:
             return name, {}
@@ -354,19 +352,19 @@ def _say_notice(event: m.Notify) -> _Said:
     }
 
 
-def _say_called(event: m.RequestedCall) -> _Said:
+def _write_called(event: m.RequestedCall) -> _Written:
     content = {"call_me_later_id": event.call_id or "", "last_periodic_call": bool(event.last)}
     return "RequestedCallEvent", content
 
 
-def _say_switched(event: m.ResourceStateChanged) -> _Said:
+def _write_switched(event: m.ResourceStateChanged) -> _Written:
     hosts, state = to_text(event.resources), int(event.state)
     if event.turned:
         return "HostsTurnedOnOffEvent", {"host_ids": hosts, "state": state}
     return "HostsPStateChangedEvent", {"host_ids": hosts, "pstate": state}
 
 
-def _say_probed(event: m.ProbeData) -> _Said:
+def _write_probed(event: m.ProbeData) -> _Written:
     of_all = is_number(event.data)
     return "ProbeDataEmittedEvent", {
         "probe_id": event.probe_id,
@@ -381,14 +379,14 @@ def _say_probed(event: m.ProbeData) -> _Said:
     }
 
 
-_WRITERS: dict[type, Callable[[Any], _Said]] = {
-    m.SimulationBegins: _say_begins,
+_WRITERS: dict[type, Callable[[Any], _Written]] = {
+    m.SimulationBegins: _write_begins,
     m.SimulationEnds: lambda event: ("SimulationEndsEvent", {}),
-    m.JobSubmitted: _say_submitted,
-    m.JobCompleted: _say_completed,
-    m.JobKilled: _say_killed,
-    m.RequestedCall: _say_called,
-    m.Notify: _say_notice,
-    m.ResourceStateChanged: _say_switched,
-    m.ProbeData: _say_probed,
+    m.JobSubmitted: _write_submitted,
+    m.JobCompleted: _write_completed,
+    m.JobKilled: _write_killed,
+    m.RequestedCall: _write_called,
+    m.Notify: _write_notice,
+    m.ResourceStateChanged: _write_switched,
+    m.ProbeData: _write_probed,
 }

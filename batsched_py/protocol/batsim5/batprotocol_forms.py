@@ -8,7 +8,7 @@ Source: the protocol as observed from Batsim 5.0.0-rc2.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -177,25 +177,6 @@ class Turned(Form):
     state: U32 = 0
 
 
-class CreateProbe(Form):
-    """CreateProbeEvent."""
-
-    probe_id: Id
-    resources_type: Enum
-    resources: Table
-    data_accumulation_strategy_type: str
-    data_accumulation_strategy: Table
-    measurement_triggering_policy_type: str
-    measurement_triggering_policy: Table
-    resources_aggregation_function_type: str
-    resources_aggregation_function: Table
-    temporal_aggregation_function_type: str
-    temporal_aggregation_function: Table
-    emission_filtering_policy_type: str
-    emission_filtering_policy: Table
-    metrics: Enum = 0
-
-
 class HostResources(Form):
     """HostResources."""
 
@@ -205,17 +186,36 @@ class HostResources(Form):
 class Accumulation(Form):
     """ProbeDataAccumulation."""
 
-    reset_mode_type: str
+    reset_mode_type: Literal["NoReset"]
     reset_mode: Table
-    cumulative_function: Enum = 0
+    cumulative_function: Literal["Sum", 0, "0"] = 0
     temporal_normalization: bool = False
 
 
 class Trigger(Form):
     """TemporalTriggerWrapper."""
 
-    temporal_trigger_type: Enum
-    temporal_trigger: Table
+    temporal_trigger_type: Literal["Periodic", 2]
+    temporal_trigger: Periodic
+
+
+class CreateProbe(Form):
+    """CreateProbeEvent, for the one kind of probe that Batsim 5.0.0-rc2 does."""
+
+    probe_id: Id
+    resources_type: Literal["HostResources", 1]
+    resources: HostResources
+    data_accumulation_strategy_type: Literal["ProbeDataAccumulation"]
+    data_accumulation_strategy: Accumulation
+    measurement_triggering_policy_type: Literal["TemporalTriggerWrapper"]
+    measurement_triggering_policy: Trigger
+    resources_aggregation_function_type: Literal["NoResourcesAggregation", "Sum", "ArithmeticMean"]
+    resources_aggregation_function: Table
+    temporal_aggregation_function_type: Literal["NoTemporalAggregation"]
+    temporal_aggregation_function: Table
+    emission_filtering_policy_type: Literal["NoFiltering"]
+    emission_filtering_policy: Table
+    metrics: Literal["Power", 0, "0"] = 0
 
 
 class OfProbe(Form):

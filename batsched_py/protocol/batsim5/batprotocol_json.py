@@ -1,8 +1,8 @@
 """JSON of Batsim 5's protocol, batprotocol, to structs and back.
 
-The structs are those of version 4, so that nobody but the codecs knows of two protocols. This one
-knows the shape of messages, not what is allowed when. Batsim 5 would also speak a binary form; the
-scheduler chooses, and ours chooses JSON.
+The structs are those of version 4, so only the codecs know two protocols. This codec checks the
+shape of messages, not what is allowed when. Batsim 5 also has a binary form; our scheduler asks for
+JSON.
 
 Source: the protocol as observed from Batsim 5.0.0-rc2.
 """
@@ -17,13 +17,17 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import ProtocolError, WorkloadError
-from batsched_py.files.readers import parse_json
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_decisions as decisions
 from batsched_py.protocol.batsim5 import batprotocol_events as events
-from batsched_py.protocol.message_json import MOST_EVENTS, check_resources, seconds
-from batsched_py.support.json_values import shown
+from batsched_py.protocol.message_json import (
+    check_resources,
+    read_message,
+    read_seconds,
+    read_type,
+    round_floats,
+)
 
 BINARY, JSON = 1, 2
 """The forms that the first four bytes of a hello may ask for, in the machine's byte order."""
@@ -40,12 +44,12 @@ def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Me
     Unknown events become :class:`UnknownEvent`, unknown members are passed over. Raises
     :class:`ProtocolError` for what is no message.
     """
-    return _decode(raw, events.event, "from Batsim", nb_resources)
+    return _decode(raw, events.read_event, "from Batsim", nb_resources)
 
 
 def decode_decisions(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
     """Read a scheduler's reply as strictly as Batsim does; raises :class:`ProtocolError`."""
-    message = _decode(raw, decisions.decision, "from the scheduler", nb_resources, strict=True)
+    message = _decode(raw, decisions.read_decision, "from the scheduler", nb_resources, strict=True)
     times = [event.timestamp for event in message.events]
     for before, after in pairwise([*times, message.now]):
         if before > after:
@@ -59,15 +63,15 @@ def decode_decisions(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m
 def encode_decisions(message: m.Message) -> bytes:
     """Write a reply: every number with all its digits, times as numbers with a decimal point.
 
-    Raises :class:`ProtocolError` for what cannot be said to Batsim 5.
+    Raises :class:`ProtocolError` for what Batsim 5 does not have.
     """
-    return msgspec.json.encode(_content(message, decisions.said))
+    return msgspec.json.encode(_content(message, decisions.write_decision))
 
 
 def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
     """Write a message as Batsim does: at most 12 decimals, unless ``exact``, and a final NUL."""
-    content = _content(message, events.said)
-    return msgspec.json.encode(content if exact else _twelve_decimals(content)) + _END
+    content = _content(message, events.write_event)
+    return msgspec.json.encode(content if exact else round_floats(content, _twelve_decimals)) + _END
 
 
 # The handshake -------------------------------------------------------------------------------
@@ -121,43 +125,25 @@ _Reader = Callable[[str, Any, float, int], m.Event]
 def _decode(
     raw: bytes | str, read: _Reader, source: str, nb_resources: int, *, strict: bool = False
 ) -> m.Message:
-    where = f"message {source} is not one of Batsim 5's protocol"
+    def read_event(item: dict[str, Any]) -> m.Event:
+        name = read_type(item, "event_type", source)
+        where = f"{name} {source}"
+        if strict:
+            _check_members(item, _EVENT, where)
+        timestamp = read_seconds(item, "timestamp", where, timestamp=0.0)
+        event = read(name, item.get("event"), timestamp, nb_resources)
+        if isinstance(event, m.SimulationBegins):
+            check_resources(event, where)
+        return event
+
     raw = raw.encode() if isinstance(raw, str) else raw
-    content = parse_json(raw.removesuffix(_END), Any, where, ProtocolError, unique_names=True)
-    if not isinstance(content, dict):
-        raise ProtocolError(f"{where}: {shown(content)}, expected an object with now and events")
-    items = content.get("events")
-    if not isinstance(items, list) or len(items) > MOST_EVENTS:
-        raise ProtocolError(
-            f"message {source}: events is {shown(items)}, expected an array of at most "
-            f"{MOST_EVENTS}"
-        )
+    message = read_message(
+        raw.removesuffix(_END), source, "Batsim 5's protocol", read_event, now=0.0
+    )
     if strict:
-        _check_members(content, _ENVELOPE, f"message {source}")
-    now = seconds({"now": 0.0, **content}, "now", f"message {source}")
-    message = m.Message(now, [])
-    try:
-        for item in items:
-            message.events.append(_event(item, read, source, nb_resources, strict=strict))
-    except ProtocolError as error:
-        place = f"event {len(message.events) + 1} of {len(items)}, at {now:f} s"
-        raise ProtocolError(f"{error} ({place})") from None
+        _check_members(message.further or {}, _ENVELOPE, f"message {source}")
+    message.further = None
     return message
-
-
-def _event(item: Any, read: _Reader, source: str, nb_resources: int, *, strict: bool) -> m.Event:
-    if not isinstance(item, dict):
-        raise ProtocolError(f"an event {source} is {shown(item)}, expected an object")
-    name = item.get("event_type")
-    if not isinstance(name, str):
-        raise ProtocolError(f"an event {source}: event_type is {shown(name)}, expected a text")
-    if strict:
-        _check_members(item, _EVENT, f"{name} {source}")
-    timestamp = seconds({"timestamp": 0.0, **item}, "timestamp", f"{name} {source}")
-    event = read(name, item.get("event"), timestamp, nb_resources)
-    if isinstance(event, m.SimulationBegins):
-        check_resources(event, f"{name} {source}")
-    return event
 
 
 def _check_members(content: dict[str, Any], known: set[str], where: str) -> None:
@@ -171,12 +157,12 @@ def _check_members(content: dict[str, Any], known: set[str], where: str) -> None
 
 
 def _content(
-    message: m.Message, said: Callable[[m.Event], tuple[str, dict[str, Any]]]
+    message: m.Message, write: Callable[[m.Event], tuple[str, dict[str, Any]]]
 ) -> dict[str, Any]:
     items = []
     for event in message.events:
         try:
-            name, content = said(event)
+            name, content = write(event)
         except WorkloadError as error:
             raise ProtocolError(f"{event.tag}: {error}") from None
         timestamp = float(event.timestamp)
@@ -184,13 +170,7 @@ def _content(
     return {"now": float(message.now), "events": items}
 
 
-def _twelve_decimals(value: Any) -> Any:
-    """Return a copy in which floats are written with at most 12 decimals, and at least one."""
-    if isinstance(value, float):
-        text = f"{value:.12f}".rstrip("0")
-        return msgspec.Raw((text + "0" if text.endswith(".") else text).encode())
-    if isinstance(value, dict):
-        return {name: _twelve_decimals(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_twelve_decimals(item) for item in value]
-    return value
+def _twelve_decimals(value: float) -> str:
+    """Write a float with at most 12 decimals, and at least one."""
+    text = f"{value:.12f}".rstrip("0")
+    return text + "0" if text.endswith(".") else text

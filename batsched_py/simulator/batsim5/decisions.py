@@ -14,7 +14,7 @@ import msgspec
 from batsched_py.errors import ProtocolError, parameter
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim5.batprotocol_decisions import said
+from batsched_py.protocol.batsim5.batprotocol_decisions import write_decision
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
 from batsched_py.simulator.batsim5.machines import PowerManagementOfBatsim5
@@ -91,7 +91,7 @@ class Batsim5Decisions(Decisions):
     def _name_in_error(self, error: ProtocolError, decision: m.Event) -> str:
         if type(decision) not in self._handlers:
             return str(error)
-        name, _ = said(decision)
+        name, _ = write_decision(decision)
         text = str(error).removeprefix(decision.tag)
         return f"{name}{text}" if text.startswith((":", " ")) else f"{name}: {text}"
 
