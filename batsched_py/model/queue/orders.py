@@ -34,10 +34,6 @@ class RankedJobs(Protocol):
         """Return the first job that fits into ``free`` processors and either ends by ``horizon``
         or needs at most ``extra`` processors; None if there is none."""
 
-    def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
-        """Return the first job of at most ``free`` processors that ends by ``latest_end`` of its
-        size (seconds; inf: whenever, -inf: it cannot start); None if there is none."""
-
 
 def place_in(ranked: Iterable[Job], job: Job) -> int:
     """Return the place of ``job`` among the waiting jobs in some order, 1 for the first."""
@@ -140,10 +136,6 @@ class _AtClock:
             return None
         row = int(rows[self._priorities[rows].argmax()])
         return self._columns.jobs[row]
-
-    def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
-        may = (job for job in self if job.size <= free)
-        return next((job for job in may if now + job.estimate <= latest_end(job.size)), None)
 
 
 # Keys and priorities -------------------------------------------------------------------------

@@ -118,20 +118,6 @@ class _BySize:
                 best_key, best = key, job
         return best_key, best
 
-    def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
-        firsts = [
-            (self._key(job), job)
-            for job in self._fresh.values()
-            if job.size <= free and now + job.estimate <= latest_end(job.size)
-        ]
-        for size, bucket in zip(self._sizes, self._buckets, strict=True):
-            if size > free:
-                break
-            latest = latest_end(size)
-            if now + bucket.least_estimate <= latest:
-                firsts.append(bucket.first_ending(now, latest))
-        return min(firsts)[1] if firsts else None  # keys are unique: no jobs are compared
-
 
 class Ranking:
     """Waiting jobs in ascending order of a key, equals in submission order.
@@ -176,17 +162,6 @@ class Ranking:
         if self._by_size is None:
             self._by_size = self._queue.by_size(self._key)
         return self._by_size.first(now, free, horizon, extra)
-
-    def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
-        """Return the first job that may start ``now`` where it depends on its size by when it must
-        end.
-
-        That is a job of at most ``free`` processors which ends by ``latest_end`` of its size
-        (seconds; inf: whenever, -inf: it cannot start). None if there is none.
-        """
-        if self._by_size is None:
-            self._by_size = self._queue.by_size(self._key)
-        return self._by_size.first_by(now, free, latest_end)
 
 
 class QueueView(Protocol):
@@ -302,12 +277,6 @@ class WaitingQueue:
         if self._by_size is None:
             self._by_size = self.by_size(by_submission)
         return self._by_size.first(now, free, horizon, extra)
-
-    def first_by(self, now: float, free: int, latest_end: Callable[[int], float]) -> Job | None:
-        """Return the first job that may start ``now``; see :meth:`Ranking.first_by`."""
-        if self._by_size is None:
-            self._by_size = self.by_size(by_submission)
-        return self._by_size.first_by(now, free, latest_end)
 
     def by_size(self, key: Key) -> _BySize:
         """Return the jobs as they are searched in ascending order of ``key``; its values differ.

@@ -13,8 +13,8 @@ from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import walk_releases
-from batsched_py.schedulers.grid.placed import GridRules, Placed, Reserved
-from batsched_py.schedulers.grid.room import Room
+from batsched_py.schedulers.grid.placed import Placed, Reserved
+from batsched_py.schedulers.grid.room import GridRules, Room
 
 
 class GridBackfilling(Backfilling):
@@ -108,7 +108,7 @@ class GridBackfilling(Backfilling):
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Say what holds ``job``, which still waits after the pass at ``now``."""
         place, room = place_in(self.order.at(now, queue), job), self._room(now, machine)
-        note, free, until = room.why_not(job), machine.free, self.shadow_time
+        note, free, until = room.explain(job), machine.free, self.shadow_time
         site = self._reserved.site.name if self._reserved and self._reserved.site else ""
         if self.head is None or job is self.head:
             return WaitingReason("head", place, until=until, free=free, site=site, note=note)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.model.decisions import Decision, Reject
+from batsched_py.model.decisions import Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
@@ -19,8 +19,7 @@ from batsched_py.options.option_values import boolean, number, one_of, whole_num
 from batsched_py.schedulers.easy import extra_nodes_named
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
-from batsched_py.schedulers.grid.placed import GridRules
-from batsched_py.schedulers.grid.site_queue import SiteQueue
+from batsched_py.schedulers.grid.room import GridRules
 from batsched_py.schedulers.grid.site_selection import selection_named
 from batsched_py.schedulers.grid.spreading import Spreading
 from batsched_py.workload.grid_sites import GridSites
@@ -86,7 +85,7 @@ class Grid:
         self._local = scenario == "local"
         self._tries = boolean("try_on_submission", try_on_submission)
         self._reserves, self._order = reserves, order_named(order)
-        self._queues: list[SiteQueue] = []
+        self._queues: list[_SiteQueue] = []
         """In local processing one by site, else one."""
         self._seen = 0
 
@@ -129,9 +128,9 @@ class Grid:
             backfilling = GridBackfilling(
                 rules, self._order, homes, reserves=self._reserves, strict=strict
             )
-            self._queues.append(SiteQueue(site, backfilling, None if self._local else queue))
+            self._queues.append(_SiteQueue(site, backfilling, None if self._local else queue))
 
-    def _part_of(self, job: Job) -> SiteQueue:
+    def _part_of(self, job: Job) -> _SiteQueue:
         return self._queues[job.home if self._local else 0]
 
     def _never_runs(self, job: Job, sites: Sequence[Site]) -> bool:
@@ -150,3 +149,38 @@ class Grid:
     def statistics(self) -> Mapping[str, Any]:
         """Return how many jobs were spread over several sites."""
         return {"multi_site_jobs": sum(part.backfilling.nb_spread for part in self._queues)}
+
+
+class _SiteQueue:
+    """A site, the jobs that wait for it, and its discipline.
+
+    The jobs are those of ``shared``, the queue of the machine, or if it is None of a queue that is
+    kept up to date here.
+    """
+
+    def __init__(
+        self, site: Site, backfilling: GridBackfilling, shared: WaitingQueue | None
+    ) -> None:
+        self.site, self.backfilling = site, backfilling
+        self.queue = WaitingQueue() if shared is None else shared
+        self._kept_here = shared is None
+
+    def append(self, job: Job) -> None:
+        """Add a new job."""
+        if self._kept_here:
+            self.queue.append(job)
+
+    def try_now(self, job: Job, now: float) -> Iterator[Decision]:
+        """Start a job before all others, whatever is reserved, if it fits."""
+        if start := self.backfilling.try_now(job, now, self.site):
+            yield from self._carry_out(start)
+
+    def schedule(self, now: float) -> Iterator[Decision]:
+        """Do a scheduling pass."""
+        for decision in self.backfilling.schedule(now, self.queue, self.site):
+            yield from self._carry_out(decision)
+
+    def _carry_out(self, decision: Decision) -> Iterator[Decision]:
+        yield decision
+        if self._kept_here and isinstance(decision, Start):
+            self.queue.remove(decision.job)

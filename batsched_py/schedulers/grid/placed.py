@@ -1,4 +1,4 @@
-"""Where a job of a grid starts, by which rules, and what is promised to another.
+"""Where a job of a grid starts, and what is promised to another.
 
 Source: A. Streit's thesis, 2003, chapters 6 and 7.
 """
@@ -11,21 +11,7 @@ from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.site import Site
 from batsched_py.processors.sets import NO_PROCESSORS
-from batsched_py.schedulers.grid.costs import Costs
-from batsched_py.schedulers.grid.site_selection import Selection
-from batsched_py.schedulers.grid.spreading import Fragments, Spreading
-
-
-class GridRules(msgspec.Struct, frozen=True):
-    """By which rules jobs are placed; without ``spreading`` each runs on one site."""
-
-    select: Selection
-    costs: Costs
-    spreading: Spreading | None = None
-    adaptive: bool = False
-    """Whether a job is spread only if it ends earlier then than it would on one site."""
-    extra_nodes: str = "first"
-    """Which jobs give extra nodes, see :func:`~batsched_py.schedulers.easy.easy_reservation`."""
+from batsched_py.schedulers.grid.spreading import Fragments
 
 
 class Reserved(msgspec.Struct):
@@ -49,6 +35,11 @@ class Placed(msgspec.Struct, frozen=True):
     dilation: float
     transfer: float
     end: float
+
+    @property
+    def site(self) -> Site:
+        """The site on which it runs, or that of its first fragment."""
+        return self.parts[0][0]
 
     def start(self) -> Start:
         """Return the decision."""

@@ -6,16 +6,20 @@ go to the first site; a job that could end on one site at the same time as sprea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from batsched_py.model.job import Job
 from batsched_py.model.site import Site
-from batsched_py.schedulers.grid.free_sites import FreeSites
-from batsched_py.schedulers.grid.placed import GridRules, Placed, Reserved
-from batsched_py.schedulers.grid.site_selection import Fit
-from batsched_py.schedulers.grid.spreading import Fragments, Spreading
+from batsched_py.schedulers.easy import walk_releases
+from batsched_py.schedulers.grid.costs import Costs
+from batsched_py.schedulers.grid.placed import Placed, Reserved
+from batsched_py.schedulers.grid.site_selection import Selection
+from batsched_py.schedulers.grid.spreading import Fragments, Spreading, fragments
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.orders import RankedJobs
@@ -24,11 +28,23 @@ _ROUNDING = 1 + 1e-14
 """A time is at most by this factor less, whichever way it is computed."""
 
 
-class Room:
-    """What is free on ``sites`` at an instant; ``homes`` are those that users live at.
+class GridRules(msgspec.Struct, frozen=True):
+    """By which rules jobs are placed; without ``spreading`` each runs on one site."""
 
-    A job starts only where ``reserved`` leaves it room, if anything is. To be made anew after each
-    start.
+    select: Selection
+    costs: Costs
+    spreading: Spreading | None = None
+    adaptive: bool = False
+    """Whether a job is spread only if it ends earlier then than it would on one site."""
+    extra_nodes: str = "first"
+    """Which jobs give extra nodes, see :func:`~batsched_py.schedulers.easy.easy_reservation`."""
+
+
+class Room:
+    """The free processors of ``sites`` at ``now`` (seconds), as long as no job starts.
+
+    ``homes`` are the sites at which users live. A job starts only where ``reserved`` leaves it
+    room, if anything is reserved.
     """
 
     def __init__(
@@ -40,50 +56,49 @@ class Room:
         reserved: Reserved | None = None,
     ) -> None:
         self._rules, self._homes, self._now = rules, homes, now
-        self._reserved = reserved
-        self._free = FreeSites(sites, rules.costs, now)
+        self._sites, self._reserved = sites, reserved
+        self._total = sum(site.free for site in sites)
+        self._times: dict[tuple[int, int], float] = {}
 
     def first(self, ranked: RankedJobs) -> Placed | None:
         """Return the first of the waiting jobs that can start, None if none can."""
-        if not self._rules.costs.by_job:
-            job = ranked.first_by(self._now, self._free.total, self._latest_end)
-            if job is None:
-                return None
-            if placed := self.place(job):  # else a rounding error in the time by which it must end
-                return placed
-        return next(self._all(ranked), None)
-
-    def _all(self, ranked: RankedJobs) -> Iterator[Placed]:
+        total, now, latest = self._total, self._now, dict[int, float]()
         for job in ranked:
-            if job.size <= self._free.total and (placed := self.place(job)):
-                yield placed
+            width = job.size
+            if width > total:
+                continue
+            if width not in latest:
+                latest[width] = inf if self._rules.costs.by_job else self._latest_end(width)
+            if now + job.estimate <= latest[width] and (placed := self.place(job)):
+                return placed
+        return None
 
     def place(self, job: Job) -> Placed | None:
         """Return where a job starts now, None if nowhere: on one site before several."""
-        if fits := self._fits(job):
-            return self._placed(job, [(self._rules.select(fits).site, job.size)])
+        if on_site := self._on_each_site(job):
+            return self._rules.select(on_site)
         return self._spread(job)
 
     def lasts(self, job: Job) -> float | None:
         """Return how long a job that started now would run at least (seconds), None if it cannot
         start."""
-        ends = [fit.end for fit in self._fits(job)]
+        ends = [place.end for place in self._on_each_site(job)]
         if not ends and (spread := self._spread(job)):
             ends = [spread.end]
         return min(ends) - self._now if ends else None
 
-    def why_not(self, job: Job) -> str:
-        """Say why a job that fits into what is free on all sites together does not start now."""
-        spreading, sites = self._rules.spreading, self._free.sites
-        if len(sites) == 1 or job.size > self._free.total or self._free.fitting(job.size):
+    def explain(self, job: Job) -> str:
+        """Explain why a job that fits into the free processors of all sites does not start now."""
+        spreading = self._rules.spreading
+        if len(self._sites) == 1 or job.size > self._total or self._fitting(job.size):
             return ""
         nowhere = "no site has so many free"
         if spreading is None:
             return nowhere
         most = spreading.most_fragments(job.size)
-        if most == 1 or not spreading.allows(job.size, sites):
+        if most == 1 or not spreading.allows(job.size, self._sites):
             return f"{nowhere}, and jobs of its size are not spread"
-        parts = self._free.fragments(job.size)
+        parts = self._fragments(job.size)
         if len(parts) > most:
             return f"{nowhere}, and it must not be in more than {most:g} fragments"
         if not self._rules.adaptive:
@@ -96,18 +111,30 @@ class Room:
             f"{spread.dilation:g} times as long"
         )
 
-    def _fits(self, job: Job) -> list[Fit]:
-        """Return the sites on which a job can start now, without those that are reserved."""
-        singles = [self._placed(job, [(site, job.size)]) for site in self._free.fitting(job.size)]
-        return [Fit(at.parts[0][0], at.end) for at in singles if self._leaves_room(at)]
+    def _fitting(self, width: int) -> list[Site]:
+        """Return the sites with so many free processors."""
+        return [site for site in self._sites if site.free >= width]
+
+    def _fragments(self, width: int) -> Fragments:
+        """Return the fragments of a job of that many processors; so many must be free."""
+        return fragments(width, self._by_free)
+
+    @cached_property
+    def _by_free(self) -> list[Site]:
+        return sorted(self._sites, key=lambda site: -site.free)  # equals stay in their order
+
+    def _on_each_site(self, job: Job) -> list[Placed]:
+        """Return where a job can start now on one site, without what is reserved."""
+        places = [self._placed(job, [(site, job.size)]) for site in self._fitting(job.size)]
+        return [place for place in places if self._leaves_room(place)]
 
     def _spread(self, job: Job) -> Placed | None:
         """Return where a job starts now on several sites, None if it does not."""
         spreading = self._rules.spreading
         if spreading is None or not self._can_spread(spreading, job.size):
             return None
-        placed = self._placed(job, self._free.fragments(job.size))
-        alone = self._free.first_end(job, self._homes) if self._rules.adaptive else None
+        placed = self._placed(job, self._fragments(job.size))
+        alone = self._first_end(job) if self._rules.adaptive else None
         if alone is not None and placed.end >= alone:
             return None
         return placed if self._leaves_room(placed) else None
@@ -124,15 +151,15 @@ class Room:
 
     def _can_spread(self, spreading: Spreading, width: int) -> bool:
         """Tell whether the free processors allow it, without asking when the job would end."""
-        if width > self._free.total or not spreading.allows(width, self._free.sites):
+        if width > self._total or not spreading.allows(width, self._sites):
             return False
-        return 2 <= len(self._free.fragments(width)) <= spreading.most_fragments(width)
+        return 2 <= len(self._fragments(width)) <= spreading.most_fragments(width)
 
     def _latest_end(self, width: int) -> float:
-        """Return by when a job must end on one site to start now (seconds), as the queue's search
-        needs it: inf if whenever, -inf if it cannot start; a rounding error too late at most."""
+        """Return by when a job must end on one site to start now (seconds), a rounding error too
+        late at most: inf if whenever, -inf if it cannot start."""
         latest, reserved, now = -inf, self._reserved, self._now
-        for site in self._free.fitting(width):
+        for site in self._fitting(width):
             if reserved is None or reserved.held_by([(site, width)]) <= reserved.extra:
                 return inf
             latest = reserved.horizon
@@ -141,9 +168,35 @@ class Room:
             return latest
         overhead = self._rules.costs.overhead
         longest = inf
-        if reserved and reserved.held_by(self._free.fragments(width)) > reserved.extra:
+        if reserved and reserved.held_by(self._fragments(width)) > reserved.extra:
             longest = (reserved.horizon - now) / (1 + overhead)
         if self._rules.adaptive:
-            gained = self._free.first_room(width) - now
+            gained = self._first_room(width) - now
             longest = min(longest, gained / overhead if overhead else inf if gained else -inf)
         return max(latest, (now + longest) * _ROUNDING)
+
+    def _first_room(self, width: int) -> float:
+        """Return when one site has so many free processors (seconds), inf if nobody knows."""
+        return min(self._earliest(site, width) for site in self._sites)
+
+    def _first_end(self, job: Job) -> float | None:
+        """Return when a job would end first on one site by estimates (seconds), if it started there
+        as soon as the jobs that run let it; None if nobody knows when any has room."""
+        costs, width = self._rules.costs, job.size
+        if self._first_room(width) == inf:
+            return None
+        return min(
+            self._earliest(site, width) + job.lasts(*costs.of(job, [site], self._homes))
+            for site in self._sites
+        )
+
+    def _earliest(self, site: Site, width: int) -> float:
+        """Return when so many processors of a site are free (seconds), inf if never."""
+        key = id(site), width
+        if key not in self._times:
+            time = self._now
+            if site.free < width:
+                releases = self._rules.costs.releases(site)
+                time = max(time, walk_releases(width, site.free, releases)[0])
+            self._times[key] = time
+        return self._times[key]

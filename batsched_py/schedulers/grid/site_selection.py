@@ -7,49 +7,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 
-import msgspec
-
-from batsched_py.model.site import Site
 from batsched_py.options.option_values import one_of
+from batsched_py.schedulers.grid.placed import Placed
 
-
-class Fit(msgspec.Struct, frozen=True):
-    """A site that has room for a job, which would end there at ``end`` (seconds) by estimates."""
-
-    site: Site
-    end: float
-
-
-Selection = Callable[[Sequence[Fit]], Fit]
-
-
-def best_fit(fits: Sequence[Fit]) -> Fit:
-    """Return the site on which the fewest processors stay free."""
-    return min(fits, key=lambda fit: fit.site.free)
-
-
-def biggest_free(fits: Sequence[Fit]) -> Fit:
-    """Return the site with the most free processors."""
-    return max(fits, key=lambda fit: fit.site.free)
-
-
-def equal_util(fits: Sequence[Fit]) -> Fit:
-    """Return the site of which the smallest share is in use."""
-    return max(fits, key=lambda fit: fit.site.free / fit.site.nb_processors)
-
-
-def earliest_end(fits: Sequence[Fit]) -> Fit:
-    """Return the site on which the job ends first: fast ones, and those that have its data."""
-    return min(fits, key=lambda fit: fit.end)
-
-
+Selection = Callable[[Sequence[Placed]], Placed]
+"""(where a job can start) -> where it starts."""
 SELECTIONS: dict[str, Selection] = {
-    "best_fit": best_fit,
-    "biggest_free": biggest_free,
-    "equal_util": equal_util,
-    "earliest_end": earliest_end,
+    "best_fit": partial(min, key=lambda place: place.site.free),
+    "biggest_free": partial(max, key=lambda place: place.site.free),
+    "equal_util": partial(max, key=lambda place: place.site.free / place.site.nb_processors),
+    "earliest_end": partial(min, key=lambda place: place.end),
 }
+"""The fewest processors stay free, the most are free, the smallest share is in use, the job ends
+first: on a fast site, or one that has its data."""
 
 
 def selection_named(name: str, seed: int) -> Selection:
