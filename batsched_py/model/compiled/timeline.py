@@ -23,8 +23,8 @@ NB_CLASSES = 20
 NB_SAMPLED = 500
 """From how many values at most these classes are made."""
 REACHES = (2.0, 8.0)
-"""How far ahead is planned to see who starts now, in durations of the longest job: at first, and
-if that does not tell."""
+"""How far ahead jobs are placed to find those that start now, in durations of the longest job: at
+first, and if that is not far enough."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -164,9 +164,9 @@ def place_all(
     """
     nb_jobs = len(sizes)
     times, free = _with_room(beginnings, nb_jobs), _with_room(numbers, nb_jobs)
-    starts = np.empty(nb_jobs)
+    starts = np.full(nb_jobs, inf)
     jobs = sizes, durations, _classes(sizes), _classes(durations)
-    nb = _place_all(times, free, len(beginnings), *jobs, starts)
+    nb = _place_all(times, free, len(beginnings), *jobs, starts, inf, False)
     return times[:nb], free[:nb], starts
 
 
@@ -181,13 +181,12 @@ def starting(beginnings: Floats, numbers: Integers, sizes: Integers, durations: 
     sizes, durations = sizes[: may[-1] + 1], durations[: may[-1] + 1]
     jobs = sizes, durations, _classes(sizes), _classes(durations)
     begin, longest = float(beginnings[0]), float(durations.max())
-    chosen = np.empty(len(sizes), np.int64)
     for known in (*(begin + reach * longest for reach in REACHES), inf):
         times, free = _with_room(beginnings, len(sizes)), _with_room(numbers, len(sizes))
-        nb = _starting(times, free, len(beginnings), *jobs, known, chosen)
-        if nb >= 0:
+        starts = np.full(len(sizes), inf)
+        if _place_all(times, free, len(beginnings), *jobs, starts, known, True) >= 0:
             break
-    return chosen[:nb]
+    return (starts == begin).nonzero()[0]
 
 
 class CompiledTimeline:
@@ -273,46 +272,25 @@ def _place_all(
     widths: Floats,
     lengths: Floats,
     starts: Floats,
-) -> int:
-    """Place jobs one after another; return the number of segments."""
-    bounds = np.empty((len(widths), len(lengths)))
-    bounds[:] = -inf
-    for job in range(len(sizes)):
-        size, duration = sizes[job], durations[job]
-        row, column = _at(widths, len(widths), size), _at(lengths, len(lengths), duration)
-        at = max(0, _at(times, nb, bounds[row, column]))
-        at, behind = _fit(times, free, nb, at, size, duration, inf)
-        start = times[at] if at < nb else inf
-        starts[job] = start
-        row, column = row + (widths[row] < size), column + (lengths[column] < duration)
-        _raise_bounds(bounds, row, column, start)
-        if start < start + duration:
-            nb = _take(times, free, nb, start, at, start + duration, behind, size)
-    return nb
-
-
-@_compiled
-def _starting(
-    times: Floats,
-    free: Integers,
-    nb: int,
-    sizes: Integers,
-    durations: Floats,
-    widths: Floats,
-    lengths: Floats,
     known: float,
-    chosen: Integers,
+    now_only: bool,
 ) -> int:
-    """Choose the jobs that start at the beginning, and return how many; -1 if it is not known.
+    """Place jobs one after another; return the number of segments.
 
     Jobs that start from ``known`` on are not placed. Any of them may put off a job that starts
-    before and ends later: then only what is before its start is known from there on.
+    before and ends later: then only what is before its start is known from there on. -1: it is
+    not known which jobs start at the beginning. With ``now_only``, the rest is left out once no
+    further job can start there.
     """
     bounds = np.empty((len(widths), len(lengths)))
     bounds[:] = -inf
-    nb_chosen, last = 0, len(sizes) - 1
+    last = len(sizes) - 1
     for job in range(len(sizes)):
-        while last >= job and not _fits_first(times, free, nb, sizes[last], durations[last]):
+        while (
+            now_only
+            and last >= job
+            and not _fits_first(times, free, nb, sizes[last], durations[last])
+        ):
             last -= 1
         if last < job:
             break
@@ -322,19 +300,16 @@ def _starting(
             continue
         at = max(0, _at(times, nb, bounds[row, column]))
         at, behind = _fit(times, free, nb, at, size, duration, known)
-        start = times[at] if at < nb else known
+        starts[job] = start = times[at] if at < nb else known
         if start < known < start + duration:
             known = start
         if known <= times[0]:
             return -1
-        if start == times[0]:
-            chosen[nb_chosen] = job
-            nb_chosen += 1
         if start < known and start < start + duration:
             nb = _take(times, free, nb, start, at, start + duration, behind, size)
         row, column = row + (widths[row] < size), column + (lengths[column] < duration)
         _raise_bounds(bounds, row, column, start)
-    return nb_chosen
+    return nb
 
 
 @_compiled
