@@ -1,4 +1,4 @@
-"""Telling work that has no end from much work: what a policy and its users do is counted."""
+"""Budgets that end endless work: messages without progress, decisions and submissions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import inf
 
 from batsched_py.errors import BudgetError
 from batsched_py.model.policy import Scheduler
-from batsched_py.model.user_model import UserModel, given, next_due, no_job, not_moved_on
+from batsched_py.model.user_model import UserModel, take_submissions
 from batsched_py.options.budgets import Budgets, exceeded
 from batsched_py.workload.workload import WorkloadJob
 
@@ -17,7 +17,7 @@ _FEW = 100
 
 
 class ProgressWatch:
-    """Sees whether a simulation still comes to something, or a policy only keeps it going."""
+    """Ends a simulation in which messages keep coming and nothing changes."""
 
     def __init__(self, budgets: Budgets, scheduler: Scheduler) -> None:
         self._budgets = budgets
@@ -29,10 +29,10 @@ class ProgressWatch:
         """Whether the policy has asked for a call since anything changed."""
 
     def idle_message(self, now: float, tag: str, state: tuple[object, ...]) -> None:
-        """Count a message that has changed nothing if ``state`` is what it was.
+        """Count a message after which ``state`` is the same as before.
 
-        The latter ends with the numbers of jobs that wait and run. ``tag`` is what came: the last
-        event's name. Raises :class:`BudgetError` for too many such messages, or for too long.
+        ``state`` ends with the numbers of jobs that wait and run, ``tag`` is the last event's name.
+        Raises :class:`BudgetError` for too many such messages, or for too long a time of them.
         """
         if state != self._state:
             self._state, self._nb_idle, self._idle_since = state, 0, now
@@ -57,7 +57,7 @@ class ProgressWatch:
         )
 
     def too_many_decisions(self, now: float) -> BudgetError:
-        """Return what is to be raised for calls and kills beyond the budget."""
+        """Return the error for calls and kills beyond the budget."""
         most = self._budgets.decisions
         return exceeded(
             "decisions",
@@ -88,20 +88,15 @@ class SubmissionWatch:
     def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:
         """Return the jobs that are due.
 
-        Raises :class:`InvariantError` if there is none and they are due all the same, and for what
-        is no job, and :class:`BudgetError` for too many, taking one more than may be.
+        Raises :class:`InvariantError` as :func:`take_submissions` does, and :class:`BudgetError`
+        for too many jobs, of which it takes one more than allowed.
         """
         before = self._nb_jobs
         if now > self._instant:
             self._instant, self._nb_before = now, before
             self._most_now = min(before + self._most_at_once, self._most)
-        submitted = given(users.jobs_to_submit(now), users, "jobs_to_submit")
+        submitted = take_submissions(users, now, before - self._nb_before)
         jobs = list(islice(submitted, self._most_now - before + 1))  # it may be endless
-        for job in jobs:
-            if not isinstance(job, WorkloadJob):
-                raise no_job(users, job, now)
-        if not jobs and next_due(users) <= now:
-            raise not_moved_on(users, now, before - self._nb_before)
         self._nb_jobs = nb_jobs = before + len(jobs)
         if nb_jobs > self._most_now:
             raise self._too_many(type(users).__name__, now)

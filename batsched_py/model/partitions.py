@@ -1,7 +1,6 @@
-"""Partitions of a machine as policies see them: views that may overlap, and whole nodes.
+"""Partitions of a machine as policies see them: they may overlap, or give whole nodes only.
 
-A view is a :class:`~batsched_py.model.machine.Site`: what is free there, what runs there, when it
-should end. Where partitions overlap, what others start is there too.
+Each is a :class:`~batsched_py.model.site.Site`. Jobs of overlapping partitions run there too.
 """
 
 from __future__ import annotations
@@ -16,18 +15,7 @@ from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, with_bounds
 from batsched_py.workload.machine_description import Partition
 
 
-class PartitionView(Site):
-    """The processors of a partition, or of several that have the same, for jobs that take them
-    one by one."""
-
-    __slots__ = ("shared",)
-
-    def __init__(self, part: Partition, *, shared: bool) -> None:
-        super().__init__(part.processors, part.name)
-        self.shared = shared
-
-
-class WholeNodes(PartitionView):
+class WholeNodes(Site):
     """A partition whose jobs take whole nodes: only nodes on which nothing runs are free.
 
     Numbers are processors all the same, multiples of those of a node. Node n of an interval of the
@@ -37,7 +25,7 @@ class WholeNodes(PartitionView):
     __slots__ = ("_held", "_holds", "_idle", "_unit")
 
     def __init__(self, part: Partition, *, shared: bool) -> None:
-        super().__init__(part, shared=shared)
+        super().__init__(part.processors, part.name, shared=shared)
         self._unit = part.unit
         self._idle = make_pool(part.processors)
         """Processors here on which nothing runs, whatever becomes of the rest of their nodes."""
@@ -111,21 +99,21 @@ class WholeNodes(PartitionView):
         self.free = len(self._pool)
 
 
-def views_of(partitions: Iterable[Partition]) -> tuple[PartitionView, ...]:
-    """Return a view of each partition; one that overlaps with another is shared.
+def views_of(partitions: Iterable[Partition]) -> tuple[Site, ...]:
+    """Return each partition as policies see it; one that overlaps with another is shared.
 
-    Partitions of the same processors have the same view: queues of one machine are so, and what
-    runs there is kept once.
+    Partitions of the same processors, such as queues of one machine, are one site.
     """
     parts = tuple(partitions)
-    views: dict[tuple[tuple[int, ...], int], PartitionView] = {}
+    views: dict[tuple[tuple[int, ...], int], Site] = {}
     for part in parts:
         key = part.processors.bounds, part.unit
         if key not in views:
-            overlaps = (other.processors & part.processors for other in parts if other is not part)
-            views[key] = (WholeNodes if part.unit > 1 else PartitionView)(
-                part, shared=any(overlaps)
-            )
+            shared = any(other.processors & part.processors for other in parts if other is not part)
+            if part.unit > 1:
+                views[key] = WholeNodes(part, shared=shared)
+            else:
+                views[key] = Site(part.processors, part.name, shared=shared)
     return tuple(views[part.processors.bounds, part.unit] for part in parts)
 
 

@@ -1,4 +1,4 @@
-"""What a policy did wrong, in words for its author: when, in which line, what was expected."""
+"""Errors that tell the author of a policy when, in which line and what was wrong."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from batsched_py.plugins.code_places import raised_at, waits_at
 def mistake_of_policy(
     error: Exception, now: float, decisions: object, decision: Decision | None
 ) -> InvariantError | None:
-    """Return what is to be raised instead of ``error``, None if that says itself what is wrong.
+    """Return the error to raise in place of ``error``; None if it is not the policy's mistake.
 
-    It came at ``now`` (seconds) from going through the ``decisions`` of a policy, or from carrying
-    out the latest ``decision`` (None: there was none yet).
+    It came at ``now`` (seconds) from the iterator of ``decisions``, or from carrying out the latest
+    ``decision`` (None: there was none yet).
     """
     if isinstance(error, BudgetError | ProtocolError):  # the latter is the other side's
         return None
@@ -38,9 +38,9 @@ def mistake_of_policy(
     return InvariantError(f"at {now}{f' ({place})' if place else ''}: {problem}")
 
 
-def no_decision(policy: object, given: Any) -> InvariantError:
-    """Return what is to be raised for something else than a decision."""
-    what = f"job {given.id} itself" if isinstance(given, Job) else repr(given)
+def no_decision(policy: object, yielded: Any) -> InvariantError:
+    """Return the error for something that a policy yielded and that is no decision."""
+    what = f"job {yielded.id} itself" if isinstance(yielded, Job) else repr(yielded)
     return InvariantError(
         f"{type(policy).__name__} yielded {what}: expected Start(job), Reject(job), Kill(job) or "
         "CallMeLater(time)"

@@ -1,4 +1,4 @@
-"""Processors as a policy sees them: what is free, what runs, when it should end."""
+"""Processors as a policy sees them: which are free, which jobs run there, and until when."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ Release = tuple[float, int, int, Job]
 class Site:
     """A grid site: identical processors and the jobs that run on them, a machine or part of one."""
 
-    shared: bool = False
-    """Whether jobs that are not shown with it may start here, so that no reservation is sure."""
-
     __slots__ = (
         "_all",
         "_pool",
@@ -34,12 +31,17 @@ class Site:
         "name",
         "nb_ended",
         "nb_processors",
+        "shared",
         "speed",
         "unavailable",
     )
 
-    def __init__(self, processors: ProcessorSet, name: str = "", speed: float = 1.0) -> None:
+    def __init__(
+        self, processors: ProcessorSet, name: str = "", speed: float = 1.0, *, shared: bool = False
+    ) -> None:
         self.name = name
+        self.shared = shared
+        """Whether jobs of other queues may start here too, so that no reservation is sure."""
         self.speed = speed
         """Of its processors, as a multiple of those that run times and estimates are for."""
         self._all = processors

@@ -22,7 +22,7 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import REJECTED, EndedJob, UserModel, given, next_due, plain_job
+from batsched_py.model.user_model import REJECTED, EndedJob, UserModel, iterate, next_due, plain_job
 from batsched_py.options.budgets import Budgets
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_processors
@@ -240,7 +240,7 @@ class System(ABC):
             try:
                 decisions = self.scheduler.schedule(self.now, self.queue, self.machine)
                 if type(decisions) is not GeneratorType:
-                    decisions = given(decisions, self.scheduler, "schedule")
+                    decisions = iterate(decisions, self.scheduler, "schedule")
                 for decision in decisions:
                     if isinstance(decision, d.Start):
                         self._start(decision)

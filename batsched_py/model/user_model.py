@@ -1,4 +1,4 @@
-"""What a user model is, and asking it, with the mistakes of its author told."""
+"""What a user model is, and functions that ask one and report its mistakes to its author."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ REJECTED = "REJECTED"
 
 
 class EndedJob(msgspec.Struct, frozen=True, gc=False):
-    """A job of a user model that has ended, with what became of it; times in seconds.
+    """A job of a user model that has ended; times in seconds.
 
-    What a :class:`~batsched_py.model.job.Job` has too is called as there.
+    Names are those of :class:`~batsched_py.model.job.Job`.
     """
 
     submitted: WorkloadJob
@@ -54,7 +54,7 @@ class EndedJob(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def estimate(self) -> float | None:
-        """Run time that policies were told, None = they were told the walltime."""
+        """Run time that policies planned with, None = the walltime."""
         return self.submitted.estimate
 
     @property
@@ -112,13 +112,13 @@ class CountingUserModel(UserModel, Protocol):
         """Return the counters, asked for once, after the simulation; none if nothing was counted.
 
         They are written to ``_run.json`` under ``user_statistics``, so their values must be what
-        JSON can say. The text ``summary`` among them is said at the end of a simulation.
+        JSON can say. The text ``summary`` among them is printed at the end of a simulation.
         """
 
 
 def makes_up_jobs(users: object) -> bool:
-    """Tell whether a user model submits jobs of its own in place of those of the log: its class
-    says so by ``makes_up_jobs = True``."""
+    """Tell whether the class of a user model declares ``makes_up_jobs = True``: it submits jobs of
+    its own in place of those of the log."""
     return bool(getattr(users, "makes_up_jobs", False))
 
 
@@ -151,8 +151,10 @@ def next_due(users: UserModel) -> float:
 
 
 def plain_job(job: WorkloadJob, users: UserModel) -> WorkloadJob:
-    """Return a job that a model submits as :func:`~batsched_py.workload.workload.with_plain_values`
-    does; raises :class:`InvariantError` naming the model."""
+    """Return a job that a model submits with values of Python's own types, checked.
+
+    Raises :class:`InvariantError` naming the model.
+    """
     try:
         return with_plain_values(job)
     except WorkloadError as error:
@@ -179,24 +181,28 @@ def profile_of(job: WorkloadJob, users: UserModel) -> dict[str, Any]:
     return profile
 
 
-def no_job(users: UserModel, submitted: object, now: float) -> InvariantError:
-    """Return what is to be raised for something else that was submitted."""
-    return InvariantError(
-        f"{type(users).__name__} submitted {submitted!r} at {now}: expected a WorkloadJob, such "
-        "as one of workload.jobs"
-    )
+def take_submissions(users: UserModel, now: float, before: int = 0) -> Iterator[WorkloadJob]:
+    """Give the jobs that users who are due submit ``now``, after ``before`` at the same instant.
+
+    Raises :class:`InvariantError` for what is no job, and if there is none and they are still due.
+    """
+    job = None
+    for job in iterate(users.jobs_to_submit(now), users, "jobs_to_submit"):
+        if not isinstance(job, WorkloadJob):
+            raise InvariantError(
+                f"{type(users).__name__} submitted {job!r} at {now}: expected a WorkloadJob, such "
+                "as one of workload.jobs"
+            )
+        yield job
+    if job is None and next_due(users) <= now:
+        raise InvariantError(
+            f"{type(users).__name__} is still due at {now} after it submitted {before} jobs at "
+            "that instant: next_submission must move on"
+        )
 
 
-def not_moved_on(users: UserModel, now: float, before: int) -> InvariantError:
-    """Return what is to be raised for users who are due and submit nothing."""
-    return InvariantError(
-        f"{type(users).__name__} is still due at {now} after it submitted {before} jobs at "
-        "that instant: next_submission must move on"
-    )
-
-
-def given(items: Any, plugin: object, method: str) -> Iterator[Any]:
-    """Return what a plug-in gave, which must be something to go through."""
+def iterate(items: Any, plugin: object, method: str) -> Iterator[Any]:
+    """Return an iterator of what a plug-in's method returned; raises :class:`InvariantError`."""
     try:
         return iter(items)
     except TypeError:

@@ -20,7 +20,7 @@ from batsched_py.model.policy import (
 from batsched_py.model.policy_mistakes import no_decision
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import Site
-from batsched_py.model.user_model import given
+from batsched_py.model.user_model import iterate
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.admission import Admission, Outages
 from batsched_py.workload.machine_description import MachineDescription
@@ -157,7 +157,7 @@ class _Line:
         """Take new jobs in, and return what the policy decides for its part of the machine."""
         if new or self.admission.changes_by(now):
             self.admission.update(now, new)
-        return given(self.policy.schedule(now, self.queue, part), self.policy, "schedule")
+        return iterate(self.policy.schedule(now, self.queue, part), self.policy, "schedule")
 
 
 def _on_lowest(decision: Start, part: Site, name: str) -> Start:

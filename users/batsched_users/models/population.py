@@ -17,12 +17,10 @@ from batsched_py.model.user_model import (
     EndedJob,
     UserModel,
     any_reacts,
-    given,
     next_due,
-    no_job,
-    not_moved_on,
     plain_job,
     reacts,
+    take_submissions,
 )
 from batsched_py.options import option_values as options
 from batsched_py.plugins import plugins
@@ -49,14 +47,8 @@ class _Group(msgspec.Struct, eq=False):
             raise InvariantError(f"{self.label}: {error}") from None
 
     def jobs(self, now: float) -> Iterator[WorkloadJob]:
-        job = None
         try:
-            for job in given(self.model.jobs_to_submit(now), self.model, "jobs_to_submit"):
-                if not isinstance(job, WorkloadJob):
-                    raise no_job(self.model, job, now)
-                yield job
-            if job is None and next_due(self.model) <= now:
-                raise not_moved_on(self.model, now, before=0)
+            yield from take_submissions(self.model, now)
         except InvariantError as error:
             raise InvariantError(f"{self.label}: {error}") from None
 

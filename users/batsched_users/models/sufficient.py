@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InvariantError, PluginError, UsageError
-from batsched_py.model.user_model import EndedJob, UserModel, given, next_due, no_job, reacts
+from batsched_py.model.user_model import EndedJob, UserModel, next_due, reacts, take_submissions
 from batsched_py.options.option_values import boolean, number, one_of
 from batsched_py.plugins import plugins
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
@@ -180,9 +180,7 @@ class Sufficient:
             if submitted or next_due(self._inner) > now:
                 return
             wished = False
-            for wish in given(self._inner.jobs_to_submit(now), self._inner, "jobs_to_submit"):
-                if not isinstance(wish, WorkloadJob):
-                    raise no_job(self._inner, wish, now)
+            for wish in take_submissions(self._inner, now):
                 wished = True
                 self._counts.jobs += 1
                 for job in self._submitted(_Wish(wish, now, self._name(wish)), now):
