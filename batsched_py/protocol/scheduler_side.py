@@ -1,8 +1,8 @@
 """The scheduler's side of a conversation: from Batsim's frames to our messages, and back.
 
 The first frame tells the version. Version 4 begins with SIMULATION_BEGINS in JSON. Batsim 5 begins
-with a text in a frame of its own, which is answered with a hello that asks for the JSON form and
-for what the simulation shall do; SIMULATION_BEGINS comes then.
+with a text in a frame of its own. The answer is a hello, which requests JSON and features of the
+simulation; then comes SIMULATION_BEGINS.
 
 Sources: the protocols as observed from Batsim 4.2.0 and 5.0.0-rc2.
 """
@@ -17,42 +17,42 @@ from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.protocol import message_json
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json
-from batsched_py.protocol.batsim5.scheduler_side import Asked, Batsim5Side
+from batsched_py.protocol.batsim5.scheduler_side import Batsim5Side, RequestFeatures
 
 _MISSED = (
-    "this is a message of Batsim 5, whose first frame did not come: was the simulation under way "
-    "before this process? Start both anew"
+    "this is a message of Batsim 5, but the first frame of a simulation is missing: did the "
+    "simulation begin before this process? Start both anew"
 )
 _EARLY = 8
 """Bytes before the text in the first frame of a Batsim 5 before April 2025."""
 
 
 class SchedulerSide(Protocol):
-    """One conversation as the scheduler has it, each message with its reply."""
+    """Decodes the messages of one conversation and encodes the replies, for one Batsim version."""
 
-    def hears(self, raw: bytes) -> m.Message | None:
-        """Return what Batsim says, None if only this side has to answer.
+    def decode_message(self, raw: bytes) -> m.Message | None:
+        """Return the message in a frame of Batsim, None if the policy has nothing to answer.
 
         Raises :class:`ProtocolError` for what is no message.
         """
         ...
 
-    def says(self, reply: m.Message | None) -> bytes:
-        """Return the frame of a reply to what was heard last; None if nothing was told of it.
+    def encode_reply(self, reply: m.Message | None) -> bytes:
+        """Return the frame of the reply to the last message; ``reply`` is None if that was None.
 
-        Raises :class:`ProtocolError` for what cannot be said to this Batsim.
+        Raises :class:`ProtocolError` for decisions that this Batsim does not have.
         """
         ...
 
-    def said(self, raw: bytes) -> m.Message | None:
-        """Return what was replied in a frame to what was heard last, as :meth:`says` was given it.
+    def decode_reply(self, raw: bytes) -> m.Message | None:
+        """Return the reply in a frame, as it was given to :meth:`encode_reply`.
 
         Raises :class:`ProtocolError` for what is no reply.
         """
         ...
 
 
-def side_of(first: bytes, asked: Asked = lambda text: {}) -> SchedulerSide:
+def make_side(first: bytes, asked: RequestFeatures = lambda text: {}) -> SchedulerSide:
     """Return the scheduler's side of a conversation that begins with the frame ``first``.
 
     Raises :class:`ProtocolError` for a version of Batsim that is not spoken.
@@ -74,8 +74,8 @@ class Batsim4Side:
     def __init__(self) -> None:
         self._nb_resources = MOST_PROCESSORS
 
-    def hears(self, raw: bytes) -> m.Message:
-        """Return what Batsim says."""
+    def decode_message(self, raw: bytes) -> m.Message:
+        """Return the message in a frame."""
         try:
             message = message_json.decode_events(raw, self._nb_resources)
         except ProtocolError:
@@ -86,11 +86,11 @@ class Batsim4Side:
             self._nb_resources = begins.nb_resources
         return message
 
-    def says(self, reply: m.Message | None) -> bytes:
+    def encode_reply(self, reply: m.Message | None) -> bytes:
         """Return the frame of a reply."""
         assert reply is not None
         return message_json.encode_decisions(reply)
 
-    def said(self, raw: bytes) -> m.Message:
-        """Return what was replied."""
+    def decode_reply(self, raw: bytes) -> m.Message:
+        """Return the reply in a frame."""
         return message_json.decode_decisions(raw, self._nb_resources)

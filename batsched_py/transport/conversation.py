@@ -1,4 +1,4 @@
-"""One simulation as bytes: a scheduler behind Batsim's protocol."""
+"""One simulation over a socket: messages of Batsim, and the scheduler's replies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 
 from batsched_py.errors import ProtocolError, SimulationError, parameter
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim5.scheduler_side import Asked
-from batsched_py.protocol.scheduler_side import SchedulerSide, side_of
+from batsched_py.protocol.batsim5.scheduler_side import RequestFeatures
+from batsched_py.protocol.scheduler_side import SchedulerSide, make_side
 from batsched_py.support.terminal_text import say
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
@@ -19,7 +19,7 @@ from batsched_py.transport.scheduler_socket import SchedulerSocket, SocketReques
 from batsched_py.units import LATEST_TIME
 
 LAST_CALL = 0.3
-"""Seconds in which a Batsim that waited for somebody to listen finds us (it tries every 0.1 s)."""
+"""Seconds in which a Batsim that waits for a listener finds us (it tries every 0.1 s)."""
 _PATIENCE = 7.0
 """Seconds to stay for a Batsim that computes: `docker stop` kills after 10."""
 ExchangeObserver = Callable[[m.Message, m.Message], None]
@@ -33,11 +33,11 @@ class Unexpected(ProtocolError):  # noqa: N818 - somebody else's error, or an ea
 class Conversation:
     """Answers the messages of one simulation, from SIMULATION_BEGINS to SIMULATION_ENDS.
 
-    The first message tells whether Batsim 4.2 or 5 speaks. ``make_scheduler`` is called with
-    SIMULATION_BEGINS, which says what the machine is and how Batsim was started; what it returns
-    answers the messages. What Batsim says is trusted but for the time. ``stuck`` says which jobs
-    wait while nothing runs, None if there are none: this explains why a simulator goes away.
-    ``asked`` says what is asked of a Batsim 5.
+    The first message tells Batsim 4.2 from 5. ``make_scheduler`` is called with SIMULATION_BEGINS,
+    which describes the machine and Batsim's options; what it returns answers the messages. Messages
+    of Batsim are trusted but for the time. ``stuck`` names the jobs that wait while nothing runs
+    (None: there are none), which explains why a simulator goes away. ``asked`` returns the features
+    to request from a Batsim 5.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Conversation:
         make_scheduler: Callable[[m.SimulationBegins], Partner],
         observe: ExchangeObserver | None = None,
         stuck: Callable[[], str | None] = lambda: None,
-        asked: Asked = lambda text: {},
+        asked: RequestFeatures = lambda text: {},
     ) -> None:
         self.now = 0.0
         """Simulated time of the last message (seconds)."""
@@ -69,14 +69,14 @@ class Conversation:
         Raises :class:`Unexpected` as long as nothing has begun, for what does not begin a
         simulation, and :class:`~batsched_py.errors.BatschedError` for what cannot be answered.
         """
-        side = self._side or side_of(raw, self._asked)
+        side = self._side or make_side(raw, self._asked)
         try:
-            message = side.hears(raw)
+            message = side.decode_message(raw)
         except ProtocolError as error:
             raise error if self.begun else Unexpected(str(error)) from None
         reply = None if message is None else self.reply(message)
         self._side = side
-        return side.says(reply)
+        return side.encode_reply(reply)
 
     def reply(self, message: m.Message) -> m.Message:
         """Return the reply to a message; raises the same."""
@@ -100,13 +100,13 @@ class Conversation:
             if isinstance(event, m.SimulationBegins):
                 return self._make_scheduler(event)
         raise Unexpected(
-            "the first message is not SIMULATION_BEGINS: was the simulation under way before "
-            "this process? Start both anew"
+            "the first message is not SIMULATION_BEGINS: did the simulation begin before this "
+            "process? Start both anew"
         )
 
 
-def refusal(reason: object) -> bytes:
-    """Return an answer that is no JSON: Batsim then aborts with it, instead of waiting for ever."""
+def make_refusal(reason: object) -> bytes:
+    """Return an answer that is no JSON, on which Batsim aborts instead of waiting for ever."""
     return f"batsched_py cannot answer: {reason}".encode(errors="replace")
 
 
@@ -127,10 +127,10 @@ def serve(
 ) -> None:
     """Answer until the reply to SIMULATION_ENDS is sent.
 
-    What comes before a simulation begins, or from others while it goes on, is refused and noted.
+    Messages before a simulation begins, or of others while it goes on, are refused with a note.
     Raises :class:`SimulationError` when a limit passes or the simulator goes away, and what
-    answering raises. The simulator gets a refusal then, or when it asks next: this waits some
-    seconds for that, or until the next Ctrl-C.
+    answering raises. The simulator's open or next message is refused then: this waits some seconds
+    for it, or until the next Ctrl-C.
     """
     simulator: SocketRequest | None = None
     deadline = monotonic() + limits.first
@@ -147,12 +147,12 @@ def serve(
             deadline = monotonic() + limits.silence
     except BaseException as error:
         with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
-            _take_leave(socket, simulator, refusal(str(error) or type(error).__name__))
+            _take_leave(socket, simulator, make_refusal(str(error) or type(error).__name__))
         raise
 
 
 def _answer(conversation: Conversation, request: SocketRequest, recorder: Recorder | None) -> bytes:
-    """Answer and record; what begins no simulation is not part of the recording."""
+    """Answer and record; messages before a simulation begins are not recorded."""
     raw = b"".join(request.frames)
     try:
         if len(request.frames) != 1:
@@ -183,7 +183,7 @@ def _next(
         try:
             request = socket.receive(deadline - monotonic(), simulator)
         except SimulationError as error:
-            where = _where(conversation)
+            where = _describe_time(conversation)
             reason = conversation.stuck() or (
                 "Batsim was stopped, crashed, or ended in a deadlock (jobs wait and nothing can "
                 "happen; it exits with 0 then); its log says which"
@@ -197,7 +197,7 @@ def _next(
             )
         if request is None:
             raise SimulationError(
-                f"Batsim said nothing for {limits.silence:g} s {_where(conversation)}; "
+                f"Batsim said nothing for {limits.silence:g} s {_describe_time(conversation)}; "
                 f"{parameter('silence_timeout')} allows more"
             )
         if simulator is None or request.sender == simulator.sender:
@@ -205,17 +205,17 @@ def _next(
         _refuse(socket, request, "a simulation is going on here, and one process serves one")
 
 
-def _where(conversation: Conversation) -> str:
+def _describe_time(conversation: Conversation) -> str:
     return f"at {conversation.now:f} s of simulated time, before SIMULATION_ENDS"
 
 
 def _refuse(socket: SchedulerSocket, request: SocketRequest, reason: str) -> None:
     say(f"note: refused a message: {reason}")
-    socket.reply(request, refusal(reason))
+    socket.reply(request, make_refusal(reason))
 
 
 def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, refused: bytes) -> None:
-    """Tell the simulator that there will be no more answers: now, or when it asks next.
+    """Refuse the simulator's open message, or its next one, so that it ends.
 
     It may have begun just now, and not be known yet.
     """
@@ -223,16 +223,17 @@ def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, refuse
         socket.reply(socket.unanswered, refused)
         return
     with suppress(SimulationError):  # it is gone
-        if _tell(socket, simulator, refused, LAST_CALL) or simulator is None:
+        if _refuse_next(socket, simulator, refused, LAST_CALL) or simulator is None:
             return
         within = f"within {_PATIENCE:g} s"
         say(
-            f"note: Batsim computes; it is told if it asks {within}; Ctrl-C again leaves it waiting"
+            f"note: Batsim still computes; its next message is refused if it comes {within}; "
+            "Ctrl-C again leaves it waiting"
         )
-        _tell(socket, simulator, refused, _PATIENCE)
+        _refuse_next(socket, simulator, refused, _PATIENCE)
 
 
-def _tell(
+def _refuse_next(
     socket: SchedulerSocket, simulator: SocketRequest | None, reason: bytes, timeout: float
 ) -> bool:
     """Refuse whatever is asked within ``timeout`` seconds; return whether the simulator asked."""

@@ -1,7 +1,4 @@
-"""A recorded exchange fed to a policy: does it answer as was answered then?
-
-A recording of Batsim 5 and one of Batsim 4.2 are the same here: what was told and what was decided.
-"""
+"""Feed a recorded exchange to a policy, and find the first reply that differs."""
 
 from __future__ import annotations
 
@@ -18,26 +15,26 @@ from batsched_py.files.readers import parse_json
 from batsched_py.protocol import message_json
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee.referee import Referee
-from batsched_py.protocol.scheduler_side import SchedulerSide, side_of
+from batsched_py.protocol.scheduler_side import SchedulerSide, make_side
 from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.recording import Record, read_exchange
 
 
 class Turn(msgspec.Struct, gc=False):
-    """A message of Batsim and what was answered."""
+    """A message of Batsim and its reply in a recording."""
 
     n: int
     message: m.Message
     raw: str
-    """The same as it was sent."""
+    """Its JSON, as it was sent."""
     reply: m.Message | None
     error: str = ""
-    """Why there is no reply: it was none of the protocol."""
+    """Why the reply cannot be read."""
 
 
 class ReplyDifference(msgspec.Struct):
-    """The first reply that is not the recorded one."""
+    """The first reply that differs from the recorded one."""
 
     n: int
     """Number of the message from Batsim."""
@@ -51,11 +48,11 @@ class ReplyDifference(msgspec.Struct):
 
 
 def read_turns(path: str | Path) -> list[Turn]:
-    """Read a recorded exchange: what the scheduler was told, and decided.
+    """Read the messages and replies of a recorded exchange, of Batsim 4.2 or 5.
 
-    What only the two protocols need is not among it. A last message without reply is left out: the
-    recording ended there. Raises :class:`InputError` naming the file, if anything else is out of
-    turn, if a message of Batsim is none, and if nothing is left.
+    Frames that only the protocol needs, and a last message without reply, are left out. Raises
+    :class:`InputError` naming the file if messages and replies do not alternate, if a message
+    cannot be read, and if nothing is left.
     """
     records = read_exchange(path)
     try:
@@ -83,17 +80,17 @@ def _turns(exchange: Sequence[tuple[Record, Record]]) -> Iterator[Turn]:
     side: SchedulerSide | None = None
     for record, reply in exchange:
         try:
-            side = side or side_of(record.frame)
-            message = side.hears(record.frame)
+            side = side or make_side(record.frame)
+            message = side.decode_message(record.frame)
         except ProtocolError as error:
             raise InputError(f"message {record.n}: {error}") from None
-        said, error_text = None, ""
+        decided, error_text = None, ""
         try:
-            said = side.said(reply.frame)
+            decided = side.decode_reply(reply.frame)
         except ProtocolError as error:
             error_text = str(error)
         if message is not None:
-            yield Turn(record.n, message, record.raw, said, error_text)
+            yield Turn(record.n, message, record.raw, decided, error_text)
 
 
 def first_difference(
@@ -106,7 +103,7 @@ def first_difference(
     ``strict`` also judges the messages and our replies: see
     :class:`~batsched_py.protocol.referee.referee.Referee`.
     """
-    answer = _judged(conversation.reply) if strict else conversation.reply
+    answer = _with_referee(conversation.reply) if strict else conversation.reply
     for turn in turns:
         if turn.reply is None:
             theirs = Counter([f"no reply of the protocol: {turn.error}"])
@@ -121,26 +118,26 @@ def first_difference(
     return None
 
 
-def _judged(answer: Partner) -> Partner:
-    """Return a partner that refuses what cannot be said after what both sides have said."""
+def _with_referee(answer: Partner) -> Partner:
+    """Return a partner that lets a referee check each message and each reply."""
     referee: Referee | None = None
 
-    def judged(message: m.Message) -> m.Message:
+    def answer_checked(message: m.Message) -> m.Message:
         nonlocal referee
         if referee is None:
             begins = next(iter(message.events), None)
             is_batsim5 = isinstance(begins, m.SimulationBegins) and begins.is_batsim5
             referee = Referee(batsim5=is_batsim5)
-        referee.heard(message)
+        referee.check_message(message)
         reply = answer(message)
-        referee.check(reply)
+        referee.check_reply(reply)
         return reply
 
-    return judged
+    return answer_checked
 
 
 def decisions_of(reply: m.Message) -> Counter[str]:
-    """Return the decisions of a reply in one form, without their times."""
+    """Return the decisions of a reply as JSON, without their times."""
     content = parse_json(message_json.encode_decisions(reply), dict[str, Any], "a reply")
     return Counter(
         msgspec.json.encode([event["type"], event["data"]], order="sorted").decode()

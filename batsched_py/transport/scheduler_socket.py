@@ -1,7 +1,7 @@
 """The scheduler's end of Batsim's socket: bound, one frame a message, each answered once.
 
-On the wire it is a ZeroMQ REP socket. Inside it is a ROUTER, which also knows who speaks: so a
-stranger on the same endpoint is told from the simulator.
+On the wire it is a ZeroMQ REP socket. Inside it is a ROUTER, which also knows the sender, so a
+stranger on the same endpoint is not taken for the simulator.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from struct import unpack
 from time import monotonic
 
 import msgspec
@@ -21,7 +22,6 @@ from batsched_py.errors import SimulationError, UsageError
 from batsched_py.protocol.message_json import MOST_BYTES
 from batsched_py.support.signals import HeldSignals
 from batsched_py.transport.closing import Closing
-from batsched_py.transport.connection_events import connection_events
 
 DEFAULT = "tcp://127.0.0.1:28000"
 """Where Batsim connects unless told otherwise; nobody outside the machine can."""
@@ -68,7 +68,7 @@ class SchedulerSocket(Closing):
         """Numbers of the open connections by their file descriptors, which are used again."""
         self._nb_accepted = 0
         self._senders: dict[bytes, int] = {}
-        """Numbers of the connections of those who have asked."""
+        """Numbers of the connections of those who have sent a request."""
         self._bound = False
         try:
             with _for_its_user_only():
@@ -96,7 +96,7 @@ class SchedulerSocket(Closing):
                 self._path.unlink(missing_ok=True)
 
     def reply(self, request: SocketRequest, raw: bytes) -> None:
-        """Answer a request; nothing happens if who asked is gone."""
+        """Answer a request; nothing happens if its sender is gone."""
         with HeldSignals():
             self._socket.send(request.sender, zmq.SNDMORE)
             self._socket.send(b"", zmq.SNDMORE)
@@ -108,8 +108,8 @@ class SchedulerSocket(Closing):
     ) -> SocketRequest | None:
         """Return the next request, or None if none comes within ``timeout`` seconds.
 
-        ``simulator`` is an earlier request of who must not go away: :class:`SimulationError` is
-        raised as soon as the connection it came by is closed.
+        ``simulator`` is an earlier request, whose sender must stay: :class:`SimulationError` is
+        raised as soon as its connection is closed.
         """
         deadline = monotonic() + timeout
         while True:
@@ -138,23 +138,34 @@ class SchedulerSocket(Closing):
         if len(frames) < 2 or len(frames[0]):
             return None
         if sender not in self._senders:
-            self._look_around()
+            self._update_connections()
             file = int(frames[1].get(zmq.SRCFD))
             self._senders[sender] = self._connections.get(file, _GONE)
         return SocketRequest(sender, [frame.bytes for frame in frames[1:]])
 
     def _is_lost(self, request: SocketRequest) -> bool:
-        self._look_around()
+        self._update_connections()
         return self._senders[request.sender] not in self._connections.values()
 
-    def _look_around(self) -> None:
-        """Note who has come and gone."""
+    def _update_connections(self) -> None:
+        """Take connections into account that were opened and closed."""
         for event, file in connection_events(self._monitor):
             if event == zmq.Event.ACCEPTED:
                 self._nb_accepted += 1
                 self._connections[file] = self._nb_accepted
             else:
                 self._connections.pop(file, None)
+
+
+def connection_events(monitor: zmq.Socket[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield the events that a monitor has seen: each a :class:`zmq.Event` and its value, mostly a
+    file descriptor.
+
+    ``zmq.utils.monitor`` does the same, but imports asyncio.
+    """
+    while monitor.poll(0):
+        event, _ = monitor.recv_multipart()
+        yield unpack("=hi", event)
 
 
 def check_address(address: str) -> None:

@@ -16,24 +16,23 @@ from batsched_py.protocol import message_json
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json
 from batsched_py.transport.closing import Closing
-from batsched_py.transport.connection_events import connection_events
 from batsched_py.transport.recording import Recorder
-from batsched_py.transport.scheduler_socket import check_address
+from batsched_py.transport.scheduler_socket import check_address, connection_events
 
 _T = TypeVar("_T")
 
 _TICK = 0.2
 """Seconds after which a wait looks whether the scheduler is still there."""
 _PATIENCE = 5.0
-"""Seconds without a scheduler after which it is said that one is waited for."""
+"""Seconds without a scheduler after which the user is told that the simulator waits for one."""
 
 
 class SimulatorSocket(Closing):
-    """A REQ socket that connects to a scheduler at ``address``: what Batsim's side is.
+    """Batsim's end of the socket: it connects to a scheduler at ``address``.
 
     A :data:`~batsched_py.transport.Partner` for the simulator. ``timeout`` is in seconds, for
-    each reply (Batsim itself waits for ever). Times are said with six decimals as Batsim does, or
-    ``exact``. ``note`` is told, once, that nobody listens yet. ``recorder`` notes all frames.
+    each reply (Batsim itself waits for ever). Times are sent with six decimals as Batsim does, or
+    ``exact``. ``note`` is called once if nobody listens yet. ``recorder`` records all frames.
     A context manager: leaving it closes the socket.
 
     Raises :class:`~batsched_py.errors.UsageError` for what is no address.
@@ -93,7 +92,7 @@ class SimulatorSocket(Closing):
             self._nb_resources = begins.nb_resources
         raw = self._codec.encode_events(message, exact=self._exact)
         reply: m.Message = self._ask(
-            raw, message.now, lambda said: self._codec.decode_decisions(said, self._nb_resources)
+            raw, message.now, lambda reply: self._codec.decode_decisions(reply, self._nb_resources)
         )
         if not self._exact:
             _restore_digits(reply, message.now, self._decimals)
@@ -123,12 +122,12 @@ class SimulatorSocket(Closing):
                 return action()
             except zmq.Again:
                 pass
-            self._look_around(now)
+            self._check_connection(now)
             if monotonic() >= deadline:
                 raise SimulationError(self._why_late(now))
 
-    def _look_around(self, now: float) -> None:
-        """Raise :class:`SimulationError` if the scheduler is gone; tell that there is none yet."""
+    def _check_connection(self, now: float) -> None:
+        """Raise :class:`SimulationError` if the scheduler is gone; note if there is none yet."""
         for event, _ in connection_events(self._monitor):
             if event == zmq.Event.HANDSHAKE_SUCCEEDED:
                 self._met = True
@@ -150,9 +149,9 @@ class SimulatorSocket(Closing):
 
 
 class Batsim5Socket(SimulatorSocket):
-    """The same with Batsim 5's protocol, in JSON; :meth:`greet` comes first.
+    """Batsim 5's end of the socket, in JSON; :meth:`greet` comes first.
 
-    Times are said with twelve decimals.
+    Times are sent with twelve decimals.
     """
 
     _codec = batprotocol_json
@@ -164,9 +163,9 @@ class Batsim5Socket(SimulatorSocket):
 
 
 def _restore_digits(reply: m.Message, now: float, decimals: int = 6) -> None:
-    """Take the time as it was sent, with so many decimals, for the time that it stands for.
+    """Replace the rounded time that was sent by the time that it stands for.
 
-    A scheduler that says when it was asked means now, not the rounding of it.
+    A scheduler that repeats the time of the message means ``now``, not its rounding.
     """
     sent = float(f"{now:.{decimals}f}")
     if sent == now:

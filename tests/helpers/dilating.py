@@ -85,9 +85,9 @@ class Exchange:
 
     def _answer(self, message: m.Message) -> m.Message:
         heard = codec.decode_events(codec.encode_events(message, exact=self._exact))
-        self._referee.heard(heard)
+        self._referee.check_message(heard)
         reply = codec.decode_decisions(codec.encode_decisions(self._process.answer(heard)))
-        self._referee.check(reply)
+        self._referee.check_reply(reply)
         self.messages.append(heard)
         self.replies.append(reply)
         return reply

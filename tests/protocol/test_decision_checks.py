@@ -33,11 +33,11 @@ def begun(*, strict: bool = True, profiles: Any = None, **config: bool) -> Refer
         )
         for name, size in (("a", 2), ("b", 1))
     ]
-    referee.heard(m.Message(0.0, [start, *submitted]))
-    referee.check(
+    referee.check_message(m.Message(0.0, [start, *submitted]))
+    referee.check_reply(
         m.Message(0.0, [m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=processors("0-1"))])
     )
-    referee.heard(m.Message(1.0, []))
+    referee.check_message(m.Message(1.0, []))
     return referee
 
 
@@ -84,7 +84,7 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
 )
 def test_strictly_refused(decision: m.Event, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
-        begun(dynamic_jobs_enabled=True).check(m.Message(1.0, [decision]))
+        begun(dynamic_jobs_enabled=True).check_reply(m.Message(1.0, [decision]))
 
 
 def registration(name: str, *, exact: bool) -> None:
@@ -92,7 +92,9 @@ def registration(name: str, *, exact: bool) -> None:
     referee = begun(dynamic_jobs_enabled=True, exact_times=exact)
     job = m.JobDescription(f"d!{name}", 1.0, 1, "x")
     profile = register("delay", delay=1e-9 if exact else 1)
-    referee.check(m.Message(1.0, [profile, m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)]))
+    referee.check_reply(
+        m.Message(1.0, [profile, m.RegisterJob(timestamp=1.0, job_id=job.id, job=job)])
+    )
 
 
 @pytest.mark.parametrize("name", ["a(b", "a)b", "a|b", "a}b", "a,b", 'a"b', "a\\b"])
@@ -110,16 +112,16 @@ def test_other_ids_are_fine() -> None:
 @pytest.mark.parametrize("now", [0.5, inf, nan])
 def test_the_reply_has_a_time_that_is_one(now: float) -> None:
     with pytest.raises(ProtocolError):
-        begun().check(m.Message(now, []))
+        begun().check_reply(m.Message(now, []))
 
 
 def test_a_job_in_the_future_is_batsims_business_only() -> None:
     """Batsim takes it and submits it at once; we do not send such a thing."""
     job = m.JobDescription("d!1", 9.0, 1, "x")
     decisions = [register("delay", delay=1), m.RegisterJob(timestamp=1.0, job_id="d!1", job=job)]
-    begun(strict=False, dynamic_jobs_enabled=True).check(m.Message(1.0, decisions))
+    begun(strict=False, dynamic_jobs_enabled=True).check_reply(m.Message(1.0, decisions))
     with pytest.raises(ProtocolError, match="submits it now"):
-        begun(dynamic_jobs_enabled=True).check(m.Message(1.0, decisions))
+        begun(dynamic_jobs_enabled=True).check_reply(m.Message(1.0, decisions))
 
 
 TOTAL = {"type": "parallel_homogeneous_total", "cpu": 1, "com": 0}
@@ -138,7 +140,7 @@ TOTAL = {"type": "parallel_homogeneous_total", "cpu": 1, "com": 0}
     ],
 )
 def test_shared_work_takes_any_number_of_processors(profiles: dict[str, Any]) -> None:
-    begun(profiles={"w0": profiles}).check(m.Message(1.0, [execute(alloc=processors("2-3"))]))
+    begun(profiles={"w0": profiles}).check_reply(m.Message(1.0, [execute(alloc=processors("2-3"))]))
 
 
 def test_a_released_profile_is_still_known() -> None:
@@ -151,8 +153,8 @@ def test_a_released_profile_is_still_known() -> None:
         return_code=0,
         alloc=processors("0-1"),
     )
-    referee.heard(m.Message(2.0, [end]))
-    referee.check(m.Message(2.0, [execute(timestamp=2.0, alloc=processors("0-1"))]))
+    referee.check_message(m.Message(2.0, [end]))
+    referee.check_reply(m.Message(2.0, [execute(timestamp=2.0, alloc=processors("0-1"))]))
 
 
 def test_a_registered_profile_is_still_known_to_its_jobs() -> None:
@@ -161,8 +163,8 @@ def test_a_registered_profile_is_still_known_to_its_jobs() -> None:
     jobs = [m.JobDescription(f"d!{name}", 1.0, 1, "x") for name in "cd"]
     decisions = [m.RegisterJob(timestamp=1.0, job_id=job.id, job=job) for job in jobs]
     total = register("parallel_homogeneous_total", cpu=1, com=0)
-    referee.check(m.Message(1.0, [total, *decisions]))
-    referee.check(m.Message(1.0, [execute(job_id="d!c", alloc=processors("2"))]))
+    referee.check_reply(m.Message(1.0, [total, *decisions]))
+    referee.check_reply(m.Message(1.0, [execute(job_id="d!c", alloc=processors("2"))]))
     end = m.JobCompleted(
         timestamp=2.0,
         job_id="d!c",
@@ -170,20 +172,22 @@ def test_a_registered_profile_is_still_known_to_its_jobs() -> None:
         return_code=0,
         alloc=processors("2"),
     )
-    referee.heard(m.Message(2.0, [end]))
-    referee.check(m.Message(2.0, [execute(timestamp=2.0, job_id="d!d", alloc=processors("2-3"))]))
+    referee.check_message(m.Message(2.0, [end]))
+    referee.check_reply(
+        m.Message(2.0, [execute(timestamp=2.0, job_id="d!d", alloc=processors("2-3"))])
+    )
     for again, message in ((total, "registered before"), (decisions[0], "was released")):
         again.timestamp = 2.0
         with pytest.raises(ProtocolError, match=message):
-            referee.check(m.Message(2.0, [again]))
+            referee.check_reply(m.Message(2.0, [again]))
 
 
 def test_finishing_takes_a_continuation_back() -> None:
     referee = begun(dynamic_jobs_enabled=True)
     names = ("continue_registration", "registration_finished")
-    referee.check(m.Message(1.0, [m.Notify(timestamp=1.0, type=name) for name in names]))
+    referee.check_reply(m.Message(1.0, [m.Notify(timestamp=1.0, type=name) for name in names]))
     with pytest.raises(ProtocolError, match="declared finished"):
-        referee.check(m.Message(1.0, [register("delay", delay=1)]))
+        referee.check_reply(m.Message(1.0, [register("delay", delay=1)]))
 
 
 def test_the_profile_of_a_rejected_job_is_released_with_the_next_message() -> None:
@@ -195,7 +199,7 @@ def test_the_profile_of_a_rejected_job_is_released_with_the_next_message() -> No
         return m.RegisterJob(timestamp=1.0, job_id=f"d!{name}", job=described)
 
     rejected = m.RejectJob(timestamp=1.0, job_id="d!a")
-    referee.check(m.Message(1.0, [register("delay", delay=1), add("a"), rejected, add("b")]))
-    referee.heard(m.Message(1.0, []))
+    referee.check_reply(m.Message(1.0, [register("delay", delay=1), add("a"), rejected, add("b")]))
+    referee.check_message(m.Message(1.0, []))
     with pytest.raises(ProtocolError, match="was released with its first job"):
-        referee.check(m.Message(1.0, [add("c")]))
+        referee.check_reply(m.Message(1.0, [add("c")]))

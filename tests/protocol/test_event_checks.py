@@ -39,9 +39,9 @@ def begun() -> Referee:
     ]
     referee = Referee()
     submitted = [("JOB_SUBMITTED", {"job_id": job["id"], "job": job}) for job in jobs]
-    referee.heard(read(message(0.0, ("SIMULATION_BEGINS", begins), *submitted)))
+    referee.check_message(read(message(0.0, ("SIMULATION_BEGINS", begins), *submitted)))
     reply(referee, 0.0, [{"type": "EXECUTE_JOB", "data": {"job_id": "w0!a", "alloc": "0-1"}}])
-    referee.heard(read(message(1.0)))
+    referee.check_message(read(message(1.0)))
     return referee
 
 
@@ -51,12 +51,12 @@ def read(raw: bytes) -> m.Message:
 
 def reply(referee: Referee, now: float, asks: list[Any]) -> None:
     decisions = [{"timestamp": now, **decision} for decision in asks]
-    referee.check(codec.decode_decisions(json.dumps({"now": now, "events": decisions})))
+    referee.check_reply(codec.decode_decisions(json.dumps({"now": now, "events": decisions})))
 
 
 def hear(referee: Referee, at: float, events: list[Any]) -> None:
     timed = [{"timestamp": at, **event} for event in events]
-    referee.heard(read(json.dumps({"now": at, "events": timed}).encode()))
+    referee.check_message(read(json.dumps({"now": at, "events": timed}).encode()))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -78,7 +78,7 @@ def test_what_cannot_be_is_refused(name: str) -> None:
 def test_the_first_event_begins_the_simulation() -> None:
     for raw in (message(0.0), message(0.0, ("REQUESTED_CALL", {}))):
         with pytest.raises(ProtocolError, match="the first event is not SIMULATION_BEGINS"):
-            Referee().heard(read(raw))
+            Referee().check_message(read(raw))
 
 
 def test_nothing_comes_after_the_end() -> None:
@@ -93,7 +93,7 @@ def test_nothing_comes_after_the_end() -> None:
 def test_who_takes_time_to_reply_hears_of_the_past() -> None:
     """Batsim tells of what happened meanwhile, and perhaps not all at once."""
     referee = begun()
-    referee.check(m.Message(7.0, []))
+    referee.check_reply(m.Message(7.0, []))
     for at, timestamp in ((7.0, 2.0), (8.0, 2.0), (8.0, 6.0)):
         hear(referee, at, [{"type": "SOMETHING_NEW", "timestamp": timestamp, "data": {}}])
     with pytest.raises(ProtocolError, match=r"expected one from 6\.0"):
@@ -105,7 +105,7 @@ def test_who_has_heard_all_of_the_past_hears_no_more_of_it() -> None:
     new = {"type": "SOMETHING_NEW", "data": {}}
     referee = begun()
     for begin in (0.0, 20.0):
-        referee.check(m.Message(begin + 7.0, []))
+        referee.check_reply(m.Message(begin + 7.0, []))
         hear(referee, begin + 7.0, [new | {"timestamp": begin + 2.0}])
         hear(referee, begin + 8.0, [new | {"timestamp": begin + at} for at in (6.0, 8.0)])
         hear(referee, begin + 10.0, [new | {"timestamp": begin + 9.0}])

@@ -13,7 +13,7 @@ from batsched_py.processors.sets import from_text
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.protocol.batsim5.scheduler_side import Batsim5Side
 from batsched_py.protocol.referee.referee import Referee
-from batsched_py.protocol.scheduler_side import side_of
+from batsched_py.protocol.scheduler_side import make_side
 from helpers.recorded_batsim5 import BATSIM, FOLDERS, Frame, frames, return_code
 
 # Batsim ended in an error that the messages do not show, or before there was one.
@@ -59,15 +59,15 @@ def judge(folder: Path, *, strict: bool) -> tuple[int, str] | None:
     said = frames(folder)
     if not said:
         return None
-    side = side_of(said[0].raw)
+    side = make_side(said[0].raw)
     assert isinstance(side, Batsim5Side)
     for number, frame in enumerate(said):
         try:
             if frame.sender == BATSIM:
-                if (message := side.hears(frame.raw)) is not None:
-                    referee.heard(message)
-            elif (reply := side.said(frame.raw)) is not None:
-                referee.check(reply)
+                if (message := side.decode_message(frame.raw)) is not None:
+                    referee.check_message(message)
+            elif (reply := side.decode_reply(frame.raw)) is not None:
+                referee.check_reply(reply)
         except ProtocolError as error:
             return number, str(error)
     return None

@@ -12,7 +12,7 @@ import pytest
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol.referee.referee import Referee
-from batsched_py.protocol.scheduler_side import Batsim4Side, side_of
+from batsched_py.protocol.scheduler_side import Batsim4Side, make_side
 from batsched_py.workload.batsim.batsim_workload import read_workload
 from helpers.shared_folder import SHARED
 
@@ -40,10 +40,10 @@ def judge(folder: Path, referee: Referee) -> tuple[int, str] | None:
     """Let the referee hear the conversation; return the number of what it refuses, and why."""
     for number, record in enumerate(exchange(folder)):
         if record["from"] == "batsim":
-            referee.heard(codec.decode_events(record["raw"]))
+            referee.check_message(codec.decode_events(record["raw"]))
             continue
         try:
-            referee.check(codec.decode_decisions(record["raw"]))
+            referee.check_reply(codec.decode_decisions(record["raw"]))
         except ProtocolError as error:
             return number, str(error)
     return None
@@ -74,7 +74,7 @@ def test_strictly_nothing_is_accepted_on_which_batsim_aborts(name: str) -> None:
 @pytest.mark.parametrize("folder", with_exchange(), ids=lambda folder: folder.name)
 def test_messages_come_back_equal(folder: Path) -> None:
     """Every message that is one decodes to structs and encodes to an equal message."""
-    assert isinstance(side_of(exchange(folder)[0]["raw"].encode()), Batsim4Side)
+    assert isinstance(make_side(exchange(folder)[0]["raw"].encode()), Batsim4Side)
     for record in exchange(folder):
         raw = record["raw"]
         if record["from"] == "batsim":

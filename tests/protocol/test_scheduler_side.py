@@ -16,7 +16,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.protocol.batsim5.exact_calls import milliseconds_down
 from batsched_py.protocol.batsim5.scheduler_side import Batsim5Side
-from batsched_py.protocol.scheduler_side import Batsim4Side, side_of
+from batsched_py.protocol.scheduler_side import Batsim4Side, make_side
 from helpers import wire, wire5
 
 FEATURES = {"dynamic_registration": True, "profile_reuse": True}
@@ -25,11 +25,11 @@ FEATURES = {"dynamic_registration": True, "profile_reuse": True}
 def begun(**asked: bool) -> Batsim5Side:
     """A side that has answered SimulationBeginsEvent."""
     side = Batsim5Side(lambda text: asked)
-    assert side.hears(wire5.INIT) is None
-    side.says(None)
-    message = side.hears(wire5.begins())
+    assert side.decode_message(wire5.INIT) is None
+    side.encode_reply(None)
+    message = side.decode_message(wire5.begins())
     assert message is not None
-    side.says(m.Message(0.0, []))
+    side.encode_reply(m.Message(0.0, []))
     return side
 
 
@@ -41,7 +41,7 @@ def test_the_first_frame_of_batsim_5_is_told_by_its_size(text: str) -> None:
     """Not by its first byte: a text of 123 bytes makes it a brace."""
     frame = codec.init_frame(text)
     assert codec.init_text(frame) == text
-    assert isinstance(side_of(frame), Batsim5Side)
+    assert isinstance(make_side(frame), Batsim5Side)
 
 
 def test_a_text_of_123_bytes_begins_with_a_brace() -> None:
@@ -50,20 +50,20 @@ def test_a_text_of_123_bytes_begins_with_a_brace() -> None:
 
 @pytest.mark.parametrize("first", [wire.begins(), b"hello", b"", b"\xff", b"{}"])
 def test_all_else_is_version_4(first: bytes) -> None:
-    assert isinstance(side_of(first), Batsim4Side)
+    assert isinstance(make_side(first), Batsim4Side)
 
 
 def test_an_early_batsim_5_is_told_to_be_one() -> None:
     """Before April 2025 there were four bytes of flags in front of the size."""
     with pytest.raises(ProtocolError, match="before its release candidates"):
-        side_of(bytes(4) + codec.init_frame("text"))
+        make_side(bytes(4) + codec.init_frame("text"))
 
 
 def test_the_hello_asks_for_json_and_names_every_feature() -> None:
     """Batsim 5 crashes if the commit or the features are left out."""
     side = Batsim5Side(lambda text: {"profile_reuse": text == "much"})
-    side.hears(codec.init_frame("much"))
-    raw = side.says(None)
+    side.decode_message(codec.init_frame("much"))
+    raw = side.encode_reply(None)
     assert raw[:4] == (2).to_bytes(4, "little")
     ((name, hello),) = wire5.decisions(raw[4:])
     assert name == "EDCHelloEvent"
@@ -76,9 +76,9 @@ def test_the_hello_asks_for_json_and_names_every_feature() -> None:
 
 def test_what_was_asked_for_stands_in_simulation_begins() -> None:
     side = Batsim5Side(lambda text: FEATURES)
-    side.hears(codec.init_frame("for you"))
-    side.says(None)
-    message = side.hears(wire5.begins())
+    side.decode_message(codec.init_frame("for you"))
+    side.encode_reply(None)
+    message = side.decode_message(wire5.begins())
     assert message is not None
     (begins,) = message.events
     assert begins.config == {
@@ -97,10 +97,10 @@ def test_what_was_asked_for_stands_in_simulation_begins() -> None:
 
 def test_where_a_job_ran_is_remembered() -> None:
     side = begun()
-    side.hears(wire5.submitted("a", 2))
+    side.decode_message(wire5.submitted("a", 2))
     start = m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=ProcessorSet.of([1, 3]))
-    side.says(m.Message(0.0, [start]))
-    message = side.hears(wire5.completed("a", 5.0))
+    side.encode_reply(m.Message(0.0, [start]))
+    message = side.decode_message(wire5.completed("a", 5.0))
     assert message is not None
     assert list(message.events[0].alloc) == [1, 3]
 
@@ -115,14 +115,14 @@ def test_a_return_code_below_0_may_come_as_a_large_number(code: int) -> None:
 def test_stale_timestamps_are_mended() -> None:
     """An external event has the time of the event before it: 0 for what happens at 8 or later."""
     side = begun()
-    side.hears(wire5.submitted("a"))
-    side.says(m.Message(0.0, [m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=ONE)]))
+    side.decode_message(wire5.submitted("a"))
+    side.encode_reply(m.Message(0.0, [m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=ONE)]))
     event = {"external_event_type": "GenericExternalEvent", "external_event": {"data": "x"}}
     content = json.loads(wire5.completed("a", 8.0)[:-1])
     stale = {"timestamp": 0.0, "event_type": "ExternalEventOccurredEvent", "event": event}
     content["events"] = [stale, *content["events"], stale]
     content["now"] = 9.0
-    message = side.hears(json.dumps(content).encode())
+    message = side.decode_message(json.dumps(content).encode())
     assert message is not None
     assert [event.timestamp for event in message.events] == [8.0, 8.0, 9.0]
 
@@ -156,7 +156,7 @@ def test_what_only_version_4_has_is_not_said() -> None:
     side = begun()
     decision = m.SetJobMetadata(timestamp=0.0, job_id="w0!a", metadata="x")
     with pytest.raises(ProtocolError, match="SET_JOB_METADATA cannot be sent to Batsim 5"):
-        side.says(m.Message(0.0, [decision]))
+        side.encode_reply(m.Message(0.0, [decision]))
 
 
 def test_a_profile_that_fails_by_itself_cannot_be_registered() -> None:
@@ -167,7 +167,7 @@ def test_a_profile_that_fails_by_itself_cannot_be_registered() -> None:
         profile={"type": "delay", "delay": 1, "ret": 3},
     )
     with pytest.raises(ProtocolError, match="return code 3"):
-        begun().says(m.Message(0.0, [profile]))
+        begun().encode_reply(m.Message(0.0, [profile]))
 
 
 # Calls ---------------------------------------------------------------------------------------
@@ -196,15 +196,15 @@ def test_a_call_at_a_fraction_of_a_millisecond() -> None:
     policy   call t     (asleep)               called at t
     """
     side = begun()
-    side.hears(wire5.message(0.0))
-    reply = side.says(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=3.14159265)]))
+    side.decode_message(wire5.message(0.0))
+    reply = side.encode_reply(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=3.14159265)]))
     ((milliseconds, call_id),) = called(reply)
     assert (milliseconds, call_id) == (3141, "at 3.14159265")
-    assert side.hears(call(3.141, call_id)) is None
-    again = json.loads(side.says(None))
+    assert side.decode_message(call(3.141, call_id)) is None
+    again = json.loads(side.encode_reply(None))
     assert again["now"] == again["events"][0]["timestamp"] == 3.14159265
     assert called(json.dumps(again).encode()) == [(3141, call_id)]
-    message = side.hears(call(3.14159265, call_id))
+    message = side.decode_message(call(3.14159265, call_id))
     assert message is not None
     assert message.now == 3.14159265
     assert [type(event) for event in message.events] == [m.RequestedCall]
@@ -218,15 +218,15 @@ def call(now: float, call_id: str) -> bytes:
 def test_the_time_of_a_call_comes_back_with_all_its_digits() -> None:
     """Batsim writes 12 decimals, and its clock may stop short of so small a step."""
     side, time = begun(), 7.000000000000123
-    side.hears(wire5.message(0.0))
-    side.says(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=time)]))
-    assert side.hears(call(7.0, f"at {time!r}")) is None
-    side.says(None)
-    message = side.hears(call(7.0, f"at {time!r}"))
+    side.decode_message(wire5.message(0.0))
+    side.encode_reply(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=time)]))
+    assert side.decode_message(call(7.0, f"at {time!r}")) is None
+    side.encode_reply(None)
+    message = side.decode_message(call(7.0, f"at {time!r}"))
     assert message is not None
     assert message.now == time
-    side.says(m.Message(time, []))
-    later = side.hears(wire5.completed("a", 7.0))  # nor may the time go back
+    side.encode_reply(m.Message(time, []))
+    later = side.decode_message(wire5.completed("a", 7.0))  # nor may the time go back
     assert later is not None
     assert (later.now, later.events[0].timestamp) == (time, time)
 
@@ -261,22 +261,22 @@ def test_every_call_comes_once_at_its_time_to_the_digit(delays: list[float]) -> 
     """Each call leads to the next one, many of them within a millisecond."""
     side = begun()
     batsim = SmallBatsim(side)
-    side.hears(wire5.message(0.0))
+    side.decode_message(wire5.message(0.0))
     wanted = sorted({float(delay) for delay in delays if delay > 0})
     first = [m.CallMeLater(timestamp=0.0, time=time) for time in wanted[::2]]
     rest = wanted[1::2]
-    batsim.answered(side.says(m.Message(0.0, list(first))))
+    batsim.answered(side.encode_reply(m.Message(0.0, list(first))))
     told: list[float] = []
     while batsim.calls:
-        message = side.hears(batsim.next_message())
+        message = side.decode_message(batsim.next_message())
         if message is None:
-            batsim.answered(side.says(None))
+            batsim.answered(side.encode_reply(None))
             continue
         told += [message.now] * len(message.events)
         due = [time for time in rest if time > message.now]
         rest = due[1:]
         new = [m.CallMeLater(timestamp=message.now, time=time) for time in due[:1]]
-        batsim.answered(side.says(m.Message(message.now, list(new))))
+        batsim.answered(side.encode_reply(m.Message(message.now, list(new))))
     assert told == sorted(told)
     assert set(told) <= set(wanted)
     assert {call.time for call in first} <= set(told)
@@ -296,11 +296,11 @@ def test_a_reply_is_read_as_it_was_given() -> None:
     ]
     ours, reader = Batsim5Side(lambda text: FEATURES), Batsim5Side(lambda text: {})
     for frame, decisions in frames:
-        heard = ours.hears(frame)
+        heard = ours.decode_message(frame)
         now = 0.0 if heard is None else heard.now
-        raw = ours.says(None if decisions is None else m.Message(now, list(decisions)))
-        assert reader.hears(frame) == heard or frame == wire5.begins()
-        said = reader.said(raw)
+        raw = ours.encode_reply(None if decisions is None else m.Message(now, list(decisions)))
+        assert reader.decode_message(frame) == heard or frame == wire5.begins()
+        said = reader.decode_reply(raw)
         if decisions is None:
             assert said is None or not said.events
         else:

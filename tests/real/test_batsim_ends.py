@@ -144,7 +144,7 @@ def test_it_does_not_wait_for_a_serve_that_was_ended(
         when(serve, batsim, tmp_path)
         serve.send_signal(number)
         if when is asleep:
-            wait_until(lambda: "Batsim computes" in Path("serve.log").read_text())
+            wait_until(lambda: "Batsim still computes" in Path("serve.log").read_text())
             batsim.send_signal(signal.SIGCONT)
         assert serve.wait(LIMIT) == 130
         assert batsim.wait(LIMIT) == -signal.SIGABRT

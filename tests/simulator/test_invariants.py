@@ -183,9 +183,9 @@ def run(world: World) -> Run:
 
     def partner(message: m.Message) -> m.Message:
         messages.append(message)
-        referee.heard(message)
+        referee.check_message(message)
         reply = scheduler(message)
-        referee.check(reply)
+        referee.check_reply(reply)
         return reply
 
     watch = Watch(world, simulator)

@@ -156,7 +156,7 @@ def test_a_simulator_that_computes_is_told_when_it_asks(
     monkeypatch.setattr(conversation, "_PATIENCE", LIMIT)
     with conversing(tmp_path, silence_timeout=0.1, address=address) as (server, batsim):
         ask(batsim, begins())
-        wait_until(lambda: "Batsim computes" in capsys.readouterr().err)
+        wait_until(lambda: "Batsim still computes" in capsys.readouterr().err)
         with peer(server.endpoint.address) as stranger:
             assert b"said nothing for 0.1 s" in ask(stranger, b"hello")
         assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
@@ -169,7 +169,7 @@ def test_a_simulator_that_goes_without_asking_is_not_waited_for(
     monkeypatch.setattr(conversation, "_PATIENCE", 2 * LIMIT)
     with conversing(tmp_path, silence_timeout=0.1) as (server, batsim):
         ask(batsim, begins())
-        wait_until(lambda: "Batsim computes" in capsys.readouterr().err)
+        wait_until(lambda: "Batsim still computes" in capsys.readouterr().err)
     assert "said nothing for 0.1 s" in str(server.error)
 
 

@@ -12,46 +12,46 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json
 from batsched_py.protocol.batsim5.exact_calls import exact_time
 
-Asked = Callable[[str], Mapping[str, bool]]
-"""Says what is asked of Batsim 5's simulation, by name, given the text that Batsim was started
-with for the scheduler."""
+RequestFeatures = Callable[[str], Mapping[str, bool]]
+"""Returns the features to request from Batsim 5, by name, for the text that Batsim was started with
+for the scheduler."""
 _PRECISION = 1e-6
-"""Seconds by which a clock that was set may be beside: SimGrid's, and decimals."""
+"""Seconds by which Batsim's clock may differ: SimGrid's precision, and decimals."""
 
 
 class Batsim5Side:
-    """Version 5: its hello, what it does not say, and calls at times that it cannot be asked for.
+    """Version 5: it has a hello, leaves out some members, and calls at whole milliseconds only.
 
-    Batsim 5 calls at whole milliseconds. For a call at the time t it is asked for the one before,
-    with an id that tells t. When that call comes, the reply lets the time pass until t (its ``now``
-    is t), and asks, at t, for the same call again, which comes at once as its time is over. So the
-    scheduler is called at t, with all that has happened until then.
+    For a call at the time t we ask for one at the millisecond before, with t in its id. When that
+    call comes, the reply lets the time pass until t (its ``now`` is t) and asks, at t, for the same
+    call again, which comes at once as its time is over. So the scheduler is called at t, with all
+    that has happened until then.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RequestFeatures) -> None:
         self._asked = asked
         self._text: str | None = None
         self._hello: m.Hello | None = None
         self._nb_resources = MOST_PROCESSORS
         self._allocs: dict[str, ProcessorSet] = {}
-        """Of the jobs that run: Batsim 5 does not say again where they ran."""
+        """Processors of the running jobs: JobCompletedEvent does not have them."""
         self._now = 0.0
         self._woken: set[float] = set()
-        """When calls are meant for that came at the millisecond before."""
+        """Exact times of the calls that came at the millisecond before."""
         self._awaited: float | None = None
-        """Until when the last reply has let the time pass."""
+        """The time until which the last reply waits."""
 
-    def hears(self, raw: bytes) -> m.Message | None:
-        """Return what Batsim says, None for its first frame and a call that came too early."""
+    def decode_message(self, raw: bytes) -> m.Message | None:
+        """Return Batsim's message, None for its first frame and a call that came too early."""
         if self._text is None:
             self._text = batprotocol_json.init_text(raw)
             return None
         message = batprotocol_json.decode_events(raw, self._nb_resources)
-        told = [event for event in message.events if not self._is_early(event, message)]
-        is_for_us = bool(message.events) and not told
-        message.events = told
+        kept = [event for event in message.events if not self._is_early(event, message)]
+        is_for_us = bool(message.events) and not kept
+        message.events = kept
         self._set_times(message)
-        for event in told:
+        for event in kept:
             if isinstance(event, m.JobCompleted):
                 event.alloc = self._allocs.pop(event.job_id, NO_PROCESSORS)
             elif isinstance(event, m.SimulationBegins):
@@ -89,7 +89,7 @@ class Batsim5Side:
         self._now = message.now
 
     def _config(self) -> dict[str, object]:
-        """Return what SIMULATION_BEGINS of version 4 would say of the options."""
+        """Return the options as SIMULATION_BEGINS of version 4 has them."""
         features = {} if self._hello is None else self._hello.features
         return {
             m.PROTOCOL_VERSION: 5,
@@ -103,7 +103,7 @@ class Batsim5Side:
             "sched-config": self._text,
         }
 
-    def says(self, reply: m.Message | None) -> bytes:
+    def encode_reply(self, reply: m.Message | None) -> bytes:
         """Return the frame of a reply, or of a hello."""
         if self._hello is None:
             self._hello = _hello(self._asked(self._text or ""))
@@ -117,8 +117,8 @@ class Batsim5Side:
             reply = m.Message(self._awaited, [*reply.events, again])
         return batprotocol_json.encode_decisions(reply)
 
-    def said(self, raw: bytes) -> m.Message | None:
-        """Return what was replied, None for a hello."""
+    def decode_reply(self, raw: bytes) -> m.Message | None:
+        """Return the reply in a frame, None for a hello."""
         if self._hello is None:
             self._hello = batprotocol_json.decode_hello(raw)
             return None

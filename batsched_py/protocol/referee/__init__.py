@@ -1,1 +1,1 @@
-"""The strict judge of recorded exchanges: for ``replay --strict`` and the tests, not for runs."""
+"""Strict checks of recorded exchanges, for ``replay --strict`` and the tests; runs need none."""

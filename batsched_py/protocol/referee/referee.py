@@ -1,4 +1,4 @@
-"""The referee: hears both sides of a conversation, and refuses what cannot be said."""
+"""The referee checks the messages of both sides of a conversation."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from batsched_py.protocol.referee.referee_state import RefereeState
 
 
 class Referee:
-    """Refuses what Batsim cannot have said, and replies that it would not accept.
+    """Refuses messages that Batsim cannot have sent, and replies that it would not accept.
 
-    Replies are judged ``as Batsim`` does, or, for what we send ourselves, ``strict``: then it also
-    refuses what Batsim takes but cannot have been meant, and what Batsim 4.2.0 does not survive
-    later. What the messages do not show is not judged: machines that sleep, and whether Batsim was
-    started with ``--energy``, unless ``energy`` says it (None: not known). ``batsim5`` is for the
-    rules of that version.
+    With ``strict`` it also refuses replies that Batsim accepts but nobody can mean, and those that
+    Batsim 4.2.0 does not survive later. It knows the messages only: not which machines sleep, and
+    whether Batsim was started with ``--energy`` only if ``energy`` tells (None: not known).
+    ``batsim5`` takes the rules of that version.
     """
 
     def __init__(
         self, *, strict: bool = True, energy: bool | None = None, batsim5: bool = False
     ) -> None:
         self._state = RefereeState()
-        self.heard = EventChecks(self._state).check
-        """Takes note of a message from Batsim; raises :class:`ProtocolError` if it cannot be."""
+        self.check_message = EventChecks(self._state).check
+        """Checks a message of Batsim; raises :class:`ProtocolError`."""
         checks = Batsim5DecisionChecks if batsim5 else DecisionChecks
-        self.check = checks(self._state, strict=strict, energy=energy).check
-        """Takes note of the scheduler's reply; raises :class:`ProtocolError` if it is refused."""
+        self.check_reply = checks(self._state, strict=strict, energy=energy).check
+        """Checks the scheduler's reply; raises :class:`ProtocolError`."""
 
     @property
     def nb_resources(self) -> int:
