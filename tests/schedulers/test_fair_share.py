@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, Start, WaitingQueue, simulate
 from batsched_py.errors import UsageError
-from batsched_py.processors.sets import ProcessorSet
-from batsched_py.schedulers.multifactor.decayed_usage import RunningJobs
 from batsched_py.schedulers.multifactor.fair_share import FairShare
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
@@ -138,29 +136,6 @@ def test_what_runs_already_is_charged_from_its_start() -> None:
     assert isinstance(first, Start)
     assert first.job.user == "v"
     assert policy._usage.at(30.0, 1).tolist() == [60]
-
-
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(1, 3)), max_size=40))
-def test_running_jobs_know_who_has_ended(events: list[tuple[bool, int, int]]) -> None:
-    """However many end between two looks, and with processors out of order too."""
-    machine, running = Machine(24), RunningJobs()
-    there: list[Job] = []
-    gone: list[str] = []
-    for number, (starts_one, which, size) in enumerate(events):
-        if starts_one and size <= machine.free:
-            job = Job(f"j{number}", number, size, None, float(which), 0.0, {})
-            machine.start(job, 0.0)
-            running.started(job)
-            there.append(job)
-        elif there and not starts_one:
-            job = there.pop(which % len(there))
-            machine.end(job)
-            gone.append(job.id)
-        if size == 3:
-            machine.set_available(ProcessorSet.interval(which, 3), available=starts_one)
-        if size == 2:
-            assert sorted(job.id for job in running.ended(machine)) == sorted(gone)
-            gone = []
 
 
 def test_wrong_options() -> None:

@@ -1,18 +1,16 @@
-"""What each user has used of late: processor-seconds that fade with a half-life."""
+"""The recent usage of each user: processor-seconds that fade with a half-life."""
 
 from __future__ import annotations
 
 from array import array
-from bisect import insort
 from collections.abc import Callable
 from math import exp, expm1, inf, log
 
 import numpy as np
 
 from batsched_py.model.job import RUNNING, Job
-from batsched_py.model.partitions import WholeNodes
 from batsched_py.model.queue.job_arrays import Floats
-from batsched_py.model.site import Release, Site
+from batsched_py.model.site import Site
 
 
 class DecayedUsage:
@@ -66,42 +64,6 @@ class DecayedUsage:
         return usage + (usage - in_use / self._rate) * faded
 
 
-class RunningJobs:
-    """The running jobs that a policy has started, to tell which have ended since it looked last.
-
-    Both its list and the machine's are in the same order, and what ended is missing in the latter:
-    the first place at which they differ is found by bisection. Where others start jobs too, each
-    job is looked at.
-    """
-
-    def __init__(self) -> None:
-        self._releases: list[Release] = []
-
-    def started(self, job: Job) -> None:
-        """Take note of a job that runs now."""
-        insort(self._releases, (job.expected_end, job.size, job.number, job))
-
-    def ended(self, machine: Site) -> list[Job]:
-        """Return the jobs that run no more."""
-        mine, others = self._releases, machine.expected_releases()
-        if machine.shared or isinstance(machine, WholeNodes):
-            gone = [release[3] for release in mine if release[3].state is not RUNNING]
-            if gone:
-                self._releases = [release for release in mine if release[3].state is RUNNING]
-            return gone
-        gone = []
-        while len(mine) > len(others):
-            low, high = 0, len(others)
-            while low < high:
-                middle = (low + high) // 2
-                if mine[middle][3] is others[middle][3]:
-                    low = middle + 1
-                else:
-                    high = middle
-            gone.append(mine.pop(low)[3])
-        return gone
-
-
 class UsageOfJobs:
     """The decayed usage of accounts, as their jobs start and end.
 
@@ -111,27 +73,32 @@ class UsageOfJobs:
     def __init__(self, half_life: float, account: Callable[[Job], int]) -> None:
         self._usage = DecayedUsage(half_life)
         self._account = account
-        self._running: RunningJobs | None = None
+        self._running: list[Job] | None = None
+        self._nb_ended = 0
 
     def started(self, job: Job) -> None:
-        """Charge a job from its start on; it runs."""
+        """Charge a running job from its start on."""
         account = self._account(job)
         self._usage.have(account + 1)
         self._usage.uses(account, job.size, job.start_time)
         assert self._running is not None
-        self._running.started(job)
+        self._running.append(job)
 
     def take_ends_into_account(self, machine: Site, now: float) -> bool:
-        """Charge what has ended no longer, and tell whether anything has.
+        """Stop charging the jobs that have ended, and tell whether any has.
 
-        To be called at each pass, before jobs start. What runs at the first pass is charged from
-        its start on.
+        To be called at each pass, before jobs start. Jobs that run at the first pass are charged
+        from their starts on.
         """
         if self._running is None:
-            self._running = RunningJobs()
+            self._running = []
             for job in sorted(machine.releases(), key=lambda job: job.start_time):
                 self.started(job)
-        ended = self._running.ended(machine)
+        if machine.nb_ended == self._nb_ended:
+            return False
+        self._nb_ended = machine.nb_ended
+        ended = [job for job in self._running if job.state is not RUNNING]
+        self._running = [job for job in self._running if job.state is RUNNING]
         for job in ended:
             self._usage.uses(self._account(job), -job.size, now)
         return bool(ended)
