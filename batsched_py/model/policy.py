@@ -1,4 +1,4 @@
-"""What a policy is: the method that it has, and the three things that it may have."""
+"""The interface of a policy: one method, and others that it may have."""
 
 from __future__ import annotations
 
@@ -66,20 +66,22 @@ def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
 
 
 def knows_partitions(scheduler: object) -> bool:
-    """Tell whether a policy looks at :attr:`Machine.partitions` itself: its class says so by
-    ``knows_partitions = True``. Of all others each partition has one of its own."""
+    """Tell whether the class of a policy declares ``knows_partitions = True``.
+
+    Then one policy decides for all :attr:`Machine.partitions`, otherwise one for each.
+    """
     return bool(getattr(scheduler, "knows_partitions", False))
 
 
 def needs_estimates(scheduler: object) -> bool:
-    """Tell whether a policy plans with the run time of each job, so that no job may be without an
-    estimate: its class says so by ``needs_estimates = True``."""
+    """Tell whether the class of a policy declares ``needs_estimates = True``: it plans with the run
+    time of each job, so that no job may be without an estimate."""
     return bool(getattr(scheduler, "needs_estimates", False))
 
 
 def reads_reservations(scheduler: object) -> bool:
-    """Tell whether a policy reads the advance reservations that jobs ask for: its class declares
-    it by ``reads_reservations = True``."""
+    """Tell whether the class of a policy declares ``reads_reservations = True``: it
+    admits or rejects the advance reservations of jobs."""
     return bool(getattr(scheduler, "reads_reservations", False))
 
 
@@ -90,8 +92,7 @@ class CountingScheduler(Scheduler, Protocol):
     def statistics(self) -> Mapping[str, Any]:
         """Return the counters, asked for once, after the simulation.
 
-        They are written to ``_run.json`` under ``statistics``, so their values must be what JSON
-        can say.
+        They are written to ``_run.json`` under ``statistics``, so JSON must be able to hold them.
         """
 
 

@@ -38,8 +38,8 @@ class System(ABC):
 
     ``shake`` is the seed of a random order of the jobs that users submit at one instant (None: the
     order of the user model). ``sites`` are the parts of the machine, none if it is one.
-    ``description`` is what a machine file says of it, with limits of jobs. ``budgets`` say what is
-    taken for endless work, ``nb_recorded`` how many jobs the users may submit before it is counted.
+    ``description`` is that of a machine file, with limits of jobs. ``budgets`` are limits that end
+    endless work, ``nb_recorded`` is how many jobs the users may submit before their budget counts.
     """
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
@@ -107,8 +107,7 @@ class System(ABC):
 
     @abstractmethod
     def _register(self, job_id: str, job: WorkloadJob, size: int, extra: dict[str, Any]) -> Job:
-        """Make the simulator know a job of users, with this size and these further fields; return
-        it as the policy sees it."""
+        """Register a job of users with this size and these fields; return the policy's job."""
 
     @abstractmethod
     def _execute(self, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""Free processors over future time: the one structure of all who plan.
+"""Free processors over future time, for policies that plan.
 
 A step function: ``free[i]`` processors are free from ``times[i]`` until ``times[i + 1]``, the last
 ones for ever. Intervals are half-open, so a job that ends at t frees its processors at t; times
@@ -38,12 +38,12 @@ class LatestStarts:
         self._durations = _quantiles(durations)
         self._starts = [[-inf] * len(self._durations) for _ in self._sizes]
 
-    def of(self, size: int, duration: float) -> float:
+    def find_bound(self, size: int, duration: float) -> float:
         """Return a time before which no such job can start, seconds."""
         row = bisect_right(self._sizes, size) - 1
         return self._starts[row][bisect_right(self._durations, duration) - 1]
 
-    def placed(self, size: int, duration: float, start: float) -> None:
+    def raise_bounds(self, size: int, duration: float, start: float) -> None:
         """Take a job into account that was placed at its earliest start."""
         shortest = bisect_left(self._durations, duration)
         for row in self._starts[bisect_left(self._sizes, size) :]:
@@ -187,8 +187,8 @@ class Timeline:
             if bounds is None:
                 yield self.place(size, duration)
             else:
-                start = self.place(size, duration, bounds.of(size, duration))
-                bounds.placed(size, duration, start)
+                start = self.place(size, duration, bounds.find_bound(size, duration))
+                bounds.raise_bounds(size, duration, start)
                 yield start
 
     def replace_all(

@@ -1,4 +1,4 @@
-"""Why a job still waits, as a policy says it: the matter of ``batsched-py explain``."""
+"""Why a job still waits, as a policy explains it to ``batsched-py explain``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Why = Literal["head", "processors", "reservation", "behind", "plan", "limit", "u
 
 
 class WaitingReason(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What holds a waiting job after a scheduling pass."""
+    """The reason for which a job waits after a scheduling pass."""
 
     why: Why
     """``head``: it is first and does not fit; ``processors``: it may overtake and does not fit;

@@ -80,12 +80,12 @@ def parse_daily_window(option: str, begin: Any, end: Any) -> tuple[float, float]
     """Return when a window of the day opens and closes, seconds since midnight.
 
     It closes later than it opens, the next day if it goes over midnight. Raises
-    :class:`UsageError` for what is no time of day, and for a window of no length.
+    :class:`UsageError` for what is no time of day, and for a zero-length window.
     """
     opens, closes = parse_time_of_day(option, begin), parse_time_of_day(option, end)
     if opens == closes or (opens == DAY and not closes):  # 24:00 is 0:00 of the next day
         raise UsageError(
-            f"{option}: from {begin} to {end} is a window of no length; expected two different "
+            f"{option}: from {begin} to {end} is a zero-length window; expected two different "
             "times of a day"
         )
     return opens, closes if closes > opens else closes + DAY

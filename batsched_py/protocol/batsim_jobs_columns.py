@@ -1,4 +1,4 @@
-"""What Batsim writes of each job: its final states, and the columns of ``_jobs.csv``."""
+"""Final states of jobs, and the columns of Batsim's ``_jobs.csv``."""
 
 from __future__ import annotations
 

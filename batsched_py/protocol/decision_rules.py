@@ -1,4 +1,4 @@
-"""Rules of Batsim for single decisions, which need no memory of the conversation."""
+"""Rules of Batsim for single decisions, whatever came before them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from batsched_py.support.json_values import is_number, shown
 from batsched_py.workload.batsim.profile_types import REGISTRABLE
 
 Refusal = Callable[[m.JobDescription, Mapping[str, Any]], str | None]
-"""Says why a Batsim cannot take a job and its profile if they are registered, None if it can."""
+"""Returns why Batsim cannot register a job with its profile, None if it can."""
 BREAKING_4 = re.compile(r"[()|},\"\\\n]")
 """Characters in the id of a registered job on which Batsim 4.2.0 aborts."""
 BREAKING_5 = re.compile(r",|!\"")
-"""What breaks the row of a job in the table of Batsim 5, where it is in the job's id."""
+"""Characters in the id of a job that break its row in the table of Batsim 5."""
 LEAST_DELAY = 5e-7
 """Seconds; less than that is 0 once Batsim 4.2 has rounded it to six decimals."""
 
 
 def six_decimals_up(time: float) -> float:
-    """Round seconds up to what Batsim can say, so that what is due then is due."""
+    """Round seconds up to six decimals, so that a call at this time is not too early."""
     near = round(time, 6)
     return near if near >= time else round(time + 1e-6, 6)
 

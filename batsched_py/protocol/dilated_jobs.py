@@ -1,10 +1,9 @@
-"""Jobs whose run time depends on where they run: another form of them runs in their place.
+"""Jobs that run longer in some places: for each, a job with a longer profile is registered.
 
-Batsim runs a job as its profile says, wherever it runs, and ends it at the walltime that it was
-submitted with. So where a policy starts a job with a dilation or a transfer, the job is refused,
-and in the same reply a job with the dilated profile, estimate and walltime is registered and
-executed. Its id says whose form it is, and the metadata of the refused one says so too, where
-Batsim has such (version 5 has not): the results have the job once.
+Batsim runs a job as its profile says, wherever it runs, and ends it at its walltime. So where a
+policy starts a job with a dilation or a transfer, the reply rejects the job, and registers and
+executes another form of it, with longer profile, estimate and walltime. The id of the form, and the
+metadata of the rejected job (not in version 5), name each other, so that results have the job once.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ PLACED = "placed"
 """The workload of the jobs that run in place of others."""
 _PREFIX = f"{PLACED}!"
 RUNS_AS = f"runs as {_PREFIX}"
-"""How the metadata of a job begins that was refused since another form of it runs."""
+"""How the metadata of a job begins that was rejected because another form of it runs."""
 
 _LEAST = 1e-6
 """Seconds, the least that Batsim does not take for 0."""
@@ -37,12 +36,12 @@ def placed_id(job_id: str) -> str:
 
 
 def runs_as(job_id: str) -> str:
-    """Return the metadata of a job that was refused since another form of it runs."""
+    """Return the metadata of a job that is rejected because another form of it runs."""
     return f"runs as {placed_id(job_id)}".replace('"', "'")  # which Batsim cannot write
 
 
 def is_replaced(metadata: str) -> bool:
-    """Tell by its metadata whether a job was refused since another form of it runs."""
+    """Tell by its metadata whether a job was rejected because another form of it runs."""
     return metadata.startswith(RUNS_AS)
 
 
@@ -52,12 +51,12 @@ def is_placed(job_id: str) -> bool:
 
 
 def original_id(job_id: str) -> str:
-    """Return the id of a job; where it is that of another form of it, that of the job itself."""
+    """Return the id of a job, also for the id of another form of it."""
     return job_id.removeprefix(_PREFIX).replace(":", "!", 1) if is_placed(job_id) else job_id
 
 
 def original(workload: str, name: str) -> tuple[str, str]:
-    """Return workload and name of a job, where another form of it ran those of the job itself."""
+    """Return workload and name of a job, also for those of another form of it."""
     workload, _, name = original_id(f"{workload}!{name}").partition("!")
     return workload, name
 
@@ -65,9 +64,9 @@ def original(workload: str, name: str) -> tuple[str, str]:
 class DilatedJobs:
     """Registers the forms in which jobs run; ``speed_factor`` multiplies the machine's speed.
 
-    ``six_decimals`` says that Batsim rounds what it is told: no run time may then become 0, and
-    no job may be killed that would not have been; ``has_metadata`` that jobs have a text of ours,
-    ``refused`` what cannot be registered.
+    ``six_decimals``: Batsim rounds numbers, so that no run time may become 0, and no walltime end
+    a job that it would not end otherwise. ``has_metadata``: jobs have a text of ours. ``refused``
+    returns why a job cannot be registered.
     """
 
     def __init__(
@@ -91,21 +90,21 @@ class DilatedJobs:
         self._registered: set[str] = set()
 
     def waits(self, description: m.JobDescription, profile: Mapping[str, Any] | None) -> None:
-        """Keep what a job is that may be started with a dilation; its profile as far as known."""
+        """Keep a waiting job that may be started with a dilation, and its profile if known."""
         workload = description.id.partition("!")[0]
         known = profile or self._profiles.get(workload, {}).get(description.profile) or {}
         self._waiting[description.id] = description, known
 
     def forget(self, job_id: str) -> None:
-        """Forget a job that waits no more."""
+        """Drop a job that no longer waits."""
         self._waiting.pop(job_id, None)
 
     def start(self, job: Job, now: float, speed: float) -> Iterator[m.Event]:
-        """Yield what lets ``job``, which runs by now, run in its form.
+        """Yield the decisions that run another form of ``job``, which the policy has started.
 
         ``speed`` is that of the slowest of its processors, relative to the reference. Raises
         :class:`InvariantError` for a profile that cannot be dilated, :class:`ProtocolError` for
-        what is none.
+        one that Batsim does not have.
         """
         description, content = self._waiting.pop(job.id)
         name = placed_id(job.id)
@@ -176,11 +175,11 @@ def _walltime(job: Job, profile: dict[str, Any], six_decimals: bool) -> float | 
 def dilated(
     profile: Mapping[str, Any], job: Job, size: int, speed: float, flops: float
 ) -> dict[str, Any]:
-    """Return the profile of what runs as much longer as was decided of ``job``.
+    """Return a profile that runs longer by the dilation and the transfer of ``job``.
 
     A computation on processors of ``speed`` times the reference runs that much faster by itself,
-    and so does one that is shared by more processors than the ``size`` that was asked for; both is
-    made up for. ``flops`` (flop/s) is what a processor computes during the transfer. Raises
+    and so does one on more processors than the ``size`` that the job asked for; both are made up
+    for. ``flops`` (flop/s) is what a processor computes during the transfer. Raises
     :class:`InvariantError` for profiles of other types than delays and computations.
     """
     kind = profile.get("type")
@@ -211,5 +210,5 @@ def dilated(
 def _amounts(
     profile: Mapping[str, Any], factor: float, flop: float, com_factor: float
 ) -> dict[str, float]:
-    """Return flop and bytes of a computation that are numbers, longer."""
+    """Return flop and bytes of a longer computation."""
     return {"cpu": profile["cpu"] * factor + flop, "com": profile["com"] * com_factor}

@@ -19,7 +19,7 @@ Profiles = Mapping[str, dict[str, Any]]
 
 
 class Registration:
-    """The state of registration, the profiles by workload, and their lifetime."""
+    """Whether jobs may be registered, and which profiles there are."""
 
     def __init__(self, *, dynamic: bool, profile_reuse: bool) -> None:
         self.dynamic = dynamic
@@ -40,13 +40,13 @@ class Registration:
         self._static[workload] = profiles
 
     def assume(self, workload: str, profile: str) -> None:
-        """Take a profile of a static workload for there, if it is not known."""
+        """Assume that a static workload has a profile."""
         known = self._static.get(workload, {})
         if profile not in known:
             self._static[workload] = {**known, profile: {"type": ""}}
 
     def content(self, workload: str, profile: str) -> dict[str, Any] | None:
-        """Return a profile as written, None for one that is not there (any more).
+        """Return a profile as written, None if there is none or it was released.
 
         Static ones stay when they are released: jobs with them may be yet to come.
         """
@@ -105,7 +105,7 @@ class Registration:
         return workload
 
     def check_static(self, workload: str, profile: str) -> None:
-        """Raise :class:`ProtocolError` for a profile that is not there, or was released."""
+        """Raise :class:`ProtocolError` for a profile that does not exist or was released."""
         released = self._is_released(workload, profile)
         if released or self.content(workload, profile) is None:
             why = "was released with its first job" if released else "does not exist"
@@ -117,7 +117,7 @@ class Registration:
         return self.dynamic and not self.profile_reuse
 
     def release(self, workload: str, profile: str) -> None:
-        """Release the profile of a job of whose end the scheduler was told.
+        """Release the profile of a job whose end the scheduler knows.
 
         Batsim does so even while another job with it runs, and its name stays taken.
         """
@@ -137,7 +137,7 @@ class Registration:
 
 
 def _check_short_id(decision: m.RegisterJob, workload: str, name: str) -> None:
-    """Raise :class:`ProtocolError` unless a job may call itself as it does, by its name only."""
+    """Raise :class:`ProtocolError` unless a short id is the job's name without its workload."""
     job_id, own_id = decision.job_id, decision.job.id
     if own_id != name:
         raise ProtocolError(f"REGISTER_JOB: job {job_id!r} calls itself {own_id!r}")

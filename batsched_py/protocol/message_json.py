@@ -126,7 +126,7 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
 
 
 def job_to_json(job: m.JobDescription) -> dict[str, Any]:
-    """Give the JSON of a job, with integral numbers as integers and further fields as they came.
+    """Return the JSON of a job, with integral numbers as integers and further fields as they came.
 
     ``user`` and ``estimate`` come last where they did not come with these.
     """
@@ -153,7 +153,7 @@ _WRITERS: dict[str, Callable[[Any], Any]] = {
     "compute_resources": list,
     "job": job_to_json,
 }
-"""How members of ``data`` are written that are no JSON as they are."""
+"""Functions that write the members of ``data`` that are no JSON."""
 _MEMBERS = {
     kind: {
         name: _WRITERS.get(name) for name in kind.__struct_fields__ if name not in _BASE | ONLY_OF_5

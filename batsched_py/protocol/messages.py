@@ -22,15 +22,15 @@ from batsched_py.support.json_values import is_number
 from batsched_py.units import LATEST_TIME
 
 EXACT_TIMES = "exact-times"
-"""Option in SIMULATION_BEGINS: the other side says and reads times with all digits, and any id."""
+"""Option in SIMULATION_BEGINS: the simulator takes times with all digits, and any id."""
 PROTOCOL_VERSION = "protocol-version"
 """Option in SIMULATION_BEGINS, made by our codec: 5 for Batsim 5; not there for Batsim 4."""
 GENERIC = "generic"
 """Type of a NOTIFY for an external event of Batsim 5 that only the scheduler understands."""
 BATPROTOCOL = "1.0.0"
-"""The version of Batsim 5's protocol, as both sides of a conversation say it."""
+"""The version of Batsim 5's protocol, which both sides of a conversation send."""
 Seconds = Annotated[float, msgspec.Meta(ge=-LATEST_TIME, le=LATEST_TIME)]
-"""The codec checks it of what it reads, as all ranges below; structs made here are not checked."""
+"""The codec checks this and all ranges below when it reads; structs made here are not checked."""
 NbResources = Annotated[int, msgspec.Meta(ge=0, le=MOST_PROCESSORS)]
 
 
@@ -49,9 +49,9 @@ class JobDescription(
     walltime: Annotated[float, msgspec.Meta(ge=0)] | None = None
     """Kill limit, None = no limit."""
     estimate: float | None = None
-    """Run time that policies are told; None = they are told the walltime."""
+    """Run time that policies plan with; None = the walltime."""
     user: str | None = None
-    """Who it is of, None if unknown."""
+    """Who submitted it, None if unknown."""
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
     """All further fields as they came, in their order: Batsim keeps them and hands them on.
 
@@ -115,7 +115,7 @@ class SimulationBegins(Event, kw_only=True):
 
     @property
     def is_batsim5(self) -> bool:
-        """Whether Batsim 5 says it; else Batsim 4."""
+        """Whether Batsim 5 sends it; else Batsim 4."""
         return bool(self.config.get(PROTOCOL_VERSION) == 5)
 
 
@@ -173,7 +173,7 @@ class ResourceStateChanged(Event, kw_only=True):
 
 
 class FromJobMsg(Event, kw_only=True):
-    """A running job with a ``send`` profile says something."""
+    """A running job with a ``send`` profile sends a message."""
 
     tag = "FROM_JOB_MSG"
     job_id: str
@@ -251,7 +251,7 @@ class CallMeLater(Event, kw_only=True, gc=False):
     tag = "CALL_ME_LATER"
     time: Seconds
     call_id: str | None = None
-    """What Batsim 5 says again when it calls."""
+    """Batsim 5 repeats it when it calls."""
 
 
 class SetJobMetadata(Event, kw_only=True):
@@ -291,7 +291,7 @@ class SetResourceState(Event, kw_only=True):
 
 
 class ToJobMsg(Event, kw_only=True):
-    """Say something to a running job with a ``recv`` profile."""
+    """Send a message to a running job with a ``recv`` profile."""
 
     tag = "TO_JOB_MSG"
     job_id: str
@@ -311,7 +311,7 @@ class ChangeJobState(Event, kw_only=True):
 
 
 class Hello(Event, kw_only=True):
-    """The first reply: who schedules, and what is asked of the simulation."""
+    """The first reply: the scheduler's name, and the features that it requests."""
 
     tag = "EDCHelloEvent"
     name: str
@@ -319,7 +319,7 @@ class Hello(Event, kw_only=True):
     commit: str = ""
     protocol_version: str = ""
     features: dict[str, bool] = {}
-    """What is asked for, by its name in the protocol; what is not named is not."""
+    """Requested features by their names in the protocol; others are off."""
 
 
 class CallPeriodically(Event, kw_only=True):
@@ -346,7 +346,7 @@ class ForceSimulationStop(Event, kw_only=True):
 
 
 class CreateProbe(Event, kw_only=True):
-    """Ask for what machines consume, every ``period`` seconds."""
+    """Ask for the energy that machines consume, every ``period`` seconds."""
 
     tag = "CreateProbeEvent"
     probe_id: str
@@ -366,7 +366,7 @@ class StopProbe(Event, kw_only=True):
 
 
 class ProbeData(Event, kw_only=True):
-    """What a probe measured: joules since the start."""
+    """The value of a probe: joules since the start."""
 
     tag = "ProbeDataEmittedEvent"
     probe_id: str

@@ -1,7 +1,6 @@
-"""Fields of a job that Batsim does not have, with their units, and checks of a job's fields.
+"""Our columns of ``_jobs.csv``, and a check that tables can hold the fields of a job.
 
-Every job that comes in, from files, users or messages, is checked here, so that the tables of a
-finished run can be read.
+It checks every job of files, users and messages.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ FURTHER_COLUMNS = {
     "group": TEXT,
     "queue": TEXT,
 }
-"""Columns after those, each there only if a job of the run carries it."""
+"""Columns after those, each only if a job of the run has it."""
 _CARRIED = {
     name: unit
     for name, unit in (ADDED_COLUMNS | FURTHER_COLUMNS).items()

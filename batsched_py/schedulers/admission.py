@@ -1,4 +1,4 @@
-"""Which waiting jobs a policy is shown: limits of users, and outages that are known before."""
+"""The waiting jobs that a policy may see, within limits of users and before planned outages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batsched_py.workload.machine_description import Outage, Partition
 
 
 class Outages:
-    """The outages of a machine: what is out of order when, and what a job would run into."""
+    """The outages of a machine, and which of them are in the way of a job."""
 
     def __init__(self, outages: tuple[Outage, ...]) -> None:
         self._outages = outages
@@ -71,27 +71,27 @@ class Outages:
 class Admission:
     """The jobs that may start as far as limits and outages go, in submission order.
 
-    A user has at most as many jobs, or processors, waiting here or running as the partition lets
-    him have running. A job that would run into a planned outage waits for its end, unless there are
+    A user has at most as many jobs, or processors, waiting here or running as the partition allows
+    to run. A job that would run into a planned outage waits for its end, unless there are
     enough processors that go on; then it starts only on these.
     """
 
     def __init__(self, outages: Outages, partitions: tuple[Partition, ...]) -> None:
         self.queue = WaitingQueue()
-        """What the policy is shown."""
+        """The jobs that the policy sees."""
         self.held: dict[int, tuple[Job, str]] = {}
-        """The others by number, and why."""
+        """The jobs that are held back, by number, and why."""
         self._outages, self._partitions = outages, partitions
         self._leave: list[tuple[float, int, Job]] = []
-        """By when (seconds) a job must have started not to run into an outage; a heap."""
+        """Latest starts (seconds) of jobs that would run into an outage later; a heap."""
         self._withheld: list[Job] = []
         """Jobs that the policy started where an outage is in the way, until the next pass."""
         self._come: list[tuple[float, int, Job]] = []
-        """When (seconds) an outage is over that a job waits for; a heap."""
+        """Ends (seconds) of the outages that jobs wait for; a heap."""
         self._users: dict[tuple[int, str], list[Job]] = defaultdict(list)
         """Jobs that count, by partition and user, where users are limited."""
         self._over: dict[tuple[int, str], list[Job]] = defaultdict(list)
-        """Jobs that wait for others of their user."""
+        """Jobs that wait until other jobs of their user end."""
 
     def changes_by(self, now: float) -> bool:
         """Tell whether jobs may come or go by ``now`` even if there are no new ones."""
@@ -150,7 +150,7 @@ class Admission:
         self._withheld.append(job)
 
     def _let_back(self) -> None:
-        """Show the policy again what it was denied."""
+        """Show the withheld jobs to the policy again."""
         for job in self._withheld:
             self.held.pop(job.number, None)
             if job.state is WAITING:
@@ -169,7 +169,7 @@ class Admission:
     # Limits of users ---------------------------------------------------------------------------
 
     def _is_within_limits(self, job: Job) -> bool:
-        """Tell whether a user may have this job too; if not it waits here for others of his."""
+        """Tell whether the limits of its user allow a job; if not, it waits here."""
         rules = self._partitions[job.partition]
         if not rules.limits_users:
             return True

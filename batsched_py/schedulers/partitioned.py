@@ -1,4 +1,4 @@
-"""Any policy on a machine with partitions: each is shown the part that its jobs may use."""
+"""Any policy on a machine with partitions: one policy for each, which sees that part only."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def policy_itself(scheduler: Any) -> Any:
 class Partitioned:
     """A policy for each partition of a machine, or one that knows partitions for all of them.
 
-    A policy is shown the jobs of its partition, but for those that must wait for others of their
-    user or for an outage, and its processors as if they were a machine. Partitions of a higher tier
-    come first. Where partitions overlap, a reservation of one does not bind the others.
+    A policy sees the processors of its partition as if they were a machine, and the partition's
+    waiting jobs, except those that limits of users or outages hold back. Partitions of a higher
+    tier come first. Where partitions overlap, a reservation of one does not bind the others.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Partitioned:
         return None
 
     def statistics(self) -> Mapping[str, Any]:
-        """Return what the policies count, of a policy for each partition by its place."""
+        """Return the counters of the policy, or those of each partition's policy by its place."""
         of_lines = [counters_of(line.policy) for line in self._lines]
         counted = [counters for counters in of_lines if counters is not None]
         if self._knows and counted:
@@ -151,7 +151,7 @@ class _Line:
     def __init__(self, place: int, policy: Scheduler, admission: Admission) -> None:
         self.place, self.policy, self.admission = place, policy, admission
         self.queue = admission.queue
-        """The jobs that the policy is shown."""
+        """The jobs that the policy sees."""
 
     def decisions(self, now: float, new: list[Job], part: Any) -> Iterable[Any]:
         """Take new jobs in, and return what the policy decides for its part of the machine."""

@@ -228,7 +228,7 @@ def test_wrong_limits() -> None:
         ([{"days": "mon"}], "limits nothing"),
         (
             [{"from": "06:00", "to": "06:00", "max_size": 3}],
-            "from 06:00 to 06:00 is a window of no length",
+            "from 06:00 to 06:00 is a zero-length window",
         ),
         ([{"to": "24:30", "max_size": 3}], "'24:30' is after 24:00"),
         (0, "^limits=0: expected a list"),

@@ -1,4 +1,4 @@
-"""Calls of Batsim 5 at fractions of a millisecond: when they are asked for, what their ids tell."""
+"""Calls of Batsim 5 at fractions of a millisecond: the exact time is in the id of the call."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from contextlib import suppress
 from math import floor
 
 _EXACT = "at "
-"""How the id of a call begins that says when it is meant for, with all digits."""
+"""How an id with the exact time of a call begins."""
 
 
 def exact_id(time: float) -> str:
-    """Return an id for a call at ``time`` (seconds), which tells it with all digits.
+    """Return an id for a call at ``time`` (seconds), which holds it with all digits.
 
-    Batsim 5 is asked in milliseconds, and says the id again when it calls.
+    Batsim 5 takes whole milliseconds, and repeats the id when it calls.
     """
     return f"{_EXACT}{time!r}"
 
 
 def exact_time(call_id: str | None) -> float | None:
-    """Return the time (seconds) that an id tells, None if it tells none."""
+    """Return the time (seconds) in the id of a call, None if there is none."""
     if call_id is not None and call_id.startswith(_EXACT):
         with suppress(ValueError):
             return float(call_id.removeprefix(_EXACT))

@@ -8,7 +8,7 @@ from batsched_py.protocol.dynamic_registration import Registration, split_id
 
 
 class AnytimeRegistration(Registration):
-    """The rules of Batsim 5: there may be registered as long as the simulation lasts.
+    """The rules of Batsim 5: jobs may be registered as long as the simulation lasts.
 
     That it is enabled (``dynamic``) only means that the simulation does not end before registration
     was declared finished. A job may have a profile of another workload, by its full id.
@@ -24,7 +24,7 @@ class AnytimeRegistration(Registration):
         return (of, name) if mark else (workload, profile)
 
     def notified(self, decision: m.Notify) -> None:
-        """Carry out that registration is finished, which may be said at any time."""
+        """Declare registration finished, which is allowed at any time."""
         self.finished = True
 
     def check_job(self, decision: m.RegisterJob) -> str:

@@ -26,7 +26,7 @@ def _response(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
 
 
 def _slowdown(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
-    """Return response time / run time; a job of no length counts as one of 1e-9 s."""
+    """Return response time / run time; a zero-length job counts as one of 1e-9 s."""
     return (start + estimate - submit_time) / _at_least(estimate, 1e-9)
 
 

@@ -94,8 +94,8 @@ class RegionPlan:
             if bound is None:
                 yield self.place(*want)
                 continue
-            placed = self.place(*want, bound.of(size, duration))
-            bound.placed(size, duration, placed[0])
+            placed = self.place(*want, bound.find_bound(size, duration))
+            bound.raise_bounds(size, duration, placed[0])
             yield placed
 
     def _bounds(self, wants: Sequence[Want]) -> dict[int, LatestStarts]:

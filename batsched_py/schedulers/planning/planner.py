@@ -172,7 +172,7 @@ class Planner:
                 yield Start(job)
         for job, start in plan.now_or_never(now):
             if start == now:
-                if job.size <= machine.free:  # else it waits for the end of a job of no length
+                if job.size <= machine.free:  # else it waits for the end of a zero-length job
                     yield Start(job)
             elif start == inf and not machine.unavailable:
                 yield Reject(job)  # the limits of the site never allow it
