@@ -186,7 +186,8 @@ def starting(beginnings: Floats, numbers: Integers, sizes: Integers, durations: 
         starts = np.full(len(sizes), inf)
         if _place_all(times, free, len(beginnings), *jobs, starts, known, True) >= 0:
             break
-    return (starts == begin).nonzero()[0]
+    begun: Integers = (starts == begin).nonzero()[0]
+    return begun
 
 
 class CompiledTimeline:
