@@ -173,11 +173,13 @@ def main() -> None:
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
                 sys.exit(1)
-            from batsched_py.plugins.code_places import described, raised_at
+            from batsched_py.plugins.code_places import describe_exception, find_author_line
 
-            if isinstance(error, OSError) and raised_at(error) is None:  # the system says enough
+            if (
+                isinstance(error, OSError) and find_author_line(error) is None
+            ):  # the system says enough
                 _fail(str(error), 1)
-            _fail(described(error, f"set {TRACEBACK}=1 to see the whole traceback"), 1)
+            _fail(describe_exception(error, f"set {TRACEBACK}=1 to see the whole traceback"), 1)
 
 
 def _run() -> None:

@@ -158,7 +158,7 @@ class BudgetError(SimulationError):
     """A simulation seems to have no end: a policy, users or jobs did more than is budgeted."""
 
 
-def jobs_wait(
+def describe_waiting_jobs(
     jobs: Sequence[str],
     nb_processors: int,
     nb_free: int,
@@ -179,7 +179,7 @@ def jobs_wait(
     return text if any_started else f"{text}, and the scheduler has started no job at all"
 
 
-def unreadable(
+def make_read_error(
     path: object, error: OSError, kind: type[BatschedError] = InputError
 ) -> BatschedError:
     """Return the error for a file that cannot be read.

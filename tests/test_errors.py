@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.errors import InputError, OutputError, PlatformError, UsageError, unreadable
+from batsched_py.errors import InputError, OutputError, PlatformError, UsageError, make_read_error
 from helpers.calling import command
 
 LAZY = "class Lazy:\n    def schedule(self, now, queue, machine):\n        return []\n"
@@ -86,6 +86,6 @@ def test_exit_codes(tmp_path: Path, line: str, code: int) -> None:
     ],
 )
 def test_files_that_cannot_be_read(error: OSError, expected: Exception) -> None:
-    told = unreadable(Path("a"), error, PlatformError)
+    told = make_read_error(Path("a"), error, PlatformError)
     assert (type(told), str(told)) == (type(expected), str(expected))
     assert (InputError.exit_code, OutputError.exit_code, UsageError.exit_code) == (1, 1, 2)

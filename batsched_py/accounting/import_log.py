@@ -31,7 +31,7 @@ from batsched_py.accounting.tally import Tally
 from batsched_py.errors import InputError, UsageError
 from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.files.readers import STANDARD_INPUT
-from batsched_py.files.writers import keep_inputs, make_folder_of, parts_of, whole_file
+from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of, whole_file
 from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
 from batsched_py.workload.logs.swf import write_swf_to
@@ -89,7 +89,7 @@ def import_log(
         names_part.write_text(work.names_table(), encoding="utf-8", newline="")
         machine_part = stack.enter_context(whole_file(files.machine))
         draft = (f"{line}\n" for line in draft_lines(imported.draft, system.name))
-        machine_part.write_bytes(b"".join(parts_of(draft)))
+        machine_part.write_bytes(b"".join(encode_lines(draft)))
     return imported
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from batsched_py.options.durations import parse_slurm_time
 from batsched_py.processors.sets import MOST_PROCESSORS
-from batsched_py.support.json_values import shown
+from batsched_py.support.json_values import quote
 from batsched_py.workload.logs.swf import UNKNOWN
 
 FAILED, COMPLETED = 0, 1
@@ -74,7 +74,7 @@ class MalformedRecordError(Exception):
 
     def text(self, *, with_value: bool) -> str:
         """Return a clause for a message."""
-        told = f" is {shown(self.value)}" if self.value is not None and with_value else ""
+        told = f" is {quote(self.value)}" if self.value is not None and with_value else ""
         there = f"{self.problem}{told}"
         return f"{there}: expected {self.expected}" if self.expected else there
 

@@ -32,12 +32,12 @@ from batsched_py.files.writers import whole_file, write_whole
 from batsched_py.metrics import METRICS
 from batsched_py.plugins.plugin_files import importable_name
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.whole_run import read_sealed, run_settings, write_sealed
+from batsched_py.results.whole_run import read_run_settings, read_sealed, write_sealed
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings
 from batsched_py.support.installation import entry_points_of
-from batsched_py.support.json_values import shown
+from batsched_py.support.json_values import quote
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
 from batsched_py.workload.grid_site_rules import depends_on_sites
@@ -147,7 +147,7 @@ def _check_folders(runs: Iterable[StoredRun], path: Path) -> None:
         for part in run.folder.split("/"):
             if part in ("", ".", "..") or "\0" in part or len(part.encode(errors="replace")) > 255:
                 raise InputError(
-                    f"{path}: a run has the folder {shown(run.folder)}: expected runs/NAME"
+                    f"{path}: a run has the folder {quote(run.folder)}: expected runs/NAME"
                 )
 
 
@@ -269,7 +269,7 @@ class CampaignResults:
 
     def settings(self, run: Any) -> dict[str, Any]:
         """Return the content of ``_run.json`` of a row of :attr:`runs`."""
-        return run_settings(Path(run["folder"]) / RUN_JSON, REMEDY)
+        return read_run_settings(Path(run["folder"]) / RUN_JSON, REMEDY)
 
     def command(self, run: Any) -> str:
         """Return the command that repeats a row of :attr:`runs`."""

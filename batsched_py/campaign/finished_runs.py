@@ -17,7 +17,7 @@ from batsched_py.errors import BatschedError, InputError
 from batsched_py.files.readers import is_file, read_log
 from batsched_py.files.writers import write_whole
 from batsched_py.results import whole_run
-from batsched_py.results.whole_run import NamedFile, read_run, sealed
+from batsched_py.results.whole_run import NamedFile, add_seal, read_run
 from batsched_py.run.named_files import HASH
 from batsched_py.run.stored_run import check_counts
 from batsched_py.support.json_values import is_number
@@ -116,7 +116,7 @@ def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> No
         named = {
             name.removeprefix(PREFIX): NamedFile.of(content) for name, content in others.items()
         }
-        write_whole(folder / RUN_JSON, sealed(files[RUN_JSON], named), sync=False)
+        write_whole(folder / RUN_JSON, add_seal(files[RUN_JSON], named), sync=False)
 
 
 def _clear(folder: Path) -> None:

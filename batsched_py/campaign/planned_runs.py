@@ -22,7 +22,7 @@ import numpy as np
 from batsched_py.errors import CampaignError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.run.settings import SETTINGS, Settings
-from batsched_py.support.json_values import did_you_mean, is_integer, is_number, shown
+from batsched_py.support.json_values import did_you_mean, is_integer, is_number, quote
 
 Label = str | int | float | bool
 """A value of an axis, or of an option."""
@@ -190,7 +190,7 @@ def _check_number(blocks: Sequence[_Block]) -> None:
             message = f"{sizes} are {number} runs, more than {_MOST}: is an axis too long?"
             raise block.mistake(max(axes, key=lambda key: len(axes[key])), message)
     if repeated > _MOST_REPLICATED:
-        replications = shown(blocks[0].replications)
+        replications = quote(blocks[0].replications)
         message = f"{total} combinations with {replications} replications are more than "
         raise CampaignError((), "replications", f"{message}{_MOST_REPLICATED} runs")
 

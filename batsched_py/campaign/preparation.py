@@ -29,14 +29,14 @@ from batsched_py.files.readers import is_file, is_folder, parse_json
 from batsched_py.files.toml_lines import line_with
 from batsched_py.options.setting_fields import arguments
 from batsched_py.plugins import plugins
-from batsched_py.plugins.isolated_run import isolated
+from batsched_py.plugins.isolated_run import isolate
 from batsched_py.plugins.plugin_files import load_file
 from batsched_py.run.named_files import HASH
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.resolved_run import check
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.support.installation import PROGRAM
-from batsched_py.support.signals import kept_handlers
+from batsched_py.support.signals import keep_handlers
 from batsched_py.workload.load import read_machine_size
 from batsched_py.workload.logs.log_archive import find_log
 
@@ -68,7 +68,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     measure = find_code(campaign, "measure")
     find_code(campaign, "report")
     if measure is not None:
-        with isolated(0), kept_handlers():
+        with isolate(0), keep_handlers():
             if not callable(load_file(measure)):
                 raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
     folder_of = _known_folders(out)
@@ -141,7 +141,7 @@ def _check_once(encoded: bytes) -> None:
     run = settings.run()
     check(run)
     describe_machine(run)  # a file that makes no sense is found
-    with isolated(run.seed), kept_handlers():
+    with isolate(run.seed), keep_handlers():
         policy = plugins.load(plugins.SCHEDULERS, run.scheduler)
         plugins.make(policy, run.scheduler, (), run.scheduler_options)
         if run.dynamic:

@@ -21,7 +21,7 @@ from batsched_py.files.digests import digest
 from batsched_py.files.readers import read_bytes
 from batsched_py.plugins import plugins
 from batsched_py.plugins.imported_files import imported_modules
-from batsched_py.run.backends.dispatch import launcher
+from batsched_py.run.backends.dispatch import make_launcher
 from batsched_py.run.named_files import (
     HASH,
     OUR_PACKAGES,
@@ -77,7 +77,7 @@ def _registered(group: str) -> dict[str, list[str]]:
 @cache
 def _batsim(backend: str, batsim: str | None) -> str:
     """Return what identifies a Batsim that is not this code; raises if it cannot be run."""
-    identifier = launcher(backend, batsim).check()["batsim"]
+    identifier = make_launcher(backend, batsim).check()["batsim"]
     return digest(Path(identifier)) if Path(identifier).is_file() else identifier
 
 

@@ -25,8 +25,8 @@ from batsched_py.campaign.planned_runs import COLUMNS, KEYS
 from batsched_py.campaign.run_identity import digest_code
 from batsched_py.errors import BatschedError, InputError, InvariantError, PluginError
 from batsched_py.files.digests import Version, digest, version
-from batsched_py.plugins.code_places import described
-from batsched_py.plugins.isolated_run import isolated
+from batsched_py.plugins.code_places import describe_exception
+from batsched_py.plugins.isolated_run import isolate
 from batsched_py.plugins.plugin_files import load_file
 from batsched_py.results.whole_run import TABLES
 from batsched_py.run.resolved_run import Input, Reading, read_input, resolve_run
@@ -94,7 +94,7 @@ def perform(task: Task) -> Files:
         raise
     except BaseException as error:  # a plug-in may raise SystemExit too: the other runs go on
         text = f"{output.getvalue()}{traceback.format_exc()}"
-        raise RunFailed(_one_line(described(error)), text, files) from None
+        raise RunFailed(_one_line(describe_exception(error)), text, files) from None
     result.measured["study"] = measured
     provenance = {
         **task.provenance,
@@ -152,7 +152,7 @@ def _check_unchanged(task: Task) -> None:
 
 def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]:
     """Return what the study's own function gives, checked."""
-    with isolated(task.settings.seed) as notes:
+    with isolate(task.settings.seed) as notes:
         function = load_file(place)
         if not callable(function):
             raise PluginError(f"{place} is not a function: expected measure(result) -> dict")

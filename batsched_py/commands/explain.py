@@ -73,7 +73,7 @@ def explain(
     from batsched_py.explain.replayed_exchange import read_turns, replay
     from batsched_py.explain.waiting_lines import MOST, explain_job
     from batsched_py.figures.chart_files import read_format
-    from batsched_py.plugins.isolated_run import isolated
+    from batsched_py.plugins.isolated_run import isolate
 
     if scheduler is None and (scheduler_options or settings != Settings()):
         given = "-O means" if scheduler_options else "sites and speed mean"
@@ -85,7 +85,7 @@ def explain(
     about = recorded_run.read_description(exchange, described)
     options = parse_options(scheduler_options or [], "-O")
     seed = 0 if about.run is None else about.run.seed
-    with default_stop_signals(), isolated(seed):
+    with default_stop_signals(), isolate(seed):
         recorded = recorded_run.choose_policy(about, described, scheduler, options, settings)
         turns = read_turns(exchange)
         process = recorded_run.make_recorded(exchange, turns, recorded, about)

@@ -11,25 +11,25 @@ from batsched_py.errors import UsageError
 from batsched_py.files.readers import is_folder
 from batsched_py.metrics import COUNTS, METRICS, JobTable, Metric, overall
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import machine_size, unknown_whole
-from batsched_py.run.stored_run import jobs_file
+from batsched_py.results.run_files import note_missing_description, read_machine_size
+from batsched_py.run.stored_run import find_jobs_file
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.support.terminal_text import say
 
 Rows = list[dict[str, Any]]
 
 
-def find_jobs_file(file: Path) -> Path:
-    """Return the table of jobs of a run that is given by its prefix; any other file as it is."""
-    return jobs_file(file) if is_folder(file) or not os.path.exists(file) else file
+def find_table(file: Path) -> Path:
+    """Return the table of jobs of a run by the prefix of the run; any other file unchanged."""
+    return find_jobs_file(file) if is_folder(file) or not os.path.exists(file) else file
 
 
 def read_table(file: Path, nodes: int | None) -> JobTable:
     """Read a table of jobs; print a note on stderr for what some metrics lack."""
     if nodes is not None and nodes < 1:
         raise UsageError(f"--nodes {nodes}: expected a number of processors, at least 1")
-    table = read_jobs(file, machine_size(file) if nodes is None else nodes)
-    if note := unknown_whole(file):
+    table = read_jobs(file, read_machine_size(file) if nodes is None else nodes)
+    if note := note_missing_description(file):
         say(f"note: {note}")
     widest = int(table.size.max(initial=0))
     if table.nb_processors is not None and widest > table.nb_processors:

@@ -59,7 +59,7 @@ def metrics(
     elif file is None:
         raise UsageError("which FILE? Give a PREFIX_jobs.csv, or --list")
     else:
-        file = metric_rows.find_jobs_file(file)
+        file = metric_rows.find_table(file)
         table = metric_rows.read_table(file, nodes)
         if by_user:
             rows = metric_rows.make_part_rows("user", per_user, table, names)

@@ -121,10 +121,10 @@ def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     from batsched_py.report.forms.html_page import render_page
     from batsched_py.report.one_run import make_run_report
     from batsched_py.report.shown_runs import OneRun
-    from batsched_py.run.stored_run import jobs_file
+    from batsched_py.run.stored_run import find_jobs_file
 
     try:
-        jobs_file(prefix)
+        find_jobs_file(prefix)
     except UsageError as error:
         no_campaign = f"{prefix} is not the folder of a campaign (no {prefix / STORED})"
         raise UsageError(f"{no_campaign}, and {error}") from None

@@ -121,14 +121,14 @@ def _execute(
     headed: bool,
 ) -> Result:
     """Simulate, write the files and say what came out, under the name of the back end if asked."""
-    from batsched_py.results.run_files import replaced_run
+    from batsched_py.results.run_files import describe_replaced_run
     from batsched_py.run.result import Recording
     from batsched_py.run.simulate import execute
 
     if headed:
         print(f"back end {resolved.run.backend}:", flush=True)
     result = execute(resolved, folder, None if exchange is None else Recording(exchange))
-    if replaced := replaced_run(prefix, result.settings):
+    if replaced := describe_replaced_run(prefix, result.settings):
         say(f"note: {replaced}")
     paths = result.write(prefix)
     _report(result, resolved.run, paths if exchange is None else [*paths, exchange])

@@ -11,7 +11,7 @@ import msgspec
 from batsched_py.errors import UsageError
 from batsched_py.files.writers import write_whole
 from batsched_py.support import palette
-from batsched_py.support.terminal_text import one_line, with_controls_shown
+from batsched_py.support.terminal_text import escape_controls, one_line
 
 WIDTH = 640
 """Width in pixels of a figure that takes that of its container."""
@@ -130,4 +130,4 @@ def _rows(data: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    return _NO_XML.sub("\ufffd", with_controls_shown(text))
+    return _NO_XML.sub("\ufffd", escape_controls(text))

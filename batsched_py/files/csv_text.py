@@ -34,7 +34,7 @@ _MARKS = ',"\n\r'
 _MUST_QUOTE = re.compile(f"[{_MARKS}]").search
 
 
-def field(text: str) -> str:
+def quote_field(text: str) -> str:
     """Quote a field if it needs it (a job may be called anything).
 
     The ``csv`` of Python before 3.13 does not for a line break that is no end of a line there.
@@ -42,15 +42,15 @@ def field(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if _MUST_QUOTE(text) else text
 
 
-def fields(texts: list[str]) -> list[str]:
+def quote_fields(texts: list[str]) -> list[str]:
     """Quote many fields, each if it needs it."""
     together = "".join(texts)
-    return list(map(field, texts)) if any(mark in together for mark in _MARKS) else texts
+    return list(map(quote_field, texts)) if any(mark in together for mark in _MARKS) else texts
 
 
 def csv_line(texts: Iterable[str]) -> str:
     """Return a line of fields, quoted where they need it."""
-    return ",".join(map(field, texts)) + "\n"
+    return ",".join(map(quote_field, texts)) + "\n"
 
 
 def csv_lines(*columns: list[str]) -> Iterator[str]:

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
-from batsched_py.errors import BatschedError, InputError, UsageError, unreadable
-from batsched_py.support.json_values import shown
+from batsched_py.errors import BatschedError, InputError, UsageError, make_read_error
+from batsched_py.support.json_values import quote
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -108,7 +108,7 @@ def _readable(path: object, kind: Kind) -> Iterator[None]:
     except (BadGzipFile, EOFError, zlib.error) as error:
         raise kind(f"{path}: the gzip file is damaged or cut off ({error})") from None
     except OSError as error:
-        raise unreadable(path, error, kind) from None
+        raise make_read_error(path, error, kind) from None
     except ValueError:  # a zero byte in its name
         raise UsageError(f"there is no file {str(path)!r}") from None
 
@@ -182,7 +182,7 @@ def _check_names(members: list[tuple[str, Any]]) -> None:
     names = [name for name, _ in members]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise msgspec.ValidationError(f"the name {shown(twice)} comes twice in one object")
+        raise msgspec.ValidationError(f"the name {quote(twice)} comes twice in one object")
 
 
 def _locate(content: bytes, error: Exception) -> str:

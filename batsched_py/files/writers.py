@@ -44,7 +44,7 @@ def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
         file.writelines(parts)
 
 
-def parts_of(
+def encode_lines(
     lines: Iterable[str], encoding: str = "utf-8", errors: str = "strict"
 ) -> Iterator[bytes]:
     """Encode lines, many at a time."""
@@ -169,7 +169,7 @@ def make_folder_of(path: str | Path) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def temporary_place() -> str:
+def find_temporary_folder() -> str:
     """Return the folder for temporary files; raises :class:`OutputError` if there is none."""
     try:
         return gettempdir()

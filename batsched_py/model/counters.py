@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InvariantError
-from batsched_py.plugins.code_places import described
-from batsched_py.support.json_values import shown, to_python
+from batsched_py.plugins.code_places import describe_exception
+from batsched_py.support.json_values import quote, to_python
 
 
 def counters_of(plugin: object) -> dict[str, Any] | None:
@@ -25,10 +25,10 @@ def counters_of(plugin: object) -> dict[str, Any] | None:
     except InvariantError:  # of a policy inside: it names that
         raise
     except (Exception, SystemExit) as error:  # whatever the author's code raises
-        raise InvariantError(f"{method} failed: {described(error)}") from error
+        raise InvariantError(f"{method} failed: {describe_exception(error)}") from error
     if not isinstance(given, Mapping):
         raise InvariantError(
-            f"{method} returned {'None' if given is None else shown(given)}: expected a dict of "
+            f"{method} returned {'None' if given is None else quote(given)}: expected a dict of "
             "names and counters"
         )
     return {str(name): _as_json(value, f"{method}: {name!r}") for name, value in given.items()}
@@ -40,6 +40,6 @@ def _as_json(value: Any, what: str) -> Any:
         msgspec.json.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise InvariantError(
-            f"{what} is {shown(value)}: expected a number, a text, or lists and dicts of these"
+            f"{what} is {quote(value)}: expected a number, a text, or lists and dicts of these"
         ) from None
     return value

@@ -9,7 +9,7 @@ from math import inf
 from batsched_py.errors import BudgetError
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.user_model import UserModel, take_submissions
-from batsched_py.options.budgets import Budgets, exceeded
+from batsched_py.options.budgets import Budgets, make_budget_error
 from batsched_py.workload.workload import WorkloadJob
 
 _FEW = 100
@@ -48,7 +48,7 @@ class ProgressWatch:
             return
         who = f"; {self._policy} asked to be called" if self.policy_called else ""
         *_, nb_waiting, nb_running = state
-        raise exceeded(
+        raise make_budget_error(
             name,
             most,
             now,
@@ -59,7 +59,7 @@ class ProgressWatch:
     def too_many_decisions(self, now: float) -> BudgetError:
         """Return the error for calls and kills beyond the budget."""
         most = self._budgets.decisions
-        return exceeded(
+        return make_budget_error(
             "decisions",
             most,
             now,
@@ -106,10 +106,10 @@ class SubmissionWatch:
         budgets, at_once = self._budgets, self._nb_jobs - self._nb_before
         if at_once > self._most_at_once:
             seen = f"{model} has submitted {at_once} jobs at this instant"
-            return exceeded("jobs_at_once", budgets.jobs_at_once, now, seen)
+            return make_budget_error("jobs_at_once", budgets.jobs_at_once, now, seen)
         recorded = f", and {self._nb_recorded} were recorded" if self._nb_recorded else ""
         seen = f"{model} has submitted {self._nb_jobs} jobs{recorded}"
-        return exceeded("jobs", budgets.jobs, now, seen)
+        return make_budget_error("jobs", budgets.jobs, now, seen)
 
 
 def _whole(budget: float) -> int:

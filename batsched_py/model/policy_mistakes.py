@@ -8,7 +8,7 @@ from typing import Any
 from batsched_py.errors import BatschedError, BudgetError, InvariantError, ProtocolError
 from batsched_py.model.decisions import Decision, Kill, Reject, Start
 from batsched_py.model.job import Job
-from batsched_py.plugins.code_places import raised_at, waits_at
+from batsched_py.plugins.code_places import find_author_line, find_waiting_line
 
 
 def mistake_of_policy(
@@ -23,15 +23,15 @@ def mistake_of_policy(
         return None
     from_policy = isinstance(decisions, GeneratorType) and decisions.gi_frame is None
     if from_policy or decision is None:
-        place = raised_at(error)
+        place = find_author_line(error)
         if not isinstance(error, InvariantError) or place is None:
             return None
         problem = str(error)
     else:
-        place = waits_at(decisions)
+        place = find_waiting_line(decisions)
         if isinstance(decision, Start | Reject | Kill) and not isinstance(decision.job, Job):
             problem = f"{type(decision).__name__}({decision.job!r}): expected a job of the queue"
-        elif isinstance(error, BatschedError | ValueError) and raised_at(error) is None:
+        elif isinstance(error, BatschedError | ValueError) and find_author_line(error) is None:
             problem = str(error)
         else:  # a fault that is not the policy's: ours, or that of users who are told of an end
             return None

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from batsched_py.errors import InvariantError, WorkloadError
-from batsched_py.support.json_values import shown, to_python
+from batsched_py.support.json_values import quote, to_python
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.workload import WorkloadJob, takes_too_long, with_plain_values
 
@@ -176,7 +176,7 @@ def profile_of(job: WorkloadJob, users: UserModel) -> dict[str, Any]:
     if takes_too_long(profile):
         raise InvariantError(
             f"{type(users).__name__} submitted job {job.id}: its profile: delay is "
-            f"{shown(profile['delay'])}, expected a number: {UP_TO_LATEST_TIME}"
+            f"{quote(profile['delay'])}, expected a number: {UP_TO_LATEST_TIME}"
         )
     return profile
 

@@ -43,7 +43,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
 
-def exceeded(budget: str, most: float, now: float, seen: str) -> BudgetError:
+def make_budget_error(budget: str, most: float, now: float, seen: str) -> BudgetError:
     """Return the error of a budget that is exceeded at ``now`` (seconds): ``seen`` says by what."""
     return BudgetError(
         f"at {now}: {seen}: this seems endless; if it is meant, "

@@ -27,7 +27,7 @@ from msgspec import Meta
 
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.options.durations import parse_time
-from batsched_py.support.json_values import did_you_mean, is_number, shown, to_python, whole
+from batsched_py.support.json_values import did_you_mean, is_number, quote, to_python, whole
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -136,7 +136,7 @@ def _find(value: Any, type: Any, where: str, sign: str = " = ") -> str | None:
                 return fault
     choices = [str(text) for each in _alternatives(type) for text in _choices(each)]
     hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-    return f"{where}{sign}{shown(value)}{hint}: expected {describe_type(type)}"
+    return f"{where}{sign}{quote(value)}{hint}: expected {describe_type(type)}"
 
 
 def _parse(type: type[Any], value: Any) -> Any:

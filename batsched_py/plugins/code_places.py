@@ -13,7 +13,7 @@ _STANDARD_LIBRARY = get_path("stdlib")
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
-def described(error: BaseException, *hints: str) -> str:
+def describe_exception(error: BaseException, *hints: str) -> str:
     """Return an exception in one line, with the place in the author's code and ``hints``."""
     if isinstance(error, MemoryError):
         return "there is not enough memory" + (f": {error}" if str(error) else "")
@@ -27,7 +27,7 @@ def described(error: BaseException, *hints: str) -> str:
     return f"{type(error).__name__}: {error}" + (f" ({'; '.join(told)})" if told else "")
 
 
-def raised_at(error: BaseException) -> str | None:
+def find_author_line(error: BaseException) -> str | None:
     """Return the last line of the author's code that ran, as ``file:line``, or None."""
     for frame in traceback.extract_tb(error.__traceback__)[::-1]:
         if _is_authors(frame.filename):
@@ -35,7 +35,7 @@ def raised_at(error: BaseException) -> str | None:
     return None
 
 
-def waits_at(generator: object) -> str | None:
+def find_waiting_line(generator: object) -> str | None:
     """Return the ``yield`` at which a generator waits, as ``file:line``, or None."""
     place = None
     while isinstance(generator, GeneratorType) and (frame := generator.gi_frame) is not None:

@@ -19,7 +19,7 @@ _ONE_RUN = threading.RLock()
 
 
 @contextmanager
-def isolated(seed: int) -> Iterator[list[str]]:
+def isolate(seed: int) -> Iterator[list[str]]:
     """Give plug-ins fresh code and global generators with this seed; restore afterwards.
 
     Restored are the modules of plug-ins, the working directory, the search path for imports, and

@@ -28,7 +28,7 @@ def description(entry: EntryPoint) -> str:
     that raises.
     """
     path = _source(entry.module)
-    written = path and written_in(path, entry.attr)
+    written = path and read_docstring(path, entry.attr)
     return first_paragraph(written) if written else description_of_object(entry.load())
 
 
@@ -44,7 +44,7 @@ def first_paragraph(text: str | None) -> str:
     return " ".join((text or NOT_DESCRIBED).strip().split("\n\n")[0].split())
 
 
-def written_in(path: Path, name: str) -> str | None:
+def read_docstring(path: Path, name: str) -> str | None:
     """Return the docstring of a class, function or application, from a file that is only parsed.
 
     Empty without docstring; None if the object is not in the file, or the file cannot be read.

@@ -19,7 +19,7 @@ from typing import Any
 
 from batsched_py.errors import PluginError
 from batsched_py.files.readers import is_file
-from batsched_py.plugins.code_places import described, is_installed
+from batsched_py.plugins.code_places import describe_exception, is_installed
 from batsched_py.support.json_values import did_you_mean
 
 PACKAGES = ("batsched_py", "batsched_users", "batsched_studies")
@@ -51,7 +51,7 @@ def load_file(place: str) -> Any:
             else importlib.import_module(name)
         )
     except (Exception, SystemExit) as error:  # whatever the author's code raises
-        raise PluginError(f"{place}: {described(error)}") from error
+        raise PluginError(f"{place}: {describe_exception(error)}") from error
     if module is None:
         raise PluginError(f"{place}: {path_text!r} is not a Python file")
     if not hasattr(module, attribute):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from batsched_py.errors import BatschedError, PluginError
 from batsched_py.options.checked_values import find_fault
 from batsched_py.support.installation import entry_points_of
-from batsched_py.support.json_values import did_you_mean, unshared
+from batsched_py.support.json_values import copy_containers, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -95,7 +95,7 @@ def make(
         raise PluginError(f"{name!r} needs the option {missing[0]!r}")
     wrong = _wrong_kind(plugin, name, options)
     try:
-        made = plugin(*arguments, **unshared(dict(options)))
+        made = plugin(*arguments, **copy_containers(dict(options)))
     except BatschedError:  # it says itself what is wrong with its options
         raise
     except SystemExit as error:
@@ -226,11 +226,11 @@ def _load_registered(group: str, name: str) -> Any:
     try:
         return registered[name].load()
     except (Exception, SystemExit) as error:  # whatever the author's code raises
-        from batsched_py.plugins.code_places import described
+        from batsched_py.plugins.code_places import describe_exception
 
         raise PluginError(
             f"{_KINDS[group]} {name!r} ({registered[name].value}) cannot be loaded: "
-            f"{described(error)}"
+            f"{describe_exception(error)}"
         ) from error
 
 

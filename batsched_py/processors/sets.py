@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from batsched_py.errors import ProtocolError
-from batsched_py.support.json_values import shown
+from batsched_py.support.json_values import quote
 
 if TYPE_CHECKING:
     from procset import ProcSet
@@ -213,7 +213,7 @@ def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
     """
     if not isinstance(text, str) or not _TEXT.fullmatch(text):
         raise ProtocolError(
-            f"{shown(text)} is not a set of processors: expected intervals separated by spaces, "
+            f"{quote(text)} is not a set of processors: expected intervals separated by spaces, "
             "such as '0-3 7'"
         )
     if " " not in text:  # mostly
@@ -224,7 +224,7 @@ def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
 
 def _interval(part: str, most: int) -> tuple[int, int]:
     if len(part) > _LONGEST:
-        raise ProtocolError(f"interval {shown(part)}: expected numbers below {most}")
+        raise ProtocolError(f"interval {quote(part)}: expected numbers below {most}")
     first, _, last = part.partition("-")
     low = int(first)
     high = int(last) if last else low

@@ -10,7 +10,7 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.support.json_values import is_number, shown
+from batsched_py.support.json_values import is_number, quote
 from batsched_py.workload.batsim.profile_types import REGISTRABLE
 
 Refusal = Callable[[m.JobDescription, Mapping[str, Any]], str | None]
@@ -38,9 +38,9 @@ def refused_by_batsim4(job: m.JobDescription, profile: Mapping[str, Any]) -> str
         return 'Batsim 4.2.0 aborts on an id with one of ( ) | } , " \\ or a line break in it'
     kind, delay = profile.get("type"), profile.get("delay")
     if not isinstance(kind, str) or kind not in REGISTRABLE:
-        return f"its profile is of type {shown(kind)}, which Batsim 4.2.0 cannot register"
+        return f"its profile is of type {quote(kind)}, which Batsim 4.2.0 cannot register"
     if kind == "delay" and not (is_number(delay) and delay > LEAST_DELAY):
-        return f"its profile has the delay {shown(delay)}: expected seconds above {LEAST_DELAY:g}"
+        return f"its profile has the delay {quote(delay)}: expected seconds above {LEAST_DELAY:g}"
     return _refused_by_both(job)
 
 
@@ -54,7 +54,7 @@ def refused_by_batsim5(job: m.JobDescription, profile: Mapping[str, Any]) -> str
         )
     delay, vector = profile.get("delay"), profile.get("cpu")
     if profile.get("type") == "delay" and not (is_number(delay) and 0 < delay < inf):
-        return f"its profile has the delay {shown(delay)}: expected seconds above 0"
+        return f"its profile has the delay {quote(delay)}: expected seconds above 0"
     if isinstance(vector, list) and len(vector) != job.size:
         return f"its profile is for {len(vector)} processors, and it asks for {job.size}"
     return _refused_by_both(job)

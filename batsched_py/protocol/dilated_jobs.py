@@ -15,7 +15,7 @@ from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.job import Job
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_rules import Refusal, six_decimals_up
-from batsched_py.support.json_values import shown
+from batsched_py.support.json_values import quote
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 PLACED = "placed"
@@ -121,7 +121,7 @@ class DilatedJobs:
             longer = dilated(content, job, description.size, computed, self._flops * computed)
         except (KeyError, TypeError):
             raise ProtocolError(
-                f"the profile {description.profile!r} of job {job.id} is {shown(content)}: "
+                f"the profile {description.profile!r} of job {job.id} is {quote(content)}: "
                 "expected one of Batsim's, with numbers"
             ) from None
         walltime = _walltime(job, longer, self._six_decimals)

@@ -12,7 +12,7 @@ from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
-from batsched_py.support.old_names import renamed
+from batsched_py.support.old_names import hint_new_name
 
 Profiles = Mapping[str, dict[str, Any]]
 """Profiles as written, by name."""
@@ -65,7 +65,7 @@ class Registration:
         """Carry out a NOTIFY of the scheduler: registration is finished, or continues."""
         if decision.type not in ("registration_finished", "continue_registration"):
             raise ProtocolError(
-                f"NOTIFY: type {decision.type!r}{renamed(decision.type)}, expected "
+                f"NOTIFY: type {decision.type!r}{hint_new_name(decision.type)}, expected "
                 "registration_finished or continue_registration"
             )
         if not self.dynamic:

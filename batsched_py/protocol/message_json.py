@@ -20,8 +20,8 @@ from batsched_py.processors.sets import (
     to_text,
 )
 from batsched_py.protocol import messages as m
-from batsched_py.support.json_values import is_integer, shown, whole
-from batsched_py.support.old_names import renamed
+from batsched_py.support.json_values import is_integer, quote, whole
+from batsched_py.support.old_names import hint_new_name
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
 MOST_BYTES = 2**29
@@ -109,7 +109,7 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
     """Read the JSON of a job; raises :class:`ProtocolError` if a field is missing or wrong, with
     ``where`` before what is wrong."""
     if not isinstance(job, dict):
-        raise ProtocolError(f"{where}job is {shown(job)}, expected an object")
+        raise ProtocolError(f"{where}job is {quote(job)}, expected an object")
     extra, fields = dict(job), {}
     for name in _JOB_FIELDS:
         if name in extra:
@@ -121,7 +121,7 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
         return msgspec.convert(fields, m.JobDescription)
     except msgspec.ValidationError as error:
         reason = str(error)  # that of a JobError names the job
-        named = "" if reason.startswith("job ") else f"job {shown(job.get('id'))}: "
+        named = "" if reason.startswith("job ") else f"job {quote(job.get('id'))}: "
         raise ProtocolError(f"{where}{named}{reason}") from None
 
 
@@ -181,13 +181,13 @@ def read_message(
     where = f"message {source} is not one of {protocol}"
     content = parse_json(raw, Any, where, ProtocolError, unique_names=True)
     if not isinstance(content, dict):
-        raise ProtocolError(f"{where}: {shown(content)}, expected an object with now and events")
+        raise ProtocolError(f"{where}: {quote(content)}, expected an object with now and events")
     now = read_seconds(content, "now", f"message {source}", **defaults)
     events = content.get("events")
     if not isinstance(events, list) or len(events) > MOST_EVENTS:
         count = f" of {len(events)}" if isinstance(events, list) else ""
         raise ProtocolError(
-            f"message {source}: events is {shown(events)}{count}, expected an array of at most "
+            f"message {source}: events is {quote(events)}{count}, expected an array of at most "
             f"{MOST_EVENTS}"
         )
     message = m.Message(now, [])
@@ -196,7 +196,7 @@ def read_message(
     try:
         for event in events:
             if not isinstance(event, dict):
-                raise ProtocolError(f"an event {source} is {shown(event)}, expected an object")
+                raise ProtocolError(f"an event {source} is {quote(event)}, expected an object")
             message.events.append(read_event(event))
     except ProtocolError as error:
         place = f"event {len(message.events) + 1} of {len(events)}, at {now:f} s"
@@ -208,7 +208,7 @@ def read_type(event: dict[str, Any], member: str, source: str) -> str:
     """Return the type of an event, which ``member`` names; raises :class:`ProtocolError`."""
     name = event.get(member)
     if not isinstance(name, str):
-        raise ProtocolError(f"an event {source}: {member} is {shown(name)}, expected a text")
+        raise ProtocolError(f"an event {source}: {member} is {quote(name)}, expected a text")
     return name
 
 
@@ -234,19 +234,19 @@ def _read_event(
     if kind is None:
         if kinds is DECISIONS:
             raise ProtocolError(
-                f"{where}: there is no such decision{renamed(name)}; expected one of "
+                f"{where}: there is no such decision{hint_new_name(name)}; expected one of "
                 f"{', '.join(kinds)}"
             )
         return m.UnknownEvent(timestamp=timestamp, type=name, data=data)
     if not isinstance(data, dict):
-        raise ProtocolError(f"{where}: data is {shown(data)}, expected an object")
+        raise ProtocolError(f"{where}: data is {quote(data)}, expected an object")
     fields = _fields(kind, dict(data), where, nb_resources)
     fields["timestamp"] = timestamp
     try:
         read = msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
         reason = str(error).replace("$.time`", "$.timestamp`")  # its name on the wire
-        hint = next(filter(None, map(renamed, data)), "")
+        hint = next(filter(None, map(hint_new_name, data)), "")
         raise ProtocolError(f"{where}: {reason}{hint}") from None
     if kind is m.SimulationBegins:
         check_resources(read, where)  # type: ignore[arg-type]
@@ -304,7 +304,7 @@ def check_resources(begins: m.SimulationBegins, where: str) -> None:
         ids = [resource.get("id") for resource in listed]
         if ids != list(range(first, first + count)) or not all(map(is_integer, ids)):
             raise ProtocolError(
-                f"{where}: {name} has {len(ids)} resources with the ids {shown(ids)}: expected "
+                f"{where}: {name} has {len(ids)} resources with the ids {quote(ids)}: expected "
                 f"{count}, with ids from {first} on"
             )
 
@@ -315,7 +315,7 @@ def read_seconds(content: dict[str, Any], name: str, where: str, **defaults: flo
     if (type(value) is float or type(value) is int) and abs(value) <= LATEST_TIME:
         return float(value)
     raise ProtocolError(
-        f"{where}: {name} is {shown(value)}, expected a number: {UP_TO_LATEST_TIME}"
+        f"{where}: {name} is {quote(value)}, expected a number: {UP_TO_LATEST_TIME}"
     )
 
 

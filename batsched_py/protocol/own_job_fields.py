@@ -12,7 +12,7 @@ from typing import Any
 
 from batsched_py.errors import JobError
 from batsched_py.protocol.batsim_jobs_columns import SECONDS, TEXT
-from batsched_py.support.json_values import shown
+from batsched_py.support.json_values import quote
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
 ADDED_COLUMNS = {
@@ -85,5 +85,5 @@ def _is_read_as_number(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    text = ascii(value) if isinstance(value, str) else shown(value)
+    text = ascii(value) if isinstance(value, str) else quote(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

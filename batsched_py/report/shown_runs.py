@@ -15,7 +15,7 @@ from batsched_py.report.campaign_axes import shorten_names
 from batsched_py.report.kit.selection import log_name
 from batsched_py.results.run_files import SUFFIX
 from batsched_py.run.result import Result
-from batsched_py.run.stored_run import jobs_file
+from batsched_py.run.stored_run import find_jobs_file
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -32,7 +32,7 @@ class OneRun:
 
     def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
         self.result = Result.load(prefix, nodes=nodes)
-        self.file = jobs_file(prefix)
+        self.file = find_jobs_file(prefix)
         self.prefix = str(self.file).removesuffix(SUFFIX)
         self.name = self.prefix
         self.axes: list[str] = []

@@ -12,7 +12,12 @@ import pandas as pd
 from batsched_py.errors import BatschedError
 from batsched_py.files.readers import parse_json
 from batsched_py.plugins import plugins
-from batsched_py.plugins.plugin_descriptions import REPLAY, description, first_paragraph, written_in
+from batsched_py.plugins.plugin_descriptions import (
+    REPLAY,
+    description,
+    first_paragraph,
+    read_docstring,
+)
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.report.campaign_axes import (
     INPUTS,
@@ -131,7 +136,7 @@ def _summary(group: str, name: str, folder: Path) -> str:
         except Exception:  # of code that cannot be imported here
             return ""
     place, _, attribute = name.rpartition(":")
-    texts = [written_in(path, attribute) for path in (Path(place), folder / place)]
+    texts = [read_docstring(path, attribute) for path in (Path(place), folder / place)]
     return next((first_paragraph(text) for text in texts if text is not None), "")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from batsched_py.errors import InputError
-from batsched_py.files.csv_text import csv_line, field
+from batsched_py.files.csv_text import csv_line, quote_field
 from batsched_py.files.readers import csv_rows, read_text
 from batsched_py.processors.last_times import LastTimes
 from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, from_text
@@ -23,8 +23,8 @@ from batsched_py.protocol.batsim_jobs_columns import (
 )
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
 from batsched_py.results.job_table import JobTable
-from batsched_py.results.run_files import SCHEDULE, SUFFIX, beside, summary_of
-from batsched_py.support.json_values import shown
+from batsched_py.results.run_files import SCHEDULE, SUFFIX, find_beside, parse_batsim5_summary
+from batsched_py.support.json_values import quote
 
 _FROM_SUBMISSION = ("waiting_time", "turnaround_time", "stretch")
 _NO_ENERGY = "-1.000000"
@@ -62,7 +62,7 @@ _TIMES = {"scheduling_time": "time_in_edc_seconds", "simulation_time": "time_in_
 """Where Batsim 5 says in its other file what Batsim 4.2 has in the summary."""
 
 
-def jobs_as_batsim4(text: str) -> str:
+def convert_jobs(text: str) -> str:
     """Return the text of a ``_jobs.csv`` in the form of Batsim 4.2; other texts are unchanged.
 
     Batsim 5 writes the workload before the name of each profile, has no metadata, and says of
@@ -93,7 +93,7 @@ def jobs_as_batsim4(text: str) -> str:
         if workload == PLACED and (submitted := submissions.get(original(workload, name))):
             _submit_at(row, submitted)
         metadata = row.pop("metadata").replace('"', "'")
-        written.append(f'{",".join(map(field, row.values()))},"{metadata}"')
+        written.append(f'{",".join(map(quote_field, row.values()))},"{metadata}"')
     return "\n".join(written)
 
 
@@ -135,7 +135,7 @@ def _is_batsim5(line: str) -> bool:
     return bool(row) and "!" in row["profile"] and line.endswith(",")
 
 
-def schedule_beside(jobs: Path, table: JobTable) -> str:
+def make_schedule(jobs: Path, table: JobTable) -> str:
     """Return the text of a ``_schedule.csv`` for a run of Batsim 5, by its ``PREFIX_jobs.csv``.
 
     ``table`` has the jobs. Raises :class:`InputError`, and :class:`UsageError` if there is no
@@ -143,14 +143,14 @@ def schedule_beside(jobs: Path, table: JobTable) -> str:
     """
     prefix = jobs.name.removesuffix(SUFFIX)
     path = jobs.with_name(f"{prefix}_{SCHEDULE}")
-    said = summary_of(read_text(path), path)
-    real = beside(jobs, "real_exec_info.json")
-    real_times = {} if real is None else summary_of(read_text(real), real)
+    said = parse_batsim5_summary(read_text(path), path)
+    real = find_beside(jobs, "real_exec_info.json")
+    real_times = {} if real is None else parse_batsim5_summary(read_text(real), real)
     times = {ours: real_times[there] for ours, there in _TIMES.items() if there in real_times}
     try:
         nb_jobs = float(said.get("nb_jobs", nan))
     except ValueError:
-        found = shown(said["nb_jobs"])
+        found = quote(said["nb_jobs"])
         raise InputError(f"{path}: nb_jobs is {found}, expected a number") from None
     switched = said.get("nb_machine_switches", "0") != "0"
     values = said | times | _of_jobs(table, nb_jobs, switched=switched)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from batsched_py.files.csv_text import csv_line, csv_lines, fields, six_decimals
+from batsched_py.files.csv_text import csv_line, csv_lines, quote_fields, six_decimals
 from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import SECONDS
@@ -44,7 +44,7 @@ def users(jobs: DescribedJobs) -> list[str]:
     return [user or "" for user in jobs.user]
 
 
-def carried(jobs: DescribedJobs) -> set[str]:
+def find_used_columns(jobs: DescribedJobs) -> set[str]:
     """Return the names in :data:`FURTHER_COLUMNS` for which any job has a value."""
     said = set().union(*filter(None, jobs.extra))
     if any(estimate is not None for estimate in jobs.estimate):
@@ -52,7 +52,7 @@ def carried(jobs: DescribedJobs) -> set[str]:
     return {name for name in FURTHER_COLUMNS if name in said and any(_texts(name, jobs))}
 
 
-def rare(jobs: DescribedJobs) -> Mask:
+def mark_rare(jobs: DescribedJobs) -> Mask:
     """Return a mask of the jobs of rare behaviour, which are not measured; shape (n,)."""
     marks = [bool(extra) and extra.get("behaviour") == RARE for extra in jobs.extra]
     return np.array(marks, dtype=np.bool_)
@@ -112,14 +112,14 @@ class UsersTable:
         shown = [name in self._carried or name not in FURTHER_COLUMNS for name in names]
         lines = [csv_line(compress(names, shown))]
         for batch in batches:
-            lines += csv_lines(*map(fields, compress(batch, shown)))
+            lines += csv_lines(*map(quote_fields, compress(batch, shown)))
         return "".join(lines)
 
     def _take_latest(self) -> list[list[str]]:
         """Return the columns of the latest jobs, and forget these."""
         ids = [job_id.partition("!") for job_id, _ in self._latest]
         jobs = DescribedJobs.of([job for _, job in self._latest])
-        self._carried |= carried(jobs)
+        self._carried |= find_used_columns(jobs)
         self._latest = []
         names = [name for _, _, name in ids]
         return [names, [workload for workload, _, _ in ids], *columns(jobs, tuple(FURTHER_COLUMNS))]

@@ -104,8 +104,8 @@ class _GrowingColumns:
         for column, values in zip(self._numbers, numbers, strict=True):
             column.frombytes(values.tobytes())
         self._user.extend(map(intern, columns_beyond_batsim.users(some)))
-        self.carried |= columns_beyond_batsim.carried(some)
-        self._rare.extend(columns_beyond_batsim.rare(some).tobytes())
+        self.carried |= columns_beyond_batsim.find_used_columns(some)
+        self._rare.extend(columns_beyond_batsim.mark_rare(some).tobytes())
         if self._sites is not None:
             for extra, alloc in zip(some.extra, some.alloc, strict=True):
                 self._sites.add(extra.get(HOME), alloc)

@@ -17,11 +17,11 @@ from batsched_py.files.readers import csv_rows, numbered_csv_rows, read_text
 from batsched_py.processors.sets import NO_PROCESSORS, from_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
-from batsched_py.results.batsim5_tables import jobs_as_batsim4
+from batsched_py.results.batsim5_tables import convert_jobs
 from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
-from batsched_py.results.run_files import SUFFIX, beside, sites_of
+from batsched_py.results.run_files import SUFFIX, find_beside, read_sites_of_run
 from batsched_py.results.site_columns import SiteColumns
-from batsched_py.support.old_names import renamed_to
+from batsched_py.support.old_names import hint_old_name
 from batsched_py.workload.grid_sites import HOME, GridSites
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
@@ -50,15 +50,15 @@ def read_jobs(
     run is not whole (:mod:`.whole_run`).
     """
     path = Path(path)
-    text = jobs_as_batsim4(read_text(path))
-    users = beside(path, "users.csv")
+    text = convert_jobs(read_text(path))
+    users = find_beside(path, "users.csv")
     try:
         numbers, texts = read_columns(io.StringIO(text), where=path)
         if users is not None and "user" not in texts:
             _add_columns(users, numbers, texts)
         numbers, texts = _each_job_once(numbers, texts)
         _check_header(path, [*numbers, *texts], needed)
-        sites = sites_of(path) if sites is None else sites
+        sites = read_sites_of_run(path) if sites is None else sites
         return _table(numbers, texts, nb_processors, needed, sites)
     except (ValueError, ProtocolError) as error:
         _raise_first_fault(path, text, [n for n in needed if n != "user" or users is None])
@@ -187,7 +187,7 @@ def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
 def _check_header(path: Path, there: Sequence[str], needed: Sequence[str]) -> None:
     if missing := [name for name in needed if name not in there]:
         hint = "; Batsim alone does not say who submitted" if missing == ["user"] else ""
-        hint = hint or renamed_to(missing[0], there)
+        hint = hint or hint_old_name(missing[0], there)
         raise InputError(
             f"{path}:1: no column {', '.join(missing)}; found {','.join(there)[:200]}: this is no "
             f"{SUFFIX} of batsched-py or Batsim{hint}"

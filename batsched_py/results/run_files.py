@@ -14,8 +14,8 @@ import msgspec
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
 from batsched_py.files.readers import csv_rows, is_file, parse_json, read_text
 from batsched_py.processors.sets import MOST_PROCESSORS, from_text, to_text
-from batsched_py.results.whole_run import RUN_JSON, read_sealed, run_settings
-from batsched_py.support.json_values import shown
+from batsched_py.results.whole_run import RUN_JSON, read_run_settings, read_sealed
+from batsched_py.support.json_values import quote
 from batsched_py.workload.grid_sites import GridSite, GridSites
 
 SUFFIX = "_jobs.csv"
@@ -25,7 +25,7 @@ _NO_NUMBER = re.compile(r"-?\b(nan|inf)\b(?=\s*[,}])")
 """What C prints for 0/0, where JSON has a number."""
 
 
-def beside(path: Path, name: str) -> Path | None:
+def find_beside(path: Path, name: str) -> Path | None:
     """Return ``PREFIX_name`` beside ``PREFIX_jobs.csv``, None if there is none."""
     if not path.name.endswith(SUFFIX):
         return None
@@ -33,24 +33,24 @@ def beside(path: Path, name: str) -> Path | None:
     return other if is_file(other) else None
 
 
-def stored_settings(path: Path) -> dict[str, Any]:
+def read_settings(path: Path) -> dict[str, Any]:
     """Return the content of ``PREFIX_run.json``, empty if there is no such file.
 
     Raises :class:`InputError` unless the run is whole, see :mod:`.whole_run`.
     """
-    stored = beside(path, "run.json")
-    return {} if stored is None else run_settings(stored)
+    stored = find_beside(path, "run.json")
+    return {} if stored is None else read_run_settings(stored)
 
 
-def unknown_whole(path: Path) -> str | None:
+def note_missing_description(path: Path) -> str | None:
     """Return a note if the ``PREFIX_run.json`` of one of our runs is missing, else None."""
     header = read_text(path).partition("\n")[0].split(",")
-    if "session" not in header or beside(path, "run.json") is not None:
+    if "session" not in header or find_beside(path, "run.json") is not None:
         return None
     return f"whether {path} is whole is not known: no _run.json is beside it"
 
 
-def replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
+def describe_replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
     """Return a sentence on the earlier run whose files a new run replaces, None without files.
 
     ``settings`` are those of the new run, as in its ``PREFIX_run.json``.
@@ -88,46 +88,46 @@ class StoredSite(msgspec.Struct, frozen=True):
     speed: float
 
 
-def stored_sites(sites: GridSites) -> list[dict[str, Any]]:
+def to_stored_sites(sites: GridSites) -> list[dict[str, Any]]:
     """Return grid sites in the form of ``PREFIX_run.json``."""
     stored = [StoredSite(site.name, to_text(site.processors), site.speed) for site in sites]
     return [msgspec.to_builtins(site) for site in stored]
 
 
-def sites_of(path: Path) -> GridSites:
+def read_sites_of_run(path: Path) -> GridSites:
     """Return the grid sites of the run of a ``PREFIX_jobs.csv``, empty without grid sites.
 
     Raises :class:`InputError` for a malformed ``PREFIX_run.json``.
     """
-    stored = stored_settings(path).get("sites", [])
+    stored = read_settings(path).get("sites", [])
     try:
         sites = msgspec.convert(stored, list[StoredSite])
         return tuple(GridSite(site.name, from_text(site.processors), site.speed) for site in sites)
     except (msgspec.ValidationError, ProtocolError) as error:
-        raise InputError(f"{beside(path, 'run.json')}: sites: {error}") from None
+        raise InputError(f"{find_beside(path, 'run.json')}: sites: {error}") from None
 
 
-def machine_size(path: str | Path) -> int | None:
+def read_machine_size(path: str | Path) -> int | None:
     """Return the number of processors of a run, None if none of its files has it.
 
     ``PREFIX_run.json`` is asked first, then ``PREFIX_schedule.csv``, then Batsim 5's
     ``PREFIX_schedule.json``. Raises :class:`InputError` for one that is there and malformed.
     """
     path = Path(path)
-    size = stored_settings(path).get("nb_processors")
-    source = beside(path, "run.json")
+    size = read_settings(path).get("nb_processors")
+    source = find_beside(path, "run.json")
     if size is None:
-        source = beside(path, "schedule.csv") or beside(path, SCHEDULE)
+        source = find_beside(path, "schedule.csv") or find_beside(path, SCHEDULE)
         size = None if source is None else _size_of_summary(source)
     if size is not None and not (type(size) is int and 1 <= size <= MOST_PROCESSORS):
         hint = f"give their number by {parameter('nodes')}"
         raise InputError(
-            f"{source}: {shown(size)} processors, expected 1 to {MOST_PROCESSORS}; {hint}"
+            f"{source}: {quote(size)} processors, expected 1 to {MOST_PROCESSORS}; {hint}"
         )
     return size
 
 
-def summary(text: str) -> dict[str, str]:
+def parse_summary(text: str) -> dict[str, str]:
     """Return the only row of a ``_schedule.csv`` by column.
 
     Raises :class:`ValueError` or :class:`InputError` for another text.
@@ -136,7 +136,7 @@ def summary(text: str) -> dict[str, str]:
     return dict(zip(header, values, strict=True))
 
 
-def summary_of(schedule: str, where: Path) -> dict[str, str]:
+def parse_batsim5_summary(schedule: str, where: Path) -> dict[str, str]:
     """Return the members of a ``schedule.json``, each number as it is written.
 
     Raises :class:`InputError`, which begins with ``where``.
@@ -149,7 +149,7 @@ def summary_of(schedule: str, where: Path) -> dict[str, str]:
 def _size_of_summary(path: Path) -> int:
     try:
         text = read_text(path)
-        said = summary_of(text, path) if path.suffix == ".json" else summary(text)
+        said = parse_batsim5_summary(text, path) if path.suffix == ".json" else parse_summary(text)
         return int(said["nb_computing_machines"])
     except (ValueError, KeyError, InputError):
         raise InputError(

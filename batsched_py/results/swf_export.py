@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME
 from batsched_py.results.job_table import JobTable
-from batsched_py.results.swf_losses import losses
+from batsched_py.results.swf_losses import find_losses
 from batsched_py.workload.grid_sites import HOME
 from batsched_py.workload.logs.swf import CANCELLED, FIELDS, UNKNOWN, SwfLog, write_swf
 from batsched_py.workload.logs.swf_header import SYNTHETIC, header_lines
@@ -44,7 +44,7 @@ def write_result_log(
     ``machine`` is what the machine file says, if there was one. ``exact`` has the times with all
     digits, in the same rows; ``fields`` are the names of the further fields of the jobs. A replay
     of the log under the same settings gives the same schedule, but for what the returned sentences
-    name, see :func:`~batsched_py.results.swf_losses.losses`; they are in the header too.
+    name, see :func:`~batsched_py.results.swf_losses.find_losses`; they are in the header too.
 
     The lines are in order of submission. Times are those of ``PREFIX_jobs.csv``, so they are exact
     to the microsecond; waits are the simulated system's, and run times what the jobs took on the
@@ -74,7 +74,7 @@ def write_result_log(
         else msgspec.structs.replace(table, submit=exact.submit, execution=exact.execution)
     )
     if len(lines):
-        notes += losses(simulated, numbers, log, settings["run"], machine)
+        notes += find_losses(simulated, numbers, log, settings["run"], machine)
     header = header_lines(
         nb_jobs=len(lines),
         nb_processors=settings["nb_processors"] * int(cores.max(initial=1)),

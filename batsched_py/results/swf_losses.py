@@ -23,7 +23,7 @@ _SAME = 1e-9
 """Relative difference within which two times count as equal."""
 
 
-def losses(
+def find_losses(
     table: JobTable,
     numbers: Sequence[int],
     log: SwfLog,

@@ -116,11 +116,11 @@ def write_sealed(path: Path, content: bytes, files: Mapping[str, NamedFile] | No
     ``files`` are those of a run, by the names that ``PREFIX_run.json`` gives them. Raises
     :class:`OutputError`.
     """
-    write_whole(path, sealed(content, files))
+    write_whole(path, add_seal(content, files))
     sync_folder(path.parent)
 
 
-def sealed(content: bytes, files: Mapping[str, NamedFile] | None = None) -> bytes:
+def add_seal(content: bytes, files: Mapping[str, NamedFile] | None = None) -> bytes:
     """Return a JSON object with its seal, see :func:`write_sealed`."""
     body = _open(content)
     if files is not None:
@@ -170,7 +170,7 @@ def check_whole(path: Path) -> None:
     read_run(path, _Files)
 
 
-def run_settings(path: Path, remedy: str = "") -> dict[str, Any]:
+def read_run_settings(path: Path, remedy: str = "") -> dict[str, Any]:
     """Return the content of a ``PREFIX_run.json`` without digests, see :func:`read_run`."""
     stored = read_run(path, dict[str, Any], remedy)
     del stored["files"], stored["sha256"]

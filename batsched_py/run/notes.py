@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from batsched_py.workload.workload import Workload
 
 
-def notes_on(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[str]:
+def make_notes(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[str]:
     """Return the notes on a run that has ended under the policy ``scheduler``.
 
     Raises :class:`InputError` if there was nothing to submit.

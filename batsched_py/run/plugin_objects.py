@@ -84,7 +84,7 @@ class PluginObjects(msgspec.Struct, frozen=True):
             if given is None or inspect.isclass(given):
                 continue
             factory = () if given is made else (given,)
-            run = msgspec.structs.replace(run, **{name: name_of(type(made), *factory)})
+            run = msgspec.structs.replace(run, **{name: make_name(type(made), *factory)})
             how = "by a factory" if factory else "as an instance"
             kind = type(made).__name__
             notes.append(
@@ -118,11 +118,11 @@ def without_objects(settings: S) -> tuple[S, PluginObjects]:
                 f"{parameter(name)} {given!r}: expected a name, path/to/file.py:Class, a class,"
                 f"{also} or what returns one when it is called"
             )
-    names = {name: name_of(_class_of(given)) for name, given in objects.items()}
+    names = {name: make_name(_class_of(given)) for name, given in objects.items()}
     return msgspec.structs.replace(settings, **names), PluginObjects(**objects)
 
 
-def name_of(kind: Any, *further: Any) -> str:
+def make_name(kind: Any, *further: Any) -> str:
     """Return a name for a class that may be in no file: its own name and a hash of its source.
 
     The source of ``further`` objects, such as a factory, is part of the hash.

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TextIO
 
-from batsched_py.support.terminal_text import unaltered
+from batsched_py.support.terminal_text import unwrap_stream
 from batsched_py.units import DAY, MINUTE
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _BETWEEN_LINES = MINUTE
 
 
 @contextmanager
-def progress_shown(tell: Callable[[], str], shown: bool | None = None) -> Iterator[None]:
+def show_progress(tell: Callable[[], str], shown: bool | None = None) -> Iterator[None]:
     """Show on standard error the progress of a simulation that takes more than a few seconds.
 
     ``tell`` returns the text, which follows the seconds since the beginning. A terminal and a
@@ -40,7 +40,7 @@ def progress_shown(tell: Callable[[], str], shown: bool | None = None) -> Iterat
         yield
         return
     ended = Event()
-    stream = unaltered(sys.stderr)  # a line in place begins with a carriage return
+    stream = unwrap_stream(sys.stderr)  # a line in place begins with a carriage return
     thread = Thread(target=_show, args=(tell, bool(shown), stream, ended), daemon=True)
     thread.start()
     try:
@@ -50,7 +50,7 @@ def progress_shown(tell: Callable[[], str], shown: bool | None = None) -> Iterat
         thread.join()
 
 
-def progress_of(process: DecisionProcess, nb_jobs: int | None = None) -> str:
+def describe_progress(process: DecisionProcess, nb_jobs: int | None = None) -> str:
     """Return the progress of a scheduler; ``nb_jobs`` is the number of jobs, None if unknown."""
     of_all = "" if nb_jobs is None else f" of {nb_jobs:,}"
     return (

@@ -97,7 +97,7 @@ def resolve(settings: Settings, source: Source | None = None) -> ResolvedRun:
     settings, plugins = without_objects(settings)
     given = {name: getattr(settings, name) for name in SETTINGS}
     settings = msgspec.structs.replace(settings, **convert_settings(SETTINGS, given))
-    run = settings.on_machine(lambda: size_of_source(read_from)).run()
+    run = settings.on_machine(lambda: find_machine_size(read_from)).run()
     return resolve_run(run, read_from, plugins)
 
 
@@ -122,7 +122,7 @@ def resolve_run(
     if isinstance(source, Workload):
         read = Input(_checked(source, machine))
     else:
-        read = (load or read_input)(source, reading_of(run, machine))
+        read = (load or read_input)(source, make_reading(run, machine))
     if not read.workload.jobs:  # users who make jobs up look at the size of the log's machine
         platform = machine.platform
         size = machine.nb_processors if platform is None else len(platform.hosts)
@@ -148,7 +148,7 @@ def check(run: Run) -> None:
     check_backend(run)
 
 
-def size_of_source(source: Source) -> int:
+def find_machine_size(source: Source) -> int:
     """Return the number of processors of the machine that a source was recorded on."""
     if isinstance(source, Workload):
         return source.nb_res
@@ -159,7 +159,7 @@ def size_of_source(source: Source) -> int:
     return log_from_frame(source, skip_bad_lines=True).max_processors
 
 
-def reading_of(run: Run, machine: ResolvedMachine) -> Reading:
+def make_reading(run: Run, machine: ResolvedMachine) -> Reading:
     """Return how a log becomes the jobs of a run."""
     exact = run.rules.walltime == "exact"
     return Reading(

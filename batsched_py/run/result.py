@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from batsched_py.errors import OutputError
-from batsched_py.files.writers import parts_of, put_in_place, write_parts, write_whole
+from batsched_py.files.writers import encode_lines, put_in_place, write_parts, write_whole
 from batsched_py.metrics import registry, time_windows
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import jobs_of
@@ -249,7 +249,7 @@ class Result:
         readers know whether all are whole: :mod:`batsched_py.results.whole_run`.
         """
         jobs, schedule, run = (Path(f"{prefix}{name}") for name in (*TABLES, RUN_JSON))
-        parts, summary = DigestedParts(parts_of(self.jobs_lines())), self.output.schedule_csv()
+        parts, summary = DigestedParts(encode_lines(self.jobs_lines())), self.output.schedule_csv()
         description = self.run_json()
         files = {}
         if recording := self._recording:  # not before it is sure what there is to write

@@ -16,20 +16,20 @@ from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.counters import counters_of
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel, makes_up_jobs, reacts
-from batsched_py.plugins.isolated_run import isolated
+from batsched_py.plugins.isolated_run import isolate
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.results.embedded_output import EmbeddedOutput
-from batsched_py.results.run_files import stored_sites
+from batsched_py.results.run_files import to_stored_sites
 from batsched_py.run.backends.dispatch import run_outside
 from batsched_py.run.make_process import check_limits, make_process
-from batsched_py.run.notes import notes_on
-from batsched_py.run.progress import progress_of, progress_shown
+from batsched_py.run.notes import make_notes
+from batsched_py.run.progress import describe_progress, show_progress
 from batsched_py.run.resolved_run import ResolvedRun, resolve
 from batsched_py.run.result import Output, Recording, Result, versions
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import EMBEDDED, OF_MACHINE_FILE, Run
 from batsched_py.simulator.engine import Options, Simulator
-from batsched_py.support.json_values import did_you_mean, unshared
+from batsched_py.support.json_values import copy_containers, did_you_mean
 from batsched_py.transport.recording import Recorder, recorded
 from batsched_py.workload.conversion_rules import as_dict
 from batsched_py.workload.machine_description import partition_texts
@@ -142,7 +142,7 @@ def execute(
     is there once :meth:`~.Recording.keep` of it or of the result was called. The run neither sees
     what plug-ins changed in an earlier run, nor changes a later one.
     """
-    with isolated(resolved.run.seed) as notes:
+    with isolate(resolved.run.seed) as notes:
         result = _execute(resolved, folder, recording, progress)
     result.settings["notes"] += notes
     return result
@@ -180,7 +180,7 @@ def _execute(
     # Those of another process are gone with it.
     counted, fault = _statistics(process) if details is None else ({"statistics": None}, None)
     notes = [*workload.notes, *machine.notes, *plugin_notes]
-    notes += notes_on(resolved, process.scheduler, output)
+    notes += make_notes(resolved, process.scheduler, output)
     settings = {
         "input": {
             "name": workload.name,
@@ -188,9 +188,9 @@ def _execute(
             "nb_jobs": len(workload.jobs),
         },
         "run": stored,
-        "rules": unshared(workload.rules),
+        "rules": copy_containers(workload.rules),
         "nb_processors": output.nb_processors,
-        **({"sites": stored_sites(machine.sites)} if machine.sites else {}),
+        **({"sites": to_stored_sites(machine.sites)} if machine.sites else {}),
         **({"partitions": partition_texts(machine.description)} if run.machine else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
@@ -234,7 +234,7 @@ def _embedded(
         ),
     )
     nb_jobs = None if run.dynamic else len(workload.jobs)
-    with progress_shown(partial(progress_of, process, nb_jobs), progress):
+    with show_progress(partial(describe_progress, process, nb_jobs), progress):
         if record is None:
             return EmbeddedOutput(simulator.run(process.answer), sites)
         with Recorder(record) as recorder:

@@ -12,16 +12,16 @@ from typing import Any
 from batsched_py.errors import InputError, UsageError, parameter
 from batsched_py.files.readers import is_file, is_folder, read_text
 from batsched_py.metrics import COUNTS
-from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
+from batsched_py.results.batsim5_tables import convert_jobs, make_schedule
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.run_files import (
     SCHEDULE,
     SUFFIX,
-    beside,
-    machine_size,
-    stored_settings,
-    unknown_whole,
+    find_beside,
+    note_missing_description,
+    read_machine_size,
+    read_settings,
 )
 from batsched_py.results.whole_run import check_whole
 from batsched_py.support.json_values import did_you_mean
@@ -38,17 +38,17 @@ class RunFiles:
     """
 
     def __init__(self, prefix: str | Path, nodes: int | None = None) -> None:
-        self.path = jobs_file(prefix)
-        stored = stored_settings(self.path)
+        self.path = find_jobs_file(prefix)
+        stored = read_settings(self.path)
         measured = stored.pop("metrics", None)
         if measured is not None and measured.get("overall") is not None:
-            check_counts(measured["overall"], beside(self.path, "run.json"))
+            check_counts(measured["overall"], find_beside(self.path, "run.json"))
         is_whole = measured is not None and measured.keys() >= _MEASURED
         self.measured: dict[str, Any] | None = measured if is_whole else None
         """The metrics as they were stored, None if they were not."""
         self.wall_time: float = stored.pop("wall_time", None) or nan
         self.nb_messages: int | None = stored.pop("nb_messages", None)
-        size = machine_size(self.path) if nodes is None else nodes
+        size = read_machine_size(self.path) if nodes is None else nodes
         if size is None or size < 1:
             raise UsageError(
                 f"{self.path}: no _run.json and no _schedule.csv beside it tells the number of "
@@ -57,7 +57,7 @@ class RunFiles:
         self.nb_processors = size
         self.settings: dict[str, Any] = stored
         stored.setdefault("input", {}).setdefault("name", self.path.name)
-        note = unknown_whole(self.path)
+        note = note_missing_description(self.path)
         stored.setdefault("notes", [] if note is None else [note])
         stored["nb_processors"] = size
 
@@ -68,13 +68,13 @@ class RunFiles:
 
     def jobs_lines(self, measured: Mask) -> Iterator[str]:
         """Yield the lines of ``_jobs.csv`` as they are."""
-        yield from io.StringIO(jobs_as_batsim4(read_text(self.path)))
+        yield from io.StringIO(convert_jobs(read_text(self.path)))
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``; raises :class:`UsageError` if there is none."""
-        path = beside(self.path, "schedule.csv")
-        if path is None and beside(self.path, SCHEDULE) is not None:
-            return schedule_beside(self.path, self.table)
+        path = find_beside(self.path, "schedule.csv")
+        if path is None and find_beside(self.path, SCHEDULE) is not None:
+            return make_schedule(self.path, self.table)
         if path is None:
             raise UsageError(f"there is no _schedule.csv beside {self.path}")
         return read_text(path)
@@ -86,7 +86,7 @@ def check_counts(overall: Mapping[str, Any], path: Path | None) -> None:
         raise InputError(f"{path}: metrics without {', '.join(COUNTS)}: not what simulate writes")
 
 
-def jobs_file(prefix: str | Path) -> Path:
+def find_jobs_file(prefix: str | Path) -> Path:
     """Return the path ``PREFIX_jobs.csv``; the prefix may be this path already.
 
     Raises :class:`UsageError` if there is none, which tells those that are there or in a folder of
@@ -96,7 +96,7 @@ def jobs_file(prefix: str | Path) -> Path:
     path = Path(f"{prefix}{SUFFIX}")
     if is_file(path):
         return path
-    if stored := beside(path, "run.json"):
+    if stored := find_beside(path, "run.json"):
         check_whole(stored)
         raise UsageError(
             f"there is no {path}: of this run only the metrics were kept, in its _run.json"

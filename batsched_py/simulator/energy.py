@@ -13,7 +13,7 @@ from batsched_py.errors import PlatformError
 from batsched_py.files.packed_rows import PackedList
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.simulator.platform.hosts import Host
-from batsched_py.support.old_names import renamed_to
+from batsched_py.support.old_names import hint_old_name
 
 _ALL = slice(None)
 _PSTATE = re.compile(r"\s*[0-9]{1,9}\s*")
@@ -69,7 +69,7 @@ def power_states(host: Host, *, metered: bool = True) -> PowerStates:
     if not metered:
         watts = (_NO_WATTS,) * len(host.speeds)
     elif text is None:
-        hint = renamed_to("wattage_per_state", host.properties)
+        hint = hint_old_name("wattage_per_state", host.properties)
         raise PlatformError(
             f"host {host.name!r} has no property wattage_per_state{hint}, such as "
             "'100:120:200' (idle, least and full load, watts; one for each pstate): "

@@ -10,7 +10,7 @@ from batsched_py.errors import (
     DeadlockError,
     ProtocolError,
     SimulationError,
-    jobs_wait,
+    describe_waiting_jobs,
 )
 from batsched_py.options.setting_fields import parse_budgets
 from batsched_py.processors.sets import NO_PROCESSORS
@@ -200,7 +200,7 @@ class Simulator:
             waiting = [job.description.id for job in unfinished]
             listening = self._stepwise.nb_waiting()
             head = next((job for job in unfinished if job.state is SUBMITTED), None)
-            told = jobs_wait(
+            told = describe_waiting_jobs(
                 waiting,
                 len(self.platform.hosts),
                 self._execution.nb_free,

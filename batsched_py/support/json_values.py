@@ -39,7 +39,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     return False
 
 
-def shown(value: Any) -> str:
+def quote(value: Any) -> str:
     """Return the repr of a value for a message, at most 60 characters."""
     try:
         text = "missing" if value is None else repr(value)
@@ -48,17 +48,17 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def unshared(value: Any) -> Any:
+def copy_containers(value: Any) -> Any:
     """Copy the dicts and lists of a value, also inner ones; other objects are shared."""
     if isinstance(value, dict):
-        return {key: unshared(inner) for key, inner in value.items()}
-    return [unshared(inner) for inner in value] if isinstance(value, list) else value
+        return {key: copy_containers(inner) for key, inner in value.items()}
+    return [copy_containers(inner) for inner in value] if isinstance(value, list) else value
 
 
 def copier_of(dicts: Iterable[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a function that copies these dicts as :func:`unshared`, faster if all are flat."""
+    """Return a fast function for these dicts that does what :func:`copy_containers` does."""
     values = chain.from_iterable(map(dict.values, filter(None, dicts)))
-    return dict.copy if is_plain(values) else unshared
+    return dict.copy if is_plain(values) else copy_containers
 
 
 def is_plain(values: Iterable[Any]) -> bool:

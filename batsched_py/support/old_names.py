@@ -42,7 +42,7 @@ NEW_NAMES = {old: new for names in _OLD.values() for old, new in names.items()}
 _LAST = {old: last for last, names in _OLD.items() for old in names}
 
 
-def renamed(name: Any) -> str:
+def hint_new_name(name: Any) -> str:
     """Return a hint such as ``" (msg_par is its name up to Batsim 2: write parallel)"``.
 
     It is ``""`` for a name that is not old.
@@ -52,6 +52,6 @@ def renamed(name: Any) -> str:
     return f" ({name} is its name up to {_LAST[name]}: write {NEW_NAMES[name]})"
 
 
-def renamed_to(new: str, there: Iterable[str]) -> str:
+def hint_old_name(new: str, there: Iterable[str]) -> str:
     """Return the hint for an old name in ``there`` that is called ``new`` now, else ``""``."""
-    return next((renamed(old) for old in there if NEW_NAMES.get(old) == new), "")
+    return next((hint_new_name(old) for old in there if NEW_NAMES.get(old) == new), "")

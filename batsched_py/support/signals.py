@@ -41,7 +41,7 @@ def default_stop_signals() -> Iterator[None]:
 
 
 @contextmanager
-def kept_handlers() -> Iterator[None]:
+def keep_handlers() -> Iterator[None]:
     """Restore the signal handlers at the end of the block, whatever plug-ins set."""
     before = {number: signal.getsignal(number) for number in _ENDING}
     try:

@@ -58,7 +58,7 @@ _GAP = "  "
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
-def with_controls_shown(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return a text with its control characters escaped, except tabs and line ends."""
     return _CONTROL.sub(_escaped, text)
 
@@ -90,7 +90,7 @@ def print_exactly(text: str, end: str = "\n") -> None:
 
     One that the stream does not know is written as JSON writes it, ``\\u2022``.
     """
-    print(_known_to(sys.stdout, text, "as JSON"), end=end, file=unaltered(sys.stdout))
+    print(_known_to(sys.stdout, text, "as JSON"), end=end, file=unwrap_stream(sys.stdout))
 
 
 def _known_to(stream: TextIO, text: str, errors: str) -> str:
@@ -114,7 +114,7 @@ codecs.register_error("similar", _similar)
 codecs.register_error("as JSON", _as_json)
 
 
-def unaltered(stream: TextIO) -> TextIO:
+def unwrap_stream(stream: TextIO) -> TextIO:
     """Return a stream that prints control characters, unlike :func:`standard_streams`."""
     return cast(TextIO, stream.exact) if isinstance(stream, _Stream) else stream
 
@@ -131,9 +131,9 @@ def console(*, stderr: bool = False) -> Console:
             self, renderable: RenderableType, options: ConsoleOptions | None = None
         ) -> Iterable[Segment]:
             for text, style, control in super().render(renderable, options):
-                yield Segment(text if control else with_controls_shown(text), style, control)
+                yield Segment(text if control else escape_controls(text), style, control)
 
-    return Showing(file=unaltered(sys.stderr if stderr else sys.stdout))
+    return Showing(file=unwrap_stream(sys.stderr if stderr else sys.stdout))
 
 
 @contextmanager
@@ -175,7 +175,7 @@ class _Stream:
 
     def write(self, text: str) -> int:
         # which takes no bytes, as click asks
-        printed = text if self._is_exact else with_controls_shown(text)
+        printed = text if self._is_exact else escape_controls(text)
         if text:  # it also writes nothing, and hears no failure
             with self._written():
                 self._stream.write(_known_to(self._stream, printed, "similar"))

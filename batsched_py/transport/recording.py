@@ -17,7 +17,7 @@ from batsched_py.files.readers import parse_json, read_bytes
 from batsched_py.files.writers import make_folder_of, new_file
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
-from batsched_py.support.json_values import shown
+from batsched_py.support.json_values import quote
 from batsched_py.transport import Partner
 from batsched_py.transport.closing import Closing
 
@@ -105,5 +105,5 @@ def _record(line: bytes, where: str) -> Record:
         if record.raw or record.frame:
             return record
     except ValueError:
-        raise InputError(f"{where}: hex is {shown(record.hex)}, expected hex digits") from None
+        raise InputError(f"{where}: hex is {quote(record.hex)}, expected hex digits") from None
     raise InputError(f"{where}: there is neither raw nor hex, expected {expected}")

@@ -12,12 +12,12 @@ import msgspec
 from batsched_py.errors import WorkloadError
 from batsched_py.support.json_values import (
     copier_of,
+    copy_containers,
     is_integer,
     is_number,
     is_plain,
-    shown,
+    quote,
     to_python,
-    unshared,
 )
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
@@ -96,7 +96,7 @@ def with_plain_values(job: WorkloadJob) -> WorkloadJob:
         *((name, _is_time(changed[name]), "seconds or None") for name in _TIMES),
     ):
         if not fits:
-            value = shown(getattr(job, name))
+            value = quote(getattr(job, name))
             raise WorkloadError(f"job {job.id} with {name} = {value}: expected {expected}")
     return msgspec.structs.replace(job, **changed)
 
@@ -142,7 +142,7 @@ class Workload(msgspec.Struct, kw_only=True):
         other = copy(self)  # whose values are not checked again
         other.jobs = [msgspec.structs.replace(job, extra=extra_of(job.extra)) for job in self.jobs]
         other.profiles = {name: copied(profile) for name, profile in self.profiles.items()}
-        other.rules, other.notes = unshared(self.rules), list(self.notes)
+        other.rules, other.notes = copy_containers(self.rules), list(self.notes)
         return other
 
 
@@ -170,4 +170,4 @@ def takes_too_long(profile: dict[str, Any]) -> bool:
 
 
 def _too_late(what: str, time: float) -> WorkloadError:
-    return WorkloadError(f"{what} is {shown(time)}, expected a number: {UP_TO_LATEST_TIME}")
+    return WorkloadError(f"{what} is {quote(time)}, expected a number: {UP_TO_LATEST_TIME}")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, TABLES, NamedFile, sealed
+from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, TABLES, NamedFile, add_seal
 
 
 def seal(path: Path, content: str | bytes | dict[str, Any]) -> None:
@@ -17,7 +17,7 @@ def seal(path: Path, content: str | bytes | dict[str, Any]) -> None:
     prefix = str(path).removesuffix(RUN_JSON)
     places = {name: Path(f"{prefix}{name}") for name in (*TABLES, EXCHANGE)}
     files = {name: NamedFile.at(place) for name, place in places.items() if place.is_file()}
-    path.write_bytes(sealed(content.encode() if isinstance(content, str) else content, files))
+    path.write_bytes(add_seal(content.encode() if isinstance(content, str) else content, files))
 
 
 def unsealed(path: Path) -> dict[str, Any]:

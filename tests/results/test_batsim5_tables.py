@@ -12,9 +12,9 @@ import pytest
 from batsched_py import Result
 from batsched_py.errors import InputError, SimulationError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
-from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
+from batsched_py.results.batsim5_tables import convert_jobs, make_schedule
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import machine_size, summary_of
+from batsched_py.results.run_files import parse_batsim5_summary, read_machine_size
 from batsched_py.run.backends.batsim_results import BatsimOutput
 
 RAN = "1.000000,2,20.000000,1,COMPLETED_SUCCESSFULLY,1.0,10.0,11.0,0.0,10.0,1.0,0-1"
@@ -66,13 +66,13 @@ def table(*rows: str) -> str:
     ],
 )
 def test_a_table_of_jobs_has_the_form_of_version_4(rows: list[str], expected: list[str]) -> None:
-    assert jobs_as_batsim4(table(*rows)) == table(*expected)
-    assert jobs_as_batsim4(table(*expected)) == table(*expected)
+    assert convert_jobs(table(*rows)) == table(*expected)
+    assert convert_jobs(table(*expected)) == table(*expected)
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", JOBS_COLUMNS, table(), table("1,w0,w0!d")])
 def test_any_other_text_stays(text: str) -> None:
-    assert jobs_as_batsim4(text) == text
+    assert convert_jobs(text) == text
 
 
 def test_a_job_is_there_once_whatever_form_of_it_ran(tmp_path: Path) -> None:
@@ -83,12 +83,12 @@ def test_a_job_is_there_once_whatever_form_of_it_ran(tmp_path: Path) -> None:
     jobs = read_jobs(path)
     assert jobs.texts["job_id"] == ["16", "15"]
     assert jobs.texts["profile"] == ["d", "w0:d*1.5+4.0"]
-    assert machine_size(path) == 4
+    assert read_machine_size(path) == 4
 
 
 def test_no_number_is_read_as_c_writes_it() -> None:
     text = '{"a": -nan, "b": nan\n, "batsim_version": "v5, nan", "c": 1.500000, "d": inf}'
-    assert summary_of(text, Path("s")) == {
+    assert parse_batsim5_summary(text, Path("s")) == {
         "a": "-nan",
         "b": "nan",
         "batsim_version": "v5, nan",
@@ -100,7 +100,7 @@ def test_no_number_is_read_as_c_writes_it() -> None:
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 1', "nan", "{'a': 1}"])
 def test_what_is_no_summary_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"^s:.* expected what Batsim 5 writes"):
-        summary_of(text, Path("s"))
+        parse_batsim5_summary(text, Path("s"))
 
 
 def summary_row(folder: Path, said: str, *rows: str) -> dict[str, str]:
@@ -109,7 +109,7 @@ def summary_row(folder: Path, said: str, *rows: str) -> dict[str, str]:
     jobs.write_text(table(*rows))
     (folder / "out_schedule.json").write_text(said)
     (folder / "out_real_exec_info.json").write_text('{"time_in_edc_seconds": 0.5, "memory": 1}')
-    (row,) = csv.DictReader(schedule_beside(jobs, read_jobs(jobs)).splitlines())
+    (row,) = csv.DictReader(make_schedule(jobs, read_jobs(jobs)).splitlines())
     assert len(row) == 26
     return {name: value for name, value in row.items() if value != "nan"}
 
@@ -242,7 +242,7 @@ def test_recorded_outputs(shared: Path, tmp_path: Path) -> None:
                 n: v for n, v in its.items() if n not in changed
             }
         (row,) = csv.DictReader(output.schedule_csv().splitlines())
-        summary = summary_of((jobs.parent / "schedule.json").read_text(), jobs)
+        summary = parse_batsim5_summary((jobs.parent / "schedule.json").read_text(), jobs)
         counted = {"time_computing", "time_idle"}  # as it does not count them
         assert {name: row[name] for name in summary if name not in counted} == {
             name: value for name, value in summary.items() if name not in counted

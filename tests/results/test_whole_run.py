@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from batsched_py import Result, simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.whole_run import NamedFile, read_run, read_sealed, sealed, write_sealed
+from batsched_py.results.whole_run import NamedFile, add_seal, read_run, read_sealed, write_sealed
 from helpers.calling import command
 from helpers.sealed_runs import seal, unsealed
 
@@ -169,7 +169,7 @@ def test_no_bit_of_the_description_can_change(run: Path) -> None:
 def test_a_seal_is_json_and_fits_one_content(
     content: dict[str, object], data: st.DataObject
 ) -> None:
-    raw = sealed(json.dumps(content).encode())
+    raw = add_seal(json.dumps(content).encode())
     read = json.loads(raw)
     assert len(read.pop("sha256")) == 64 or "sha256" in content
     content.pop("sha256", None)

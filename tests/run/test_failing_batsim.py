@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import SimulationError
-from batsched_py.run.backends.child_processes import cause
+from batsched_py.run.backends.child_processes import find_cause
 from batsched_py.run.backends.launchers import Launcher, RunFolder
 from batsched_py.run.simulate import simulate
 from batsched_py.run.stored_values import Timeouts
@@ -117,7 +117,7 @@ def test_the_cause_is_told_and_not_the_end_of_a_backtrace(
     tmp_path: Path, log: str, told: str
 ) -> None:
     (tmp_path / "log").write_text(log)
-    assert cause(tmp_path / "log") == told
+    assert find_cause(tmp_path / "log") == told
 
 
 @pytest.mark.process

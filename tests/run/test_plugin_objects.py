@@ -27,7 +27,7 @@ from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.planned_runs import PlannedRun
 from batsched_py.errors import PluginError, UsageError
 from batsched_py.plugins import plugins
-from batsched_py.run.plugin_objects import name_of
+from batsched_py.run.plugin_objects import make_name
 from batsched_py.run.settings import Settings
 from helpers.calling import command
 
@@ -150,16 +150,16 @@ def test_a_class_of_a_cell_is_known_by_its_text() -> None:
     cell = f"A = 1\n{text}\nB = 2\n"
     globals_: dict[str, Any] = {"__name__": "no_such_module", "mark": lambda kind: kind}
     in_cell(cell, "<cell 1>", globals_)
-    first = name_of(globals_["Mine"])
+    first = make_name(globals_["Mine"])
     assert first == f"Mine (source {hashlib.sha256(text.encode()).hexdigest()[:8]})"
     in_cell(cell.replace("limit = 1", "limit = 2"), "<cell 2>", globals_)
-    assert name_of(globals_["Mine"]) != first
+    assert make_name(globals_["Mine"]) != first
 
 
 def test_no_source_is_said() -> None:
     globals_: dict[str, Any] = {"__name__": "no_such_module"}
     exec("class Mine:\n    def schedule(self, now, queue, machine): return ()", globals_)
-    assert name_of(globals_["Mine"]) == "Mine (source unknown)"
+    assert make_name(globals_["Mine"]) == "Mine (source unknown)"
 
 
 class NoPolicy:

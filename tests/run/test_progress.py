@@ -45,7 +45,7 @@ def shown(
     process = DecisionProcess(Slow())
     jobs = [J(0, 3, 86_400), J(0, 1, 200_000), J(172_800, 4, 5), J(172_800, 4, 5)]
     monkeypatch.setenv("COLUMNS", "100")
-    with progress.progress_shown(partial(progress.progress_of, process, nb_jobs), asked):
+    with progress.show_progress(partial(progress.describe_progress, process, nb_jobs), asked):
         Simulator(make_homogeneous(4), [workload(jobs, 4)]).run(process.answer)
     return stream.getvalue()
 

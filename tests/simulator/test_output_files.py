@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from batsched_py.files.csv_text import field
+from batsched_py.files.csv_text import quote_field
 from batsched_py.processors.sets import to_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, SUCCESS, WALLTIME_REACHED
 from batsched_py.protocol.messages import JobDescription
@@ -68,8 +68,8 @@ def row_of(job: SimulatedJob) -> str:
     told = job.description
     workload, _, name = told.id.partition("!")
     walltime = -1.0 if told.walltime is None else told.walltime
-    head = f"{field(name)},{field(workload)},{field(told.profile)},{told.submit_time:.6f},"
-    head += f"{told.size},{walltime:.6f}"
+    head = ",".join(map(quote_field, (name, workload, told.profile)))
+    head += f",{told.submit_time:.6f},{told.size},{walltime:.6f}"
     if job.final_state == REJECTED:
         return f'{head},0,{REJECTED},,,,,,,,,"{job.metadata}"\n'
     execution, finish = job.finish_time - job.start_time, job.finish_time

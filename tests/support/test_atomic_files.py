@@ -15,9 +15,9 @@ import pytest
 from batsched_py.errors import OutputError
 from batsched_py.files import writers as atomic_files
 from batsched_py.files.writers import (
+    find_temporary_folder,
     make_folder_of,
     sync_folder,
-    temporary_place,
     whole_file,
     write_whole,
 )
@@ -73,7 +73,7 @@ def test_a_folder_that_refuses_files_is_named_before_the_work(
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "none")])
     with pytest.raises(OutputError, match=r"/none'\]: .*TMPDIR"):
-        temporary_place()
+        find_temporary_folder()
 
 
 def test_content_is_on_the_disk_before_it_has_its_name(

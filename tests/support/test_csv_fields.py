@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.files.csv_text import csv_line, csv_lines, field, fields, six_decimals
+from batsched_py.files.csv_text import csv_line, csv_lines, quote_field, quote_fields, six_decimals
 
 WHOLE = st.integers(-(2**70), 2**70).map(float)
 NUMBERS = st.one_of(
@@ -31,5 +31,7 @@ TEXTS = st.lists(st.text('ab,"\n\r', max_size=3), min_size=2, max_size=2)
 @given(st.lists(TEXTS))
 def test_columns_are_quoted_as_lines(rows: list[list[str]]) -> None:
     columns = [[row[at] for row in rows] for at in range(2)]
-    assert [fields(column) for column in columns] == [list(map(field, c)) for c in columns]
-    assert list(csv_lines(*map(fields, columns))) == [csv_line(row) for row in rows]
+    assert [quote_fields(column) for column in columns] == [
+        list(map(quote_field, c)) for c in columns
+    ]
+    assert list(csv_lines(*map(quote_fields, columns))) == [csv_line(row) for row in rows]

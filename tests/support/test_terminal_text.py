@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from batsched_py.support import terminal_text
 from batsched_py.support.terminal_text import (
     console,
+    escape_controls,
     message_line,
     one_line,
     print_exactly,
     standard_streams,
-    with_controls_shown,
 )
 from helpers.calling import command
 
@@ -28,10 +28,10 @@ OBEYED = "\x1b\x07\r\x9b\x7f\u202e\u2066\u2028\x00"
 
 
 def test_each_control_character_is_shown_as_its_number() -> None:
-    assert with_controls_shown("a\x1b[2Jb\r\x9b\u202ec") == "a\\u001b[2Jb\\r\\u009b\\u202ec"
-    assert with_controls_shown("two\tcells\nof a line") == "two\tcells\nof a line"
+    assert escape_controls("a\x1b[2Jb\r\x9b\u202ec") == "a\\u001b[2Jb\\r\\u009b\\u202ec"
+    assert escape_controls("two\tcells\nof a line") == "two\tcells\nof a line"
     assert one_line("two\tcells\nof a line") == "two\\tcells\\nof a line"
-    assert with_controls_shown(
+    assert escape_controls(
         "Zoë 吉 \N{HEBREW LETTER ALEF} e\N{COMBINING ACUTE ACCENT} \N{GRINNING FACE}"
     ) == ("Zoë 吉 \N{HEBREW LETTER ALEF} e\N{COMBINING ACUTE ACCENT} \N{GRINNING FACE}")
 
@@ -40,12 +40,12 @@ def test_each_control_character_is_shown_as_its_number() -> None:
 def test_what_is_shown_has_nothing_to_obey(text: str) -> None:
     line = one_line(text)
     assert not set(line) & {*OBEYED, "\n", "\t"}
-    assert with_controls_shown(line) == line
+    assert escape_controls(line) == line
     line.encode()
 
 
 def test_nothing_but_say_prints_on_standard_error() -> None:
-    """(Bars of progress write to a stream of their own, by ``unaltered``.)"""
+    """(Bars of progress write to a stream of their own, by ``unwrap_stream``.)"""
     package = Path(terminal_text.__file__).parents[1]
     printing = [
         f"{file.relative_to(package)}:{keyword.value.lineno}"

@@ -32,7 +32,7 @@ from batsched_py.accounting.systems.slurm_columns import (
     read_columns,
 )
 from batsched_py.errors import InputError, parameter
-from batsched_py.support.json_values import did_you_mean, shown
+from batsched_py.support.json_values import did_you_mean, quote
 from batsched_py.units import MINUTE
 from batsched_py.workload.logs.swf import CANCELLED, UNKNOWN
 
@@ -82,8 +82,8 @@ class Slurm(AccountingSystem):
         yield from super().__iter__()
         if self._other and not self._cluster:
             raise InputError(
-                f"{self._lines.path}: no job is of the cluster {shown(self._options.cluster)}: "
-                f"expected one that the records name, such as {shown(self._other)}"
+                f"{self._lines.path}: no job is of the cluster {quote(self._options.cluster)}: "
+                f"expected one that the records name, such as {quote(self._other)}"
             )
 
     def _columns_of(self, line: str) -> SlurmColumns | None:
@@ -138,8 +138,8 @@ class Slurm(AccountingSystem):
             return False
         if cluster and self._cluster and cluster != self._cluster:
             raise InputError(
-                f"{self._lines.path}:{self._lines.number}: a job of the cluster {shown(cluster)} "
-                f"after jobs of {shown(self._cluster)}: expected the records of one machine; "
+                f"{self._lines.path}:{self._lines.number}: a job of the cluster {quote(cluster)} "
+                f"after jobs of {quote(self._cluster)}: expected the records of one machine; "
                 f"{parameter('cluster')} NAME takes the jobs of one, so import each cluster alone"
             )
         self._cluster = self._cluster or cluster

@@ -30,7 +30,7 @@ from batsched_py.files.readers import read_bytes
 from batsched_py.files.writers import write_whole
 from batsched_py.run.result import versions
 from batsched_py.support.installation import extra
-from batsched_py.support.signals import kept_handlers
+from batsched_py.support.signals import keep_handlers
 from batsched_py.support.terminal_text import say
 
 CLUSTER = parameter("cluster")
@@ -216,7 +216,7 @@ def _versions() -> dict[str, str]:
 @cache
 def _systems() -> dict[str, Any]:
     """Return the cluster classes of dask-jobqueue by the name of their queueing system."""
-    with extra("cluster"), kept_handlers():  # it would make Ctrl-C a silent end of the program
+    with extra("cluster"), keep_handlers():  # it would make Ctrl-C a silent end of the program
         import dask_jobqueue
     return {
         name.removesuffix(_SUFFIX).lower(): kind

@@ -22,7 +22,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import IO, Any
 
-from batsched_py.run.backends.child_processes import ending
+from batsched_py.run.backends.child_processes import describe_exit
 
 _COMMAND = (sys.executable, "-P", "-m", "batsched_py.campaign.workers.worker_processes")
 _PATIENCE = 3.0
@@ -76,7 +76,7 @@ class LocalWorkers(Executor):
             reply = _receive(process.stdout)
         except (OSError, EOFError):
             self._own.process = None
-            raise WorkerLost(f"the process of the run {ending(_close(process))}") from None
+            raise WorkerLost(f"the process of the run {describe_exit(_close(process))}") from None
         is_value, value = pickle.loads(reply)
         if is_value:
             return value

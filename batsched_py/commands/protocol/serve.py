@@ -14,7 +14,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
-from batsched_py.errors import InvariantError, UsageError, jobs_wait
+from batsched_py.errors import InvariantError, UsageError, describe_waiting_jobs
 from batsched_py.files.writers import make_folder_of, write_whole
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import Run
@@ -108,7 +108,7 @@ def serve(
     Exits with 0 only if the simulation went to its end: SIMULATION_ENDS was seen and answered.
     An argument @FILE stands for the arguments in FILE.
     """
-    from batsched_py.plugins.isolated_run import isolated
+    from batsched_py.plugins.isolated_run import isolate
 
     options = p.read_json_options(variant_options, variant_options_filepath)
     if queue_order is not None:
@@ -118,7 +118,7 @@ def serve(
     workload = p.load_users_workload(run, log, log_dir)
     if prefix is not None:
         make_folder_of(f"{prefix}_users.csv")
-    with isolated(run.seed) as notes:
+    with isolate(run.seed) as notes:
         _serve(run, workload, endpoint, first_timeout, silence_timeout, prefix, record, verbosity)
     for note in notes:
         _say(f"note: {note}", verbosity)
@@ -136,7 +136,7 @@ def _serve(
 ) -> None:
     # ZeroMQ is imported here, after the mistakes.
     from batsched_py.model.counters import counters_of
-    from batsched_py.run.progress import progress_of, progress_shown
+    from batsched_py.run.progress import describe_progress, show_progress
     from batsched_py.transport import BEGUN, LISTENING
     from batsched_py.transport import conversation as c
     from batsched_py.transport.recording import Recorder
@@ -153,8 +153,8 @@ def _serve(
             _say(BEGUN, verbosity)
             partner = make(begins)
             if verbosity is BatschedVerbosity.info:
-                tell = partial(progress_of, make.process)
-                stack.enter_context(progress_shown(tell))
+                tell = partial(describe_progress, make.process)
+                stack.enter_context(show_progress(tell))
             return partner
 
         observer = _observer(table, verbosity)
@@ -186,7 +186,7 @@ def _stuck(process: DecisionProcess) -> str | None:
     if process.nb_running or not len(process.queue):
         return None
     jobs, machine = list(process.queue), process.machine
-    return jobs_wait(
+    return describe_waiting_jobs(
         [job.id for job in jobs],
         machine.nb_processors,
         machine.free,

@@ -34,7 +34,7 @@ from batsched_py.errors import UsageError
 from batsched_py.files.writers import make_folder_of
 from batsched_py.options.setting_fields import setting_fields
 from batsched_py.simulator.options import Options
-from batsched_py.support.old_names import renamed
+from batsched_py.support.old_names import hint_new_name
 
 REFUSED = {
     **dict.fromkeys(("-W", "--workflow", "--WS", "--workflow-start"), "workflows"),
@@ -68,7 +68,7 @@ class BatsimArguments(ArgumentsFromFiles):
         for argument in args:
             is_long = argument.startswith("--")
             name = argument.partition("=")[0] if is_long else argument[:2]
-            if is_long and (hint := renamed(name)):
+            if is_long and (hint := hint_new_name(name)):
                 raise UsageError(f"there is no option {name}{hint}")
             if name in REFUSED:
                 raise UsageError(

@@ -20,7 +20,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_forms as f
 from batsched_py.protocol.batsim5.exact_calls import exact_id, milliseconds_down
 from batsched_py.protocol.message_json import job_to_json, read_processors
-from batsched_py.support.json_values import did_you_mean, shown
+from batsched_py.support.json_values import did_you_mean, quote
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.batsim.batsim5_profiles import (
     extra_data,
@@ -213,7 +213,7 @@ def _named(value: f.Enum, names: tuple[str, ...]) -> str:
     if isinstance(value, int) and 0 <= value < len(names):
         return names[value]
     if value not in names:
-        raise ProtocolError(f"{shown(value)}: expected one of {', '.join(names)}")
+        raise ProtocolError(f"{quote(value)}: expected one of {', '.join(names)}")
     return str(value)
 
 

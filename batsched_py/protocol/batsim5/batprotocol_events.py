@@ -20,7 +20,7 @@ from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5.batprotocol_decisions import job_of, job_table
 from batsched_py.protocol.message_json import read_processors
-from batsched_py.support.json_values import is_number, shown
+from batsched_py.support.json_values import is_number, quote
 from batsched_py.workload.batsim.batsim5_profiles import from_message, full_id, to_event
 
 _MACHINES = {
@@ -58,7 +58,7 @@ class _Content:
         try:
             return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            raise ProtocolError(f"{name} is {shown(value)}: {error}") from None
+            raise ProtocolError(f"{name} is {quote(value)}: {error}") from None
 
     def set(self, name: str) -> ProcessorSet:
         """Return a set of hosts."""
@@ -77,7 +77,7 @@ def read_event(name: str, content: Any, timestamp: float, nb_resources: int) -> 
     if read is None:
         return m.UnknownEvent(timestamp=timestamp, type=name, data=content)
     if not isinstance(content, dict):
-        raise ProtocolError(f"{name}: event is {shown(content)}, expected an object")
+        raise ProtocolError(f"{name}: event is {quote(content)}, expected an object")
     try:
         read_event = read(_Content(content, nb_resources))
     except (ProtocolError, WorkloadError) as error:
@@ -128,7 +128,7 @@ def _object(pairs: Any) -> dict[str, str]:
     try:
         return {pair["key"]: pair["value"] for pair in pairs or ()}
     except (KeyError, TypeError):
-        raise ProtocolError(f"{shown(pairs)}: expected a list of key and value") from None
+        raise ProtocolError(f"{quote(pairs)}: expected a list of key and value") from None
 
 
 def _submitted(content: _Content) -> m.JobSubmitted:
@@ -174,7 +174,7 @@ def _progress(wrapper: Any, workload: str) -> _Table:
     """Return how much of a job was done, in the form of Batsim 4.2."""
     written = wrapper.get("kill_progress") if isinstance(wrapper, dict) else None
     if not isinstance(written, dict):
-        raise ProtocolError(f"the wrapper of a progress is {shown(wrapper)}, expected an object")
+        raise ProtocolError(f"the wrapper of a progress is {quote(wrapper)}, expected an object")
     content = _Content(written, 0)
     name = str(written.get("profile_id")).removeprefix(f"{workload}!")
     if wrapper.get("kill_progress_type") != _SEQUENTIAL:
@@ -192,7 +192,7 @@ def _external(content: _Content) -> m.Notify:
     kind, data = content.members.get("external_event_type"), content.members.get("external_event")
     text = data.get("data", "") if isinstance(data, dict) else None
     if kind != "GenericExternalEvent" or not isinstance(text, str):
-        raise ProtocolError(f"external_event is {shown(data)} ({shown(kind)}), expected a text")
+        raise ProtocolError(f"external_event is {quote(data)} ({quote(kind)}), expected a text")
     details: _Table = {"id": content.get("id", str, ""), "data": text}
     try:
         parsed = parse_json(text, _Table, "data") if text.startswith("{") else {}
@@ -209,7 +209,7 @@ def _probed(content: _Content) -> m.ProbeData:
     hosts = content.members.get("resources")
     data = content.members.get("data")
     if not isinstance(hosts, dict) or not isinstance(data, dict) or "host_ids" not in hosts:
-        raise ProtocolError(f"resources is {shown(hosts)}, data {shown(data)}: expected hosts")
+        raise ProtocolError(f"resources is {quote(hosts)}, data {quote(data)}: expected hosts")
     return m.ProbeData(
         timestamp=0.0,
         probe_id=content.get("probe_id", str),

@@ -23,7 +23,7 @@ from batsched_py.protocol.decision_rules import (
     check_metadata,
 )
 from batsched_py.protocol.referee.referee_state import LiveJob, RefereeState
-from batsched_py.support.old_names import renamed
+from batsched_py.support.old_names import hint_new_name
 from batsched_py.workload.batsim.profile_types import PROFILE_TYPES, REGISTRABLE
 
 TERMINAL = ("COMPLETED_", REJECTED)
@@ -245,7 +245,7 @@ class DecisionChecks:
         ):
             raise ProtocolError(
                 f"REGISTER_PROFILE: profile {decision.profile_name!r} is of type {kind!r}"
-                f"{renamed(kind)} with delay {delay!r}: expected a type of Batsim, and for "
+                f"{hint_new_name(kind)} with delay {delay!r}: expected a type of Batsim, and for "
                 f"a delay seconds above {least}"
             )
         if not is_known or kind in REGISTRABLE:

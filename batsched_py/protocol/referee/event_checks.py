@@ -22,7 +22,7 @@ from batsched_py.protocol.batsim_jobs_columns import FAILED, KILLED, SUCCESS, WA
 from batsched_py.protocol.dynamic_registration import Registration, split_id
 from batsched_py.protocol.message_json import job_to_json
 from batsched_py.protocol.referee.referee_state import RefereeState
-from batsched_py.support.json_values import is_number, shown
+from batsched_py.support.json_values import is_number, quote
 
 _ROUNDING = 1e-5
 """Seconds by which something may seem to come too early: six decimals, and SimGrid's precision."""
@@ -172,7 +172,7 @@ class EventChecks:
         fits = _RETURN_CODES.get(event.job_state)
         if fits is None or not fits(event.return_code):
             raise ProtocolError(
-                f"JOB_COMPLETED: job {event.job_id!r} has the state {shown(event.job_state)} and "
+                f"JOB_COMPLETED: job {event.job_id!r} has the state {quote(event.job_state)} and "
                 f"the return code {event.return_code}: expected {SUCCESS} and 0, {FAILED} and "
                 f"one above it, {WALLTIME_REACHED} or {KILLED} and one below 0"
             )
@@ -192,7 +192,7 @@ class EventChecks:
         others = event.job_progress.keys() - event.job_ids
         if others:
             raise ProtocolError(
-                f"JOB_KILLED: job_progress has {shown(sorted(others))}, expected jobs of job_ids"
+                f"JOB_KILLED: job_progress has {quote(sorted(others))}, expected jobs of job_ids"
             )
 
     def _from_job(self, event: m.FromJobMsg) -> None:
@@ -231,7 +231,7 @@ class EventChecks:
         energy = event.answers.get("consumed_energy")
         if not self._state.nb_queries or len(event.answers) != 1 or not is_number(energy):
             raise ProtocolError(
-                f"ANSWER: {shown(event.answers)} to {self._state.nb_queries} queries: expected a "
+                f"ANSWER: {quote(event.answers)} to {self._state.nb_queries} queries: expected a "
                 "QUERY for each, and consumed_energy (joules)"
             )
         self._state.nb_queries -= 1
@@ -287,7 +287,7 @@ def _check_echo(job: m.JobDescription, registered: m.JobDescription) -> None:
         if field != "id" and not _alike(said.get(field), expected.get(field)):
             raise ProtocolError(
                 f"JOB_SUBMITTED: job {job.id!r} was registered with {field} "
-                f"{shown(expected.get(field))}, and is repeated with {shown(said.get(field))}"
+                f"{quote(expected.get(field))}, and is repeated with {quote(said.get(field))}"
             )
 
 

@@ -16,9 +16,9 @@ from batsched_py.files.readers import is_file
 from batsched_py.metrics import BOUND, overall
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.jobs_file import NEEDED, read_jobs
-from batsched_py.results.run_files import SUFFIX, machine_size, stored_settings
+from batsched_py.results.run_files import SUFFIX, read_machine_size, read_settings
 from batsched_py.results.whole_run import RUN_JSON
-from batsched_py.run.stored_run import jobs_file
+from batsched_py.run.stored_run import find_jobs_file
 
 if TYPE_CHECKING:
     from batsched_py.run.result import Result
@@ -49,7 +49,7 @@ def find_source(text: str | Path) -> Source:
     inside = sorted(path.glob(f"*{SUFFIX}")) or sorted(path.glob(f"*{RUN_JSON}"))
     if len(inside) == 1:  # the folder of a run
         path = Path(str(inside[0]).removesuffix(SUFFIX).removesuffix(RUN_JSON))
-    return Source("run", name, jobs_file(path))
+    return Source("run", name, find_jobs_file(path))
 
 
 def find_pair(a: str | Path, b: str | Path) -> tuple[Source, Source]:
@@ -117,10 +117,10 @@ class RunData:
 def read_run(source: Source) -> RunData:
     """Read a run; raises :class:`InputError` with file and line if it is damaged."""
     path = source.path
-    table = read_jobs(path, machine_size(path), ("job_id", *NEEDED))
+    table = read_jobs(path, read_machine_size(path), ("job_id", *NEEDED))
     if not len(table.submit):
         raise InputError(f"{path} has no jobs: there is nothing to compare")
-    settings = stored_settings(path)
+    settings = read_settings(path)
     settings.pop("metrics", None)
     run = RunData(source.name, table, settings)
     if twice := run.jobs.duplicated(["workload", "job"]).to_numpy().nonzero()[0].tolist():

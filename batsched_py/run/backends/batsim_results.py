@@ -10,15 +10,15 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.errors import InputError, SimulationError, UsageError
-from batsched_py.files.csv_text import csv_line, field
+from batsched_py.files.csv_text import csv_line, quote_field
 from batsched_py.files.readers import csv_rows, read_text
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
-from batsched_py.results.batsim5_tables import jobs_as_batsim4, schedule_beside
+from batsched_py.results.batsim5_tables import convert_jobs, make_schedule
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
 from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
-from batsched_py.results.run_files import SCHEDULE, summary
+from batsched_py.results.run_files import SCHEDULE, parse_summary
 from batsched_py.workload.grid_sites import GridSites
 
 
@@ -37,19 +37,19 @@ class BatsimOutput:
         path = folder / "out_jobs.csv"
         schedule_path = folder / f"out_{SCHEDULE if batsim5 else 'schedule.csv'}"
         try:
-            jobs = jobs_as_batsim4(read_text(path)).removesuffix("\n")
+            jobs = convert_jobs(read_text(path)).removesuffix("\n")
             self._lines = list(_each_job_once(jobs.split("\n")))
             self._schedule = "" if batsim5 else read_text(schedule_path)
             _, self._users = read_columns(io.StringIO(read_text(folder / "out_users.csv")), {})
             _check_header(path, self._lines)
             table = read_jobs(path, sites=sites)
             if batsim5:
-                self._schedule = schedule_beside(path, table)
+                self._schedule = make_schedule(path, table)
         except (InputError, UsageError) as error:
             raise SimulationError(str(error)) from None
         _check_complete(path, job_keys(table.texts), self._submitted())
         try:
-            row = summary(self._schedule)
+            row = parse_summary(self._schedule)
             self.batsim_version = row["batsim_version"]
             self.nb_processors = int(row["nb_computing_machines"])
         except (ValueError, KeyError, InputError):
@@ -90,7 +90,7 @@ def _each_job_once(lines: Sequence[str]) -> Iterator[str]:
         fields = next(csv_rows([head], "out_jobs.csv"), []) if mark else []
         if len(fields) == 1:
             workload, name = original(PLACED, fields[0])
-            line = f"{field(name)},{workload},{rest}"
+            line = f"{quote_field(name)},{workload},{rest}"
         yield line
 
 

@@ -101,7 +101,7 @@ def _kill_when_closed(pipe: int, group: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
 
 
-def ending(code: int) -> str:
+def describe_exit(code: int) -> str:
     """Return how a process ended, in words such as ``was killed by SIGKILL``."""
     if code < 0:
         return f"was killed by {_signal_name(-code) or -code}"
@@ -116,13 +116,13 @@ def _signal_name(number: int) -> str:
         return ""
 
 
-def cause(log: Path) -> str:
+def find_cause(log: Path) -> str:
     """Return the line of a log that explains why a process failed.
 
     That is Batsim's first error; where it shows its usage or tells how to, the first line; else the
     last line that is no mere information.
     """
-    if (error := error_line(log)) is not None:
+    if (error := find_error_line(log)) is not None:
         return error
     own_words = (line for line in _lines(log) if not _LOGGED.match(line))
     first = last = next(own_words, "")
@@ -136,7 +136,7 @@ def cause(log: Path) -> str:
     return shorten(last, _WIDTH)
 
 
-def error_line(log: Path) -> str | None:
+def find_error_line(log: Path) -> str | None:
     """Return Batsim's first line of the level CRITICAL or ERROR, None if there is none.
 
     A backtrace, of which the last line is the last one of the log, follows it.

@@ -12,7 +12,7 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.files.readers import read_text
-from batsched_py.files.writers import locked, temporary_place, write_whole
+from batsched_py.files.writers import find_temporary_folder, locked, write_whole
 from batsched_py.options.setting_fields import arguments, json_text
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
@@ -53,7 +53,7 @@ def check_backend(run: Run) -> None:
             "without users there is nothing else to shake"
         )
     if run.backend != EMBEDDED:
-        launcher(run.backend, run.batsim)
+        make_launcher(run.backend, run.batsim)
 
 
 def run_outside(
@@ -71,15 +71,17 @@ def run_outside(
     ``registers`` says that jobs are registered
     during the simulation, by users or since they run longer in some places. ``root`` is the folder
     of inputs, outputs, logs and commands; None: a temporary one, which is left only where something
-    failed. ``record`` is a file for the exchange, ``progress`` as in :func:`progress_shown`. Raises
+    failed. ``record`` is a file for the exchange, ``progress`` as in :func:`show_progress`. Raises
     :class:`~batsched_py.errors.BatschedError` unless both sides ended well. On a request to end it
     ends both and raises KeyboardInterrupt.
     """
-    batsim = launcher(run.backend, run.batsim, run.shake, str(run.budgets))
+    batsim = make_launcher(run.backend, run.batsim, run.shake, str(run.budgets))
     identity = batsim.check()
     with stop_signals(), ExitStack() as stack:
         sockets = Path(stack.enter_context(socket_folder()))
-        place = (root or Path(mkdtemp(prefix="batsched-run-", dir=temporary_place()))).resolve()
+        place = (
+            root or Path(mkdtemp(prefix="batsched-run-", dir=find_temporary_folder()))
+        ).resolve()
         stack.enter_context(locked(place))
         folder = RunFolder(place, sockets, run.dynamic, registers, quiet=not run.batsim_log)
         prepare_folder(folder.root)
@@ -107,7 +109,7 @@ def _platform_xml(run: Run, machine: ResolvedMachine, workload: Workload) -> str
     return make_homogeneous_xml(machine.nb_processors or workload.nb_res, run.speed_factor)
 
 
-def launcher(
+def make_launcher(
     backend: str, batsim: str | None, shake: int | None = None, budgets: str = ""
 ) -> Launcher:
     """Return the launcher of a back end; raises :class:`UsageError` for an unknown back end."""

@@ -16,10 +16,15 @@ from batsched_py.errors import SimulationError, UsageError, parameter
 from batsched_py.files.readers import read_log
 from batsched_py.options.setting_fields import arguments, setting_fields
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
-from batsched_py.run.backends.child_processes import Process, ProcessGroup, cause, ending
+from batsched_py.run.backends.child_processes import (
+    Process,
+    ProcessGroup,
+    describe_exit,
+    find_cause,
+)
 from batsched_py.simulator.options import Options
 from batsched_py.support.installation import PROGRAM
-from batsched_py.support.json_values import shown
+from batsched_py.support.json_values import quote
 
 _VERBOSITY = re.compile(r"-E*[qv]|--q|--verb")
 """Begin of Batsim's options for how much it logs, of which it takes one only."""
@@ -112,7 +117,11 @@ class Launcher:
                 sleep(_TICK)
         versions = set(_VERSION.findall(answer := read_log(log)))
         if versions not in ({"4"}, {"5"}):
-            why = f"it {ending(code)}: {cause(log)}" if code else f"it said {shown(answer.strip())}"
+            why = (
+                f"it {describe_exit(code)}: {find_cause(log)}"
+                if code
+                else f"it said {quote(answer.strip())}"
+            )
             raise SimulationError(
                 f"Batsim was asked for its version ({_ASK}), but {why}; expected such as v4.2.0 or "
                 f"v5.0.0, all is in {log}"

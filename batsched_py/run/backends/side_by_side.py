@@ -16,16 +16,16 @@ from time import monotonic, sleep
 
 from batsched_py.errors import SimulationError
 from batsched_py.files.readers import read_log
-from batsched_py.files.writers import temporary_place, write_whole
+from batsched_py.files.writers import find_temporary_folder, write_whole
 from batsched_py.run.backends.child_processes import (
     Process,
     ProcessGroup,
-    cause,
-    ending,
-    error_line,
+    describe_exit,
+    find_cause,
+    find_error_line,
 )
 from batsched_py.run.backends.launchers import Launcher, RunFolder
-from batsched_py.run.progress import SIMULATED, progress_shown
+from batsched_py.run.progress import SIMULATED, show_progress
 from batsched_py.run.stored_values import Timeouts
 from batsched_py.transport import BEGUN, LISTENING
 
@@ -65,7 +65,7 @@ def run_side_by_side(
             _keep_commands(folder, scheduler, launcher.command(arguments, folder))
             with (
                 launcher.started(arguments, folder, folder.batsim_log, group) as batsim,
-                progress_shown(partial(_progress, folder), progress),
+                show_progress(partial(_progress, folder), progress),
             ):
                 codes = _wait_for_both(ours, batsim, folder, limits)
         if (problem := _problem(*codes, folder, limits)) is not None:
@@ -76,7 +76,7 @@ def run_side_by_side(
 
 def socket_folder() -> tempfile.TemporaryDirectory[str]:
     """Return a new folder for the socket of a run, with a short name."""
-    usual = temporary_place()
+    usual = find_temporary_folder()
     short = "/tmp" if len(usual) > 60 and Path("/tmp").is_dir() else None
     return tempfile.TemporaryDirectory(prefix="batsched-", dir=short)
 
@@ -89,8 +89,10 @@ def _wait_until_it_listens(ours: Process, folder: RunFolder, timeout: float) -> 
             if line.startswith(LISTENING):
                 return line.removeprefix(LISTENING)
         if code is not None:
-            message = cause(folder.scheduler_log)
-            raise SimulationError(f"the scheduler {ending(code)} before it listened: {message}")
+            message = find_cause(folder.scheduler_log)
+            raise SimulationError(
+                f"the scheduler {describe_exit(code)} before it listened: {message}"
+            )
         if monotonic() > deadline:
             raise SimulationError(f"the scheduler did not listen within {timeout:g} s (ready)")
         sleep(_TICK)
@@ -155,7 +157,8 @@ def _problem(
     if ours is None and batsim is None:
         return f"the simulation did not end within {limits.run:g} s (run)"
     if ours is None and batsim is not None and BEGUN not in _scheduler_lines(folder):
-        return f"Batsim {ending(batsim)} before it sent a message: {cause(folder.batsim_log)}"
+        why = find_cause(folder.batsim_log)
+        return f"Batsim {describe_exit(batsim)} before it sent a message: {why}"
     parts = [
         _end("Batsim", batsim, ours, folder.batsim_log, limits),
         _end("the scheduler", ours, batsim, folder.scheduler_log, limits),
@@ -171,8 +174,8 @@ def _end(name: str, code: int | None, other: int | None, log: Path, limits: Time
         limit = limits.success if other == 0 else limits.failure
         return f"{name} did not end within {limit:g} s after the other side"
     if code:
-        return f"{name} {ending(code)}: {cause(log)}"
-    error = error_line(log)
+        return f"{name} {describe_exit(code)}: {find_cause(log)}"
+    error = find_error_line(log)
     return f"{name} exited with 0{f': {error}' if error else ''}"
 
 

@@ -14,7 +14,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.queue.job_arrays import Floats, ValuesByNumber
 from batsched_py.schedulers.multifactor.decayed_usage import DecayedUsage, UsageOfJobs
 from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
-from batsched_py.support.json_values import is_number, shown
+from batsched_py.support.json_values import is_number, quote
 from batsched_py.units import DAY, MINUTE
 
 MANY = 50
@@ -110,7 +110,7 @@ class Priority:
             fixed += weights.qos * self._qos.get(str(extra[QOS]), 0.0)
         nice = extra.get("nice", 0)
         if not is_number(nice):
-            raise UsageError(f"job {job.id}: nice is {shown(nice)}, expected a number")
+            raise UsageError(f"job {job.id}: nice is {quote(nice)}, expected a number")
         return fixed - nice
 
     def user_of(self, job: Job) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from batsched_py.files.writers import parts_of, write_parts
+from batsched_py.files.writers import encode_lines, write_parts
 from batsched_py.simulator.batsim5.simulator import BATSIM5
 from batsched_py.simulator.ended_jobs import EndedJobs, columns_of
 from batsched_py.simulator.files.output_files import (
@@ -130,5 +130,5 @@ def schedule_json(outcome: Outcome) -> str:
 
 def _write_each(files: Mapping[str, Iterable[str]]) -> list[str]:
     for path, lines in files.items():
-        write_parts(path, parts_of(lines))
+        write_parts(path, encode_lines(lines))
     return list(files)

@@ -9,7 +9,7 @@ from math import fsum, inf
 
 import numpy as np
 
-from batsched_py.files.csv_text import csv_lines, fields, six_decimals
+from batsched_py.files.csv_text import csv_lines, quote_fields, six_decimals
 from batsched_py.processors.last_times import LastTimes
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS, SUCCESS
@@ -38,7 +38,7 @@ def lines_of(
     """
     yield ",".join((JOBS_COLUMNS, *columns)) + "\n"
     for some in jobs:
-        texts = [] if further is None else list(map(fields, further(some)))
+        texts = [] if further is None else list(map(quote_fields, further(some)))
         quote = '"' if quote_metadata else ""
         metadata = [f"{quote}{metadata}{quote}" for metadata in some.metadata]
         yield from csv_lines(*_fields(some), metadata, *texts)
@@ -50,9 +50,9 @@ def _fields(jobs: EndedJobs) -> Iterator[list[str]]:
     Those after the final state are empty of jobs that were rejected.
     """
     ids = [job_id.partition("!") for job_id in jobs.id]
-    yield fields([name for _, _, name in ids])
-    yield fields([workload for workload, _, _ in ids])
-    yield fields(jobs.profile)
+    yield quote_fields([name for _, _, name in ids])
+    yield quote_fields([workload for workload, _, _ in ids])
+    yield quote_fields(jobs.profile)
     yield six_decimals(jobs.submit)
     yield list(map(str, jobs.size))
     walltimes = [-1.0 if time is None else time for time in jobs.walltime]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import MAX_HOSTS
-from batsched_py.support.old_names import renamed_to
+from batsched_py.support.old_names import hint_old_name
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def attribute(element: Element, name: str) -> str:
     """Return an attribute; raises :class:`PlatformError` if there is none of the name."""
     value = element.get(name)
     if value is None:
-        hint = renamed_to(name, element.attrib)
+        hint = hint_old_name(name, element.attrib)
         raise PlatformError(f"<{element.tag} {element.attrib}> has no attribute {name!r}{hint}")
     return value
 

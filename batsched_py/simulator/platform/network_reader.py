@@ -26,7 +26,7 @@ from batsched_py.simulator.platform.network import (
     VivaldiZone,
     Zone,
 )
-from batsched_py.support.old_names import renamed
+from batsched_py.support.old_names import hint_new_name
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -148,7 +148,7 @@ class _NetworkReader:
             self._link(Link(name, bandwidth, latency, policy == "FATPIPE"))
         else:
             raise PlatformError(
-                f"link {name!r} has the sharing policy {policy!r}{renamed(policy)}: expected "
+                f"link {name!r} has the sharing policy {policy!r}{hint_new_name(policy)}: expected "
                 "SHARED, FATPIPE or SPLITDUPLEX"
             )
 
@@ -231,7 +231,9 @@ class _NetworkReader:
         )
         policy = element.get("sharing_policy", "SPLITDUPLEX")
         if policy not in ("SHARED", "FATPIPE", "SPLITDUPLEX"):
-            raise PlatformError(f"{description} has the sharing policy {policy!r}{renamed(policy)}")
+            raise PlatformError(
+                f"{description} has the sharing policy {policy!r}{hint_new_name(policy)}"
+            )
         self._backbone(cluster, element, description)
         loopback = self._loopback(cluster, element, description)
         for number, host in zip(

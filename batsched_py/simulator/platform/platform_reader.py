@@ -35,7 +35,7 @@ from batsched_py.simulator.platform.network_reader import (
     ZONES,
     read_network,
 )
-from batsched_py.support.old_names import NEW_NAMES, renamed
+from batsched_py.support.old_names import NEW_NAMES, hint_new_name
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -147,7 +147,7 @@ def _parse(content: bytes, path: str | Path) -> Element | None:
         raise PlatformError(f"{path}: entities are not allowed in a platform ({reason})") from None
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # of unusual encodings, too
         colons = (old for old in NEW_NAMES if ":" in old and f"<{old}".encode() in content)
-        hint = renamed(next(colons, None))
+        hint = hint_new_name(next(colons, None))
         raise NotXmlError(f"{path}: not a well-formed XML file: {error}{hint}") from None
     return root
 

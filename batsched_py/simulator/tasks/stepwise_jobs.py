@@ -16,7 +16,7 @@ from math import floor, inf
 from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import ProtocolError
-from batsched_py.options.budgets import exceeded
+from batsched_py.options.budgets import make_budget_error
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda, Timer
 from batsched_py.simulator.jobs import SimulatedJob, final_state
@@ -144,7 +144,7 @@ class StepwiseJobs:
             if self.nb_steps > self._most_steps * len(running):
                 job = running[0].description
                 such = "" if len(running) == 1 else f" and {len(running) - 1} others"
-                raise exceeded(
+                raise make_budget_error(
                     "messages",
                     self._most_steps,
                     self._agenda.now,

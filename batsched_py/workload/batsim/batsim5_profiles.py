@@ -17,7 +17,7 @@ import msgspec
 
 from batsched_py.errors import InputError, WorkloadError
 from batsched_py.files.readers import parse_json
-from batsched_py.support.json_values import shown
+from batsched_py.support.json_values import quote
 
 EXTRA = "extra_data"
 """The one free field of a job or profile, a text."""
@@ -172,7 +172,7 @@ def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
     table = said.get("profile")
     if not mark or not isinstance(table, dict):
         raise WorkloadError(
-            f"profile {shown(said.get('id'))} is {shown(table)}: expected the id WORKLOAD!NAME, "
+            f"profile {quote(said.get('id'))} is {quote(table)}: expected the id WORKLOAD!NAME, "
             "and an object"
         )
     content = dict(table)
@@ -181,7 +181,7 @@ def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
     read = {"type": batsim4_type, **_take(content, names)}
     if content:
         raise WorkloadError(
-            f"profile {shown(said.get('id'))} has the members {sorted(content)}: expected of a "
+            f"profile {quote(said.get('id'))} has the members {sorted(content)}: expected of a "
             f"{kind.name} only {sorted([*kind.fields.values(), *kind.fixed])}"
         )
     _to_batsim4(read, workload)
@@ -255,7 +255,7 @@ def _to_batsim5(profile: Mapping[str, Any], workload: str) -> tuple[_Type, dict[
     kind = _TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
         raise WorkloadError(
-            f"profiles of type {shown(name)} do not exist in Batsim 5: expected one of "
+            f"profiles of type {quote(name)} do not exist in Batsim 5: expected one of "
             f"{', '.join(_TYPES)}"
         )
     if kind.fields is _AMOUNTS and not content.get("cpu") and not content.get("com"):
@@ -276,7 +276,7 @@ def _find_type(name: Any, content: dict[str, Any]) -> tuple[str, _Type]:
                 content.pop(field, None)
             return ours, kind
     raise WorkloadError(
-        f"profiles of type {shown(name)} with {shown(content)} are not known: expected one of "
+        f"profiles of type {quote(name)} with {quote(content)} are not known: expected one of "
         f"{', '.join(sorted(_NAMES))}"
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from batsched_py.errors import WorkloadError
-from batsched_py.support.json_values import is_number, shown
+from batsched_py.support.json_values import is_number, quote
 from batsched_py.workload.batsim.batsim5_profiles import (
     EXTRA,
     batsim5_type,
@@ -115,7 +115,7 @@ def _profile(where: str, profile: Any, workload: str) -> Any:
         return profile
     if (meant := batsim5_type(profile.get("type"))) is not None:
         raise WorkloadError(
-            f"{where}: type is {shown(profile['type'])}, as in Batsim 4.2; expected {meant}: the "
+            f"{where}: type is {quote(profile['type'])}, as in Batsim 4.2; expected {meant}: the "
             "file is for Batsim 5, which refuses types of version 4"
         )
     try:
@@ -132,7 +132,7 @@ def _job(where: str, job: Any, workload: str, dropped: set[str]) -> Any:
     dropped |= job.keys() - read.keys() - {EXTRA}
     if is_number(limit := read.get("walltime")) and limit <= 0:
         raise WorkloadError(
-            f"{where} (id {shown(job.get('id'))}): walltime is {shown(limit)}, expected seconds "
+            f"{where} (id {quote(job.get('id'))}): walltime is {quote(limit)}, expected seconds "
             "above 0, or none at all where there is no limit"
         )
     if isinstance(read.get("profile"), str):

@@ -18,7 +18,7 @@ from batsched_py.errors import InputError, WorkloadError
 from batsched_py.files.readers import parse_json, read_bytes, unpack
 from batsched_py.files.writers import write_whole
 from batsched_py.processors.sets import MOST_PROCESSORS
-from batsched_py.support.json_values import is_integer, shown, whole
+from batsched_py.support.json_values import is_integer, quote, whole
 from batsched_py.workload.batsim.batsim5_workload import (
     from_batsim5,
     is_of_batsim5,
@@ -187,7 +187,7 @@ def _jobs(
     jobs, seen = [], set()
     for index, item in enumerate(items):
         job_id = item.get("id") if isinstance(item, dict) else None
-        where = f"{path}: jobs[{index}]{'' if job_id is None else f' (id {shown(job_id)})'}"
+        where = f"{path}: jobs[{index}]{'' if job_id is None else f' (id {quote(job_id)})'}"
         job = _job(where, item, workload)
         if job.id in seen:
             raise WorkloadError(f"{where}: job {job.id!r} is there already; expected another id")

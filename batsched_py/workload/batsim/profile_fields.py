@@ -11,8 +11,8 @@ from msgspec import Meta
 
 from batsched_py.errors import WorkloadError
 from batsched_py.options.checked_values import find_fault
-from batsched_py.support.json_values import shown
-from batsched_py.support.old_names import renamed, renamed_to
+from batsched_py.support.json_values import quote
+from batsched_py.support.old_names import hint_new_name, hint_old_name
 from batsched_py.workload.batsim.profile_types import PROFILE_TYPES
 
 _LARGEST = sys.float_info.max
@@ -106,16 +106,16 @@ def read_profile(
     kind = profile.get("type") if isinstance(profile, dict) else None
     if not isinstance(kind, str) or (kind not in PROFILE_TYPES and "trace" not in profile):
         raise WorkloadError(
-            f"{where}: type is {shown(kind)}{renamed(kind)}, expected one of "
+            f"{where}: type is {quote(kind)}{hint_new_name(kind)}, expected one of "
             f"{', '.join(sorted(PROFILE_TYPES))}"
         )
     fields = read_table(where, profile, _FIELDS.get(kind, ProfileFields))
     if find is not None and isinstance(fields, ComposedFields):
-        if "repeat" not in profile and (hint := renamed_to("repeat", profile)):
+        if "repeat" not in profile and (hint := hint_old_name("repeat", profile)):
             raise WorkloadError(f"{where}: there is no repeat{hint}")
         for name in fields.seq:
             if not find(name):
-                raise WorkloadError(f"{where}: seq names {shown(name)}, which is not a profile")
+                raise WorkloadError(f"{where}: seq names {quote(name)}, which is not a profile")
     return fields
 
 

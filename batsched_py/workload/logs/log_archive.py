@@ -20,7 +20,7 @@ import msgspec
 
 from batsched_py.errors import InputError, LogError, UsageError, parameter
 from batsched_py.files.readers import is_file, is_folder, read_bytes, read_toml, unpack
-from batsched_py.files.writers import temporary_place, write_whole
+from batsched_py.files.writers import find_temporary_folder, write_whole
 from batsched_py.support.installation import extra
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
@@ -106,7 +106,7 @@ def _copy_of_pipe(path: Path, inode: int) -> Path:
 
     packed = read_bytes(path)
     is_json = unpack(packed, path).lstrip().startswith(b"{")
-    folder = mkdtemp(prefix="batsched_py-", dir=temporary_place())
+    folder = mkdtemp(prefix="batsched_py-", dir=find_temporary_folder())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     copy = Path(folder) / f"{path.name}{'.json' if is_json else '.swf'}"
     write_whole(copy, packed)

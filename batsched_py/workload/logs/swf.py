@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import LogError, parameter
 from batsched_py.files.readers import read_bytes, unpack
-from batsched_py.files.writers import parts_of, whole_file
+from batsched_py.files.writers import encode_lines, whole_file
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
@@ -312,7 +312,7 @@ def write_swf_to(
     Headers are Latin-1; other letters become escapes such as ``\\u0142``.
     """
     lines = chain(header_lines, (" ".join(map(_field, row)) for row in rows))
-    parts = parts_of((f"{line}\n" for line in lines), "latin-1", errors="backslashreplace")
+    parts = encode_lines((f"{line}\n" for line in lines), "latin-1", errors="backslashreplace")
     with open(part, "wb") as file:
         if not packed:
             file.writelines(parts)

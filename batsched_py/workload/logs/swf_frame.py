@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from batsched_py.errors import LogError, UsageError, parameter
-from batsched_py.support.json_values import did_you_mean, shown
+from batsched_py.support.json_values import did_you_mean, quote
 from batsched_py.workload.logs.swf import (
     FIELDS,
     UNKNOWN,
@@ -70,7 +70,7 @@ def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfL
 
     if not isinstance(frame, pd.DataFrame):
         raise UsageError(
-            f"{shown(frame)} is no input: expected a log's name, the path of a file, a Workload or "
+            f"{quote(frame)} is no input: expected a log's name, the path of a file, a Workload or "
             "a pandas DataFrame"
         )
     if frame.index.name is not None and _field_of(frame.index.name) is not None:
@@ -170,6 +170,6 @@ def _raise(field: str, series: pd.Series[Any], row: int) -> None:
     if field in _NAMES_OF_THINGS and isinstance(value, str):
         expected += f" (frame[{series.name!r}].factorize()[0] numbers names)"
     raise LogError(
-        f"{NAME}, row {series.index[row]}, column {series.name}: found {shown(value)}, expected "
+        f"{NAME}, row {series.index[row]}, column {series.name}: found {quote(value)}, expected "
         f"{expected}; {parameter('skip_bad_lines')} leaves such rows out"
     )

@@ -9,7 +9,12 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from batsched_py.errors import SimulationError
-from batsched_py.run.backends.child_processes import Process, ProcessGroup, cause, ending
+from batsched_py.run.backends.child_processes import (
+    Process,
+    ProcessGroup,
+    describe_exit,
+    find_cause,
+)
 from batsched_py.run.backends.side_by_side import socket_folder
 from batsched_py.run.simulate import simulate
 from batsched_py.support.installation import PROGRAM
@@ -100,9 +105,9 @@ def _serve(scheduler: Partner, command: list[str], folder: Path, exchange: Path)
             serve(socket, conversation, WaitLimits(first=_LIMIT, silence=_LIMIT), recorder)
             code = _end_of(program)
         except SimulationError as error:
-            raise SimulationError(f"{error}; the simulator said: {cause(log)}") from None
+            raise SimulationError(f"{error}; the simulator said: {find_cause(log)}") from None
     if code:
-        raise SimulationError(f"{command[0]} {ending(code)}: {cause(log)}")
+        raise SimulationError(f"{command[0]} {describe_exit(code)}: {find_cause(log)}")
 
 
 def _end_of(program: Process) -> int:

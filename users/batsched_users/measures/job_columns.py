@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import InputError
 from batsched_py.options.option_values import one_of
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import stored_settings
+from batsched_py.results.run_files import read_settings
 from batsched_py.workload import Workload
 from batsched_py.workload.logs.clock import find_clock
 from batsched_py.workload.logs.swf import SwfLog
@@ -234,5 +234,5 @@ def _where(column: Column, is_known: NDArray[np.bool_]) -> Column:
 
 
 def _calendar_beside(path: Path) -> Calendar:
-    run = stored_settings(path)
+    run = read_settings(path)
     return Calendar.of_clock(run.get("unix_start_time"), run.get("time_zone") or "UTC")
