@@ -22,7 +22,7 @@ from batsched_py.workload.logs.swf import UNKNOWN
 
 
 class NodeGroup(msgspec.Struct):
-    """Equal nodes, numbered on from those of the group before."""
+    """A group of equal nodes; numbers continue those of the group before."""
 
     name: str
     count: int
@@ -85,7 +85,7 @@ class MachineDraft(msgspec.Struct, kw_only=True):
 
     @property
     def nb_processors(self) -> int:
-        """All processors, in those of the log."""
+        """The number of processors, as the log counts them."""
         return self.nb_nodes if self.in_nodes else sum(g.count * g.cores for g in self.groups)
 
 

@@ -1,4 +1,4 @@
-"""What determines a run: the hash that it is known by, and the files that it reads.
+"""The identity of a run: a hash of its options, its input files and the code.
 
 A run that was done is done again if and only if something that determines it has changed: a
 setting, the content of a file, the code, the versions of what it is computed with.

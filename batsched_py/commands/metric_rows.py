@@ -1,4 +1,4 @@
-"""What ``metrics`` shows: a row for each metric, user or site."""
+"""The rows that ``metrics`` shows, one for each metric, user or site."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class _Settings(msgspec.Struct):
 
 
 class Described(msgspec.Struct):
-    """What ``explain`` reads of PREFIX_run.json."""
+    """The members of PREFIX_run.json that ``explain`` reads."""
 
     run: _Settings | None = None
     unix_start_time: float | None = None
@@ -113,7 +113,7 @@ def choose_policy(
 def make_recorded(
     exchange: Path, turns: list[Turn], settings: ProcessSettings, about: Described
 ) -> DecisionProcess:
-    """Return the process of a run; options in Batsim's ``--sched-cfg`` complete those given."""
+    """Make the scheduler of a recording; Batsim's ``--sched-cfg`` completes the options."""
     try:
         config = find_beginning(turns).config
     except InputError as error:

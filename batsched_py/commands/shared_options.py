@@ -117,7 +117,7 @@ def with_settings(*names: str, **defaults: Any) -> Callable[[_Command], _Command
 
 
 def with_rules(command: _Command | None = None, **defaults: str) -> Callable[..., Any]:
-    """Give a command the options of the rules; it takes what they say as ``rules: Rules``.
+    """Add the options of the rules to a command, which gets them as ``rules: Rules``.
 
     ``defaults`` are rules that the command has instead of the preset's, where none is given.
     """

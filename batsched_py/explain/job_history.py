@@ -16,7 +16,7 @@ from batsched_py.support.json_values import did_you_mean
 
 
 class Life(msgspec.Struct):
-    """A job and what became of it; times in seconds, None for what has not happened."""
+    """A job and the times of its events in seconds, None for events that did not happen."""
 
     id: str
     number: int

@@ -1,4 +1,4 @@
-"""How much later than recorded the jobs were submitted, of those whose submission was recorded."""
+"""Lateness: how much later than recorded the jobs were submitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine did: makespans, work, utilisation, lost capacity, throughput, queue.
+"""Metrics of the machine: makespan, work, utilisation, lost capacity, throughput, queue.
 
 ``N`` is the number of processors of the machine (:attr:`JobTable.nb_processors`). Jobs that were
 rejected count only for the first submission.

@@ -43,12 +43,12 @@ class Metric(msgspec.Struct, frozen=True):
 
     @property
     def unit(self) -> str:
-        """What the docstring says of it."""
+        """From the docstring of the metric's function."""
         return self._stated[0]
 
     @property
     def source(self) -> str:
-        """What the docstring says of it."""
+        """From the docstring of the metric's function."""
         return self._stated[1]
 
     @property
@@ -58,7 +58,7 @@ class Metric(msgspec.Struct, frozen=True):
         return (stated[1], stated[2]) if stated else ("", "")
 
     def value(self, table: JobTable) -> float | None:
-        """Return the metric of those jobs of a table that it is over, None if not defined."""
+        """Return the metric over its jobs of a table, None if it is not defined."""
         rows = table if self.of_machine else table.only_measured
         if not len(rows.submit) or (self.denominator == RAN and not rows.ran.any()):
             return None

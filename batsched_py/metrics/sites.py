@@ -1,4 +1,4 @@
-"""Sites: what was done where, for whose users, and who gains and who pays.
+"""Metrics of grid sites: the work done for their own users and for those of others.
 
 Of tables with :attr:`JobTable.sites`, whose jobs belong to the users of one site (their home), and
 run there, elsewhere, or on several sites at once. Work is ``w p`` in processor-seconds, as it was

@@ -1,4 +1,4 @@
-"""What the users did: sessions, activity, throughput of each.
+"""Metrics of users: sessions, activity and throughput.
 
 Over all jobs of known users, rejected ones included: a user submitted those too.
 """

@@ -1,1 +1,1 @@
-"""What policies and user models see: jobs, the machine, the timeline, decisions."""
+"""The objects that policies and user models work with: jobs, machine, timeline, decisions."""

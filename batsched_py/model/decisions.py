@@ -1,4 +1,4 @@
-"""What a policy may decide."""
+"""The decisions of a policy: start, reject, kill a job, or be called later."""
 
 from __future__ import annotations
 

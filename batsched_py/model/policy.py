@@ -29,12 +29,12 @@ class Scheduler(Protocol):
 
 @runtime_checkable
 class ExplainingScheduler(Scheduler, Protocol):
-    """A policy that says why a job waits, for ``batsched-py explain``."""
+    """A policy that explains why a job waits, for ``batsched-py explain``."""
 
     def held(
         self, job: Job, now: float, queue: WaitingQueue, machine: Machine
     ) -> WaitingReason | None:
-        """Say what holds ``job``, which still waits after the pass at ``now``.
+        """Return the reason why ``job`` still waits after the pass at ``now``.
 
         It is called after a pass, with the queue and the machine that the pass has left, and must
         not change anything. None says that nothing is known.
@@ -98,7 +98,7 @@ class CountingScheduler(Scheduler, Protocol):
 
 @runtime_checkable
 class ObservedScheduler(Scheduler, Protocol):
-    """A policy that shows what goes on inside it, such as the plans that dynP compares."""
+    """A policy that reports its inner steps, such as the plans that dynP compares."""
 
     observer: Callable[[Any], None] | None
     """Called with what the policy shows, each time; None (the default) must cost nothing.

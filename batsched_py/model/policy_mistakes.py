@@ -1,4 +1,4 @@
-"""Errors that tell the author of a policy when, in which line and what was wrong."""
+"""Errors for the author of a policy, with the time and the line of the mistake."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Site:
         return self._pool.snapshot()
 
     def lowest_free(self, count: int) -> ProcessorSet:
-        """Return the ``count`` lowest free processors, of which there must be so many."""
+        """Return the ``count`` lowest free processors; at least so many must be free."""
         return self._pool.lowest(count)
 
     def free_procset(self) -> ProcSet:
@@ -109,11 +109,11 @@ class Site:
         return (self,)
 
     def share(self, processors: ProcessorSet) -> ProcessorSet:
-        """Return those of the ``processors`` that are here."""
+        """Return the part of ``processors`` that belongs to this site."""
         return self._whole.common(processors)
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
-        """Put those of the ``processors`` that are here out of order, or back.
+        """Make the site's part of ``processors`` unavailable, or available again.
 
         Running jobs are left alone.
         """

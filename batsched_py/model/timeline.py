@@ -253,14 +253,14 @@ class Timeline:
             self._take(start, at, end, bisect_left(self.times, end), size)
 
     def release(self, start: float, end: float, size: int) -> None:
-        """Give ``size`` processors back in ``[start, end)``: what was reserved, or its rest.
+        """Give back ``size`` reserved processors in ``[start, end)``.
 
         What lies before the beginning is past and does not count.
         """
         self.occupy(start, end, -size)
 
     def advance(self, now: float) -> None:
-        """Begin at ``now``: forget what lies before, and changes that are none."""
+        """Begin at ``now``, and drop earlier times and steps without a change."""
         at = bisect_right(self.times, now) - 1
         if at > 0:
             del self.times[:at], self.free[:at]

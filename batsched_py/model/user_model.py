@@ -1,4 +1,4 @@
-"""What a user model is, and functions that ask one and report its mistakes to its author."""
+"""The interface of user models, and functions that report mistakes in one to its author."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class UserModel(Protocol):
 
     @property
     def profiles(self) -> Mapping[str, dict[str, Any]]:
-        """Batsim profiles by name, those of every job the model submits."""
+        """The Batsim profiles of all jobs that the model submits, by name."""
 
     def next_submission(self) -> float:
         """Return when the next job is due (seconds), inf if none is before another job ends.

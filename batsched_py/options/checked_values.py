@@ -54,7 +54,7 @@ class Parsed:
 
     @classmethod
     def parse(cls, value: Any) -> Any:
-        """Return what a text stands for; raises :class:`ValueError` if it is nothing."""
+        """Parse a text into a value; raises :class:`ValueError`."""
         raise NotImplementedError
 
 

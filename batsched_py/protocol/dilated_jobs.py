@@ -56,7 +56,7 @@ def original_id(job_id: str) -> str:
 
 
 def original(workload: str, name: str) -> tuple[str, str]:
-    """Return workload and name of a job, also for those of another form of it."""
+    """Return workload and name of a job, also from the name of its dilated form."""
     workload, _, name = original_id(f"{workload}!{name}").partition("!")
     return workload, name
 

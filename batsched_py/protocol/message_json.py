@@ -350,7 +350,7 @@ def _data(event: m.Event) -> Any:
 
 
 def round_floats(value: Any, write: Callable[[float], str]) -> Any:
-    """Return a copy of what JSON can hold in which ``write`` writes every float."""
+    """Copy a value of JSON, with ``write`` applied to every float."""
     kind = type(value)
     if kind is str or kind is int:  # most of all
         return value

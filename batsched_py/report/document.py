@@ -104,7 +104,7 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What the runs show about a claim of the paper."""
+    """The verdict of the runs on a claim of the paper."""
 
     claim: str
     """The claim, as a sentence."""

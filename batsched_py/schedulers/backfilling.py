@@ -85,7 +85,7 @@ class Backfilling:
         return Start(job)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        """Return the reason why ``job`` still waits after the pass at ``now``."""
         place, free = place_in(self.order.at(now, queue), job), machine.free
         if self.head is None or job is self.head:
             return WaitingReason("head", place, until=self.shadow_time, free=free)

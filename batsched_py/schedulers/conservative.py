@@ -125,7 +125,7 @@ class Conservative:
         self._line, self._starts[jobs.number] = placement.replace_all(self._line, *arrays)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        """Return the reason why ``job`` still waits after the pass at ``now``."""
         start = float(self._starts[job.number])
         place = 1 + int((self._starts[queue.view(JobArrays).number] < start).sum())
         return WaitingReason(

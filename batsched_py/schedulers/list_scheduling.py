@@ -41,7 +41,7 @@ class ListScheduling:
             yield Start(job)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        """Return the reason why ``job`` still waits after the pass at ``now``."""
         ranked = self._order.at(now, queue)
         place = place_in(ranked, job)
         head = ranked.head

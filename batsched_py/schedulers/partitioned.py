@@ -127,7 +127,7 @@ class Partitioned:
     def held(
         self, job: Job, now: float, queue: WaitingQueue, machine: Machine
     ) -> WaitingReason | None:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        """Return the reason why ``job`` still waits after the pass at ``now``."""
         line = self._lines[0 if self._knows else job.partition]
         if job.number in line.admission.held:
             return WaitingReason("limit", note=line.admission.held[job.number][1])

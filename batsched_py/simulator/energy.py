@@ -166,7 +166,7 @@ class Energy:
         return ProcessorSet.of(host for host, (of, pstate) in pstates if pstate in of.sleep)
 
     def set_load(self, host: int, load: float) -> None:
-        """Set what part of its speed a host uses from now on, and since it was accounted for."""
+        """Set the load of a host, from its last accounting on."""
         if load != self._loads[host]:
             self._loads[host] = load
             self._set_power(host)
@@ -181,7 +181,7 @@ class Energy:
         self._set_power(host)
 
     def account(self, hosts: Sequence[int] | slice, now: float) -> None:
-        """Add what hosts have consumed since they were last accounted for, at their load."""
+        """Add the energy of hosts since their last accounting."""
         self._joules[hosts] += self._power[hosts] * (now - self._since[hosts])
         self._since[hosts] = now
 

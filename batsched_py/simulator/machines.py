@@ -47,7 +47,7 @@ class Machines:
         return machines - self._idle.common(machines)
 
     def why_not(self, machines: ProcessorSet) -> str:
-        """Return what keeps the first of ``machines`` from starting a job, for a message."""
+        """Return why the first of ``machines`` cannot start a job, for a message."""
         first = next(iter(machines))
         state = self._state(first) if first in self._all else "not on this platform"
         return f"machine {first} is {state}; {self._wanted()}"

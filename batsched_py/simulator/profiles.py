@@ -1,4 +1,4 @@
-"""Batsim's profiles, which say what a job does, in the form that the simulator runs."""
+"""Batsim's profiles in the form that the simulator executes."""
 
 from __future__ import annotations
 

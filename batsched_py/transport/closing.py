@@ -1,4 +1,4 @@
-"""What has to be closed, closed at the end of a block."""
+"""Close a resource at the end of a block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class Closing:
     """A context manager that calls ``close`` of the class it is mixed into."""
 
     def close(self) -> None:
-        """Release what is held; to be called once."""
+        """Release the resources; call it once."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

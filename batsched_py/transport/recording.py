@@ -39,7 +39,7 @@ class Record(msgspec.Struct, rename={"sender": "from"}, omit_defaults=True):
 
 
 class Recorder(Closing):
-    """Writes an exchange as it goes on, so that a failure leaves all that was said before it."""
+    """Writes messages to a recording at once, so that a failure loses none."""
 
     def __init__(self, path: str | Path) -> None:
         """Prepare to write; the file is begun anew with the first message.
@@ -73,7 +73,7 @@ class Recorder(Closing):
 
 
 def recorded(partner: Partner, recorder: Recorder) -> Partner:
-    """Return a partner that answers as ``partner`` does, and notes what is said.
+    """Return a partner that answers like ``partner`` and records all messages.
 
     Times are written with all digits, so that the exchange can be replayed exactly.
     """

@@ -86,7 +86,7 @@ class SchedulerSocket(Closing):
         """The last request, until its reply is sent."""
 
     def close(self) -> None:
-        """Send what is still to be sent, and close."""
+        """Send the remaining messages, and close."""
         with HeldSignals():
             self._socket.disable_monitor()
             self._monitor.close(linger=0)
@@ -169,7 +169,7 @@ def connection_events(monitor: zmq.Socket[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def check_address(address: str) -> None:
-    """Raise :class:`UsageError` for what is no endpoint."""
+    """Raise :class:`UsageError` for a text that is no endpoint."""
     match = _ADDRESS.fullmatch(address)
     if match is None or (match[1] and match[1] != "*" and int(match[1]) > 65535):
         raise UsageError(

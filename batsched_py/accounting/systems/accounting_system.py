@@ -55,7 +55,7 @@ class RecordLines:
 
 
 class AccountingSystem:
-    """Iterates over the jobs in the records of an accounting system; what is no job is counted.
+    """Iterates over the jobs in the records of an accounting system; other records are counted.
 
     Raises :class:`InputError` for lines that make no sense, unless they are skipped.
     """

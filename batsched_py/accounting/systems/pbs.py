@@ -192,7 +192,7 @@ class Pbs(AccountingSystem):
 
 
 def parse_attributes(message: str) -> dict[str, str]:
-    """Return the values in ``key=value key="a b"``; what has no key belongs to the value before.
+    """Return the values in ``key=value key="a b"``; text without a key belongs to the value before.
 
     Raises :class:`MalformedRecordError` for a quote without an end.
     """
@@ -247,7 +247,7 @@ def _slots(exec_host: str, text: str) -> int:
 
 
 class CraySize(NamedTuple):
-    """What a job has of a Cray's compute nodes; -1 is unknown."""
+    """A job's part of a Cray's compute nodes; -1 is unknown."""
 
     processors: int
     nodes: int

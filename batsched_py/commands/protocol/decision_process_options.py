@@ -133,7 +133,7 @@ def load_users_workload(
 
 
 class SchedulerMaker:
-    """Makes the decision process once Batsim has said how it was started.
+    """Makes the scheduler after Batsim's first message, which may have options for it.
 
     Options that Batsim was started with for the policy, a JSON object (``--sched-cfg``, in version
     5 the text behind the endpoint), complete those of the command line. What does not fit is found
@@ -170,7 +170,7 @@ class SchedulerMaker:
         }
 
     def batsim_command(self, prefix: str = "PREFIX", *, batsim5: bool = False) -> str:
-        """Return the command line that Batsim 4 or 5 is to be started with.
+        """Return the command line to start Batsim 4 or 5 with.
 
         Capitals stand for files.
         """

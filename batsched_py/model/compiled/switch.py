@@ -36,7 +36,7 @@ class Placement:
         self._compiled: ModuleType | None = None
 
     def place_all(self, line: Timeline, sizes: Integers, durations: Floats) -> Floats:
-        """Return what :meth:`Timeline.place_all` would; ``line`` stays as it is."""
+        """Do the same as :meth:`Timeline.place_all` without changing ``line``."""
         if self._compiled is not None:
             starts: Floats = self._compiled.place_all(*_arrays(line), sizes, durations)[-1]
             return starts
@@ -44,7 +44,7 @@ class Placement:
         return np.array(line.copy().place_all(sizes.tolist(), durations.tolist()), np.float64)
 
     def starting(self, line: Timeline, sizes: Integers, durations: Floats) -> Rows:
-        """Return what :meth:`Timeline.starting` would; ``line`` stays as it is."""
+        """Do the same as :meth:`Timeline.starting` without changing ``line``."""
         if self._compiled is not None:
             chosen: Rows = self._compiled.starting(*_arrays(line), sizes, durations)
             return chosen

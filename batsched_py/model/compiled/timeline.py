@@ -40,7 +40,7 @@ def _compiled(function: _F) -> _F:
 
 
 def keep() -> None:
-    """Keep what is compiled, and use what was kept, where a folder can be written."""
+    """Store compiled code in a cache folder, and use it, if the folder can be written."""
     with suppress(RuntimeError):  # there is no such folder
         for function in _ALL:
             function.enable_caching()

@@ -137,7 +137,7 @@ class JobArrays:
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
-        """Which rows are those of waiting jobs."""
+        """Mask of the rows of waiting jobs."""
         waiting: NDArray[np.bool_] = self.size != GONE
         return waiting
 

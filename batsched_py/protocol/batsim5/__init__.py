@@ -1,1 +1,1 @@
-"""What only Batsim 5 has: its JSON, its calls, its registration, behind the same messages."""
+"""The protocol of Batsim 5: JSON, calls and registration, behind the same messages."""

@@ -25,7 +25,7 @@ class Form(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Features(Form):
-    """What may be asked of a simulation; what is left out is not."""
+    """The optional features of a simulation that a scheduler asks for."""
 
     dynamic_registration: bool = False
     profile_reuse: bool = False

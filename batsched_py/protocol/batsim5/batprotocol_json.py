@@ -84,7 +84,7 @@ def init_frame(text: str) -> bytes:
 
 
 def init_text(raw: bytes) -> str | None:
-    """Return the text of Batsim's first frame, None for what is none.
+    """Return the text of Batsim's first frame, None for another frame.
 
     The size that begins it tells it from any message in JSON, which would stand for 1.8 GB.
     """
@@ -94,13 +94,13 @@ def init_text(raw: bytes) -> str | None:
 
 
 def encode_hello(hello: m.Hello) -> bytes:
-    """Write the first reply: that JSON is wanted, and what is asked of the simulation."""
+    """Write the scheduler's first reply: it asks for JSON and for features."""
     message = m.Message(hello.timestamp, [hello])
     return JSON.to_bytes(_HEAD, sys.byteorder) + encode_decisions(message)
 
 
 def decode_hello(raw: bytes) -> m.Hello:
-    """Read a scheduler's first reply; raises :class:`ProtocolError` for what is none."""
+    """Read a scheduler's first reply; raises :class:`ProtocolError` for anything else."""
     flags = int.from_bytes(raw[:_HEAD], sys.byteorder)
     if len(raw) < _HEAD or not 0 < flags <= BINARY | JSON:
         raise ProtocolError(

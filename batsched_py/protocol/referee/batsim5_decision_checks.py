@@ -1,4 +1,4 @@
-"""What Batsim 5 accepts from a scheduler, judged from the messages alone.
+"""Check that Batsim 5 would accept a scheduler\'s messages.
 
 Batsim 5 does not look at how many hosts a job gets, nor at who else uses them: that is refused here
 all the same, since nobody else would.

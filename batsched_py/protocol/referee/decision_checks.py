@@ -1,4 +1,4 @@
-"""What Batsim 4.2 accepts from a scheduler, judged from the messages alone.
+"""Check that Batsim 4.2 would accept a scheduler\'s messages.
 
 A reply on which Batsim would abort is refused, with a reason.
 

@@ -1,4 +1,4 @@
-"""What differs between two runs or two campaigns.
+"""Compare two runs or two campaigns.
 
 :func:`~batsched_py.report.comparing.runs.compare_runs` and
 :func:`~batsched_py.report.comparing.campaigns.compare_campaigns` return a report;

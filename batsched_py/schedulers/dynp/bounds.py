@@ -37,7 +37,7 @@ class DynpBounds(OrderSwitching):
         self._upper = inf if upper is None else number("upper", upper, self._lower)
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Choose the order, plan, and start what is planned for now."""
+        """Choose the order, plan, and start the jobs that are planned for now."""
         planner = self.planner
         yield from planner.arrivals(now, queue, machine, KEYS[self.active])
         if waiting := planner.movable(queue):

@@ -38,7 +38,7 @@ class DynpClock(OrderSwitching):
         self._prime = Windows("mon-fri", prime_from, prime_to, "prime_from, prime_to")
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Choose the order, plan, and start what is planned for now."""
+        """Choose the order, plan, and start the jobs that are planned for now."""
         planner, old = self.planner, self.active
         self.active = self._order_at(now)
         yield from planner.arrivals(now, queue, machine, KEYS[self.active])

@@ -76,7 +76,7 @@ class Dynp(OrderSwitching):
         self._seen = self._ended = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Plan, with a self-tuning step if one is due, and start what is planned for now."""
+        """Plan, with a self-tuning step if one is due, and start the jobs planned for now."""
         planner = self.planner
         yield from planner.arrivals(now, queue, machine, KEYS[self.active])
         nb_waiting, news = planner.nb_movable(queue), planner.movable(queue.since(self._seen))

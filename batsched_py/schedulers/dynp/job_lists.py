@@ -57,7 +57,7 @@ class LegacyList(OrderedLists):
         return [length for length in lengths if length > 1]
 
     def evaluation_order(self, old: str) -> tuple[str, ...]:
-        """Return the old policy first: what it leaves is what the others begin with."""
+        """Return the policies to evaluate, the active one first, since it changes the lists."""
         if old == "ljf":
             return ("ljf", "sjf", "fcfs")
         return (old, *(policy for policy in POLICIES if policy != old))

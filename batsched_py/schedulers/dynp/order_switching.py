@@ -37,7 +37,7 @@ class OrderSwitching:
     def plan_in_active_order(
         self, now: float, queue: WaitingQueue, machine: Machine
     ) -> Iterator[Decision]:
-        """Plan in the order that is active, and start what is planned for now."""
+        """Plan in the active order, and start the jobs that are planned for now."""
         planner = self.planner
         order = planner.in_order(queue, KEYS[self.active])
         plan = planner.planned(planner.base(now, queue, machine), order, now_only=True)
@@ -57,7 +57,7 @@ class OrderSwitching:
         return msgspec.to_builtins(self.counts)  # type: ignore[no-any-return]
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        """Return the reason why ``job`` still waits after the pass at ``now``."""
         return self.planner.held(job, now, machine, f"planned in the order {self.active}")
 
 

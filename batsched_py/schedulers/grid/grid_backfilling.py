@@ -106,7 +106,7 @@ class GridBackfilling(Backfilling):
         return self._started(placed)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        """Return the reason why ``job`` still waits after the pass at ``now``."""
         place, room = place_in(self.order.at(now, queue), job), self._room(now, machine)
         note, free, until = room.explain(job), machine.free, self.shadow_time
         site = self._reserved.site.name if self._reserved and self._reserved.site else ""

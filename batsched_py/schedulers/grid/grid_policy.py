@@ -142,7 +142,7 @@ class Grid:
         return job.size > (home if self._local else max(site.nb_processors for site in sites))
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        """Return the reason why ``job`` still waits after the pass at ``now``."""
         part = self._part_of(job)
         return part.backfilling.held(job, now, part.queue, part.site)
 

@@ -1,4 +1,4 @@
-"""Where a job of a grid starts, and what is promised to another.
+"""The place of a job on grid sites, and the reservation of another job.
 
 Source: A. Streit's thesis, 2003, chapters 6 and 7.
 """

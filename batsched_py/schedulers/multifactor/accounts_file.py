@@ -38,7 +38,7 @@ Amount = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
 class Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An account: ``shares`` are its part of what its parent has, beside its siblings."""
+    """An account with its shares, which divide the parent's usage among its children."""
 
     name: Name
     parent: Name = ROOT
@@ -59,7 +59,7 @@ class User(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Accounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What such a file says; parents come before their children."""
+    """The content of an accounts file; parents come before their children."""
 
     accounts: tuple[Account, ...] = ()
     users: tuple[User, ...] = ()

@@ -20,7 +20,7 @@ from batsched_py.schedulers.multifactor.region_plan import RegionPlan, Want
 
 
 class BackfillPass(msgspec.Struct, frozen=True):
-    """What a pass looks at, and how often it is made.
+    """The options of the backfill pass: how often it runs and which jobs it considers.
 
     Source: Slurm's "Scheduling Configuration Guide", section "Backfill Scheduling", and the manual
     of slurm.conf, SchedulerParameters.

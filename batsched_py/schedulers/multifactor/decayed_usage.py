@@ -44,7 +44,7 @@ class DecayedUsage:
                 column.extend([0.0] * more)
 
     def uses(self, account: int, processors: int, now: float) -> None:
-        """Let an account use so many processors more (or fewer, below 0) from ``now`` on."""
+        """Add processors to the use of an account from ``now`` on (or remove, below 0)."""
         past, rate = now - self._since[account], self._rate
         in_use = self._processors[account]
         used = -expm1(-rate * past) / rate if rate else past

@@ -1,4 +1,4 @@
-"""EASY backfilling that serves those first who have used least of late."""
+"""EASY backfilling in which users with the least recent usage come first."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 
 class FairShareTree:
-    """Accounts below a root, and users in them: who should go first by what they have used.
+    """A tree of accounts and users that ranks them by shares and past usage.
 
     Without ``accounts`` (as a file gives them) an account is made for each name that comes, with
     equal shares, and users have equal shares of their account. With them, a user who is not listed

@@ -197,7 +197,7 @@ class Multifactor:
         return {**self._counts, "fair_share_computed": self._priority.nb_computed}
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        """Return the reason why ``job`` still waits after the pass at ``now``."""
         view = machine.partitions[job.partition]
         jobs = self._order.listed(now, queue)
         place = 1 + next(at for at, other in enumerate(jobs) if other is job)

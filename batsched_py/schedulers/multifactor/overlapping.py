@@ -52,7 +52,7 @@ class Group:
         return chosen
 
     def lowest_of(self, view: Site, place: int, numbers: Sequence[int]) -> ProcessorSet:
-        """Return so many free processors of each region of a partition, fewer if there are not."""
+        """Return the lowest free processors of each region of a partition, up to a number."""
         free, chosen = view.free_processors, NO_PROCESSORS
         for at, number in zip(self.of[place], numbers, strict=True):
             if number:

@@ -1,4 +1,4 @@
-"""Multifactor priorities: a weighted sum of what speaks for a job."""
+"""Multifactor priorities: a weighted sum of factors such as age, size and fair share."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Priority:
         return user
 
     def refresh(self, now: float) -> None:
-        """Let fair-share factors be those of ``now`` if it is time to compute them anew.
+        """Compute the fair-share factors at ``now`` if it is time to do so.
 
         They are computed when they are asked for, if ever.
         """
@@ -162,7 +162,7 @@ class Priority:
         return by_user
 
     def keys(self, now: float, by_user: Floats, jobs: Sequence[Job]) -> list[float]:
-        """Return what orders jobs, larger first: their priorities but for a term that all have.
+        """Return the sort keys of jobs, larger first: priorities without a term common to all.
 
         ``by_user`` is :meth:`by_user`. Jobs that have not waited for ``max_age`` yet keep their
         keys while that is the same.

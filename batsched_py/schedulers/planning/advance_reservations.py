@@ -26,7 +26,7 @@ class AdvanceReservations:
         """When each begins (seconds), by the job's number."""
 
     def due(self, jobs: Iterable[Job], now: float) -> list[Job]:
-        """Return the jobs of which the reservation should begin by ``now``."""
+        """Return the jobs whose reservation should begin by ``now``."""
         starts = self.starts
         return [job for job in jobs if starts.get(job.number, inf) <= now] if starts else []
 

@@ -82,7 +82,7 @@ class Planner:
         return line.least_free(max(start, begin), start + job.estimate) >= job.size
 
     def base(self, now: float, queue: WaitingQueue, machine: Machine) -> Timeline:
-        """Return what running jobs and reservations leave free."""
+        """Return the timeline of the processors that running jobs and reservations leave free."""
         self._nb_processors = machine.nb_processors
         line = Timeline.of(machine, now)
         self._reservations.occupy(line, queue, now)
@@ -188,7 +188,7 @@ class Planner:
             yield CallMeLater(due)
 
     def held(self, job: Job, now: float, machine: Machine, note: str) -> WaitingReason:
-        """Say what holds ``job``, which still waits."""
+        """Return the reason why ``job`` still waits."""
         reserved = self._reservations.starts.get(job.number)
         if reserved is not None:
             note = "an advance reservation"

@@ -46,7 +46,7 @@ class Planning:
         self._replans = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Plan, and start what is planned for now."""
+        """Plan, and start the jobs that are planned for now."""
         planner = self.planner
         yield from planner.arrivals(now, queue, machine, self._key)
         self._replans += 1
@@ -59,5 +59,5 @@ class Planning:
         return {"replans": self._replans}
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
-        """Say what holds ``job``, which still waits after the pass at ``now``."""
+        """Return the reason why ``job`` still waits after the pass at ``now``."""
         return self.planner.held(job, now, machine, f"planned in the order {self._order}")

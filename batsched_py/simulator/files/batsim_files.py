@@ -1,4 +1,4 @@
-"""The output files of Batsim 4.2 and 5, written from what the embedded simulator leaves.
+"""Write the output files of Batsim 4.2 and 5 for the embedded simulator.
 
 Batsim 5's ``real_exec_info.json`` is not written. It only says how long the real program took and
 how much memory it had, and the same run is to give the same bytes.

@@ -1,4 +1,4 @@
-"""Parallel tasks: computation and communication that advance together and share what they use.
+"""Parallel tasks: computation and communication that share hosts and links.
 
 This is SimGrid's model ``ptask_L07``. A task pays its longest latency once and then advances as one
 fraction from 0 to 1; its weight on a host or link is the flops or bytes it has for it. Rates are

@@ -1,4 +1,4 @@
-"""The types of Batsim's profiles: what a job may do while it runs."""
+"""The types of Batsim's profiles."""
 
 from __future__ import annotations
 

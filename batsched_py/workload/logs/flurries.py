@@ -44,7 +44,7 @@ class Flurry(msgspec.Struct, frozen=True):
 
     @property
     def filter(self) -> str:
-        """What selects these jobs, as the headers of the archive's cleaned logs have it."""
+        """The filter for these jobs, in the form of the headers of the archive's cleaned logs."""
         return f"user={self.user} and (job>={self.first_job} and job<={self.last_job})"
 
 

@@ -23,7 +23,7 @@ class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def is_known(self) -> bool:
-        """Whether there is any job of which all is known."""
+        """Whether all times of any job are known."""
         return len(self.begin) > 0
 
     def means(self, edges: Column) -> list[float | None]:

@@ -15,7 +15,7 @@ SEED, DAYS = 1, 60
 
 
 def sample_log(seed: int = SEED, days: int = DAYS) -> bytes:
-    """Return a synthetic SWF log: the one that ships, or else what the generator makes.
+    """Return the path of the synthetic sample log, generated if it is not installed.
 
     ``days`` is the time during which jobs are submitted. Raises :class:`UsageError` for less
     than one day.
