@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.figures import run_figures
-from batsched_py.report.runs_table import list_provenance, make_runs_table, pack_column
-from batsched_py.report.schedule_view import (
+from batsched_py.report.forms.runs_table import list_provenance, make_runs_table, pack_column
+from batsched_py.report.forms.schedule_view import (
     choose_rows,
     draw_schedule_view,
     draw_schedules,

@@ -35,8 +35,8 @@ from batsched_py.report.formatting import (
     is_numeric,
     list_texts_below,
 )
-from batsched_py.report.runs_table import list_provenance, make_runs_table
-from batsched_py.report.schedule_view import draw_schedules
+from batsched_py.report.forms.runs_table import list_provenance, make_runs_table
+from batsched_py.report.forms.schedule_view import draw_schedules
 from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 
 MOST_ROWS = 1_000

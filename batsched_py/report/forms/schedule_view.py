@@ -22,7 +22,7 @@ from batsched_py.figures.run_figures import (
     find_window,
 )
 from batsched_py.metrics import BOUND
-from batsched_py.report.runs_table import round_digits
+from batsched_py.report.forms.runs_table import round_digits
 from batsched_py.report.shown_runs import ShownRuns, read_stored
 
 MOST_RUNS = 12
