@@ -53,15 +53,15 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Setting(
             "Run on a cluster: the address of a dask scheduler (tcp://HOST:8786), or slurm, oar, "
-            "pbs, sge ..., which is asked for -j jobs.",
+            "pbs, sge ..., which is asked for so many jobs as simulations at a time.",
             "WHERE",
         ),
     ] = None
     shard: Annotated[
         str | None,
         Setting(
-            "Run only share I (from 1) of N, as in a job array; once all have ended, the command "
-            "without --shard writes the report.",
+            "Run only share I (from 1) of N, as in a job array; once all have ended, the same "
+            "command without a share writes the report.",
             "I/N",
         ),
     ] = None

@@ -24,7 +24,7 @@ def find_table(file: Path) -> Path:
     return find_jobs_file(file) if is_folder(file) or not os.path.exists(file) else file
 
 
-def read_table(file: Path, nodes: int | None) -> JobTable:
+def load_table(file: Path, nodes: int | None) -> JobTable:
     """Read a table of jobs; print a note on stderr for what some metrics lack."""
     if nodes is not None and nodes < 1:
         raise UsageError(f"--nodes {nodes}: expected a number of processors, at least 1")

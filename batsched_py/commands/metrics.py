@@ -60,7 +60,7 @@ def metrics(
         raise UsageError("which FILE? Give a PREFIX_jobs.csv, or --list")
     else:
         file = metric_rows.find_table(file)
-        table = metric_rows.read_table(file, nodes)
+        table = metric_rows.load_table(file, nodes)
         if by_user:
             rows = metric_rows.make_part_rows("user", per_user, table, names)
         elif by_site:

@@ -25,7 +25,7 @@ LONG = "x" * 300
         ("simulate sample --first 20 --scheduler LONG.py:X", "there is no file"),
         ("metrics LONG", "there is no LONG_jobs.csv"),
         ("report LONG", "is not the folder of a campaign"),
-        ("compare LONG LONG", "there is neither such a folder nor LONG_jobs.csv"),
+        ("compare LONG LONG", "there is no LONG_jobs.csv"),
         ("explain LONG --job 1", "there is no run LONG"),
         ("campaign LONG", "there is no campaign file"),
         ("campaign small.toml -e LONG", "results.csv cannot be written: File name too long"),

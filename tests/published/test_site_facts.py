@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -45,11 +46,11 @@ def facts(workloads: Sequence[Workload]) -> dict[str, SiteFacts]:
 
 def test_the_shipped_set_is_what_these_logs_teach(workloads: Sequence[Workload]) -> None:
     shipped = SiteDistributions.read(SHIPPED)
-    learnt = learn_site(workloads, remarks=shipped.sizes.about.remarks)
+    learnt = learn_site(workloads)
     assert "1996 instead of 1995" in shipped.sizes.about.remarks
     for name in SiteDistributions.__struct_fields__:
         ours, theirs = getattr(learnt, name), getattr(shipped, name)
-        assert theirs.about == ours.about
+        assert msgspec.structs.replace(theirs.about, remarks="") == ours.about
         assert theirs.pairs == ours.pairs
 
 

@@ -252,7 +252,7 @@ def test_decisions_on_ended_jobs_are_refused(little_memory: None) -> None:
         )
         job = m.JobDescription(name, 0.0, 1, profile)
         registry.add_job(m.RegisterJob(timestamp=0.0, job_id=name, job=job))
-        assert registry.known(name, "EXECUTE_JOB").description is job
+        assert registry.find_job(name, "EXECUTE_JOB").description is job
         if number < 199:
             completed = m.JobCompleted(
                 timestamp=1.0,
@@ -261,14 +261,14 @@ def test_decisions_on_ended_jobs_are_refused(little_memory: None) -> None:
                 return_code=0,
                 alloc=NO_PROCESSORS,
             )
-            registry.told([completed])
+            registry.forget_ended([completed])
     assert list(registry.jobs) == ["dyn!199"]
     for number in (0, 150, 198):
         message = f"KILL_JOB: job dyn!{number} is completed or rejected"
         with pytest.raises(ProtocolError, match=message):
-            registry.known(f"dyn!{number}", "KILL_JOB")
+            registry.find_job(f"dyn!{number}", "KILL_JOB")
     with pytest.raises(ProtocolError, match="there is no job 'dyn!200'"):
-        registry.known("dyn!200", "KILL_JOB")
+        registry.find_job("dyn!200", "KILL_JOB")
     again = m.JobDescription("dyn!7", 0.0, 1, "p199")
     with pytest.raises(ProtocolError, match="'dyn!7' exists already"):
         registry.add_job(m.RegisterJob(timestamp=0.0, job_id="dyn!7", job=again))

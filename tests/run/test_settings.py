@@ -173,6 +173,7 @@ OTHERS |= {"-p", "-s", "-w", "-O", "-m", "--parsable2", "--noheader", "--delimit
 OTHERS |= {"--json", "--allow-time-sharing", "--enable-compute-sharing"}
 """Options that Batsim has to be started with, git's, the shell's in a script, and sacct's."""
 SCHEMAS = {"batsched_py/run/settings.py", "batsched_py/simulator/options.py"}
+SCHEMAS |= {"batsched_py/campaign/campaign_options.py", "batsched_py/accounting/import_options.py"}
 SCHEMAS |= {
     "batsched_py/campaign/workers/cluster.py",  # an option of dask
     "batsched_py/campaign/collection.py",  # a whole command

@@ -12,7 +12,7 @@ import pandas as pd
 
 from batsched_py.campaign.campaign_file import STORED
 from batsched_py.errors import InputError, UsageError
-from batsched_py.files.readers import is_file
+from batsched_py.files.readers import is_file, is_folder
 from batsched_py.metrics import BOUND, overall
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.jobs_file import NEEDED, read_jobs
@@ -46,7 +46,9 @@ def find_source(text: str | Path) -> Source:
         if not path.name.endswith(".csv"):
             raise UsageError(f"{path}: expected a PREFIX{SUFFIX}, its PREFIX, or a folder")
         return Source("run", name.removesuffix(SUFFIX), path)
-    inside = sorted(path.glob(f"*{SUFFIX}")) or sorted(path.glob(f"*{RUN_JSON}"))
+    inside = []
+    if is_folder(path):
+        inside = sorted(path.glob(f"*{SUFFIX}")) or sorted(path.glob(f"*{RUN_JSON}"))
     if len(inside) == 1:  # the folder of a run
         path = Path(str(inside[0]).removesuffix(SUFFIX).removesuffix(RUN_JSON))
     return Source("run", name, find_jobs_file(path))

@@ -25,7 +25,7 @@ from batsched_py.workload.batsim.batsim5_workload import (
     job_to_batsim5,
     profiles_to_batsim5,
 )
-from batsched_py.workload.batsim.profile_fields import Number, read_profile, read_table
+from batsched_py.workload.batsim.profile_fields import Number, convert_table, read_profile
 from batsched_py.workload.logs.clock import LATEST, parse_time_zone
 from batsched_py.workload.workload import Workload, WorkloadJob, check_times
 
@@ -89,7 +89,7 @@ def read_workload(
     if not text.strip():
         raise WorkloadError(f"{path}: the file is empty; expected a Batsim workload (JSON)")
     content = parse_json(text, Any, path, WorkloadError, unique_names=True)
-    file = read_table(str(path), content, _WorkloadFile)
+    file = convert_table(str(path), content, _WorkloadFile)
     start, zone = file.unix_start_time, file.time_zone
     try:
         parse_time_zone(zone)
@@ -198,7 +198,7 @@ def _jobs(
 
 
 def _job(where: str, item: Any, workload: str) -> WorkloadJob:
-    fields = read_table(where, item, _JobFields)
+    fields = convert_table(where, item, _JobFields)
     if fields.walltime <= 0 and fields.walltime != -1:
         raise WorkloadError(
             f"{where}: walltime = {item['walltime']}: expected seconds above 0, or -1 for none"

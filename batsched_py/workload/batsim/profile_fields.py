@@ -109,7 +109,7 @@ def read_profile(
             f"{where}: type is {quote(kind)}{hint_new_name(kind)}, expected one of "
             f"{', '.join(sorted(PROFILE_TYPES))}"
         )
-    fields = read_table(where, profile, _FIELDS.get(kind, ProfileFields))
+    fields = convert_table(where, profile, _FIELDS.get(kind, ProfileFields))
     if find is not None and isinstance(fields, ComposedFields):
         if "repeat" not in profile and (hint := hint_old_name("repeat", profile)):
             raise WorkloadError(f"{where}: there is no repeat{hint}")
@@ -119,7 +119,7 @@ def read_profile(
     return fields
 
 
-def read_table(where: str, table: Any, type: type[_Table]) -> _Table:
+def convert_table(where: str, table: Any, type: type[_Table]) -> _Table:
     """Return the fields of a JSON object that a struct has; raises :class:`WorkloadError`."""
     try:
         return msgspec.convert(table, type)
