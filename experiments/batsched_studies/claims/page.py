@@ -1,4 +1,4 @@
-"""Writes docs/claims.md: what each study claims, and what came out, from results.
+"""Writes docs/claims.md: the claims of each study and their verdicts, from results.
 
 All results are some 40 hours' work, and need not be on one machine: what was judged is kept in
 ``judged.json``, in which results that are at hand replace those of their campaigns.
@@ -32,17 +32,17 @@ TEXT = Path(__file__).with_name("template.md")
 
 
 def read_kept(path: Path = KEPT) -> dict[str, Judged]:
-    """Return what was judged of each campaign, by its label."""
+    """Read the stored verdicts of each campaign, by its label."""
     return {of.name: of for of in read_json(path, list[Judged])}
 
 
 def as_json(told: Mapping[str, Judged]) -> bytes:
-    """Return what :func:`read_kept` reads, a value a line."""
+    """Return the JSON that :func:`read_kept` reads, one value a line."""
     return msgspec.json.format(msgspec.json.encode(list(told.values())), indent=1) + b"\n"
 
 
 def from_results(results: Path, file: str = AT_SIZE) -> dict[str, Judged]:
-    """Return what the reports say of those campaigns of the file that are in the folder.
+    """Return the verdicts of the campaigns of the file whose results are in the folder.
 
     Raises :class:`UsageError` if none of them is there.
     """
@@ -54,7 +54,7 @@ def from_results(results: Path, file: str = AT_SIZE) -> dict[str, Judged]:
 
 
 def brought_up(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> dict[str, Judged]:
-    """Return what is judged anew, but what was before where those were more runs."""
+    """Return the new verdicts, or the stored ones where these had more runs."""
     better = {
         name: of
         for name, of in anew.items()
@@ -64,7 +64,7 @@ def brought_up(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> dict
 
 
 def make_page(told: Mapping[str, Judged], file: str = AT_SIZE) -> str:
-    """Return the page of those campaigns of the file of which something is told, in its order.
+    """Return the page of all campaigns with verdicts, in the order of the file.
 
     How many runs there are to be is what the campaign files say now.
     """

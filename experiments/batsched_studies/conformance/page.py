@@ -92,7 +92,7 @@ def of_thesis(trace: str, policy: str, metric: str) -> list[float]:
 
 
 def recorded_parts(shared: Path) -> dict[str, str]:
-    """Return what the page says of the recorded runs, by place holder."""
+    """Return the texts on recorded runs for the page, by place holder."""
     neighbours = recorded_runs.in_one_block(shared, "40_random300_pybatsim_easyBackfill")
     not_all = recorded_runs.in_one_block(shared, "40_random300_batsched_easy_bf")
     return {

@@ -147,7 +147,7 @@ def simulated(shared: Path, site: str, name: str, variant: Variant) -> Schedule:
 
 
 def of_output(output: EmbeddedOutput) -> Schedule:
-    """Return what the embedded simulator left as a schedule of the jobs that ran."""
+    """Return the schedule of the jobs that ran in the embedded simulator."""
     table = output.table
     names = [job.description.id.partition("!")[2] for job in output.outcome.jobs]
     starts = zip(names, table.start.tolist(), strict=True)

@@ -83,7 +83,7 @@ def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
 
 
 def recorded_schedule(shared: Path, run: str) -> published_schedules.Schedule:
-    """Return what the recorded scheduler did, without the jobs that it rejected."""
+    """Return the schedule of the recorded scheduler, without rejected jobs."""
     table = read_jobs(folder(shared, run) / "out_jobs.csv")
     values = metrics.overall(table.only_ran)
     starts = zip(table.text_column("job_id"), table.start.tolist(), table.ran, strict=True)

@@ -1,4 +1,4 @@
-"""What the paper's own numbers imply, and whether the logs and the model can give them.
+"""Check whether the logs and the model can reproduce the paper's numbers.
 
 Everything here is arithmetic on ``published.toml`` and on the distributions from which users draw;
 nothing is simulated.
@@ -47,7 +47,7 @@ def processors(throughput: float, utilisation: float, area: float) -> float:
 
 
 def long_jobs_share(published: Mapping[str, Any]) -> tuple[float, float]:
-    """Return how many minutes of EASY's mean response can be those of jobs over 10 minutes.
+    """Return the largest part of EASY's mean response time that jobs over 10 minutes can cause.
 
     The mean response is a + b + c, the contributions of the three classes (share times mean).
     Under CREASY it is a (1 + da) + b (1 + db) + c (1 + dc), if the shares stay: the two
@@ -162,7 +162,7 @@ def mean_of(times: Quantiles, function: Any) -> float:
 
 
 def expectations(distributions: SiteDistributions) -> dict[str, float]:
-    """Return what users draw in the mean.
+    """Return the averages of the values that users draw.
 
     In minutes ``run_time``, and ``long_run_time``, the part of it that is of jobs over 10 minutes;
     ``area`` in processor hours, size and run time being independent; ``batch_width``; ``inverse``
@@ -184,7 +184,7 @@ def expectations(distributions: SiteDistributions) -> dict[str, float]:
 
 
 def table(model: Mapping[str, float], thirds: Mapping[str, float]) -> Table | None:
-    """Return what the paper's numbers imply beside what the distributions have.
+    """Return a table that compares the paper's numbers with the distributions.
 
     ``model`` is of them as learnt, ``thirds`` with run times in thirds: see :func:`expectations`.
     """

@@ -1,4 +1,4 @@
-"""The claims of the paper, and what the runs say of each; their texts are in ``published.toml``."""
+"""The verdicts on the claims of the paper, whose texts are in ``published.toml``."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def verdicts(runs: Runs, reading: str) -> Iterator[Verdict]:
 
 
 def over_alpha(runs: Runs, reading: str) -> Iterator[Verdict]:
-    """Yield what the scan of alpha says of a reading."""
+    """Yield the verdicts on the scan of alpha for an interpretation."""
     yield from _amounts(runs, reading)
     yield from _monotone(runs, reading)
     yield from _marginal(runs, reading)
 
 
 def with_most_users(runs: Runs, reading: str) -> Iterator[Verdict]:
-    """Yield what CREASY 6000 does beside EASY with 250 users."""
+    """Yield the verdicts on CREASY 6000 compared with EASY, with 250 users."""
     easy, most = (runs.where(nb_users=250, alpha=alpha) for alpha in (EASY, MOST))
     if easy and most:
         yield from _against_easy(easy, most, reading)

@@ -1,4 +1,4 @@
-"""The figures: 10 to 13 of the paper, machines of several sizes, and what there is to gain.
+"""The figures 10 to 13 of the paper, and those on machine sizes and possible gains.
 
 Policies differ by shape as well as by colour. Filled points and lines are ours, with 95 %
 intervals; open points are the paper's.
@@ -119,7 +119,7 @@ def _by_class(runs: Runs, key: str, prefix: str, title: str) -> Figure | None:
 
 
 def by_alpha(runs: Runs, suffix: str = "", reading: str = "") -> Iterator[Figure | None]:
-    """Yield what alpha does to throughput, and to the response by class, with 250 users."""
+    """Yield figures of throughput and response time by class over alpha, with 250 users."""
     of_250 = runs.where(nb_users=250)
     easy = of_250.where(alpha=EASY)
     alphas = {alpha: own for alpha, own in of_250.by("alpha").items() if alpha != EASY}

@@ -47,7 +47,7 @@ SERIES = {"jobs": "jobs a day", "response": "mean response by day"}
 
 
 def tables(runs: Runs) -> Iterator[Table | None]:
-    """Yield the distances of what was generated, and the warm-up; nothing for other campaigns."""
+    """Yield tables of distances and of the warm-up; none for other campaigns."""
     distances, cuts = [], []
     measured = "distance_sizes" in runs.frame
     for (reading, alpha), own in runs.groups("reading", "alpha") if measured else ():
@@ -71,7 +71,7 @@ def tables(runs: Runs) -> Iterator[Table | None]:
 
 
 def figure(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
-    """Return what 50 users who never wait generate in eight weeks beside what they draw from."""
+    """Return a figure of the jobs of 50 users who never wait, with their distributions."""
     drawn = drawn_from(options, nb_res)
     frame = play_users(options, nb_res)
     rows = []

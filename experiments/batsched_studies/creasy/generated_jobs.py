@@ -1,4 +1,4 @@
-"""What a run generated, held against what its users drew from, and where a warm-up would end."""
+"""Compare the jobs of a run with the distributions of its users, and find the warm-up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS = ("too_wide", "run_times", "longest_run_time", "largest_size")
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Return distances from what was drawn, and what MSER-5 would cut; numbers by day.
+    """Return distances from the distributions, and the warm-up by MSER-5; numbers by day.
 
     ``distance_sizes``, ...: Kolmogorov-Smirnov. ``mser5_jobs`` and ``mser5_response`` are days,
     ``whole_...`` and ``cut_...`` jobs an hour and seconds over all days and over those not cut.
@@ -39,19 +39,19 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def drawn_from(options: Mapping[str, Any], nb_res: int) -> SiteDistributions:
-    """Return what site-level users with these options draw from on ``nb_res`` processors."""
+    """Return the distributions of site-level users with these options on ``nb_res`` processors."""
     name = options.get("distributions") or "pooled"
     limits = {key: options[key] for key in LIMITS if key in options}
     return SiteDistributions.read(SETS.get(name, name)).limited(nb_res, **limits)
 
 
 def columns_of(jobs: pd.DataFrame) -> JobColumns:
-    """Return the jobs of ``_jobs.csv`` user by user, without what they asked for."""
+    """Return the jobs of ``_jobs.csv`` user by user, without their requests."""
     return columns_of_frame(jobs.drop(columns="requested_time", errors="ignore")).by_user()
 
 
 def warm_up(submit: NDArray[np.float64], response: NDArray[np.float64]) -> dict[str, float]:
-    """Return where MSER-5 cuts the days, by jobs and by their mean response, and what is left.
+    """Return the warm-up by MSER-5 in days, by jobs and by mean response time, and the rest.
 
     Nan where the rule finds no end of the beginning.
     """

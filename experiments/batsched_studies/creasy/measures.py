@@ -1,4 +1,4 @@
-"""What the study measures of each run beyond the metrics.
+"""The measures of the study for each run, beyond the metrics.
 
 Mean jobs, batches, jobs that are there, slowdown by class of run time, how often users would go
 on, and the main numbers without the first weeks.

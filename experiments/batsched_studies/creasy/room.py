@@ -1,4 +1,4 @@
-"""Machines of several sizes, and what there is to gain in several readings, for any policy.
+"""Possible gains of any policy, for several machine sizes and interpretations.
 
 Users submit at most as much as if nobody waited, and the machine runs at most as much as it can
 hold. The lesser of the two bounds the throughput of every policy; how far EASY is below that is

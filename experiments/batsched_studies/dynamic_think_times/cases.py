@@ -1,4 +1,4 @@
-"""The runs of the study: a row per replication of a case and what is measured of it.
+"""The runs of the study: a row of measures per replication of a case.
 
 Numbers are in the units of the paper.
 """
@@ -83,7 +83,7 @@ def _measured(runs: pd.DataFrame, which: str, suffix: str) -> pd.DataFrame:
 
 
 def busy_weeks(jobs: float, response: float, think: str) -> float:
-    """Return the weeks that chains spend in so many jobs of that mean response, and thinking."""
+    """Return the weeks that chains of jobs spend in responses and in think times."""
     return jobs * (response + ThinkTime.parse(think)(response)) / WEEK
 
 
@@ -129,7 +129,7 @@ def groups(runs: Runs) -> Iterator[tuple[dict[str, Any], Runs]]:
 
 
 def published_cases() -> Iterator[tuple[dict[str, Any], Medians]]:
-    """Yield the published cases (scheduler, nodes, think), and what is printed of them."""
+    """Yield the published cases (scheduler, nodes, think) with their printed numbers."""
     for scheduler, sizes in PUBLISHED["cases"].items():
         for nodes, thinks in sizes.items():
             for think, metrics in thinks.items():
@@ -177,7 +177,7 @@ def ratio_distance(ours: Interval, of: list[float], base: list[float]) -> float:
 
 
 def at_equal_work(runs: Runs) -> Runs:
-    """Return ``lin`` and what constant think times would have at its work, by replication.
+    """Return ``lin`` and constant think times at equal work, by replication.
 
     Columns: each of :data:`QUALITY`, and NAME_constant, read on straight lines between the constant
     think times of the same replication. Replications whose work is beyond theirs are left out, and

@@ -1,4 +1,4 @@
-"""The claims of the paper, and what the runs of one reading say about them.
+"""The verdicts on the claims of the paper for the runs of one interpretation.
 
 Systems and think times are compared replication by replication: equal replications are the same
 users. What is compared is the median of the ratios of such pairs. One thing is less than another if
@@ -40,7 +40,7 @@ Ratios = Mapping[str, Interval]
 
 
 def verdicts(runs: Runs, reading: str, measured: str = c.INNER) -> list[Verdict]:
-    """Return what the runs of a reading, so measured, say of each claim."""
+    """Return the verdict on each claim for the runs of an interpretation."""
     runs = runs.where(reading=reading, measured=measured)
     if not runs:
         return [Verdict(title, None, "") for title in TITLES]

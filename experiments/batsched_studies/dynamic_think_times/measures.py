@@ -1,4 +1,4 @@
-"""What the study measures of each run beside the metrics: those of the jobs of the inner weeks."""
+"""The measures of the study: metrics of the jobs in the inner weeks."""
 
 from __future__ import annotations
 

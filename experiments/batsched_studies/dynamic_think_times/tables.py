@@ -151,7 +151,7 @@ def all_cases(runs: Runs) -> Table | None:
 
 
 def user_time(runs: Runs) -> Table | None:
-    """Return the time of users that the published numbers need, and what there is of it.
+    """Return the user time that the published numbers need, and the time that exists.
 
     ``runs`` are those of all ten weeks.
     """
@@ -172,7 +172,7 @@ def user_time(runs: Runs) -> Table | None:
 
 
 def independent(runs: Runs) -> Table | None:
-    """Return our medians beside those of a second simulation of users with one job at a time.
+    """Return our medians and those of a second simulation with one job at a time per user.
 
     ``runs`` are those of all ten weeks.
     """

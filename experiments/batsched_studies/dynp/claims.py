@@ -1,4 +1,4 @@
-"""What the runs say of the thesis's conclusions (chapter 5)."""
+"""The verdicts on the thesis's conclusions (chapter 5)."""
 
 from __future__ import annotations
 

@@ -22,8 +22,7 @@ NEARLY = 2.0
 
 
 def read_extensions(results: CampaignResults) -> list[tuple[str, Runs]]:
-    """Return the runs of logs of which jobs were made longer, by ``policy``, ``extension`` and
-    ``shrink``."""
+    """Return the runs of logs with longer jobs, by ``policy``, ``extension`` and ``shrink``."""
     rows = []
     for _, run in results.runs.iterrows():
         policy = policy_of(run)
@@ -74,7 +73,7 @@ def _difference(longer: Runs, denser: Runs) -> Interval:
 
 
 def verdicts(logs: list[tuple[str, Runs]]) -> Iterator[Verdict]:
-    """Yield what the thesis says, by log and policy."""
+    """Yield the verdicts on the thesis's claims, by log and policy."""
     for log, runs in logs:
         where = f"{log}, synthetic"
         for (policy, extension), longer in runs.groups("policy", "extension"):

@@ -34,7 +34,7 @@ GAIN: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """The synthetic job sets of a log under all policies, beside those of the thesis."""
+    """The synthetic job sets of a log under all policies, compared with the thesis."""
 
     log: str
     trace: str | None

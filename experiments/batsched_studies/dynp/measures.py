@@ -1,4 +1,4 @@
-"""The runs of the study: which policy each had, and what came out of it."""
+"""The runs of the study with their policies and results."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came out of a run."""
+    """The results of a run."""
 
     log: str
     trace: str | None

@@ -1,4 +1,4 @@
-"""The values of the study's tables: ours beside those of the thesis; layout.py shows them.
+"""The values of the study's tables, ours and the thesis's; layout.py formats them.
 
 Source: Streit 2003, chapter 5 and appendix A; the printed numbers are in ``published.toml``.
 """
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def difference(self) -> float | None:
-        """Ours minus the thesis, for what is no percentage in per cent of the thesis."""
+        """Ours minus the thesis; in per cent of the thesis unless the value is a percentage."""
         if self.unit == "%":
             return None if self.thesis is None else self.ours - self.thesis
         return 100 * (self.ours / self.thesis - 1) if self.thesis else None
@@ -91,7 +91,7 @@ def build(runs: Iterable[Measured]) -> dict[str, list[Row]]:
 
 
 def cases(runs: Iterable[Measured]) -> list[Case]:
-    """Return what the runs of dynP counted."""
+    """Return the counters of the runs of dynP."""
     return [case for run in runs if "steps" in run.statistics for case in _cases(run)]
 
 

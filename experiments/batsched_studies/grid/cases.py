@@ -1,4 +1,4 @@
-"""The runs of the study: which grid and which policy each had, and what came out of it."""
+"""The runs of the study with their grids, policies and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claims of the thesis, and what the runs say of each.
+"""The verdicts on the claims of the thesis.
 
 Most are rules (:mod:`batsched_studies.grid.rules`). The others are about whole tables.
 """
@@ -30,7 +30,7 @@ def verdicts(runs: Runs) -> Iterator[Verdict]:
 
 
 def on_rule(runs: Runs, rule: Rule) -> Verdict | None:
-    """Return the verdict by the values of the first quantity of a rule; all are told."""
+    """Return the verdict by the first quantity of a rule, with the values of all quantities."""
     of_rule = {name: values(runs, rule, name) for name in rule["quantities"]}
     if not of_rule[rule["quantities"][0]]:
         return None

@@ -1,4 +1,4 @@
-"""Claims as rules of ``published.toml``: what is compared with what, and within which bounds.
+"""Claims as rules of ``published.toml``: compared quantities and their bounds.
 
 A rule of ``changes`` is about the AWRT of ``ours`` against ``base``, one of ``levels`` about a
 quantity itself, and one of ``crossings`` about the overhead up to which ``ours`` is better.
@@ -28,7 +28,7 @@ def rules() -> Iterator[Rule]:
 
 
 def values(runs: Runs, rule: Rule, quantity: str, reading: str = DOCUMENTED) -> dict[str, float]:
-    """Return what a rule is about, by workload; only where there are runs for it.
+    """Return the values of a rule by workload, where there are runs.
 
     Where job sharing or one machine was not run in a reading, it is compared with documented ones.
     """
@@ -43,7 +43,7 @@ def values(runs: Runs, rule: Rule, quantity: str, reading: str = DOCUMENTED) -> 
 
 
 def select_judged(rule: Rule, by_workload: Mapping[str, float]) -> list[float]:
-    """Return the values that are judged: each, or those of which the mean is."""
+    """Return the values to judge: each value, or the values of the mean."""
     left_out = MADE_UP if rule.get("judged") == "recorded" else ()
     return [v for name, v in by_workload.items() if name not in left_out]
 

@@ -1,4 +1,4 @@
-"""The tables of the study: 7.3, 7.4 and 7.6 beside the thesis's, and what it tells in the text."""
+"""The tables 7.3, 7.4 and 7.6 and numbers of the text, compared with the thesis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A league of user models: who predicts best what users did after a change. A study of our own."""
+"""A league of user models that predict users after a change. A study of our own."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A log with a change in its middle: what was known before it, and what came after."""
+"""A log with a change in its middle: jobs known before it, and jobs after it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def select_before(workload: Workload, change: Change) -> Workload:
-    """Return what is known at the change: jobs of the weeks learnt that have ended by then.
+    """Return the jobs known at the change: jobs of the learnt weeks that have ended.
 
     Second 0 is the change; times before it are negative. How long a job runs that has not ended
     nobody knows yet. Raises :class:`UsageError` if the log does not go back so far.
@@ -83,7 +83,7 @@ def select_before(workload: Workload, change: Change) -> Workload:
 
 
 def select_after(workload: Workload, change: Change) -> Workload:
-    """Return what was recorded in the weeks that are predicted; second 0 is the change.
+    """Return the recorded jobs of the predicted weeks; second 0 is the change.
 
     Raises :class:`UsageError` if the log does not go on so far.
     """
@@ -97,7 +97,7 @@ def select_after(workload: Workload, change: Change) -> Workload:
 
 
 def select_around(workload: Workload, change: Change) -> Workload:
-    """Return all jobs from the weeks learnt to those predicted; second 0 is the change."""
+    """Return all jobs of the learnt and predicted weeks; second 0 is the change."""
     return _with(workload, _jobs(workload, change, -change.learnt, change.horizon), change)
 
 
@@ -108,7 +108,7 @@ def move_weeks(workload: Workload, weeks: float) -> Workload:
 
 
 def move_job(job: WorkloadJob, seconds: float, name: str = "") -> WorkloadJob:
-    """Return a job as if it had been recorded so much later."""
+    """Return a job with its recorded times moved."""
     end = None if job.finish_time is None else job.finish_time + seconds
     submit = job.submit_time + seconds
     return msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""What users did day by day after a change: recorded, or predicted by one member."""
+"""Daily activity of users after a change: recorded, or predicted by one member."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTHS = (1 / 16, 1 / 4)
 
 
 class Jobs(msgspec.Struct, frozen=True):
-    """Jobs with what became of them, columns of shape (n,); second 0 is the change."""
+    """Jobs with their results, columns of shape (n,); second 0 is the change."""
 
     submit: Floats
     wait: Floats
@@ -71,7 +71,7 @@ def jobs_of_run(jobs: pd.DataFrame, nb_processors: int) -> Jobs:
 
 
 class Days(msgspec.Struct, frozen=True):
-    """What is scored, for each day; shape (days,) unless said. Amounts are logarithms, ln(1 + x).
+    """The scored quantities by day, shape (days,) unless noted; amounts are ln(1 + x).
 
     So a forecast that is wrong by a factor of two counts the same on a busy day and on a quiet one,
     and no single day decides.

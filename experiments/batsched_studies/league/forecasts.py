@@ -1,4 +1,4 @@
-"""Forecasts of what users submit after a change: a user model that knows what was before it."""
+"""Forecasts of submissions after a change, by user models that know the time before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 
 
 class Forecast:
-    """One member of the ensemble of one model: what its users submit from the change on.
+    """One member of a model's ensemble: the jobs that its users submit after the change.
 
     Second 0 of the simulation is the change. Of the log a model gets the weeks before it, and only
     jobs that had ended then; the machine and the policy after it are those of the simulation.
@@ -93,7 +93,7 @@ class Forecast:
 
 
 class Known(msgspec.Struct, frozen=True):
-    """What a member is made of."""
+    """The inputs of a member: the log before the change, and options."""
 
     log: Workload
     """What was before the change, at negative times."""
@@ -118,12 +118,12 @@ class Known(msgspec.Struct, frozen=True):
 
     @property
     def whole(self) -> Workload:
-        """All of the log, so much later that it begins at the change."""
+        """The whole log, moved so that it begins at the change."""
         return move_weeks(self.log, self.change.learnt)
 
     @property
     def crowd(self) -> dict[str, Any]:
-        """What draws users from the log: for how long, and who counts as staying.
+        """The options for drawing users from the log.
 
         The thesis's 12 weeks to be long-term, and edges of 4, are less in a log of fewer weeks.
         """
@@ -137,7 +137,7 @@ class Known(msgspec.Struct, frozen=True):
 
     @property
     def shuffled(self) -> Workload:
-        """A log of the predicted weeks, each of which is one of those before."""
+        """A log for the predicted weeks, made of earlier weeks."""
         random = Chance(self.seed).stream("weeks")
         weeks: dict[int, list[WorkloadJob]] = {}
         for job in self.log.jobs:

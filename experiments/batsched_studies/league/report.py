@@ -105,7 +105,7 @@ def _scores(case: standings.Case) -> Iterator[dict[str, Any]]:
 
 
 def evidence(case: standings.Case) -> list[dict[str, Any]]:
-    """Return a row of what was recorded before the change, one after it, and one under our policy.
+    """Return rows for the jobs before the change, after it, and under our policy.
 
     The last has the jobs of the second, replayed.
     """

@@ -67,7 +67,7 @@ def crps_of_sample(sample: ArrayLike, truth: ArrayLike) -> Floats:
 
 
 def covered(members: ArrayLike, truth: ArrayLike) -> float:
-    """Return the share of cases whose truth is between the least and the largest member.
+    """Return the share of cases with a true value between the smallest and largest member.
 
     A forecast that is right has (m - 1) / (m + 1) of them. Cases with nan do not count.
     """

@@ -1,4 +1,4 @@
-"""Site-level users as a log has them: what they draw is learnt from it."""
+"""Site-level users with distributions learnt from a log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def site_of_log(
     nb_users: int | None = None,
     longest_run_time: float | None = None,
 ) -> SiteUsers:
-    """Return users of the model ``site`` who draw what those of the log did.
+    """Return users of the model ``site`` with the distributions of a log.
 
     ``nb_users`` None: so many that the jobs a week of the log come out where jobs wait as long as
     they did in the log. The model says nowhere how many there are; its users never leave. Policies
@@ -61,7 +61,7 @@ def jobs_a_week(workload: Workload) -> float:
 
 
 def jobs_on_trial(users: UserModel, workload: Workload, seed: Seed) -> float:
-    """Return how many jobs users submit a week of which each waits as long as one of the log.
+    """Return the jobs per week of users whose jobs wait as long as jobs of the log.
 
     So it does not matter on which machine, and under which policy, the log was recorded.
     """

@@ -1,4 +1,4 @@
-"""Scores of the models week by week, and what can be told of their order."""
+"""Scores of the models by week, and the significance of their order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OPTIONS = ("change", "settle", "weeks", "spare", "members")
 
 @dataclass(frozen=True)
 class Seen:
-    """What came after the change: the jobs, and what is scored of them by day."""
+    """The jobs after the change, and their scored quantities by day."""
 
     jobs: Jobs
     days: Days
@@ -73,7 +73,7 @@ class Case:
         return list(self.forecasts)
 
     def truth(self, group: str) -> Seen | None:
-        """Return what a group of quantities is scored against."""
+        """Return the true values of a group of quantities."""
         return self.replayed if group == SAME_POLICY else self.recorded
 
     def weekly(self, group: str, quantity: str, model: str) -> Floats:
@@ -106,7 +106,7 @@ class Case:
         return _means(by_day.reshape(self.change.weeks, 7))
 
     def covered(self, group: str, quantity: str, model: str) -> float:
-        """Return the share of days within the range of the members; nan of what is no number."""
+        """Return the share of days within the range of the members, nan if there are none."""
         seen = self.truth(group)
         if seen is None or quantity in ("waits_of_jobs", "profile"):
             return nan

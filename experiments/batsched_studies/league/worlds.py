@@ -1,4 +1,4 @@
-"""Worlds whose users are known: records made by a user model, on half of the machine at first.
+"""Synthetic logs by a known user model, at first on half of the machine.
 
 They are the test of the league itself: the model that made the record should predict it best.
 """
@@ -99,7 +99,7 @@ class HalfShut:
         ]
 
     def next_submission(self) -> float:
-        """Return 0 at first, then what the users say."""
+        """Return 0 at first, then the next submission of the users."""
         return 0.0 if self._shut else self._users.next_submission()
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:

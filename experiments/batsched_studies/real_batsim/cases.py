@@ -1,4 +1,4 @@
-"""What is simulated with both: a plain list. Every policy and user model has a line in it."""
+"""The cases for both simulators, with at least one line for each policy and user model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two sides left of a case, beside each other."""
+"""Compare the output files of two simulators for a case."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Comparison(NamedTuple):
 
 
 def compare_sides(embedded: Left, batsim: Left) -> Comparison:
-    """Compare what was left of one case; raises :class:`InputError` for files that are none."""
+    """Compare the outputs of one case; raises :class:`InputError` for malformed files."""
     here, there = Result.load(embedded.prefix), Result.load(batsim.prefix)
     beside = [
         name

@@ -1,4 +1,4 @@
-"""Workloads whose jobs do more than those of a log: communicate, fail, talk, have partitions."""
+"""Workloads with jobs that communicate, fail, send messages, or have partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedulers that ask Batsim for what no policy of ours does: pstates, kills, sharing, messages.
+"""Schedulers for requests that no policy here makes: pstates, kills, sharing, messages.
 
 Each answers messages as a :data:`~batsched_py.transport.Partner` and decides by what it is told
 only, so that two simulators which say the same are told the same.
@@ -51,7 +51,7 @@ class FirstFit:
             self.more_to_come = False
 
     def decide(self) -> None:
-        """Start what fits."""
+        """Start the first jobs that fit."""
         for job in [job for job in self.waiting if job.size <= len(self.free)]:
             if job.size <= len(self.free):
                 self.start(job, self.free.lowest(job.size))
@@ -70,7 +70,7 @@ class FirstFit:
 
 
 class PowerSaver(FirstFit):
-    """Sends idle processors to sleep, wakes them for jobs, and asks what was consumed.
+    """Sends idle processors to sleep, wakes them for jobs, and queries the energy.
 
     Every hour, and as they wake, processors change between full and half speed.
     """
@@ -121,14 +121,14 @@ class Killer(FirstFit):
         self._due: list[tuple[float, str]] = []
 
     def start(self, job: m.JobDescription, alloc: ProcessorSet, **fields: Any) -> None:
-        """Ask to be called when the job is to be killed."""
+        """Request a call at the time when the job will be killed."""
         super().start(job, alloc, **fields)
         if int(job.id.partition("!")[2]) % 4 == 0:
             self._due.append((self.now + MINUTE, job.id))
             self.say(m.CallMeLater, time=self.now + MINUTE)
 
     def decide(self) -> None:
-        """Kill what is due: times have six decimals on the wire."""
+        """Kill the jobs that are due; times in messages have six decimals."""
         due = [entry for entry in self._due if entry[0] <= self.now + 1e-5]
         self._due = [entry for entry in self._due if entry not in due]
         if job_ids := [job_id for _, job_id in due if job_id in self.running]:
@@ -160,7 +160,7 @@ class Sharing(FirstFit):
 
 
 class Talker(FirstFit):
-    """Answers what jobs say, and sets their metadata."""
+    """Answers messages of jobs, and sets their metadata."""
 
     def hear(self, event: m.Event) -> None:
         """Answer ``go`` to every other job."""

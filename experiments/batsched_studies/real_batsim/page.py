@@ -28,7 +28,7 @@ NOT_KNOWN = "The cause is not known"
 
 
 def result(case: Case, folder: Path) -> Comparison:
-    """Run a case on both sides, in a folder of its own, and compare what they leave.
+    """Run a case on both sides, in a folder of its own, and compare the outputs.
 
     Raises :class:`~batsched_py.errors.BatschedError` for a side that does not come to its end.
     """
@@ -69,12 +69,12 @@ def _waits(compared: Comparison) -> list[str]:
 
 
 def entry(case: Case) -> str:
-    """Return the name of a case among those that are equal in all."""
+    """Return the entry of a case whose outputs are all equal."""
     return f"{case.name} ({case.told})" if case.told else case.name
 
 
 def table_row(case: Case, compared: Comparison) -> str:
-    """Return what the page says of a case, in one of its tables."""
+    """Return the row of a case for a table of the page."""
     return entry(case) if compared.all_equal else row(case, compared)
 
 

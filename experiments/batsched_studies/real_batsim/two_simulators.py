@@ -1,4 +1,4 @@
-"""One case on one side: what the embedded simulator and real Batsim leave of it, as files."""
+"""Run a case in the embedded simulator or in real Batsim, and find its output files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LIMIT = 60.0
 
 
 class Left(NamedTuple):
-    """What a side left of a case."""
+    """The output files of one side of a case."""
 
     prefix: Path
     """Of ``PREFIX_jobs.csv`` and the other files."""

@@ -1,4 +1,4 @@
-"""What the paper says, and what the runs say of it.
+"""The claims of the paper and their verdicts.
 
 Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), sections 4 and 5, and
 what its Tables 1 and 2 show. Numbers in evidence are ours unless said.
@@ -31,7 +31,7 @@ SETTLED = ("easy", "perf*2", "infra*2")
 def verdicts(
     cells: Sequence[tables.Cell], runs: pd.DataFrame, graphs: Sequence[Graphs]
 ) -> list[Verdict]:
-    """Return the verdicts on all claims that some run says something about.
+    """Return the verdicts on all claims for which there are runs.
 
     ``cells`` are those of the tables, ``graphs`` the session graphs of :mod:`session_graphs`.
     """
@@ -128,7 +128,7 @@ def _orders(cells: Iterable[tables.Cell]) -> str:
 
 
 def missing_text(names: Sequence[str], there: Collection[str]) -> str:
-    """Return a sentence on those names of a claim that no run has, "" if there is none."""
+    """Return a sentence on the names of a claim that no run has, "" if there are none."""
     missing = ", ".join(name for name in names if name not in there)
     return TEXTS["missing"].format(names=tables.plain(missing)) if missing else ""
 

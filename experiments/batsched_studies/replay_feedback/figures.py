@@ -45,7 +45,7 @@ _WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
 def figures(study: replays.Study) -> list[Figure]:
-    """Return the figures of a log; ``study.left_out`` says what could not be drawn, and why."""
+    """Return the figures of a log; ``study.left_out`` lists missing figures with reasons."""
     made = []
     for name, draw in FIGURES.items():
         try:
@@ -301,7 +301,7 @@ def _window_lengths(study: replays.Study) -> Iterator[tuple[float, str]]:
 
 
 def fitting_months(study: replays.Study) -> list[int]:
-    """Return the lengths (months) of those windows that fit into the recorded log."""
+    """Return the lengths (months) of the windows that fit into the recorded log."""
     return [m for m in WINDOW_MONTHS if WINDOW_START + m * MONTH <= study.span]
 
 

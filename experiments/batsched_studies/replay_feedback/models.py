@@ -136,7 +136,7 @@ def hours_frame(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def hours_chart(frame: pd.DataFrame) -> Chart:
-    """Return a panel for each model: the shares, and those of rigid replay behind them."""
+    """Return a panel for each model with its shares and those of rigid replay."""
     there = [model for model in MODELS if model in set(frame["model"])]
     reacting = [model for model in there if model != "rigid"] or there
     rigid = frame[frame["model"] == "rigid"].set_index("hour")["share"]

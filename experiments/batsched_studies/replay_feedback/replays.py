@@ -105,7 +105,7 @@ class Study:
 
 
 def studies(results: CampaignResults) -> Iterator[Study]:
-    """Yield what there is to draw of each log.
+    """Yield the study of each log.
 
     Of several job sizes or orders of simultaneous events the first is drawn (requested; the given
     order). Nothing for logs of which no jobs were kept, or that were resampled.

@@ -77,7 +77,7 @@ def _graphs(logs: Sequence[Study]) -> Iterator[session_graphs.Graphs]:
 
 
 def summary(runs: pd.DataFrame, counts: pd.DataFrame) -> str:
-    """Return the summary of the runs, as Markdown: sentences, then what they are compared with.
+    """Return the summary of the runs as Markdown, with the bases of its comparisons.
 
     ``counts`` are those of :func:`tables.count`.
     """
@@ -88,7 +88,7 @@ def summary(runs: pd.DataFrame, counts: pd.DataFrame) -> str:
 
 
 def terms(runs: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield the words that the report of these runs uses, and what each means."""
+    """Yield the terms of the report with their definitions."""
     there = {*runs["infrastructure"], *runs["replay"]}
     for group in ("infrastructures", "replays"):
         yield from ((t, text) for t, text in PUBLISHED["terms"][group].items() if t in there)

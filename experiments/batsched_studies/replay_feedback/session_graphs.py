@@ -44,7 +44,7 @@ class Graphs:
         return max(self.widest[60], default=0)
 
     def shares(self) -> pd.DataFrame:
-        """Return what share of think times is below some ``hours``, by ``sessions``.
+        """Return the share of think times below ``hours``, by ``sessions``.
 
         ``share`` is the published one; empty if nothing was published.
         """

@@ -50,19 +50,19 @@ def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | 
 
 
 def where(log: str, size: str) -> str:
-    """Return what titles say of the place of runs."""
+    """Return the log and size of runs, for titles."""
     return f"({log}, {size} sizes)"
 
 
 def figure(key: str, log: str, size: str, chart: Chart, **values: Any) -> Figure:
-    """Return a chart of the runs of a log and size, whose caption tells of what is in it."""
+    """Return a chart of the runs of a log and size, with a caption."""
     name = slug("fig", key, log, size)
     values["paper"] = TEXTS["paper_diamonds"] if log in PUBLISHED["logs"] else ""
     return TEXTS.figure(key, chart, name=name, where=where(log, size), **values)
 
 
 def shake_parts(cells: Sequence[tables.Cell]) -> Iterator[Part | None]:
-    """Yield what is to be said of shaken runs; nothing if there are none."""
+    """Yield the parts of the report on shaken runs, if there are any."""
     several = [cell for cell in cells if len(cell.values) > 1]
     for place in sorted({(cell.log, cell.size) for cell in several}):
         rows = [_spread_row(cell) for cell in several if (cell.log, cell.size) == place]
@@ -86,7 +86,7 @@ def _beside(cell: tables.Cell) -> dict[str, Any]:
 
 
 def confidence_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
-    """Yield what is to be said of resampled logs; nothing if there are none."""
+    """Yield the parts of the report on resampled logs, if there are any."""
     logs = list(tables.by_log(resampled_runs(runs)))
     if logs:
         yield Text(TEXTS["confidence"])

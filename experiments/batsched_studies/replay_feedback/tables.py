@@ -101,7 +101,7 @@ class Cell:
 
     @property
     def labels(self) -> dict[str, Any]:
-        """What tells it apart in a table of one log and size."""
+        """The labels of the cell within a table of one log and size."""
         place = {"infrastructure": self.infrastructure, "replay": self.replay}
         return place | {"metric": self.metric, "quantity": unit_title(self.metric)}
 
@@ -125,7 +125,7 @@ def printed(log: str, run: tuple[str, str], metric: str) -> float | None:
 
 
 def read(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return runs with short log names, and nan for what no run has set.
+    """Return runs with short log names, and nan for unset options.
 
     Runs in the given order of events come first, then shaken ones by seed.
     """

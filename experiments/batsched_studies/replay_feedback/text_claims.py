@@ -1,4 +1,4 @@
-"""What the paper says in its text on its figures, and what the replays of a log say of it.
+"""The claims in the paper's text about its figures, and their verdicts for a log.
 
 Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), section 5.
 """

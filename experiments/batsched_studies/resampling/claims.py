@@ -1,4 +1,4 @@
-"""The claims of chapter 3, and what the runs of a campaign say about them."""
+"""The verdicts on the claims of chapter 3 for the runs of a campaign."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(frame: pd.DataFrame) -> Runs:
 def verdicts(
     place: pd.DataFrame, part: pd.DataFrame, sweep: pd.DataFrame, flurry: pd.DataFrame
 ) -> list[Verdict]:
-    """Return a verdict for each claim and log of which the runs say something, else one for it."""
+    """Return a verdict for each claim and log with runs, and one for a claim without runs."""
     judged: dict[str, tuple[Callable[..., Iterable[Verdict]], pd.DataFrame]] = {
         "original": (_original, place),
         "throughput": (_throughput, place),

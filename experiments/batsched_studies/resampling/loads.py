@@ -1,4 +1,4 @@
-"""More or fewer users, and flurries: what they do to a machine (figures 11 to 16)."""
+"""Effects of more or fewer users, and of flurries (figures 11 to 16)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLURRY_METRICS = {
 
 
 def sweep(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield a row for each log and load: runs, how many are stable, and what they do.
+    """Yield a row for each log and load: runs, stable runs, and their metrics.
 
     ``stable`` is the share of runs whose backlog does not grow by more than a job a week, ``fewer``
     by how much it is less than with the users of the log, in pairs of equal seeds;

@@ -1,4 +1,4 @@
-"""What is measured of each run beside the metrics: tails of waits, and when jobs are submitted."""
+"""The measures of the study: tails of waiting times, and submission times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TAILS = (50, 90, 99)
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Return the waits that so many of the measured jobs do not exceed, and the submissions.
+    """Return quantiles of the waiting times of measured jobs, and the submissions.
 
     ``wait_50``, ``wait_90``, ``wait_99`` are seconds. Of all jobs, rare behaviour too:
     ``share_at_00`` to ``share_at_23`` by the hour of the day and ``share_on_0`` (Monday) to

@@ -1,4 +1,4 @@
-"""A log made longer: each of its parts beside the log, by what its users are like (figure 10)."""
+"""A lengthened log: its parts compared with the log by properties of users (figure 10)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MARGINALS = {
 
 
 def parts(results: CampaignResults, runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield how far users of variants, and of parts of longer ones, are from those of their log.
+    """Yield the distances of users in variants and in parts from the users of the log.
 
     ``distance`` is the largest difference of the cumulative distributions over the users
     (Kolmogorov and Smirnov); users are those of the part, each in his part. Part 0 is a variant of

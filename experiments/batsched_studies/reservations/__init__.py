@@ -1,4 +1,4 @@
-"""What advance reservations and limits of a site cost: a study of our own."""
+"""The costs of advance reservations and of limits: a study of our own."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the runs say on what reservations and limits cost. The claims are ours, and the guesses.
+"""The verdicts on our own claims about the costs of reservations and limits.
 
 An answer is given where the 95 % interval over the pairs leaves 0 out.
 """

@@ -1,4 +1,4 @@
-"""What reservations and limits cost: runs with them beside the same runs without."""
+"""The costs of reservations and limits: runs with them compared with runs without."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class Case:
-    """The runs of one policy with reservations or limits, and those without."""
+    """The runs of one policy with reservations or limits, and without."""
 
     labels: dict[str, Any]
     with_it: Runs

@@ -1,4 +1,4 @@
-"""Users of whom some ask for advance reservations, and what is measured of those who do not."""
+"""Users of whom some request advance reservations, and measures of the other users."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Reserving:
         return min(recorded, self._again)
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs due by ``now``, those refused first."""
+        """Return the jobs due by ``now``, refused jobs first."""
         due, self._refused, self._again = self._refused, [], inf
         while self.next_submission() <= now:
             job, drawn = self._jobs[self._next]
@@ -71,7 +71,7 @@ class Reserving:
         return due
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Submit what was refused a reservation once more, without one."""
+        """Submit a job without reservation again if its reservation was refused."""
         if job.start_time is None and "reserved_start" in job.extra:
             again = msgspec.structs.replace(
                 job.submitted, id=f"{job.id}.refused", user=REFUSED, extra={}
@@ -87,7 +87,7 @@ class Reserving:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Return the waits of those who reserve and of the others (s), and the share admitted.
+    """Return the waiting times with and without reservation (s), and the admitted share.
 
     A reservation waits from its request to its start, a refused one as what it became. Wide jobs
     have more than :data:`WIDE` of the machine.

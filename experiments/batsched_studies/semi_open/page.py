@@ -75,7 +75,7 @@ def mixed_picture() -> Any:
 
 
 def think_picture(measured: reopening.Measured) -> Any:
-    """Return what hangs on the think rate, and what does not."""
+    """Return a chart of the values that depend on the think rate, and of those that do not."""
     points = [
         {
             "rate": rate,
@@ -90,7 +90,7 @@ def think_picture(measured: reopening.Measured) -> Any:
 
 
 def constant_picture() -> Any:
-    """Return what grows with a constant probability, exactly."""
+    """Return a chart of the exact values that grow with a constant probability."""
     points = []
     for percent in range(49):
         exact = with_constant(reopening.OPEN_RATE, percent / 100)

@@ -1,4 +1,4 @@
-"""What is simulated of the re-open model: each case with ten seeds of 10,000 users."""
+"""Simulations of the re-open model: each case with ten seeds of 10,000 users."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Measured = Mapping[Case, list[Reopen]]
 
 
 def simulated(case: Case, seed: int) -> Reopen:
-    """Return what comes out of a case with a seed."""
+    """Simulate a case with a seed."""
     goes_on = {
         CONSTANT: constant(case.probability),
         EXPONENTIAL: exponential(),
@@ -60,7 +60,7 @@ def simulated(case: Case, seed: int) -> Reopen:
 
 
 def measured_by_case(workers: int) -> Measured:
-    """Simulate all cases in so many processes."""
+    """Simulate all cases in several processes."""
     with ProcessPoolExecutor(workers) as pool:
         cases = dict.fromkeys(CASES)
         tasks = {case: [pool.submit(simulated, case, seed) for seed in SEEDS] for case in cases}

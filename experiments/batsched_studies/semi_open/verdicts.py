@@ -1,4 +1,4 @@
-"""What chapter 6 claims, and whether it comes out: cases side by side, seed by seed."""
+"""The verdicts on the claims of chapter 6, by comparing cases seed by seed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def verdict_rows(measured: Measured) -> Iterator[str]:
 
 
 def verdicts(measured: Measured) -> list[Verdict]:
-    """Return what is claimed, and whether it holds.
+    """Return the claims with their verdicts.
 
     Simulated cases are compared by the ratio of their means over pairs of equal seeds: a claim
     holds if all of the interval is there, and cannot be told if both are in it.

@@ -1,4 +1,4 @@
-"""What a bigger machine, or another policy, would do to the users of a site: a study of our own."""
+"""Effects of a larger machine or another policy on the users of a site: a study of our own."""
 
 from pathlib import Path
 

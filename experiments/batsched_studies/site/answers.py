@@ -1,4 +1,4 @@
-"""What the runs say of waits and of work, in words made of their numbers."""
+"""Sentences on waiting times and work, made from the numbers of the runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def direction(ratio: Interval) -> str:
 
 
 def of_wait(case: c.Case, least: float) -> str:
-    """Return what becomes of the mean wait, a change by less than ``least`` hours being small.
+    """Return a sentence on the mean wait; a change below ``least`` hours is small.
 
     Where nobody waits as it is, or nobody any more, there is no ratio: the difference tells.
     """
@@ -46,7 +46,7 @@ def of_wait(case: c.Case, least: float) -> str:
 
 
 def of_all(found: set[str]) -> str:
-    """Return what holds of a change whoever the users are: the same of all, if it is the same."""
+    """Return one answer on a change if it is the same for all kinds of users."""
     if len(found) == 1:
         return next(iter(found))
     if {LESS, MORE} <= found:
@@ -76,7 +76,7 @@ def headline(runs: Runs) -> str:
 
 
 def utilisation(runs: Runs) -> str:
-    """Return with what utilisation is lower, and with what higher, whoever the users are."""
+    """Return the changes with lower and with higher utilisation for all kinds of users."""
     groups: dict[str, list[str]] = {}
     for change, cases in _by_change(runs).items():
         kind = of_all({direction(case.ratio(c.BUSY)) for case in cases})
@@ -163,7 +163,7 @@ def taken(runs: Runs) -> dict[str, str]:
 
 
 def submitting(runs: Runs) -> str:
-    """Return who submits more work, and who less, with what; empty if nobody reacts.
+    """Return the kinds of users that submit more or less work; empty if no users react.
 
     It is told beside users who do not react: what limits take, they take from both.
     """
@@ -203,7 +203,7 @@ def per_cent(ratio: Interval) -> str:
 
 
 def waits_as_it_is(runs: Runs) -> str:
-    """Return how long the kinds of users wait as it is, beside what was recorded, if known."""
+    """Return the waiting times on the present site, with the recorded ones if known."""
     waits = {
         kind: runs.where(people=kind, change=c.AS_IT_IS).mean(c.WAIT).value
         for kind in c.people(runs)

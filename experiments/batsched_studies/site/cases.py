@@ -1,4 +1,4 @@
-"""The runs of the study: what was changed, for which users, and how that is beside what was not.
+"""The runs of the study: each change compared with the present site, by kind of users.
 
 One thing is changed at a time. :mod:`.changes` reads the runs, and says what a *change* is called.
 """
@@ -58,7 +58,7 @@ ASKED = (WAIT, SLOWDOWN, BUSY)
 
 @dataclass(frozen=True)
 class Case:
-    """What was changed for users of one kind, beside the same users as it is."""
+    """A change for one kind of users, compared with the same users on the present site."""
 
     change: str
     people: str
@@ -69,7 +69,7 @@ class Case:
 
     @property
     def reacts(self) -> bool:
-        """Whether these are users who react to what they get."""
+        """Whether these users react to the system."""
         return not is_rigid(self.base)
 
     @property
@@ -147,7 +147,7 @@ def is_rigid(runs: Runs) -> bool:
 
 
 def people(runs: Runs) -> list[str]:
-    """Return the kinds of users who were drawn, those who do not react first."""
+    """Return the kinds of users, first the ones that do not react."""
     drawn = runs.frame[runs.frame[KIND] != RECORDED]
     of_kind = dict(zip(drawn[PEOPLE], drawn[KIND], strict=True))
     rigid = {name: is_rigid(runs.where(people=name)) for name in of_kind}
@@ -155,7 +155,7 @@ def people(runs: Runs) -> list[str]:
 
 
 def changes(runs: Runs) -> list[str]:
-    """Return what was changed, in the order of the file."""
+    """Return the changes in the order of the file."""
     return [str(name) for name in runs.labels(CHANGE) if name != AS_IT_IS]
 
 
@@ -175,7 +175,7 @@ def cases(runs: Runs) -> Iterator[Case]:
 
 
 def fixed_work(runs: Runs) -> list[str]:
-    """Return who of those who react submit the same jobs whatever happens, only earlier or later.
+    """Return the reacting kinds of users that submit the same jobs at other times.
 
     That is seen in the runs: waits differ, and all jobs of a run are as many as as it is.
     """
@@ -198,7 +198,7 @@ def recorded(runs: Runs) -> Runs:
 
 
 def partitions(runs: Runs) -> list[str]:
-    """Return the partitions that waits are known of, those with most jobs as it is first."""
+    """Return the partitions with known waiting times, by descending number of jobs."""
     as_it_is = runs.where(change=AS_IT_IS)
     names = [name.removeprefix(IN) for name in map(str, runs.frame) if name.startswith(IN)]
     jobs = {name: as_it_is.values(f"{JOBS_IN}{name}").sum() for name in names}

@@ -1,4 +1,4 @@
-"""What was changed in each run of a campaign, by the labels in which it differs from the site.
+"""The change in each run of a campaign, from its labels that differ from the site.
 
 The site as it is has the policy ``site`` (the first one if none is called so), and of its log the
 machine file that comes first. The name of a *change* is made of all labels that are others: of one,

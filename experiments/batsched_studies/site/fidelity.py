@@ -67,7 +67,7 @@ def _wide(runs: Runs, name: str) -> Interval:
 
 
 def judge_fidelity(runs: Runs) -> str:
-    """Return how well what was recorded is reproduced.
+    """Return how well the recorded schedule is reproduced.
 
     ``poor`` if level or order of the waits clearly are not, or if the waits are clearly farther
     from those recorded than the mean of these is; ``good`` if both clearly are.
@@ -109,7 +109,7 @@ def compared(runs: Runs) -> str:
 
 
 def side(runs: Runs, which: str) -> dict[str, float]:
-    """Return what is ``recorded`` or ``simulated``: names and units are those of a run."""
+    """Return the ``recorded`` or ``simulated`` values with the names and units of a run."""
     return {
         name: read_measure(runs, f"{what}_{which}").value * scale for what, name, scale in _SIDES
     }

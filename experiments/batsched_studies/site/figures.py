@@ -1,4 +1,4 @@
-"""The figure of the report: what each change does, for each kind of users."""
+"""The figure of the report: the effect of each change, for each kind of users."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FEW_DECADES = 2
 
 
 def answer(log: str, runs: Runs) -> Figure | None:
-    """Return mean waits, work and utilisation beside those as it is; none without any change.
+    """Return mean waits, work and utilisation compared with the present site.
 
     Where nobody waits as it is, there is nothing to stand beside: that panel is left out.
     """

@@ -1,4 +1,4 @@
-"""What the study measures of each run: waits, habits of the users, and what limits take from them.
+"""The measures of the study: waiting times, habits of users, and effects of limits.
 
 Jobs are measured that are submitted in a time that is the same in all cases: the weeks for which
 users are drawn, without the warm-up and the cool-down. What work is is as it was before anything

@@ -73,7 +73,7 @@ def compared(runs: Runs) -> Iterator[Conclusion]:
 
 
 def conclusions(compared: Iterable[Conclusion]) -> list[Conclusion]:
-    """Return those that are other ones, waits first.
+    """Return the conclusions that differ, waiting times first.
 
     Of these the interval beside users who do not react leaves 1 out.
     """

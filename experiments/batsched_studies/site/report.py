@@ -18,7 +18,7 @@ from batsched_studies.site.tables import tables
 
 
 def report(results: CampaignResults) -> Report:
-    """Return what the runs that are there say; there are no claims to be judged."""
+    """Return the report of the runs; the study has no claims."""
     logs = read(results)
     parts = (part for log, runs in logs for part in _parts(log, runs, results))
     return TEXTS.report(parts, (), _summary(logs), results.title)
@@ -99,7 +99,7 @@ _ASSUMED = "multifactor"
 
 
 def cautions(runs: Runs) -> str:
-    """Return all that is to be said of the runs of a log; empty if there is nothing."""
+    """Return all cautions about the runs of a log; empty if there are none."""
     found = {"growing": _where(runs, _grows), "one_crowd": _where(runs, _one_decides)}
     told = [TEXTS[key].format(who="; ".join(who)) for key, who in found.items() if who]
     site = c.site(runs)

@@ -31,7 +31,7 @@ _HABITS = ("night", "weekend", "short", "at_once")
 
 
 def tables(log: str, runs: Runs, results: CampaignResults) -> Iterator[Table | None]:
-    """Yield the tables of what was changed, of a log."""
+    """Yield the tables of the changes of a log."""
     for key, rows in (
         ("changes", _changes(runs)),
         ("sizes", _sizes(runs)),
@@ -166,7 +166,7 @@ def _as_shares(values: Floats) -> Interval:
 
 
 def waits_of(results: CampaignResults, run: Any) -> dict[str, float]:
-    """Return the mean wait of each user whose jobs were measured, seconds, as the run stored it."""
+    """Return the stored mean wait of each measured user, in seconds."""
     waits: dict[str, float] = results.settings(run)["metrics"].get(USERS, {})
     return waits
 

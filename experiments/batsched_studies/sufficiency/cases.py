@@ -1,4 +1,4 @@
-"""The runs of the study, what each lever saves in them, and what is left where users react.
+"""The runs of the study, the savings of each lever, and the rest if users react.
 
 A *saving* is by how many per cent a run has less energy above idling than the run of the same
 people under the same kind of users in which nobody does anything. Watts cancel in it. The *rebound*
@@ -69,7 +69,7 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
 
 
 def scarce(runs: Runs) -> str:
-    """Return in words when energy is scarce: hours of every day, or the file that says so."""
+    """Return when energy is scarce: hours of every day, or the name of a file."""
     signal = str(runs.options("user_options").get("signal", ""))
     if ":" not in signal:
         return f"as {Path(signal).name} has it" if signal else "in hours that are not told"
@@ -95,7 +95,7 @@ def cases(runs: Runs) -> Iterator[tuple[str, str, float, Runs]]:
 def compute_savings(
     runs: Runs, loop: str, lever: str, share: float, where: str
 ) -> pd.Series[float]:
-    """Return what is saved by replication, per cent; empty for what was not run."""
+    """Return the savings by replication in per cent; empty without runs."""
     ours = runs.where(loop=loop, lever=lever, share=share).values(where)
     ours, without = kit.paired(ours, base(runs, loop).values(where))
     return 100 - 100 * ours / without
@@ -104,7 +104,7 @@ def compute_savings(
 def pairs(
     runs: Runs, loop: str, lever: str, share: float, where: str
 ) -> tuple[pd.Series[float], pd.Series[float]]:
-    """Return what is saved and what the same people save as open users, per cent."""
+    """Return the savings, and those of the same users in an open loop, per cent."""
     return kit.paired(
         compute_savings(runs, loop, lever, share, where),
         compute_savings(runs, OPEN, lever, share, where),

@@ -20,7 +20,7 @@ Found = dict[str, Interval]
 
 
 def verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
-    """Yield a verdict on each claim of which the runs of a log say anything."""
+    """Yield a verdict on each claim for which a log has runs."""
     reading = TEXTS["reading"].format(scarce=c.scarce(runs))
     for verdict in _verdicts(log, runs):
         yield msgspec.structs.replace(verdict, reading=reading)

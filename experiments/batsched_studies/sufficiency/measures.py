@@ -1,4 +1,4 @@
-"""What the study measures of each run: work by the state of the energy, and what users did.
+"""The measures of the study: work by state of the energy, and actions of users.
 
 Energy of equal hosts follows from the processor-seconds (:class:`batsched_py.metrics.EqualHosts`).
 """

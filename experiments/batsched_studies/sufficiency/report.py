@@ -1,4 +1,4 @@
-"""The report of the study, of any of its campaign files: what was not run is left out."""
+"""The report of the study for any of its campaign files, without parts that have no runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""N. Zakay, PhD thesis, chapters 4 and 5: what changes when users react."""
+"""N. Zakay, PhD thesis, chapters 4 and 5: effects of users who react."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The claims of the study, and what the runs of a campaign say about them.
+"""The verdicts on the claims of the study for the runs of a campaign.
 
 Source: N. Zakay, PhD thesis, chapters 4 and 5. Most compare two systems, seed by seed: the same
 seed is the same people on both, so that their difference is not drowned by that of the seeds.
@@ -54,7 +54,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Claim:
-    """What is said of ``metric`` on one system in relation to another, under some replays."""
+    """A claim that compares ``metric`` on two systems under some replays."""
 
     number: str
     replays: tuple[str, ...]
@@ -192,7 +192,7 @@ def _effect(
 
 
 def certain(mean: Interval) -> Interval:
-    """Return the interval of what nothing is drawn for: the value itself."""
+    """Return the interval of a value without randomness: the value itself."""
     return Interval(mean.value, mean.value, mean.value, mean.nb)
 
 

@@ -1,4 +1,4 @@
-"""What is measured of each run beside the metrics: for how long the queue is how long."""
+"""The measures of the study: the distribution of the queue length over time."""
 
 from __future__ import annotations
 

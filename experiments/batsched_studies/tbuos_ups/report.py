@@ -86,7 +86,7 @@ LEVELS = {
 
 
 def levels(runs: Runs, recorded: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return what each system does under each replay; ``recorded`` is jobs/h of the logs."""
+    """Return the levels of each system under each replay; ``recorded`` is jobs/h of the logs."""
     of_cases = []
     for case, of_case in runs.groups(*claims.CASE):
         row: dict[str, Any] = dict(zip(claims.CASE, case, strict=True))
@@ -108,7 +108,7 @@ def _mean(runs: Runs, metric: str) -> float:
 
 
 def level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Table | None]:
-    """Yield what each system does under each replay, and what the users do."""
+    """Yield tables of the systems and of the users under each replay."""
     of_cases = levels(runs, recorded)
     yield TEXTS.table("systems", of_cases)
     yield TEXTS.table("users", of_cases)

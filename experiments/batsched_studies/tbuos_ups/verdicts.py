@@ -30,7 +30,7 @@ def verdicts(
     calmer: Mapping[tuple[str, str], SpreadTest],
     waits: pd.DataFrame,
 ) -> list[Verdict]:
-    """Return a verdict for each claim and log of which the runs say something.
+    """Return a verdict for each claim and log with runs.
 
     A claim of several comparisons holds if all do that were made, and is open if one is. Saturated
     open runs do not count; where all are, nothing is said, nor where of what is to change and what

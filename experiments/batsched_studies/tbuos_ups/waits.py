@@ -1,4 +1,4 @@
-"""Mean waits with EASY: how they vary over the seeds, and beside those of the thesis."""
+"""Mean waits with EASY: their spread over seeds, and the values of the thesis."""
 
 from __future__ import annotations
 
@@ -116,12 +116,12 @@ SIDES = ("usual", "strict")
 
 
 def comparable(waits: pd.DataFrame) -> pd.DataFrame:
-    """Return the waits of logs that may stand beside what is printed."""
+    """Return the waits of logs that can be compared with the printed ones."""
     return waits[~waits["log"].map(PUBLISHED["logs"]).isin(INCOMPARABLE)]
 
 
 def strict_beside_usual(waits: pd.DataFrame) -> pd.DataFrame:
-    """Return open replay with either reading of EASY beside what is printed, a row by log.
+    """Return open replay under both interpretations of EASY with the printed values.
 
     ``usual_apart`` and ``strict_apart`` are the distances from the thesis as absolute logarithms,
     ``nearer`` is whether that of the strict one is smaller, ``counts`` whether this is a sign of
@@ -147,6 +147,6 @@ def strict_beside_usual(waits: pd.DataFrame) -> pd.DataFrame:
 
 
 def sign_test(nearer: int, number: int) -> float:
-    """Return how often so many of a number of logs, or more, have the same sign by chance."""
+    """Return the probability that so many logs, or more, have the same sign by chance."""
     most = max(nearer, number - nearer)
     return min(1.0, sum(comb(number, k) for k in range(most, number + 1)) / 2.0 ** (number - 1))

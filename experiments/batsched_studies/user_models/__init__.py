@@ -1,1 +1,1 @@
-"""What the user layer measures beside what the studies print: docs/user-models.md."""
+"""Measures of the user layer compared with the published ones: docs/user-models.md."""

@@ -33,7 +33,7 @@ MEASURES = {"size": "mean", "requested_time": "identical", "run_time": "median"}
 
 
 class Printed(NamedTuple):
-    """What the thesis has for a measure: of the log, and mean and s.d. over resampled logs."""
+    """The thesis's values of a measure: of the log, and mean and s.d. over resampled logs."""
 
     name: str
     digits: int
@@ -66,7 +66,7 @@ def of_resampled(shared: Path, log: str, seed: int) -> list[float]:
 
 
 def printed_measures(log: str) -> list[Printed]:
-    """Return what the thesis has, in the order of :func:`measures`."""
+    """Return the thesis's values in the order of :func:`measures`."""
     names = ["stack depth, run time", "requested time", "processors"]
     given = printed_locality()
     stacks = zip(names, given["stack"][log], strict=True)

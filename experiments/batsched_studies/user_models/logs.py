@@ -47,7 +47,7 @@ def rows_of(path: Path) -> SwfLog:
 
 
 def versions(log: str, study: str = "zakay", here: str | None = None) -> str:
-    """Return two cells: the file used here, and the study's, shortened to what differs."""
+    """Return two cells: the file used here and the study's, shortened to the difference."""
     file, theirs = here or HERE[log], PRINTED[study]["files"][log]
     return f"{file} | {'same' if file == theirs else theirs.removeprefix(f'{log}-')}"
 

@@ -1,4 +1,4 @@
-"""Writes docs/user-models.md: what the user layer measures beside what the studies print.
+"""Writes docs/user-models.md: measures of the user layer compared with the published ones.
 
     python -m batsched_studies.user_models --shared ../shared
 

@@ -25,7 +25,7 @@ Continuation = Callable[[float], float]
 
 
 class Reopen(msgspec.Struct, frozen=True):
-    """What happens in the system, in the mean."""
+    """Average values of the system."""
 
     throughput: float
     """Jobs by unit of time (X)."""

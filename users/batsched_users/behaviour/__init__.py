@@ -1,1 +1,1 @@
-"""What users draw and keep to: hours of work, gaps, think times, the attributes of their jobs."""
+"""Random elements of user behaviour: working hours, gaps, think times, attributes of jobs."""

@@ -12,7 +12,7 @@ from batsched_py.workload.logs.clock import local_hours
 
 
 class Calendar(msgspec.Struct, frozen=True):
-    """What time of the week it is at each second of a simulation.
+    """Converts seconds of a simulation to times of the week.
 
     Weeks begin on Monday at 0:00. There is no summer time: the clock runs on from second 0 as it
     stood then, so that a shift by whole weeks keeps weekday and time of day exactly.

@@ -33,7 +33,7 @@ Pair = tuple[float, float]
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a distribution is of, and where it comes from."""
+    """The description of a distribution: its quantity, unit and origin."""
 
     name: str
     unit: str
@@ -76,7 +76,7 @@ class Quantiles:
         return _on_line(self.values, self._probabilities, value)
 
     def sample(self, random: Random, least: float = -inf) -> float:
-        """Return a value by chance, of those that are at least ``least``.
+        """Return a random value that is at least ``least``.
 
         If none is, ``least`` itself. One number of ``random``, by inverse transform.
         """

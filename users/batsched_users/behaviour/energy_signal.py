@@ -1,4 +1,4 @@
-"""What users are told of the energy: a state, green, yellow or red, over time.
+"""The energy signal that users see: green, yellow or red over time.
 
 Source: the windows are those of demand response of Madon, Da Costa and Pierson, Euro-Par 2022; the
 three states those of Gatt, Madon and Da Costa, ICT4S 2024 (hal-04745218).
@@ -155,7 +155,7 @@ def read_signal(
     red_from: float | None = None,
     repeats: bool = False,
 ) -> EnergySignal:
-    """Return the signal that an option says: daily windows, or a CSV file.
+    """Read a signal from an option: daily windows, or a CSV file.
 
     ``16:00-20:00`` is red in these hours of every day, else green; several are separated by commas,
     and one may cross midnight. A file has a row for each time at which the state changes, with the

@@ -1,4 +1,4 @@
-"""Run times and Batsim profiles: those of jobs that models make up are named by them."""
+"""Batsim profiles for jobs that user models make up, named by their run times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users do with a job while energy is scarce: the levers of digital sufficiency.
+"""The levers of digital sufficiency: how users change a job while energy is scarce.
 
 Names are those of Madon's thesis (2024): delay, reconfiguration, space degradation, time
 degradation, renounce. A user who does none of them is rigid.
@@ -85,7 +85,7 @@ def choose_lever(levers: Mapping[str, float], whether: float, which: float) -> s
 
 
 def lever_cell(*levers: str) -> str:
-    """Return what the column ``lever`` says of a job: ``delay``, or ``delay+reconfiguration``."""
+    """Return the value of the column ``lever``: ``delay``, or ``delay+reconfiguration``."""
     return _AND.join(filter(None, levers))
 
 
@@ -121,7 +121,7 @@ class Sizes(msgspec.Struct, frozen=True):
 
 
 class ScaledProfiles(Mapping[str, dict[str, Any]]):
-    """The profiles of a user model, and those of them that run longer or shorter."""
+    """The profiles of a user model, with versions that run longer or shorter."""
 
     def __init__(self, profiles: Mapping[str, dict[str, Any]]) -> None:
         self._profiles = profiles
@@ -166,7 +166,7 @@ class ScaledProfiles(Mapping[str, dict[str, Any]]):
 
 
 class LeverCounts:
-    """Jobs by what was done with them, while a signal went on.
+    """Counts of jobs by lever, during a state of the signal.
 
     ``levers`` are those that users may choose; they are told also where no job met them.
     """

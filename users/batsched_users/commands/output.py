@@ -1,4 +1,4 @@
-"""What the commands of the user layer read and say, and what they call a log."""
+"""Read logs and print notes for the commands of the user layer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from batsched_py.workload.conversion_rules import Rules
 
 
 def say_notes(workload: Workload, *, named: bool = False) -> None:
-    """Say what reading a workload found and did; ``named`` if it is one of several."""
+    """Print the notes on a workload, with its name if it is one of several."""
     for note in workload.notes:
         say(f"note: {workload.name}: {note}" if named else f"note: {note}")
 
 
 def load_one_of(path: Path, rules: Rules, skip_bad_lines: bool) -> Workload:
-    """Return one of several workloads; what reading it found is said with its name."""
+    """Load one of several workloads, and print its notes with its name."""
     from batsched_py.workload.load import load_workload
 
     workload = load_workload(path, rules, skip_bad_lines=skip_bad_lines)
@@ -25,7 +25,7 @@ def load_one_of(path: Path, rules: Rules, skip_bad_lines: bool) -> Workload:
 
 
 def stem(name: str) -> str:
-    """Return the name of a log without what its kind of file ends with."""
+    """Return the name of a log without the suffix of its file."""
     for suffix in (".gz", ".swf", ".json"):
         name = name.removesuffix(suffix)
     return name

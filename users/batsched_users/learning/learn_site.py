@@ -1,4 +1,4 @@
-"""Learning from logs what site-level users draw, and the facts to check that against.
+"""Learn the distributions of site-level users from logs, and facts to check them.
 
 Per user, jobs in submission order (ties in log order). The think time after a job is the
 submission of the user's next job minus its own recorded end; it is negative if the next did not
@@ -165,7 +165,7 @@ class _Pool(msgspec.Struct, frozen=True):
 
 
 class SiteFacts(msgspec.Struct, frozen=True):
-    """What the paper says of its logs, measured on one; shares of jobs unless said."""
+    """Properties of a log that the paper reports for its logs; shares of jobs unless noted."""
 
     log: str
     nb_jobs: int
@@ -206,7 +206,7 @@ def site_facts(workload: Workload) -> SiteFacts:
 
 
 class Continuation(msgspec.Struct, frozen=True):
-    """How often a session went on after jobs whose response time is in one bin."""
+    """How often sessions continue after jobs with a response time in one bin."""
 
     least: float
     """Minutes."""

@@ -1,1 +1,1 @@
-"""Measures of what a workload is like, to compare a generated one with its log."""
+"""Measures of workloads, to compare a generated one with its log."""

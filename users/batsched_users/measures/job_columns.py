@@ -1,4 +1,4 @@
-"""What people asked for and when, as columns: the one form of logs, workloads and results.
+"""The jobs of logs, workloads and results as columns in one common form.
 
 The measures of users compare these sources, so a job has here what all of them know of it. What
 only a simulation knows (starts, lateness, what is measured) is in
@@ -71,12 +71,12 @@ class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     @property
     def ran(self) -> JobColumns:
-        """The jobs of a positive run time: those of the similarity tables of Zakay's thesis."""
+        """The jobs with a positive run time, as in the similarity tables of Zakay's thesis."""
         return self.select(self.run_time > 0)
 
     @property
     def ended(self) -> JobColumns:
-        """The jobs whose end is known."""
+        """The jobs with a known end."""
         return self.select(~np.isnan(self.end))
 
     def user_order(self, *, ties: str = "log") -> Rows:

@@ -72,7 +72,7 @@ _MEASURES = {"run_time": "median", "requested_time": "identical", "size": "mean"
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """One line: what it is, and its value for each workload (nan where it is not defined)."""
+    """A measure with its value for each workload (nan where it is not defined)."""
 
     name: str
     unit: str

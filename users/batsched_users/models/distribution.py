@@ -62,7 +62,7 @@ class InHours:
         self._between = Gaps.recorded(trace, opening_sessions=True, below=LONGEST_BREAK)
 
     def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
-        """Return when the batch comes, as :class:`Distribution` says."""
+        """Return the arrival time of a batch, see :class:`Distribution`."""
         calendar, cycle = self._calendar, self._cycle
         if not cycle.is_open(calendar, now):
             return cycle.next_opening(calendar, now)

@@ -21,7 +21,7 @@ from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Rea
 
 
 class Fluid(BatchFeedback):
-    """Users who work when they worked, and do then what they have got to.
+    """Users who work in their recorded hours and then submit their next jobs.
 
     The recorded sessions of a user are windows of time. A batch that may come while a window is
     open comes after a gap drawn from those that the user made inside sessions; else at the start

@@ -139,12 +139,12 @@ class Population:
                     yield job
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Tell the member whose job it is, by the names that it gave."""
+        """Report the end of a job to the member that submitted it."""
         group, submitted = self._active.pop(job.id)
         group.model.job_ended(now, msgspec.structs.replace(job, submitted=submitted), state)
 
     def statistics(self) -> dict[str, Any]:
-        """Return what members count, by their names, with a summary of theirs."""
+        """Return the counters of the members by name, with a summary."""
         of_groups = ((group.name, counters_of(group.model)) for group in self._groups)
         counted = {name: counters for name, counters in of_groups if counters}
         said = [f"{name}: {c['summary']}" for name, c in counted.items() if c.get("summary")]

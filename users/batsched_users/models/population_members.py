@@ -1,4 +1,4 @@
-"""Members of a population: what its file says of them, and which users of the log they are."""
+"""The members of a population: their options, and their users in the log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def who(self) -> str:
-        """What says which users of the log it has, empty if nothing does."""
+        """The option that selects the member's users of the log, empty without one."""
         parts = {"share": self.share is not None, "users": self.users is not None}
         return ", ".join(
             name for name, is_given in (parts | {"rest": self.rest}).items() if is_given

@@ -21,7 +21,7 @@ from batsched_users.sessions.feedback_engine import as_submitted, log_order
 
 
 class Resampled:
-    """Users drawn from a log by chance, each with what he recorded, whole weeks later or earlier.
+    """Users drawn from a log at random, each with their recorded jobs, moved by whole weeks.
 
     It is replay without feedback, of another workload at each seed: long-term users, always as
     many, who begin anywhere in what they did and begin anew after the length of the log, and

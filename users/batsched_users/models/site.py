@@ -67,7 +67,7 @@ are rounded to whole seconds, hence the half ones."""
 
 
 class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
-    """What site-level users draw from: one file each, called as the field."""
+    """The distributions of site-level users, each in a file with the name of the field."""
 
     think_times: Quantiles
     """Seconds from the end of a batch to the next one of the session: 0 to 20 minutes."""
@@ -116,7 +116,7 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
         longest_run_time: float | None = None,
         largest_size: int | None = None,
     ) -> SiteDistributions:
-        """Return what is drawn on a machine of ``nb_res`` processors with these options.
+        """Return the distributions for a machine of ``nb_res`` processors with these options.
 
         See :class:`SiteUsers`, whose they are. Raises :class:`UsageError`.
         """

@@ -167,7 +167,7 @@ class Sufficient:
         return min(held, next_due(self._inner))
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Yield the jobs that come back, and then those of the model as their users change them."""
+        """Yield delayed jobs that come back, then new jobs of the inner model with their levers."""
         self._counts.see(now)
         submitted = False
         while self._held and self._held[0][0] <= now:

@@ -1,4 +1,4 @@
-"""Synthetic job sets: as many jobs as one likes that are like those of a log, at any load.
+"""Synthetic job sets of any size and load that resemble a log.
 
 Source: A. Streit, "Self-Tuning Job Scheduling Strategies for the Resource Management of HPC
 Systems and Computational Grids", PhD thesis, Paderborn 2003, section 3.7.

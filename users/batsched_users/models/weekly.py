@@ -84,7 +84,7 @@ class UserClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a parameter file of the model holds."""
+    """The content of a parameter file of the model."""
 
     classes: Annotated[list[UserClass], msgspec.Meta(min_length=1)]
     source: str = ""

@@ -83,12 +83,12 @@ class Arrival(msgspec.Struct, eq=False):
 
     @property
     def user(self) -> str:
-        """Who it is: the user of the log, and which of those who are like him."""
+        """The user of the log, and the number of this copy."""
         return f"{self.trace.user}.{self.person}"
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What all jobs of the user carry."""
+        """Fields that all jobs of the user carry."""
         return {"behaviour": RARE} if self.kind == RARE else {}
 
 

@@ -1,4 +1,4 @@
-"""Pools of users to draw from: those who stay, those who come and go, and rare behaviour.
+"""Pools of users to draw from: long-term users, temporary users, and rare behaviour.
 
 Source: N. Zakay, PhD thesis, chapter 3.
 """
@@ -28,7 +28,7 @@ with 60 days."""
 
 
 class Pools(msgspec.Struct):
-    """The users of a log by what they are drawn for; each as a trace."""
+    """The users of a log in pools, each as a trace."""
 
     long_term: list[Trace]
     temporary: list[Trace]
@@ -49,7 +49,7 @@ class Pools(msgspec.Struct):
 
 
 class Rare(msgspec.Struct, frozen=True):
-    """A stretch of rare behaviour: what one user did from ``begin`` to ``end`` (seconds)."""
+    """A period of rare behaviour of one user, from ``begin`` to ``end`` (seconds)."""
 
     user: str
     begin: float = -inf
@@ -122,7 +122,7 @@ _MOST_KEPT = 2
 def kept_pools(
     jobs: Sequence[WorkloadJob], sessions: Delimitation, tie: str, **options: Any
 ) -> Pools:
-    """Return :func:`make_pools`, those of an earlier call if that was of equal jobs.
+    """Return the result of :func:`make_pools`, cached for equal jobs.
 
     Each run of a campaign has a copy of the log, whose pools take longer than many a simulation.
     They must not be changed.

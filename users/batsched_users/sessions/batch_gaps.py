@@ -25,9 +25,7 @@ class Gaps(msgspec.Struct, frozen=True):
 
     @classmethod
     def recorded(cls, trace: Trace, *, opening_sessions: bool, below: float = inf) -> Self:
-        """Return those before the batches that open a session, or that do not, if they are
-        shorter than ``below``.
-        """
+        """Return the gaps shorter than ``below`` before batches that open a session, or do not."""
         batches = [batch for batch in trace.batches if batch.opens_session is opening_sessions]
         think_times = (batch.think_time for batch in batches)
         inter_arrivals = (batch.inter_arrival for batch in batches)

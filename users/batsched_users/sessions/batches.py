@@ -45,7 +45,7 @@ class Batch(msgspec.Struct, gc=False, eq=False):
 
 
 class Trace(msgspec.Struct, gc=False, eq=False):
-    """What one user did: a sub-trace of a log, kept as it is."""
+    """The jobs of one user in a log, unchanged."""
 
     user: str
     sessions: list[Session]
@@ -66,7 +66,7 @@ class Trace(msgspec.Struct, gc=False, eq=False):
 def traces(
     jobs: Iterable[WorkloadJob], sessions: Delimitation, tie: str = JOINS
 ) -> dict[str, Trace]:
-    """Return what each user did, users in order of first appearance.
+    """Return the trace of each user, in order of first appearance.
 
     Raises :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
     """
@@ -77,7 +77,7 @@ def traces(
 
 
 def batches_of(sessions: Sequence[Session], tie: str = JOINS) -> list[Batch]:
-    """Return the batches of a user's sessions, in order, with what they depend on.
+    """Return the batches of a user's sessions in order, with their dependencies.
 
     In a session the batches are the connected components of overlapping jobs. A batch depends on
     the one before in its session; the first of a session depends on the last batch of each session

@@ -1,4 +1,4 @@
-"""The feedback engine: batches that follow each other and wait for those they depend on.
+"""The feedback engine: each batch waits for the batches it depends on.
 
 Source: N. Zakay, PhD thesis, chapter 4. What a user submits, and in which order, is kept as
 recorded; when is decided by a :class:`Reaction` each time the next batch becomes possible.
@@ -26,7 +26,7 @@ SESSIONS = "arrival:60:>"
 
 
 class Reason(Enum):
-    """Which event made the next batch possible: the last of those that it waited for."""
+    """The event that released a batch: the last one that it waited for."""
 
     FOLLOWS = "the batch before has arrived"
     DEPENDENCY = "a batch that it depends on has ended"
@@ -76,7 +76,7 @@ class _Active(msgspec.Struct, eq=False, gc=False):
 
 
 class BatchFeedback:
-    """A user model: visits whose batches are released by what happens in the system.
+    """A user model whose batches are released by events in the system.
 
     Batch i + 1 arrives after all of batch i has arrived and all batches that it depends on have
     ended; how long after is up to the visit's reaction. Inside a batch the recorded distances

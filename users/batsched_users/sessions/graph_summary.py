@@ -1,4 +1,4 @@
-"""What session graphs look like: the numbers behind Fig. 6 of Madon et al. (FGCS 155, 2024)."""
+"""Statistics of session graphs, as in Fig. 6 of Madon et al. (FGCS 155, 2024)."""
 
 from __future__ import annotations
 

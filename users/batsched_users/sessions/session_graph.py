@@ -30,7 +30,7 @@ ROOT = 0
 
 
 class SessionGraph(msgspec.Struct):
-    """The sessions of one user and what each waited for: an acyclic graph."""
+    """The sessions of one user and their dependencies: an acyclic graph."""
 
     user: str
     sessions: list[Session]
@@ -47,7 +47,7 @@ class SessionGraph(msgspec.Struct):
         return [(index, session.start) for index, (session, before) in pairs if not before]
 
     def think_times(self) -> list[float]:
-        """Return the think times of all edges in seconds, those after the root left out."""
+        """Return the think times of all edges but those of the root, in seconds."""
         return [think_time for before in self.predecessors for _, think_time in before]
 
     def arity(self) -> list[int]:

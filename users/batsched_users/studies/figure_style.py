@@ -1,4 +1,4 @@
-"""What the figures of the user layer have in common: curves told apart, and an axis of minutes."""
+"""Common style of the user layer's figures: colours of curves, and an axis of minutes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def curves(
 
 
 def lines(points: Sequence[tuple[Any, Any]], **mark: Any) -> Any:
-    """Return a chart of curves through points ``(x, y)``, each an array; told apart by ``curve``.
+    """Return a chart of curves through points ``(x, y)``, distinguished by ``curve``.
 
     ``mark`` are options of the lines.
     """

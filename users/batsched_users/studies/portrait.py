@@ -106,7 +106,7 @@ def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]
 
 
 def portrait_figure(portraits: Sequence[Portrait]) -> Any:
-    """Draw the portraits (at least one) over each other, told apart by colour and line."""
+    """Draw the portraits (at least one) over each other, distinguished by colour and line."""
     looks = curves([view.label for view in portraits], orient="top", columns=3)
     thinking = alt.vconcat(_thinking(portraits, looks), _pairs(portraits, looks), spacing=4)
     below = alt.hconcat(_lengths(portraits, looks), thinking, spacing=40)

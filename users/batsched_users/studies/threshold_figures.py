@@ -145,7 +145,7 @@ def _looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def curves_csv(study: ThresholdStudy) -> str:
-    """Return the curves as CSV: what it is, of what, minutes, and share (0 to 1)."""
+    """Return the curves as CSV: name, log, minutes, and share (0 to 1)."""
     rows = (
         (curve, of, f"{at:.6g}", f"{share:.8g}")
         for curve, of, minutes, shares in _curves(study)
