@@ -278,7 +278,9 @@ def test_a_read_only_container_says_so(client: DockerClient, image: str, line: l
     try:
         container.start()
         assert container.wait()["StatusCode"] == 1
-        (told,) = container.logs().decode().splitlines()
-        assert "Read-only file system" in told or "the variable TMPDIR" in told
+        *_, last = logs = container.logs().decode().splitlines()
+        assert last.startswith("batsched-py: error: ")
+        assert "Read-only file system" in last or "the variable TMPDIR" in last
+        assert len(logs) <= 2  # before it, how many runs there are
     finally:
         container.remove(v=True, force=True)

@@ -15,7 +15,7 @@ SEED, DAYS = 1, 60
 
 
 def sample_log(seed: int = SEED, days: int = DAYS) -> bytes:
-    """Return the path of the synthetic sample log, generated if it is not installed.
+    """Return the content of the synthetic sample log, generated unless the installed one fits.
 
     ``days`` is the time during which jobs are submitted. Raises :class:`UsageError` for less
     than one day.
