@@ -45,7 +45,7 @@ class PartitionDraft(msgspec.Struct, kw_only=True):
     """As Batsim writes sets."""
 
     def add(self, job: Row) -> None:
-        """Count a job that ran."""
+        """Count a job that ran in the partition."""
         self.nb_jobs += 1
         self.largest = max(self.largest, job[ALLOCATED])
         self.most_nodes = max(self.most_nodes, job[NODES])
@@ -62,7 +62,7 @@ class PartitionDraft(msgspec.Struct, kw_only=True):
 
 
 class MachineDraft(msgspec.Struct, kw_only=True):
-    """A machine as its jobs show it."""
+    """A description of a machine, drafted from its jobs."""
 
     field: str
     in_nodes: bool
@@ -80,7 +80,7 @@ class MachineDraft(msgspec.Struct, kw_only=True):
 
     @property
     def nb_nodes(self) -> int:
-        """All nodes."""
+        """The number of nodes of the machine."""
         return sum(group.count for group in self.groups)
 
     @property
@@ -100,7 +100,7 @@ def draft_machine(
     cores_per_node: int | None,
     second_0: int,
 ) -> MachineDraft:
-    """Return a description of the machine.
+    """Draft the description of a machine from the records of its jobs.
 
     ``names`` have the number and the name of each partition by its place; jobs of others (of -1)
     make one of all only if there are no others. ``second_0`` is the Unix time of the log's begin.

@@ -73,7 +73,7 @@ class MalformedRecordError(Exception):
         self.problem, self.value, self.expected, self.cure = problem, value, expected, cure
 
     def text(self, *, with_value: bool) -> str:
-        """Return a clause for a message."""
+        """Return the fault of the record as part of a message."""
         told = f" is {quote(self.value)}" if self.value is not None and with_value else ""
         there = f"{self.problem}{told}"
         return f"{there}: expected {self.expected}" if self.expected else there

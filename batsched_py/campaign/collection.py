@@ -23,7 +23,7 @@ class Member(
     forbid_unknown_fields=True,
     rename={"name": "campaign", "logs": "log"},
 ):
-    """A campaign of several."""
+    """One campaign of a collection of campaigns."""
 
     name: str
     """With which it alone is run."""
@@ -46,7 +46,7 @@ class Member(
         return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *logs, *repeated))
 
     def command(self, *, quick: bool = False) -> str:
-        """Return the command that runs it alone."""
+        """Return the command line that runs this campaign alone."""
         options = [word for log in self.logs for word in ("--log", log)]
         if self.replications is not None:
             options += ["--replications", str(self.replications)]
@@ -54,7 +54,7 @@ class Member(
 
 
 class Collection(msgspec.Struct):
-    """A file of campaigns, read."""
+    """The content of a file that lists several campaigns."""
 
     name: str
     title: str

@@ -200,7 +200,7 @@ class RecordedUsers:
         return inf
 
     def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        """Return the job that is due."""
+        """Return the recorded job that is due now."""
         self._out += 1
         return [self._jobs.popleft()[1]]
 

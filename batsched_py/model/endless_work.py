@@ -86,7 +86,7 @@ class SubmissionWatch:
         self._instant = -inf
 
     def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:
-        """Return the jobs that are due.
+        """Return the jobs that are due, and check the budgets of submissions.
 
         Raises :class:`InvariantError` as :func:`take_submissions` does, and :class:`BudgetError`
         for too many jobs, of which it takes one more than allowed.

@@ -12,7 +12,7 @@ from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 
 
 class JobState(Enum):
-    """Where a job is in its life."""
+    """The state of a job: waiting, running, completed, ..."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -24,7 +24,7 @@ WAITING, RUNNING, ENDED = JobState
 
 
 class Job(msgspec.Struct, eq=False, gc=False):
-    """A submitted job.
+    """A submitted job as policies see it.
 
     Policies read it and never change it; two jobs are the same only if they are one object.
     """

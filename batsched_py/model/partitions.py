@@ -62,7 +62,7 @@ class WholeNodes(Site):
         insort(self._releases, (job.expected_end, nodes.size, job.number, job))
 
     def vacate(self, job: Job, share: ProcessorSet) -> None:
-        """Take note that it has ended."""
+        """Free the nodes of a job that has ended."""
         self.nb_ended += 1
         nodes, _ = self._holds.pop(job.number)
         self._held -= nodes.size
@@ -87,7 +87,7 @@ class WholeNodes(Site):
         return latest_first[::-1]
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
-        """Put the nodes of the ``processors`` that are here out of order, or back."""
+        """Make the partition's nodes of the ``processors`` unavailable, or available again."""
         here = processors & self._all
         if available:
             self.unavailable -= here

@@ -77,7 +77,7 @@ class Site:
 
     @property
     def all_processors(self) -> ProcessorSet:
-        """The processors that belong to it."""
+        """The processors of this site."""
         return self._all
 
     @property
@@ -92,7 +92,7 @@ class Site:
 
     @property
     def free_processors(self) -> ProcessorSet:
-        """The free processors of now."""
+        """The processors of this site that are free now."""
         return self._pool.snapshot()
 
     def lowest_free(self, count: int) -> ProcessorSet:
@@ -134,7 +134,7 @@ class Site:
         self._note(job, share.size)
 
     def vacate(self, job: Job, share: ProcessorSet) -> None:
-        """Take note that it has ended."""
+        """Free the processors of a job that has ended."""
         self._give_back(job, share)
 
     def _note(self, job: Job, size: int) -> None:

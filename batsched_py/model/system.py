@@ -158,7 +158,7 @@ class System(ABC):
             self._tell_users(job, state)
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
-        """Put processors out of order, or back."""
+        """Make processors unavailable, or available again."""
         self.machine.set_available(processors, available)
         self._must_schedule = True
 

@@ -24,7 +24,7 @@ _TINY = 1e-9
 
 
 class Solution(msgspec.Struct, frozen=True):
-    """The best plan that was found.
+    """The best plan that the solver found.
 
     ``value`` is its sum w (start - submit + d) in processor-seconds. ``status`` is ``optimal``
     (on the solver's time axis) or ``time limit``; ``gap`` is the share of the value by which the

@@ -65,7 +65,7 @@ class Seconds(float, Parsed):
 
     @classmethod
     def parse(cls, value: Any) -> Seconds:
-        """Return the length."""
+        """Return a time in seconds from a text such as ``24 h``."""
         try:
             seconds = parse_time("", value) if isinstance(value, str) else value
         except UsageError:
@@ -82,7 +82,7 @@ class Name(str, Parsed):
 
     @classmethod
     def parse(cls, value: Any) -> Name:
-        """Return the name."""
+        """Return the text as a name, if it is one."""
         if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
             raise ValueError
         return cls(value)

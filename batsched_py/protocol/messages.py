@@ -126,7 +126,7 @@ class SimulationEnds(Event, kw_only=True):
 
 
 class JobSubmitted(Event, kw_only=True, eq=False, gc=False):
-    """A job arrived."""
+    """Event: a job was submitted."""
 
     tag = "JOB_SUBMITTED"
     job_id: str
@@ -221,7 +221,7 @@ class Answer(Event, kw_only=True):
 
 
 class ExecuteJob(Event, kw_only=True, eq=False, gc=False):
-    """Run a submitted job on ``alloc``."""
+    """Decision: start a submitted job on the processors ``alloc``."""
 
     tag = "EXECUTE_JOB"
     job_id: str
@@ -232,14 +232,14 @@ class ExecuteJob(Event, kw_only=True, eq=False, gc=False):
 
 
 class RejectJob(Event, kw_only=True):
-    """Refuse a submitted job."""
+    """Decision: reject a submitted job."""
 
     tag = "REJECT_JOB"
     job_id: str
 
 
 class KillJob(Event, kw_only=True):
-    """End running jobs."""
+    """Decision: kill running jobs."""
 
     tag = "KILL_JOB"
     job_ids: list[str]
@@ -272,7 +272,7 @@ class RegisterProfile(Event, kw_only=True, eq=False, gc=False):
 
 
 class RegisterJob(Event, kw_only=True, eq=False, gc=False):
-    """Submit a job now."""
+    """Decision: submit a job now."""
 
     tag = "REGISTER_JOB"
     job_id: str
@@ -333,7 +333,7 @@ class CallPeriodically(Event, kw_only=True):
 
 
 class StopCall(Event, kw_only=True):
-    """Stop periodic calls."""
+    """Decision: stop periodic calls."""
 
     tag = "StopCallMeLaterEvent"
     call_id: str
@@ -359,7 +359,7 @@ class CreateProbe(Event, kw_only=True):
 
 
 class StopProbe(Event, kw_only=True):
-    """Stop a probe."""
+    """Decision: stop a probe."""
 
     tag = "StopProbeEvent"
     probe_id: str

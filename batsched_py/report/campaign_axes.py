@@ -26,7 +26,7 @@ _TITLES = {"scheduler": "policy", "home_site": "site"}
 
 
 class CampaignAxes(msgspec.Struct, frozen=True):
-    """The axes of a campaign by their purpose."""
+    """The options that vary in a campaign, by their purpose in the report."""
 
     compared: str | None
     """Its values, policies as a rule, stand beside the first of them; None: there is no such."""
@@ -45,7 +45,7 @@ class CampaignAxes(msgspec.Struct, frozen=True):
 
 
 def classify_axes(runs: pd.DataFrame, axes: Iterable[str]) -> CampaignAxes:
-    """Return the axes of some runs by their purpose."""
+    """Sort the options that vary in a campaign by their purpose in the report."""
     there = [name for name in axes if name in runs]
     asked = [name for name in there if name not in REPEATED]
     compared = find_compared_axis(runs, asked)

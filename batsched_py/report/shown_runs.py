@@ -74,7 +74,7 @@ class OneRun:
         return {**self.result.settings, "metrics": self.result.measured}
 
     def kept_jobs(self, row: Any) -> pd.DataFrame | None:
-        """Return the jobs."""
+        """Return the stored jobs of the run."""
         return self.result.jobs
 
     def workload(self, row: Any) -> Workload:

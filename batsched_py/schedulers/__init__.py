@@ -1,1 +1,1 @@
-"""The policies, one a file."""
+"""The policies, one module each."""

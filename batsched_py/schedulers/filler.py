@@ -1,4 +1,4 @@
-"""Start whatever fits."""
+"""The policy ``filler``: start every waiting job that fits, in submission order."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Partitioned:
         return self._lines[0].policy
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Do a pass of each partition."""
+        """Run the policy of each partition on its own jobs."""
         self._outages.update(now, machine)
         new: list[Job] = []
         if self._seen != queue.nb_arrived:

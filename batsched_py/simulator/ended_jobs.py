@@ -49,7 +49,7 @@ class DescribedJobs(msgspec.Struct):
 
     @classmethod
     def of(cls, descriptions: Sequence[JobDescription]) -> DescribedJobs:
-        """Return the lists of some descriptions."""
+        """Return the columns of some job descriptions."""
         return cls(*_lists(descriptions, DescribedJobs.__struct_fields__))
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class EndedJobs(DescribedJobs, dict=True):
 
     @classmethod
     def of_jobs(cls, jobs: Sequence[SimulatedJob]) -> EndedJobs:
-        """Return the lists of some jobs."""
+        """Return the columns of some ended jobs."""
         described = _lists([job.description for job in jobs], cls.__struct_fields__[:_NB_DESCRIBED])
         return cls(*described, *_lists(jobs, cls.__struct_fields__[_NB_DESCRIBED:]))
 
@@ -146,7 +146,7 @@ class EndedJobs(DescribedJobs, dict=True):
         return np.array([alloc.size for alloc in self.alloc], dtype=np.float64)
 
     def of_ran(self, values: list[float]) -> Column:
-        """Return one of the lists as a column, nan of jobs that were rejected."""
+        """Return a list as a column, with nan for rejected jobs."""
         return np.where(self.ran, values, nan)
 
     @cached_property

@@ -27,7 +27,7 @@ class Watts(NamedTuple):
     full: float
 
     def at(self, load: float) -> float:
-        """Return the power at a load (achieved flop rate / speed) of 0 to 1."""
+        """Return the power in watts at a load (achieved flop rate / speed) of 0 to 1."""
         if load <= 0:
             return self.idle
         return self.epsilon + min(load, 1.0) * (self.full - self.epsilon)

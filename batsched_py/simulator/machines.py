@@ -39,7 +39,7 @@ class Machines:
         return self._idle.take(alloc)
 
     def release(self, alloc: ProcessorSet, now: float) -> None:
-        """Let a job on ``alloc`` end."""
+        """Free the machines ``alloc`` of a job that ended."""
         self._idle.give_back(alloc)
 
     def not_free(self, machines: ProcessorSet) -> ProcessorSet:

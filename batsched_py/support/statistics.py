@@ -68,11 +68,11 @@ class Interval(msgspec.Struct, frozen=True):
         return Interval(self.value, low, high, self.nb)
 
     def above(self, bound: float) -> bool | None:
-        """Tell whether it is greater than the bound; None if the interval does not tell."""
+        """Return whether the value is above a bound; None if the interval contains the bound."""
         return True if self.low > bound else False if self.high <= bound else None
 
     def below(self, bound: float) -> bool | None:
-        """Tell whether it is smaller than the bound; None if the interval does not tell."""
+        """Return whether the value is below a bound; None if the interval contains the bound."""
         return True if self.high < bound else False if self.low >= bound else None
 
     def within(self, low: float, high: float) -> bool | None:

@@ -111,7 +111,7 @@ def make_refusal(reason: object) -> bytes:
 
 
 class WaitLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait, in seconds."""
+    """Limits of waiting for the other side, in seconds."""
 
     first: float
     """For the first message."""

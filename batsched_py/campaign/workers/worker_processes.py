@@ -30,7 +30,7 @@ _PATIENCE = 3.0
 
 
 class WorkerLost(Exception):  # noqa: N818 - the run may be well
-    """The process of a run died."""
+    """The worker process of a run died before it returned a result."""
 
 
 class LocalWorkers(Executor):

@@ -85,7 +85,7 @@ def simulate(made: Simulator, around: Surroundings) -> None:
 def simulate_batsim5(
     made: Simulator, around: Surroundings, init: str, *, trace_pstates: bool
 ) -> None:
-    """Simulate in the place of Batsim 5, as the scheduler asks in its hello, and write its files.
+    """Simulate with a scheduler of Batsim 5, and write the files of Batsim 5.
 
     ``init`` is the text for the scheduler. Raises as :func:`simulate`.
     """

@@ -47,7 +47,7 @@ class ValuesByNumber:
             self._values[number] = value
 
     def clear(self) -> None:
-        """Take the values of all jobs away."""
+        """Remove the values of all jobs."""
         self._values.fill(self._missing)
 
     def _grow(self, number: Any) -> None:
@@ -78,7 +78,7 @@ class JobRows:
 
     @classmethod
     def of(cls, jobs: list[Job]) -> JobRows:
-        """Return these jobs."""
+        """Return the rows of these jobs."""
         number = np.array([job.number for job in jobs], np.int64)
         size = np.array([job.size for job in jobs], np.int64)
         estimate = np.array([job.estimate for job in jobs], np.float64)

@@ -44,7 +44,7 @@ def place_in(ranked: Iterable[Job], job: Job) -> int:
 
 
 class Order(Protocol):
-    """A queue order."""
+    """An order of the waiting queue, such as shortest job first."""
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
         """Return the waiting jobs in the order that holds ``now`` (seconds)."""
@@ -57,7 +57,7 @@ class FixedOrder:
         self.key = key
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
-        """Return the queue's ranking by the key."""
+        """Return the ranking of the queue by the key of this order."""
         return queue.ranked(self.key)
 
 

@@ -106,7 +106,7 @@ class SortedJobs:
                     yield job
 
     def add(self, key: Any, job: Job) -> None:
-        """Add ``job``."""
+        """Insert ``job`` at its place in the order."""
         neighbour = self._root.add(key, job.estimate, job)
         if job.estimate < self.least_estimate:
             self.least_estimate = job.estimate

@@ -1,1 +1,1 @@
-"""The protocol of Batsim 5: JSON, calls and registration, behind the same messages."""
+"""The JSON protocol of Batsim 5, translated to the messages that all versions share."""

@@ -34,5 +34,5 @@ class Referee:
 
     @property
     def ended(self) -> bool:
-        """Whether SIMULATION_ENDS was heard."""
+        """Whether SIMULATION_ENDS was received."""
         return self._state.ended

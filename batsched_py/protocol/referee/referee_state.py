@@ -15,7 +15,7 @@ from batsched_py.protocol.dynamic_registration import Registration, split_id
 
 
 class LiveJob(msgspec.Struct, gc=False):
-    """A job that the scheduler may speak of."""
+    """A job that has not ended, so that the scheduler may name it."""
 
     size: int
     profile: str

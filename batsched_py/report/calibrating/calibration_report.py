@@ -1,4 +1,4 @@
-"""Makes the report of a calibration."""
+"""Make the report of a calibration."""
 
 from __future__ import annotations
 

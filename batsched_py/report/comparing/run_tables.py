@@ -160,7 +160,7 @@ def tabulate_largest_shifts(pairs: pd.DataFrame) -> Table:
 
 
 def tabulate_metrics(metrics: pd.DataFrame) -> Table:
-    """Return all metrics of both runs."""
+    """Return a table of all metrics of both runs."""
     frame = make_readable(metrics, ("a", "b", "difference"), "metric")
     shown = (
         *columns("metric", unit_shown="unit", a_shown="A", b_shown="B"),

@@ -168,7 +168,7 @@ class RunComparison:
 
     @cached_property
     def match(self) -> Match:
-        """Which job of A is which job of B."""
+        """Which jobs of runs A and B correspond, or why they cannot be matched."""
         return match_jobs(self.a.jobs, self.b.jobs)
 
     @cached_property

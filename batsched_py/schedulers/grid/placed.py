@@ -42,7 +42,7 @@ class Placed(msgspec.Struct, frozen=True):
         return self.parts[0][0]
 
     def start(self) -> Start:
-        """Return the decision."""
+        """Return the decision that starts the job at its place."""
         processors = NO_PROCESSORS
         for site, number in self.parts:
             processors |= site.free_processors.lowest(number)

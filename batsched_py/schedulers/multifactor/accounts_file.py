@@ -66,7 +66,7 @@ class Accounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_accounts(path: str | Path) -> Accounts:
-    """Read such a file.
+    """Read a file of accounts and their shares.
 
     Raises :class:`InputError` for unknown keys, values of the wrong kind, names given twice,
     parents and accounts that are not there, and accounts below themselves.

@@ -36,7 +36,7 @@ class Grid(msgspec.Struct, frozen=True):
         return floor(now / self.resolution) * self.resolution if self.resolution else now
 
     def end(self, now: float) -> float:
-        """Return the end of the window."""
+        """Return the end of the planning window at ``now``, in seconds."""
         return self.begin(now + self.window) if self.window < inf else inf
 
     def release(self, end: float, now: float) -> float:

@@ -45,7 +45,7 @@ class SizeFactor(msgspec.Struct, frozen=True):
     relative_to_time: bool = False
 
     def of(self, job: Job, nb_processors: int) -> float:
-        """Return the factor of a job, 0 to 1."""
+        """Return the size factor of a job, 0 to 1."""
         part = job.size / max(1, nb_processors)
         if self.relative_to_time:
             part /= max(1.0, job.estimate / MINUTE)

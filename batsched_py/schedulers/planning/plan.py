@@ -66,7 +66,7 @@ class Plan(Sequence[tuple[Job, float]]):
         return Plan([job for job, _ in some], [start for _, start in some])
 
     def each(self, term: Term) -> list[float]:
-        """Return the ``term`` of each job."""
+        """Return the value of a function of size, estimate, submission and start for each job."""
         return [term(job.size, job.estimate, job.submit_time, start) for job, start in self]
 
 
@@ -119,7 +119,7 @@ class PlanOfRows(Plan):
         return PlanOfRows(self._rows.only(chosen), starts[chosen])
 
     def each(self, term: Term) -> list[float]:
-        """Return the ``term`` of each job."""
+        """Return the value of a function of size, estimate, submission and start for each job."""
         rows = self._rows
         values: list[float] = term(rows.size, rows.estimate, rows.submit_time, self.array).tolist()
         return values

@@ -34,7 +34,7 @@ class MachinesOfBatsim5(TracedMachines):
         return True
 
     def release(self, alloc: ProcessorSet, now: float) -> None:
-        """Let a job on ``alloc`` end."""
+        """Free the machines ``alloc`` of a job that ended."""
         for machine in alloc:
             self._nb_jobs[machine] -= 1
         self._busy.take(ProcessorSet.of(at for at in alloc if not self._nb_jobs[at]))

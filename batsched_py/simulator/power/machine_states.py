@@ -74,7 +74,7 @@ class TracedMachines(Machines):
         return True
 
     def release(self, alloc: ProcessorSet, now: float) -> None:
-        """Let a job on ``alloc`` end."""
+        """Free the machines ``alloc`` of a job that ended."""
         if self._sharing:
             for machine in alloc:
                 self._nb_jobs[machine] -= 1

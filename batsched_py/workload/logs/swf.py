@@ -113,7 +113,7 @@ class SwfLog(msgspec.Struct, eq=False):
         return [*(self.left_out.note(last_line) if self.left_out else []), *self.about]
 
     def column(self, field: str) -> Column:
-        """Return one of :data:`FIELDS`, shape (n,)."""
+        """Return the column of one of :data:`FIELDS`, shape (n,)."""
         return self.data[:, FIELDS.index(field)]
 
     @property

@@ -177,7 +177,7 @@ def log_axis(values: Any, least: float = 1) -> alt.Axis:
 
 
 def panels(chart: Chart, data: pd.DataFrame) -> Chart:
-    """Return a panel for each infrastructure, all with the same axes; one can zoom them."""
+    """Return a chart with one panel per infrastructure, with common axes and zoom."""
     shown = [name for name in PANELS if name in set(data["infrastructure"])]
     facet = alt.Facet("infrastructure:N", sort=shown, title=None)
     return chart.interactive().facet(facet, data=data, columns=min(3, len(shown)))

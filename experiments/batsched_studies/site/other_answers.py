@@ -1,4 +1,4 @@
-"""Which answers are other ones where users react."""
+"""Find the conclusions about a site that differ between rigid replay and reacting users."""
 
 from __future__ import annotations
 
