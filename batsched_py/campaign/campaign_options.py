@@ -18,7 +18,7 @@ OF_RUNS = ("machine", "backend", "batsim", "batsim_log", "timeouts", "budgets")
 
 
 class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a campaign is run. Raises :class:`UsageError` for what makes no sense."""
+    """How a campaign is run. Raises :class:`UsageError` for contradictions."""
 
     jobs: Annotated[
         int | None, Setting("Simulations at a time (default: cores).", "N", ("--jobs", "-j"))
@@ -33,8 +33,8 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
     replications: Annotated[
         int | None,
         Setting(
-            "Repeat each combination so often, instead of as the file says; more of them continue "
-            "what is there.",
+            "Replications of each combination, in place of the file's number; with a larger number "
+            "than before, finished runs are kept.",
             "N",
         ),
     ] = None
@@ -53,7 +53,7 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Setting(
             "Run on a cluster: the address of a dask scheduler (tcp://HOST:8786), or slurm, oar, "
-            "pbs, sge ..., which is asked for so many jobs as simulations at a time.",
+            "pbs, sge ..., which gets one job for each simulation at a time.",
             "WHERE",
         ),
     ] = None

@@ -22,7 +22,7 @@ _LIKE: tuple[tuple[str, ...], ...] = (
 def estimate_time(
     missing: Iterable[PreparedRun], timed: Sequence[tuple[PreparedRun, float]], at_a_time: int
 ) -> str:
-    """Return in a sentence how long ``missing`` runs take, so many of them at a time.
+    """Return a sentence on the time of ``missing`` runs, ``at_a_time`` of them in parallel.
 
     ``timed`` are runs that ended, with the seconds that each took.
     """

@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _TICK = 0.2
 """Seconds after which a wait looks whether the scheduler is still there."""
 _PATIENCE = 5.0
-"""Seconds without a scheduler after which the user is told that the simulator waits for one."""
+"""Seconds without a scheduler before a line says that the simulator waits for one."""
 
 
 class SimulatorSocket(Closing):

@@ -112,7 +112,7 @@ class Room:
         )
 
     def _fitting(self, width: int) -> list[Site]:
-        """Return the sites with so many free processors."""
+        """Return the sites with enough free processors."""
         return [site for site in self._sites if site.free >= width]
 
     def _fragments(self, width: int) -> Fragments:

@@ -147,6 +147,6 @@ def strict_beside_usual(waits: pd.DataFrame) -> pd.DataFrame:
 
 
 def sign_test(nearer: int, number: int) -> float:
-    """Return the probability that so many logs, or more, have the same sign by chance."""
+    """Return the probability that at least this number of logs has the same sign by chance."""
     most = max(nearer, number - nearer)
     return min(1.0, sum(comb(number, k) for k in range(most, number + 1)) / 2.0 ** (number - 1))
