@@ -96,7 +96,7 @@ class Site:
         return self._pool.snapshot()
 
     def lowest_free(self, count: int) -> ProcessorSet:
-        """Return the ``count`` lowest free processors; fewer must not be free."""
+        """Return the ``count`` lowest free processors, of at least ``count`` free ones."""
         return self._pool.lowest(count)
 
     def free_procset(self) -> ProcSet:
