@@ -16,7 +16,7 @@ from batsched_py.commands.protocol.decision_process_options import read_json_opt
 from batsched_py.errors import BatschedError, InputError, OutputError, UsageError, WorkloadError
 from batsched_py.files.writers import locked
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.whole_run import check_whole, seal
+from batsched_py.results.whole_run import add_seal, check_whole
 from batsched_py.simulator.batsim4.external_events import read_events
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.transport.recording import Recorder, read_exchange
@@ -57,7 +57,7 @@ def test_a_lock_and_a_recording_follow_no_link(tmp_path: Path) -> None:
 )
 def test_a_value_that_no_run_has_is_told_with_its_file(tmp_path: Path, member: object) -> None:
     path = tmp_path / "out_run.json"
-    path.write_bytes(seal(json.dumps(member).encode(), {}))
+    path.write_bytes(add_seal(json.dumps(member).encode(), {}))
     with pytest.raises(InputError, match="out_run"):
         check_whole(path)
 

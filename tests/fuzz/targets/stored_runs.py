@@ -14,7 +14,7 @@ from batsched_py.campaign.campaign_folder import Stored, StoredRun, open_results
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.explain.replayed_exchange import find_beginning, read_turns
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
-from batsched_py.results.whole_run import TABLES, NamedFile, seal
+from batsched_py.results.whole_run import TABLES, NamedFile, add_seal
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
 from batsched_py.transport import exchange_replay
@@ -86,7 +86,7 @@ def check_description(data: bytes) -> str:
     fits what it describes, or is refused too."""
     _load(_run()["run.json"], "run.json")
     files = {name: NamedFile.at(Path(f"out{name}")) for name in TABLES}
-    return " / ".join(_load(content, "run.json") for content in (data, seal(data, files)))
+    return " / ".join(_load(content, "run.json") for content in (data, add_seal(data, files)))
 
 
 @cache
@@ -115,12 +115,12 @@ def _finished_run() -> dict[str, bytes]:
     provenance = {"provenance": {"version": "1", "hash": "0"}}
     names = dict(zip(TABLES, ("jobs.csv", "schedule.csv"), strict=True))
     files = {name: NamedFile.of(_run()[end]) for name, end in names.items()}
-    return {**_run(), "run.json": seal(result.run_json(provenance), files)}
+    return {**_run(), "run.json": add_seal(result.run_json(provenance), files)}
 
 
 def _campaigns() -> list[bytes]:
     """Return one without and one with its seal."""
-    return [_campaign(), seal(_campaign())]
+    return [_campaign(), add_seal(_campaign())]
 
 
 def check_campaign(data: bytes) -> str:
@@ -130,7 +130,7 @@ def check_campaign(data: bytes) -> str:
     for end, content in _finished_run().items():
         (folder / f"out_{end}").write_bytes(content)
     try:
-        contents = (data,) if b'"sha256"' in data else (data, seal(data))
+        contents = (data,) if b'"sha256"' in data else (data, add_seal(data))
         return " / ".join(map(_open_campaign, contents))
     finally:
         shutil.rmtree("campaign")
@@ -186,6 +186,6 @@ TARGETS = (
     Target("schedule_json", lambda: [_BATSIM5_SUMMARY], check_summary, _COLUMNS),
     Target("schedule_csv", lambda: [_run()["schedule.csv"]], check_schedule, _COLUMNS),
     Target("run_json", lambda: [_run()["run.json"]], check_description, _KEYS),
-    Target("campaign_json", lambda: [_campaign(), seal(_campaign())], check_campaign, _KEYS),
+    Target("campaign_json", lambda: [_campaign(), add_seal(_campaign())], check_campaign, _KEYS),
     Target("exchange", _exchanges, check_exchange, WORDS),
 )
