@@ -30,9 +30,9 @@ from batsched_studies.creasy import (
     tables,
 )
 from batsched_studies.creasy.report import report
-from batsched_users.behaviour.empirical_distributions import About, Quantiles, distance
-from batsched_users.learning.ideal_machine import Played, play
-from batsched_users.learning.learn_site import site_values
+from batsched_users.behaviour.empirical_distributions import About, Quantiles, ks_distance
+from batsched_users.learning.ideal_machine import PlayedJob, play_model
+from batsched_users.learning.learn_site import collect_values
 from batsched_users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
 from helpers.made_up_campaign import STUDIES, MadeUpCampaign, table_of
 
@@ -349,12 +349,12 @@ def test_generated_jobs_are_like_what_users_draw_from() -> None:
     options = {"run_times": "thirds", "longest_run_time": 18_000, "locality": False}
     frame = generated.play_users(options, 256)
     drawn = generated_jobs.drawn_from(options, 256)
-    values = site_values(generated_jobs.columns_of(frame))
-    distances = {name: distance(own, getattr(drawn, name)) for name, own in values.items()}
+    values = collect_values(generated_jobs.columns_of(frame))
+    distances = {name: ks_distance(own, getattr(drawn, name)) for name, own in values.items()}
     assert max(distances[name] for name in ("sizes", "run_times", "batch_widths")) < 0.02
     assert max(distances[name] for name in ("think_times", "breaks")) < 0.1
     learnt = generated_jobs.drawn_from({}, 256)  # as learnt: more long ones
-    assert distance(values["run_times"], learnt.run_times) > 0.08
+    assert ks_distance(values["run_times"], learnt.run_times) > 0.08
     chart = generated.figure(options, 256, "thirds").spec
     assert "run times" in str(chart)
 
@@ -432,21 +432,21 @@ def test_sets_of_distributions_can_be_read(name: str) -> None:
 # Parts of the user model left out ----------------------------------------------------------------
 
 
-def played(**options: Any) -> list[Played]:
+def played(**options: Any) -> list[PlayedJob]:
     machine = Workload(
         name="none", nb_res=2048, jobs=[], profiles={}, unix_start_time=MONDAY, time_zone="UTC"
     )
-    return list(play(SiteUsers(machine, nb_users=20, weeks=2, seed=1, **options)))
+    return list(play_model(SiteUsers(machine, nb_users=20, weeks=2, seed=1, **options)))
 
 
-def pairs(**options: Any) -> list[tuple[Played, Played]]:
+def pairs(**options: Any) -> list[tuple[PlayedJob, PlayedJob]]:
     """Each job of a user and the next one, in order of submission."""
     jobs = sorted(played(**options), key=lambda job: int(job.job.id))
     users = dict.fromkeys(job.job.user for job in jobs)
     return [pair for user in users for pair in pairwise(j for j in jobs if j.job.user == user)]
 
 
-def at_night(jobs: list[Played]) -> float:
+def at_night(jobs: list[PlayedJob]) -> float:
     """The share submitted between 1:00 and 5:00, when at most night users work."""
     return float(np.mean([3600 <= job.submit % 86_400 < 5 * 3600 for job in jobs]))
 
@@ -473,7 +473,9 @@ def test_long_run_times_are_drawn_again() -> None:
     times = [job.end - job.submit for job in played(longest_run_time=limit, locality=False)]
     assert max(times) <= limit
     logs = SiteDistributions.read(SHIPPED).run_times
-    assert np.median(times) == pytest.approx(logs.quantile(logs.below(limit) / 2), rel=0.1)
+    assert np.median(times) == pytest.approx(
+        logs.quantile(logs.probability_below(limit) / 2), rel=0.1
+    )
     longer_than_all = played(longest_run_time=1e9)
     assert [job.end for job in longer_than_all] == [job.end for job in played()]
 
@@ -499,7 +501,7 @@ def test_narrow_jobs() -> None:
     sizes = [job.job.size for job in played(largest_size=8, locality=False)]
     assert max(sizes) == 8
     logs = SiteDistributions.read(SHIPPED).sizes
-    alone = dict(logs.at_most(8).pairs)[1]
+    alone = dict(logs.truncate(8).pairs)[1]
     assert np.mean(np.array(sizes) == 1) == pytest.approx(alone, abs=0.04)
     with pytest.raises(UsageError, match="largest_size"):
         played(largest_size=0)

@@ -17,8 +17,8 @@ import pytest
 from batsched_py.workload.logs.swf import read_swf
 from batsched_users.measures.job_columns import JobColumns, columns_of_log
 from batsched_users.measures.self_similarity import hurst
-from batsched_users.measures.session_similarity import similarity
-from batsched_users.measures.stack_depth import mean_depth, stack_depths
+from batsched_users.measures.session_similarity import measure_similarity
+from batsched_users.measures.stack_depth import find_stack_depths, mean_depth
 
 KTH, SDSC = ("KTH-SP2", "KTH-SP2-1996-2"), ("SDSC-SP2", "SDSC-SP2-1998-4.1-cln")
 LOGS = pytest.mark.parametrize(("name", "file"), [KTH, SDSC])
@@ -35,7 +35,7 @@ def columns(path: Path) -> JobColumns:
 
 def all_shares(jobs: JobColumns, attribute: str, measure: str) -> tuple[int, list[float]]:
     """Number of users; wins, ties, losses of distance 0 against 1, then of 1 against 2."""
-    similarities = similarity(jobs, attribute, measure)
+    similarities = measure_similarity(jobs, attribute, measure)
     return len(similarities.user), [*similarities.compare(0, 1), *similarities.compare(1, 2)]
 
 
@@ -89,7 +89,9 @@ def test_stack_depth(
     jobs = columns(shared / f"swf/{file}.swf.gz")
     values = jobs.attribute(attribute)[jobs.run_time >= 0]
     printed, *_ = PUBLISHED["stack"][name][place]
-    assert mean_depth(stack_depths(values, tolerance=tolerance)) == pytest.approx(printed, abs=0.01)
+    assert mean_depth(find_stack_depths(values, tolerance=tolerance)) == pytest.approx(
+        printed, abs=0.01
+    )
 
 
 @LOGS

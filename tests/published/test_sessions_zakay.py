@@ -17,10 +17,10 @@ from batsched_studies.user_models.logs import HERE, PRINTED, jobs_of, path_of, r
 from batsched_studies.user_models.sessions import BY_ARRIVAL, counts_of, jobs_that_ran
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import (
-    distance,
-    inter_arrival_curve,
-    session_lengths,
-    think_times,
+    compare_think_times,
+    ks_distance,
+    measure_inter_arrivals,
+    measure_session_lengths,
 )
 
 KTH, SP2, DS, BLUE = LOGS = ("KTH-SP2", "SDSC-SP2", "SDSC-DS", "SDSC-BLUE")
@@ -115,7 +115,7 @@ def test_most_sessions_and_batches_have_one_job(shared: Path) -> None:
 @pytest.mark.parametrize("log", LOGS)
 def test_inter_arrival_times_flatten(shared: Path, log: str) -> None:
     """E1: the derivative still drops visibly before 40 minutes and is nearly flat after 100."""
-    per_minute = inter_arrival_curve(jobs_that_ran(shared, log)).derivative
+    per_minute = measure_inter_arrivals(jobs_that_ran(shared, log)).derivative
     steepness = [
         -np.polyfit(np.arange(begin, end), per_minute[begin:end], 1)[0]
         for begin, end in ((10, 40), (40, 100), (100, 200))
@@ -127,11 +127,11 @@ def test_inter_arrival_times_flatten(shared: Path, log: str) -> None:
 @pytest.mark.parametrize("log", LOGS)
 def test_last_gives_the_more_believable_think_times(shared: Path, log: str) -> None:
     """E2: those of Last's own batches are near to the common ones, those of Max's are not."""
-    times = think_times(jobs_that_ran(shared, log))
-    assert distance(times.common_last, times.common_max) < 0.02
-    last = distance(times.unique_last, times.common_last)
+    times = compare_think_times(jobs_that_ran(shared, log))
+    assert ks_distance(times.common_last, times.common_max) < 0.02
+    last = ks_distance(times.unique_last, times.common_last)
     assert last < 0.11
-    assert distance(times.unique_max, times.common_max) > 2.5 * last
+    assert ks_distance(times.unique_max, times.common_max) > 2.5 * last
 
 
 def test_arrival_drops_at_its_threshold(shared: Path) -> None:
@@ -139,7 +139,7 @@ def test_arrival_drops_at_its_threshold(shared: Path) -> None:
     kept = []
     for threshold in (10, 20, 60):
         rule = Delimitation("arrival", threshold, ">")
-        lengths = session_lengths(partition(jobs_that_ran(shared, KTH), rule), rule)
+        lengths = measure_session_lengths(partition(jobs_that_ran(shared, KTH), rule), rule)
         tenth = threshold / 10
         below = np.sum((lengths > threshold - tenth) & (lengths <= threshold))
         above = np.sum((lengths > threshold) & (lengths <= threshold + tenth))

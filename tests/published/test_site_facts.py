@@ -19,9 +19,9 @@ from batsched_py.workload.load import load_workload
 from batsched_studies.user_models.thinking import FOLLOWS, SITE_LOGS
 from batsched_users.learning.learn_site import (
     SiteFacts,
-    continuation_by_response,
+    compare_continuation,
     learn_site,
-    site_facts,
+    measure_facts,
 )
 from batsched_users.models.site import SHIPPED, SiteDistributions
 
@@ -41,7 +41,7 @@ def workloads(shared: Path) -> list[Workload]:
 
 @pytest.fixture(scope="module")
 def facts(workloads: Sequence[Workload]) -> dict[str, SiteFacts]:
-    return {name: site_facts(workload) for name, workload in zip(LOGS, workloads, strict=True)}
+    return {name: measure_facts(workload) for name, workload in zip(LOGS, workloads, strict=True)}
 
 
 def test_the_shipped_set_is_what_these_logs_teach(workloads: Sequence[Workload]) -> None:
@@ -87,7 +87,7 @@ def test_sessions_go_on_as_the_formula_says_after_short_responses(
     workloads: Sequence[Workload],
 ) -> None:
     """Within 0.06 up to 10 minutes; later, sessions go on more often than 0.8 / (0.05 R + 1)."""
-    bins = continuation_by_response(workloads)
+    bins = compare_continuation(workloads)
     observed = [continuation.observed for continuation in bins]
     assert observed[:-1] == sorted(observed[:-1], reverse=True)
     for continuation in bins:
@@ -101,5 +101,5 @@ def test_sessions_go_on_as_the_formula_says_after_short_responses(
 
 def test_sessions_go_on_as_the_formula_says_at_ctc(workloads: Sequence[Workload]) -> None:
     """One log follows it within 0.06 all the way."""
-    for continuation in continuation_by_response([workloads[LOGS.index(SITE_LOGS[FOLLOWS])]]):
+    for continuation in compare_continuation([workloads[LOGS.index(SITE_LOGS[FOLLOWS])]]):
         assert continuation.observed == pytest.approx(continuation.expected, abs=0.06)

@@ -18,10 +18,10 @@ from batsched_py.workload.logs.swf import read_swf
 from batsched_users.learning.learn_think_times import (
     BOUND,
     Pairs,
-    fit_all,
+    find_think_time_pairs,
+    fit_logs,
     fit_think_times,
-    pooled,
-    think_time_pairs,
+    pool_pairs,
 )
 from batsched_users.measures.job_columns import JobColumns, columns_of_log, columns_of_workload
 
@@ -38,12 +38,12 @@ LOGS = {
 @pytest.fixture(scope="module")
 def pairs(shared: Path) -> dict[str, Pairs]:
     logs = {name: columns_of_log(read_swf(shared / f"swf/{name}.swf.gz")) for name in LOGS}
-    return {name: think_time_pairs(jobs.ended) for name, jobs in logs.items()}
+    return {name: find_think_time_pairs(jobs.ended) for name, jobs in logs.items()}
 
 
 def test_five_logs(pairs: dict[str, Pairs]) -> None:
     """160,723 pairs; only with bounded response times is the slope near the paper's 0.4826."""
-    table = fit_all(pairs)
+    table = fit_logs(pairs)
     free, bounded = table.pop("pooled")
     assert free.nb_pairs == 160_723
     assert free.slope == pytest.approx(0.062, abs=0.0005)
@@ -60,7 +60,7 @@ def test_log_and_workload_give_the_same(shared: Path, pairs: dict[str, Pairs]) -
     """The rules drop one job of no size, which takes one pair away."""
     name = "KTH-SP2-1996-2.1-cln"
     load = load_workload(shared / f"swf/{name}.swf.gz", make_rules("replay-feedback"))
-    of_workload = think_time_pairs(columns_of_workload(load))
+    of_workload = find_think_time_pairs(columns_of_workload(load))
     assert len(of_workload) == len(pairs[name]) - 1
     assert fit_think_times(of_workload, BOUND).slope == pytest.approx(LOGS[name], abs=0.0005)
 
@@ -82,7 +82,7 @@ def test_log_and_workload_give_the_same(shared: Path, pairs: dict[str, Pairs]) -
 )
 def test_pairs(jobs: list[tuple[str, float, float]], expected: list[tuple[float, float]]) -> None:
     users, submit, end = (np.array(column) for column in zip(*jobs, strict=True))
-    pairs = think_time_pairs(
+    pairs = find_think_time_pairs(
         JobColumns(
             user=np.unique(users, return_inverse=True)[1],
             submit=submit.astype(float),
@@ -104,9 +104,9 @@ def test_jobs_of_unknown_user_or_finish() -> None:
         J(50, 1, 10, user=None, finish=60),
     ]
     columns = columns_of_workload(workload(jobs, 4))
-    pairs = think_time_pairs(columns.ended)
+    pairs = find_think_time_pairs(columns.ended)
     assert (pairs.response.tolist(), pairs.think.tolist()) == ([10], [20])
-    assert think_time_pairs(columns).think.tolist() == [2]
+    assert find_think_time_pairs(columns).think.tolist() == [2]
 
 
 @given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90)), min_size=2, max_size=30))
@@ -132,4 +132,4 @@ def test_least_squares(points: list[tuple[int, int]]) -> None:
 
 def test_no_pairs_no_line() -> None:
     with pytest.raises(InputError, match="0 pairs"):
-        fit_think_times(pooled([]))
+        fit_think_times(pool_pairs([]))

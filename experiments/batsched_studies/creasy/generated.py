@@ -22,8 +22,8 @@ from batsched_py.workload import Workload
 from batsched_studies.creasy import TEXTS
 from batsched_studies.creasy.generated_jobs import columns_of, drawn_from
 from batsched_studies.creasy.tables import EASY, system
-from batsched_users.learning.ideal_machine import play
-from batsched_users.learning.learn_site import site_values
+from batsched_users.learning.ideal_machine import play_model
+from batsched_users.learning.learn_site import collect_values
 from batsched_users.models.site import SiteUsers
 
 QUANTITIES = {
@@ -75,7 +75,7 @@ def figure(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
     drawn = drawn_from(options, nb_res)
     frame = play_users(options, nb_res)
     rows = []
-    for name, values in site_values(columns_of(frame)).items():
+    for name, values in collect_values(columns_of(frame)).items():
         distribution = getattr(drawn, name)
         for share in (np.arange(60) + 0.5) / 60:
             generated = float(np.quantile(values, share, method="inverted_cdf"))
@@ -111,6 +111,6 @@ def play_users(options: Mapping[str, Any], nb_res: int) -> pd.DataFrame:
     own = {key: value for key, value in options.items() if key not in ("nb_users", "weeks")}
     rows = [
         (int(job.job.id), job.job.user, job.submit, job.end, job.job.size, job.end - job.submit)
-        for job in play(SiteUsers(machine, nb_users=50, weeks=8, **own))
+        for job in play_model(SiteUsers(machine, nb_users=50, weeks=8, **own))
     ]
     return pd.DataFrame(rows, columns=COLUMNS)

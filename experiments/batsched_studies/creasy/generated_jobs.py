@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from batsched_py import Result
 from batsched_py.metrics.warm_up import mser5
 from batsched_py.units import DAY, HOUR
-from batsched_users.behaviour.empirical_distributions import distance
-from batsched_users.learning.learn_site import site_values
+from batsched_users.behaviour.empirical_distributions import ks_distance
+from batsched_users.learning.learn_site import collect_values
 from batsched_users.measures.job_columns import JobColumns, columns_of_frame
 from batsched_users.models.site import SETS, SiteDistributions
 
@@ -31,8 +31,8 @@ def measure(result: Result) -> dict[str, float]:
     run = result.settings["run"]
     drawn = drawn_from(run["user_options"] or {}, result.settings["nb_processors"])
     found = {
-        f"distance_{name}": distance(values, getattr(drawn, name))
-        for name, values in site_values(columns_of(jobs)).items()
+        f"distance_{name}": ks_distance(values, getattr(drawn, name))
+        for name, values in collect_values(columns_of(jobs)).items()
     }
     submit, response = (jobs[name].to_numpy() for name in ("submission_time", "turnaround_time"))
     return found | warm_up(submit, response)
@@ -42,7 +42,7 @@ def drawn_from(options: Mapping[str, Any], nb_res: int) -> SiteDistributions:
     """Return the distributions of site-level users with these options on ``nb_res`` processors."""
     name = options.get("distributions") or "pooled"
     limits = {key: options[key] for key in LIMITS if key in options}
-    return SiteDistributions.read(SETS.get(name, name)).limited(nb_res, **limits)
+    return SiteDistributions.read(SETS.get(name, name)).limit(nb_res, **limits)
 
 
 def columns_of(jobs: pd.DataFrame) -> JobColumns:

@@ -66,7 +66,7 @@ def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     yield "What there is to gain", _readings(runs)
     yield "Generated jobs and warm-up", _generated(runs)
     drawn = SiteDistributions.read(SHIPPED)
-    thirds = drawn.limited(room.UNLIMITED, run_times=THIRDS, longest_run_time=FIVE_HOURS)
+    thirds = drawn.limit(room.UNLIMITED, run_times=THIRDS, longest_run_time=FIVE_HOURS)
     arithmetic = (
         checks.table(checks.expectations(drawn), checks.expectations(thirds)),
         checks.sessions_table(),

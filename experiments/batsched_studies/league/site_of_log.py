@@ -11,7 +11,7 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_studies.league.days import jobs_of_log
 from batsched_users import Chance
 from batsched_users.behaviour.random_streams import Seed
-from batsched_users.learning.ideal_machine import play, run_time
+from batsched_users.learning.ideal_machine import play_model, require_run_time
 from batsched_users.learning.learn_site import learn_site
 from batsched_users.models.site import EXACT, LEARNT, SiteUsers
 
@@ -69,7 +69,7 @@ def jobs_on_trial(users: UserModel, workload: Workload, seed: Seed) -> float:
     random = Chance(seed).stream("waits")
 
     def end_of(job: WorkloadJob, now: float) -> float:
-        return now + random.choice(waits) + run_time(job, users.profiles[job.profile])
+        return now + random.choice(waits) + require_run_time(job, users.profiles[job.profile])
 
-    settled = [played for played in play(users, end_of) if played.submit >= WEEK]
+    settled = [played for played in play_model(users, end_of) if played.submit >= WEEK]
     return max(len(settled), 1) / (_TRIAL - 1)

@@ -21,7 +21,7 @@ from batsched_py.workload.batsim.profile_types import run_time_profile
 from batsched_studies.league import RIGID
 from batsched_studies.league.change import Change
 from batsched_studies.league.site_of_log import site_of_log
-from batsched_users.learning.ideal_machine import play
+from batsched_users.learning.ideal_machine import play_model
 from batsched_users.models.rigid import Rigid
 
 CLOSED, OPEN = "closed", "open"
@@ -79,7 +79,7 @@ def _made(workload: Workload, name: str, change: Change) -> Workload:
 
 def _whatever_happens(users: UserModel, workload: Workload) -> Rigid:
     """Return users who submit what these do where every job starts at once, and never react."""
-    jobs = [msgspec.structs.replace(at.job, submit_time=at.submit) for at in play(users)]
+    jobs = [msgspec.structs.replace(at.job, submit_time=at.submit) for at in play_model(users)]
     profiles = {job.profile: users.profiles[job.profile] for job in jobs}
     return Rigid(msgspec.structs.replace(workload, jobs=jobs, profiles=profiles))
 

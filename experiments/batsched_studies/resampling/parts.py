@@ -14,8 +14,8 @@ from batsched_py.report import CampaignResults
 from batsched_py.report.kit import Runs
 from batsched_studies.resampling.positions import plain
 from batsched_users.measures.job_columns import JobColumns, columns_of_frame
-from batsched_users.measures.marginals import Marginals, marginals
-from batsched_users.studies.thresholds import distance
+from batsched_users.measures.marginals import Marginals, measure_marginals
+from batsched_users.studies.thresholds import ks_distance
 
 PARTS = (1, 3, 5)
 """The parts that the thesis shows, of five."""
@@ -43,17 +43,17 @@ def parts(results: CampaignResults, runs: Runs) -> Iterator[dict[str, Any]]:
         recorded = next(_jobs(results, of_log.where(workload="recorded")), None)
         if recorded is None or not len(longer):
             continue
-        theirs = marginals(recorded)
+        theirs = measure_marginals(recorded)
         length = float(np.ptp(recorded.submit))
         variants = _jobs(results, plain(of_log.where(workload="variants")))
         for number, jobs in enumerate(variants):
-            yield from _distances(log, 0, number, marginals(jobs), theirs)
+            yield from _distances(log, 0, number, measure_marginals(jobs), theirs)
         for number, jobs in enumerate(_jobs(results, longer)):
             since = jobs.submit - jobs.submit.min()
             for part in PARTS:
                 inside = (since >= (part - 1) * length) & (since < part * length)
                 if inside.any():
-                    ours = marginals(_begun(jobs, inside))
+                    ours = measure_marginals(_begun(jobs, inside))
                     yield from _distances(log, part, number, ours, theirs)
 
 
@@ -76,7 +76,7 @@ def _distances(
     log: str, part: int, run: int, ours: Marginals, theirs: Marginals
 ) -> Iterator[dict[str, Any]]:
     for name in MARGINALS:
-        apart = distance(getattr(ours, name), getattr(theirs, name))
+        apart = ks_distance(getattr(ours, name), getattr(theirs, name))
         yield {"log": log, "part": part, "run": run, "of": name, "distance": apart}
 
 

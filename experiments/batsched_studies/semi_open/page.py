@@ -16,7 +16,7 @@ from batsched_py.support import palette
 from batsched_studies.filled_page import DOCS, fill_template
 from batsched_studies.semi_open import reopening, tables
 from batsched_studies.semi_open.verdicts import verdict_rows
-from batsched_users.analytic.reopen_queue import with_constant
+from batsched_users.analytic.reopen_queue import solve_constant
 
 PAGE = DOCS / "semi-open.md"
 IMAGES = DOCS / "images"
@@ -93,7 +93,7 @@ def constant_picture() -> Any:
     """Return a chart of the exact values that grow with a constant probability."""
     points = []
     for percent in range(49):
-        exact = with_constant(reopening.OPEN_RATE, percent / 100)
+        exact = solve_constant(reopening.OPEN_RATE, percent / 100)
         row = {title: getattr(exact, field) for field, title in FIELDS.items()}
         points.append({"p": percent / 100, "of": "exact", **row})
     return _panels(points, "p", "p", tuple(FIELDS.values()), "")

@@ -9,7 +9,7 @@ from batsched_studies.filled_page import line
 from batsched_studies.semi_open import reopening
 from batsched_users.analytic import mixed
 from batsched_users.analytic.mixed_queue import MixedPoint
-from batsched_users.analytic.reopen_queue import with_constant
+from batsched_users.analytic.reopen_queue import solve_constant
 
 CLOSED_THINK_TIME = 5.0
 """Z of the mixed model."""
@@ -41,7 +41,7 @@ def constant_rows(measured: reopening.Measured) -> Iterator[str]:
     """Yield the lines of a constant probability."""
     for probability, (throughput, response) in reopening.PRINTED["constant"].items():
         case = reopening.Case(reopening.CONSTANT, float(probability))
-        exact = with_constant(reopening.OPEN_RATE, case.probability)
+        exact = solve_constant(reopening.OPEN_RATE, case.probability)
         yield line(
             probability,
             throughput,

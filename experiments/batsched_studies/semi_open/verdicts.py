@@ -29,7 +29,7 @@ from batsched_studies.semi_open.reopening import (
 )
 from batsched_studies.semi_open.tables import CLOSED_THINK_TIME, format_interval, steady_states
 from batsched_users.analytic.mixed_queue import closed_response
-from batsched_users.analytic.reopen_queue import with_constant
+from batsched_users.analytic.reopen_queue import solve_constant
 
 SAME = 0.02
 """Up to this relative difference nothing has an effect (ours)."""
@@ -107,7 +107,7 @@ def _of_think_rate(measured: Measured) -> Iterator[Verdict]:
 
 
 def _of_constant() -> Iterator[Verdict]:
-    low, high = (with_constant(OPEN_RATE, p) for p in (0.1, 0.47))
+    low, high = (solve_constant(OPEN_RATE, p) for p in (0.1, 0.47))
     growth = high.throughput / low.throughput, high.mean_response / low.mean_response
     yield _verdict(
         "grows",

@@ -12,7 +12,7 @@ from batsched_py.metrics import busy_within
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.energy_signal import RED, Span, read_signal
-from batsched_users.behaviour.levers import LEVERS, levers_of_cell
+from batsched_users.behaviour.levers import LEVERS, split_levers
 
 
 def measure(result: Result) -> dict[str, float]:
@@ -39,7 +39,7 @@ def measure(result: Result) -> dict[str, float]:
         f"busy_at_{hour:02d}": busy_within(table, _each_day(hour, begin, end)) for hour in range(24)
     }
     jobs = result.jobs
-    levers = [levers_of_cell(column) for column in jobs.get("lever", ())]
+    levers = [split_levers(column) for column in jobs.get("lever", ())]
     wish = jobs["submission_time"]
     if "wished_submission_time" in jobs:
         wish = jobs["wished_submission_time"].fillna(wish)

@@ -17,11 +17,11 @@ from batsched_studies.user_models.logs import (
     rows_of,
     versions,
 )
-from batsched_users.learning.ideal_machine import play
+from batsched_users.learning.ideal_machine import play_model
 from batsched_users.measures.job_columns import JobColumns, columns_of_log, columns_of_workload
 from batsched_users.measures.self_similarity import hurst
-from batsched_users.measures.session_similarity import similarity
-from batsched_users.measures.stack_depth import mean_depth, stack_depths
+from batsched_users.measures.session_similarity import measure_similarity
+from batsched_users.measures.stack_depth import find_stack_depths, mean_depth
 from batsched_users.models.resampled import Resampled
 
 SEEDS = 8
@@ -46,7 +46,7 @@ def measures(columns: JobColumns) -> list[float]:
     """Return the three stack depths and the Hurst parameter."""
     ended = columns.select(columns.run_time >= 0)
     depths = [
-        mean_depth(stack_depths(ended.attribute(name), tolerance=tolerance))
+        mean_depth(find_stack_depths(ended.attribute(name), tolerance=tolerance))
         for name, tolerance in STACKS.items()
     ]
     return [*depths, hurst(columns.ran.submit)]
@@ -60,7 +60,7 @@ def of_log(shared: Path, log: str) -> list[float]:
 def of_resampled(shared: Path, log: str, seed: int) -> list[float]:
     """Measure a resampled workload of the same length, every job at its recorded time."""
     source = jobs_of(path_of(shared, HERE[log]), walltime="requested", size="allocated")
-    drawn = play(Resampled(source, seed=seed), lambda job, now: now)  # no one looks at ends
+    drawn = play_model(Resampled(source, seed=seed), lambda job, now: now)  # no one looks at ends
     jobs = [msgspec.structs.replace(played.job, submit_time=played.submit) for played in drawn]
     return measures(columns_of_workload(msgspec.structs.replace(source, jobs=jobs)))
 
@@ -103,7 +103,7 @@ def similarity_rows(shared: Path, log: str) -> dict[str, list[str]]:
     jobs = columns_of_log(rows_of(path_of(shared, HERE[log])), size="allocated").ran
     lines = {}
     for attribute, measure in MEASURES.items():
-        users = similarity(jobs, attribute, measure)
+        users = measure_similarity(jobs, attribute, measure)
         theirs = printed_locality()["similarity"][attribute][log]
         ours = [*users.compare(0, 1), *users.compare(1, 2)]
         most = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))

@@ -15,7 +15,7 @@ from batsched_py.figures.chart_files import write_chart
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_studies.filled_page import DOCS
 from batsched_users.measures.job_columns import columns_of_jobs_file, columns_of_workload
-from batsched_users.studies.portrait import portrait, portrait_figure
+from batsched_users.studies.portrait import draw_portraits, measure_portrait
 
 IMAGES = DOCS / "images"
 LOG = "KTH-SP2-1996-2.1-cln"
@@ -42,14 +42,14 @@ def main() -> None:
     arguments = parser.parse_args()
     path = arguments.shared / "swf" / f"{LOG}.swf.gz"
     workload = load_workload(path, make_rules("replay-feedback"))
-    recorded = portrait(columns_of_workload(workload), "KTH-SP2, as recorded")
+    recorded = measure_portrait(columns_of_workload(workload), "KTH-SP2, as recorded")
     for model in arguments.models:
         result = simulate(path, users=model, user_options=MODELS[model], rules="replay-feedback")
         with tempfile.TemporaryDirectory() as folder:
             result.write(Path(folder) / "out")
-            drawn = portrait(columns_of_jobs_file(Path(folder) / "out_jobs.csv"), model)
+            drawn = measure_portrait(columns_of_jobs_file(Path(folder) / "out_jobs.csv"), model)
         target = IMAGES / f"users_{model}.png"
-        write_chart(portrait_figure([recorded, drawn]), target)
+        write_chart(draw_portraits([recorded, drawn]), target)
         print(f"wrote {target}")
 
 

@@ -11,7 +11,12 @@ from batsched_studies.filled_page import line
 from batsched_studies.user_models.logs import HERE, PRINTED, apart, jobs_of, path_of, versions
 from batsched_users.resampling.user_pools import make_pools
 from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.studies.thresholds import Counts, count, distance, think_times
+from batsched_users.studies.thresholds import (
+    Counts,
+    compare_think_times,
+    count_sessions,
+    ks_distance,
+)
 
 BY_ARRIVAL = "arrival:60:>"
 EDGES = (4, 60 / 7)
@@ -27,7 +32,7 @@ def jobs_that_ran(shared: Path, log: str) -> list[WorkloadJob]:
 def counts_of(shared: Path, log: str, rule: str) -> Counts:
     """Return the counts of a log by a delimitation."""
     delimitation = Delimitation.parse(rule)
-    return count(partition(jobs_that_ran(shared, log), delimitation), delimitation)
+    return count_sessions(partition(jobs_that_ran(shared, log), delimitation), delimitation)
 
 
 def counts_rows(shared: Path, log: str) -> list[str]:
@@ -56,10 +61,10 @@ def length_rows(shared: Path, log: str) -> list[str]:
 
 def think_rows(shared: Path, log: str) -> list[str]:
     """Return the line of how far think times after batches of one method only are off."""
-    times = think_times(jobs_that_ran(shared, log))
-    last = distance(times.unique_last, times.common_last)
-    both = distance(times.common_last, times.common_max)
-    most = distance(times.unique_max, times.common_max)
+    times = compare_think_times(jobs_that_ran(shared, log))
+    last = ks_distance(times.unique_last, times.common_last)
+    both = ks_distance(times.common_last, times.common_max)
+    most = ks_distance(times.unique_max, times.common_max)
     shares = (f"{share:.3f}" for share in (both, last, most))
     return [line(versions(log), f"{len(times.common_last):,}", *shares)]
 

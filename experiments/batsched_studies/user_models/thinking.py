@@ -6,8 +6,8 @@ from pathlib import Path
 
 from batsched_studies.filled_page import line
 from batsched_studies.user_models.logs import PRINTED, jobs_of, path_of, rows_of, versions
-from batsched_users.learning.learn_site import continuation_by_response, site_facts
-from batsched_users.learning.learn_think_times import ThinkTimeFit, fit_all, think_time_pairs
+from batsched_users.learning.learn_site import compare_continuation, measure_facts
+from batsched_users.learning.learn_think_times import ThinkTimeFit, find_think_time_pairs, fit_logs
 from batsched_users.measures.job_columns import columns_of_log
 
 PAPER_LOGS: dict[str, str] = PRINTED["schlagkamp"]["here"]
@@ -19,10 +19,10 @@ FOLLOWS = "CTC-SP2"
 def think_time_rows(shared: Path, logs: dict[str, str]) -> list[str]:
     """Return the lines of the fits, log by log, then pooled."""
     jobs = {log: columns_of_log(rows_of(path_of(shared, file))) for log, file in logs.items()}
-    pairs = {log: think_time_pairs(columns.ended) for log, columns in jobs.items()}
+    pairs = {log: find_think_time_pairs(columns.ended) for log, columns in jobs.items()}
     return [
         line(logs.get(log, f"**{log}**"), "not known", fitted(free), fitted(most))
-        for log, (free, most) in fit_all(pairs).items()
+        for log, (free, most) in fit_logs(pairs).items()
     ]
 
 
@@ -39,7 +39,7 @@ def think_times(shared: Path) -> dict[str, list[str]]:
 def fact_rows(shared: Path, log: str) -> dict[str, list[str]]:
     """Return the line of facts of a log."""
     file = SITE_LOGS[log]
-    facts = site_facts(jobs_of(path_of(shared, file), walltime="requested"))
+    facts = measure_facts(jobs_of(path_of(shared, file), walltime="requested"))
     by_time = (facts.negative_think_times, facts.by_day, facts.on_weekdays)
     cells = [f"{100 * share:.0f} %" for share in by_time]
     cells.append(f"{facts.median_run_time:,.0f} s")
@@ -54,7 +54,7 @@ def continuation_rows(shared: Path) -> dict[str, list[str]]:
     workloads = [jobs_of(path, walltime="requested") for path in paths]
     alone = workloads[list(SITE_LOGS).index(FOLLOWS)]
     lines = []
-    bins = zip(continuation_by_response(workloads), continuation_by_response([alone]), strict=True)
+    bins = zip(compare_continuation(workloads), compare_continuation([alone]), strict=True)
     for of_all, of_alone in bins:
         least, below = of_all.least, of_all.below
         minutes = f"{least:g} to {below:g}" if below < float("inf") else "more"

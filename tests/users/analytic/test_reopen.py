@@ -17,7 +17,7 @@ from batsched_users.analytic.reopen_queue import (
     exponential,
     hyperbola,
     reopen,
-    with_constant,
+    solve_constant,
 )
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.behaviour.think_times import continuation
@@ -154,7 +154,7 @@ CONSTANT = [
 
 @pytest.mark.parametrize(("p", "throughput", "response"), CONSTANT)
 def test_constant_in_closed_form(p: float, throughput: float, response: float) -> None:
-    exact = with_constant(0.5, p)
+    exact = solve_constant(0.5, p)
     assert exact.throughput == pytest.approx(throughput, abs=5e-5)
     assert exact.mean_response == pytest.approx(response, abs=5e-4)
     assert exact.utilisation == exact.throughput
@@ -169,7 +169,7 @@ def test_constant_simulated(p: float, think_time: float, printed: float) -> None
 
     What is printed of that is from a simulation; the closed form is 1 to 2.5 % below.
     """
-    exact = with_constant(0.5, p, think_time=think_time)
+    exact = solve_constant(0.5, p, think_time=think_time)
     assert printed / 1.025 < exact.throughput_per_user <= printed
     means = reopen(0.5, constant(p), think_time=think_time, nb_users=60_000)
     assert exact.mean_of_user_throughputs == inf
@@ -235,8 +235,8 @@ def test_seed() -> None:
         (lambda: reopen(0.5, HYPERBOLA, think_time=-1), "think_time=-1"),
         (lambda: reopen(0.5, HYPERBOLA, nb_users=0), "nb_users=0"),
         (lambda: reopen(0.5, HYPERBOLA, seed=-1), "seed=-1"),
-        (lambda: with_constant(0.5, 0.5), "less than 1 - open_rate / service_rate = 0.5;"),
-        (lambda: with_constant(0.5, 1), "users would never leave"),
+        (lambda: solve_constant(0.5, 0.5), "less than 1 - open_rate / service_rate = 0.5;"),
+        (lambda: solve_constant(0.5, 1), "users would never leave"),
     ],
 )
 def test_no_sense(call: Callable[[], object], message: str) -> None:

@@ -17,9 +17,9 @@ from batsched_users.behaviour.empirical_distributions import (
     About,
     Probabilities,
     Quantiles,
-    distance,
+    ks_distance,
     learn_quantiles,
-    learn_table,
+    learn_shares,
     read_distribution,
     write_distribution,
 )
@@ -31,7 +31,15 @@ def test_quantiles_lie_on_straight_lines() -> None:
     """Half of the values are from 0 to 10, half from 10 to 40; the mean is 0.5 * 5 + 0.5 * 25."""
     waits = Quantiles(ABOUT, ((0, 0), (0.5, 10), (1, 40)))
     assert [waits.quantile(p) for p in (0, 0.25, 0.5, 0.75, 1)] == [0, 5, 10, 25, 40]
-    assert [waits.below(v) for v in (-1, 0, 5, 10, 25, 40, 41)] == [0, 0, 0.25, 0.5, 0.75, 1, 1]
+    assert [waits.probability_below(v) for v in (-1, 0, 5, 10, 25, 40, 41)] == [
+        0,
+        0,
+        0.25,
+        0.5,
+        0.75,
+        1,
+        1,
+    ]
     assert waits.mean == 15
 
 
@@ -39,8 +47,8 @@ def test_a_value_that_many_have_is_a_flat_line() -> None:
     """Three quarters are exactly 7; nothing is below it, and all that is at least 7 follows."""
     waits = Quantiles(ABOUT, ((0, 7), (0.75, 7), (1, 9)))
     assert waits.quantile(0.6) == 7
-    assert waits.below(7) == 0
-    assert waits.below(8) == 0.875
+    assert waits.probability_below(7) == 0
+    assert waits.probability_below(8) == 0.875
 
 
 def test_sampling_at_least_a_value() -> None:
@@ -76,32 +84,34 @@ def test_a_table_by_hand() -> None:
 def test_a_table_up_to_a_value() -> None:
     """Without the 8 the others keep their proportion, 5 to 3."""
     widths = Probabilities(ABOUT, ((1, 0.5), (4, 0.3), (8, 0.2)))
-    assert widths.at_most(7).pairs == ((1, 0.625), (4, pytest.approx(0.375)))
+    assert widths.truncate(7).pairs == ((1, 0.625), (4, pytest.approx(0.375)))
     with pytest.raises(UsageError, match="waits: no value up to 0; the least is 1"):
-        widths.at_most(0)
+        widths.truncate(0)
 
 
 def test_times_up_to_a_value() -> None:
     """Half of the values are up to 10; of those, half are up to 5."""
     waits = Quantiles(ABOUT, ((0, 2), (0.5, 10), (1, 40)))
-    assert waits.at_most(10).pairs == ((0, 2), (1, 10))
-    assert waits.at_most(25).pairs == ((0, 2), (pytest.approx(2 / 3), 10), (1, 25))
-    assert waits.at_most(2).quantile(1) == 2
-    assert waits.at_most(99) is waits
+    assert waits.truncate(10).pairs == ((0, 2), (1, 10))
+    assert waits.truncate(25).pairs == ((0, 2), (pytest.approx(2 / 3), 10), (1, 25))
+    assert waits.truncate(2).quantile(1) == 2
+    assert waits.truncate(99) is waits
     with pytest.raises(UsageError, match="waits: no value up to 1; the least is 2"):
-        waits.at_most(1)
+        waits.truncate(1)
 
 
 def test_parts_that_are_equally_likely() -> None:
     """A tenth up to 10 and nine tenths to 100 become halves; within each the values are uniform."""
     waits = Quantiles(ABOUT, ((0, 0), (0.1, 10), (0.4, 40), (1, 100)))
-    halves = waits.in_equal_parts(10)
-    assert [halves.below(v) for v in (5, 10, 55, 100)] == pytest.approx([0.25, 0.5, 0.75, 1])
+    halves = waits.balance_parts(10)
+    assert [halves.probability_below(v) for v in (5, 10, 55, 100)] == pytest.approx(
+        [0.25, 0.5, 0.75, 1]
+    )
     assert halves.mean == pytest.approx((5 + 55) / 2)
     with pytest.raises(UsageError, match="waits: no values up to 0 to count more"):
-        waits.in_equal_parts(0)
+        waits.balance_parts(0)
     with pytest.raises(UsageError, match="waits: no values up to 100 to count more"):
-        waits.in_equal_parts(200)
+        waits.balance_parts(200)
 
 
 @given(
@@ -113,14 +123,16 @@ def test_equal_parts_keep_proportions(values: list[int], borders: list[int], at:
     """Each part has its share, and the quantiles of a part are those that it had."""
     waits = learn_quantiles([0, *values, 1000], ABOUT)
     ends = sorted(borders)
-    shares = [0.0, *map(waits.below, ends), 1.0]
+    shares = [0.0, *map(waits.probability_below, ends), 1.0]
     if not all(low < high for low, high in pairwise(shares)):
         with pytest.raises(UsageError):
-            waits.in_equal_parts(*ends)
+            waits.balance_parts(*ends)
         return
-    alike = waits.in_equal_parts(*ends)
+    alike = waits.balance_parts(*ends)
     n = len(ends) + 1
-    assert [alike.below(end) for end in ends] == pytest.approx([k / n for k in range(1, n)])
+    assert [alike.probability_below(end) for end in ends] == pytest.approx(
+        [k / n for k in range(1, n)]
+    )
     for part, (low, high) in enumerate(pairwise(shares)):
         inside = 0.01 + 0.98 * at / 100
         own = waits.quantile(low + inside * (high - low))
@@ -133,21 +145,21 @@ def test_distances_by_hand() -> None:
     In a table, one of four is missing; and where all times are the same, so must the values be.
     """
     uniform = Quantiles(ABOUT, ((0, 0), (1, 40)))
-    assert distance([10, 10, 30, 40], uniform) == pytest.approx(0.25)
+    assert ks_distance([10, 10, 30, 40], uniform) == pytest.approx(0.25)
     widths = Probabilities(ABOUT, ((1, 0.5), (4, 0.25), (8, 0.25)))
-    assert distance([1, 1, 4, 8], widths) == 0
-    assert distance([1, 1, 1, 8], widths) == pytest.approx(0.25)
-    assert distance([2], widths) == pytest.approx(0.5)
+    assert ks_distance([1, 1, 4, 8], widths) == 0
+    assert ks_distance([1, 1, 1, 8], widths) == pytest.approx(0.25)
+    assert ks_distance([2], widths) == pytest.approx(0.5)
     constant = Quantiles(ABOUT, ((0, 7), (1, 7)))
-    assert distance([7, 7], constant) == 0
-    assert distance([7, 8], constant) == pytest.approx(0.5)
+    assert ks_distance([7, 7], constant) == 0
+    assert ks_distance([7, 8], constant) == pytest.approx(0.5)
     with pytest.raises(UsageError, match="waits: there are no values to compare"):
-        distance([], constant)
+        ks_distance([], constant)
 
 
 def test_weights_count() -> None:
     """A value with weight 3 is as good as three values."""
-    assert learn_table([5, 2], ABOUT, [3, 1]).pairs == ((2, 0.25), (5, 0.75))
+    assert learn_shares([5, 2], ABOUT, [3, 1]).pairs == ((2, 0.25), (5, 0.75))
     weighted = learn_quantiles([5, 2], ABOUT, [3, 1])
     assert weighted.pairs == learn_quantiles([5, 5, 5, 2], ABOUT).pairs
     assert weighted.about.observations == 2
@@ -174,7 +186,7 @@ def test_sampling_what_was_learnt(values: np.ndarray) -> None:
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60))
 def test_a_learnt_table_has_the_shares(values: list[int]) -> None:
-    table = learn_table(values, ABOUT)
+    table = learn_shares(values, ABOUT)
     assert [value for value, _ in table.pairs] == sorted(set(values))
     for value, share in table.pairs:
         assert share == pytest.approx(values.count(int(value)) / len(values), rel=1e-5)
@@ -202,15 +214,17 @@ def test_below_undoes_quantile(values: list[int], probability: float) -> None:
     """On a rising line exactly; on a flat one it is where that begins."""
     learnt = learn_quantiles(values, ABOUT)
     value = learnt.quantile(probability)
-    assert learnt.below(value) <= probability + 1e-9
-    assert learnt.quantile(learnt.below(value)) == pytest.approx(value, rel=1e-6, abs=1e-6)
+    assert learnt.probability_below(value) <= probability + 1e-9
+    assert learnt.quantile(learnt.probability_below(value)) == pytest.approx(
+        value, rel=1e-6, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(
     "distribution",
     [
         learn_quantiles(LOGNORMAL, ABOUT),
-        learn_table([1, 1, 3, 2.5], ABOUT),
+        learn_shares([1, 1, 3, 2.5], ABOUT),
     ],
 )
 def test_files_keep_everything(tmp_path: Path, distribution: Quantiles | Probabilities) -> None:
@@ -263,6 +277,6 @@ def test_wrong_files_are_named(tmp_path: Path, rest: str, message: str) -> None:
 def test_no_file_and_no_values() -> None:
     with pytest.raises(UsageError, match=r"no file 'nowhere\.json"):
         read_distribution("nowhere.json")
-    for learn in (learn_quantiles, learn_table):
+    for learn in (learn_quantiles, learn_shares):
         with pytest.raises(UsageError, match="waits: there are no values"):
             learn([], ABOUT)

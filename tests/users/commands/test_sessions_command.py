@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.sessions.graph_summary import summary, table
+from batsched_users.sessions.graph_summary import format_table, summarise_graphs
 from batsched_users.sessions.session_graph import build_graph
 from helpers.calling import Called, command
 from helpers.drawn_sessions import LOG, jobs_of
@@ -96,7 +96,7 @@ def test_summary_of_drawn_sessions() -> None:
     jobs = jobs_of((0, 5), (10, 20), (4_000, 30_000), (20_020, 20_030))
     graph = build_graph(partition(jobs, Delimitation("arrival", 60))["u"])
     assert graph.predecessors == [[], [(0, 3_980)], [(0, 20_000)]]
-    numbers = summary([graph, graph])
+    numbers = summarise_graphs([graph, graph])
     assert (numbers.users, numbers.jobs, numbers.sessions, numbers.edges) == (2, 8, 6, 4)
     assert (numbers.jobs_per_session_max, numbers.longest_path, numbers.arity) == (2, 2, 1)
     assert numbers.jobs_per_session_mean == pytest.approx(4 / 3)
@@ -107,12 +107,12 @@ def test_summary_of_drawn_sessions() -> None:
 
 def test_below_an_hour_does_not_count_an_hour() -> None:
     jobs = jobs_of((0, 400), (4_000, 4_001), (4_000 + 10 * HOUR + 1, 50_000))
-    numbers = summary([build_graph(partition(jobs, Delimitation("arrival", 60))["u"])])
+    numbers = summarise_graphs([build_graph(partition(jobs, Delimitation("arrival", 60))["u"])])
     assert (numbers.think_time_below_1h, numbers.think_time_below_10h) == (0, 0.5)
 
 
 def test_summary_of_nothing() -> None:
-    numbers = summary([])
+    numbers = summarise_graphs([])
     assert (numbers.users, numbers.jobs, numbers.longest_path, numbers.arity) == (0, 0, 0, 0)
     assert (numbers.jobs_per_session_mean, numbers.think_time_median) == (None, None)
-    assert table([]).count("\n") == 1
+    assert format_table([]).count("\n") == 1

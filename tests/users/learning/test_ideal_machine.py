@@ -12,8 +12,8 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.options.budgets import Budgets
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
 from batsched_py.workload import WorkloadJob
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
-from batsched_users.learning.ideal_machine import play
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, name_profile
+from batsched_users.learning.ideal_machine import play_model
 from helpers.drawn_sessions import job
 
 
@@ -30,7 +30,7 @@ class Once:
 
     def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
         self.due = inf
-        return [WorkloadJob(id=f"{now:g}", submit_time=now, size=1, profile=profile_of(10))]
+        return [WorkloadJob(id=f"{now:g}", submit_time=now, size=1, profile=name_profile(10))]
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.ended.append((now, job.id, state))
@@ -40,13 +40,16 @@ class Once:
 
 def test_jobs_start_at_once_and_their_users_learn_of_the_end() -> None:
     users = Once()
-    assert [(p.job.id, p.submit, p.end) for p in play(users)] == [("5", 5, 15), ("18", 18, 28)]
+    assert [(p.job.id, p.submit, p.end) for p in play_model(users)] == [
+        ("5", 5, 15),
+        ("18", 18, 28),
+    ]
     assert users.ended == [(15, "5", SUCCESS), (28, "18", SUCCESS)]
 
 
 def test_the_end_may_be_said() -> None:
     users = Once()
-    assert [p.end for p in play(users, lambda _, now: now + 1)] == [6, 10]
+    assert [p.end for p in play_model(users, lambda _, now: now + 1)] == [6, 10]
 
 
 def test_what_would_never_end_is_refused() -> None:
@@ -65,7 +68,7 @@ def test_what_would_never_end_is_refused() -> None:
     watch = SubmissionWatch(Budgets(jobs_at_once=1000))
     for kind, message in ((Stuck, "still due"), (Endless, "1001 jobs"), (Undecided, "nan")):
         with pytest.raises((InvariantError, BudgetError), match=message):
-            for _ in play(kind(), lambda _, now: now + 1, watch):
+            for _ in play_model(kind(), lambda _, now: now + 1, watch):
                 pass
 
 
@@ -76,5 +79,5 @@ def test_what_is_no_run_time_is_no_profile(name: str) -> None:
 
 @pytest.mark.parametrize("run_time", [0, 1, 86400, 0.5, 1234567.25])
 def test_a_run_time_is_computed_on_the_machine_of_the_log(run_time: float) -> None:
-    profile = RunTimeProfiles()[profile_of(run_time)]
+    profile = RunTimeProfiles()[name_profile(run_time)]
     assert profile == {"type": "parallel_homogeneous", "cpu": run_time * 1e9, "com": 0}

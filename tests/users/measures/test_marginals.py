@@ -8,7 +8,7 @@ import numpy as np
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns
-from batsched_users.measures.marginals import jobs_by_hour_of_week, marginals
+from batsched_users.measures.marginals import jobs_by_hour_of_week, measure_marginals
 from helpers.drawn_sessions import job_columns
 
 
@@ -19,7 +19,7 @@ def jobs(rows: list[tuple[int, float, float, float]], at_origin: float = 0.0) ->
 
 
 def test_users_by_hand() -> None:
-    per_user = marginals(
+    per_user = measure_marginals(
         jobs(
             [
                 (5, 0, 2, 10),  # session 1 of user 5: 600 s
@@ -40,7 +40,7 @@ def test_users_by_hand() -> None:
 
 
 def test_no_jobs_no_users() -> None:
-    per_user = marginals(jobs([]))
+    per_user = measure_marginals(jobs([]))
     assert {len(column) for column in msgspec.structs.astuple(per_user)} == {0}
 
 

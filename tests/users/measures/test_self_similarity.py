@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from batsched_py.errors import UsageError
 from batsched_users.measures.self_similarity import (
     PoxPlot,
-    first_length,
+    count_jobs_per_unit,
+    find_first_length,
     hurst,
-    jobs_per_unit,
-    pox_plot,
+    make_pox_plot,
     rescaled_ranges,
 )
 
@@ -58,11 +58,11 @@ def test_a_constant_that_rounds_has_no_ratio() -> None:
 
 
 def test_series_of_jobs_per_unit() -> None:
-    assert jobs_per_unit(np.array([100.0, 159, 160, 280]), 60).tolist() == [2, 1, 0, 1]
+    assert count_jobs_per_unit(np.array([100.0, 159, 160, 280]), 60).tolist() == [2, 1, 0, 1]
     with pytest.raises(UsageError, match="of no jobs"):
-        jobs_per_unit(np.empty(0), 60)
+        count_jobs_per_unit(np.empty(0), 60)
     with pytest.raises(UsageError, match="unit=0"):
-        jobs_per_unit(np.ones(1), 0)
+        count_jobs_per_unit(np.ones(1), 0)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_series_of_jobs_per_unit() -> None:
 def test_the_first_length_has_most_intervals_not_empty(period: int, first: int) -> None:
     series = np.zeros(4_200)
     series[::period] = 1
-    assert first_length(series) == first
+    assert find_first_length(series) == first
 
 
 def test_pox_plot_has_spaced_lengths_and_several_subsets_of_each() -> None:
     series = np.random.default_rng(0).random(1_000)
-    plot = pox_plot(series, first=10, subsets=7)
+    plot = make_pox_plot(series, first=10, subsets=7)
     lengths, counts = np.unique(plot.length, return_counts=True)
     assert lengths[0] == 10
     assert 1_000 / 1.2 < lengths[-1] <= 1_000
@@ -109,7 +109,9 @@ def fractional_noise(h: float, n: int, seed: int) -> np.ndarray[tuple[int], np.d
 @pytest.mark.parametrize("h", [0.5, 0.7, 0.9])
 def test_known_parameters_come_out(h: float) -> None:
     """The mean of 10 series; R/S is known to be drawn towards 0.7 by some hundredths."""
-    estimates = [pox_plot(fractional_noise(h, 8_192, seed), first=20).hurst for seed in range(10)]
+    estimates = [
+        make_pox_plot(fractional_noise(h, 8_192, seed), first=20).hurst for seed in range(10)
+    ]
     assert np.mean(estimates) == pytest.approx(h, abs=0.08)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import batsched_users.measures.session_similarity as module
 from batsched_py.errors import UsageError
 from batsched_users.measures.job_columns import JobColumns
-from batsched_users.measures.session_similarity import MEASURES, similarity
+from batsched_users.measures.session_similarity import MEASURES, measure_similarity
 from helpers.drawn_sessions import job_columns
 
 NAN = float("nan")
@@ -61,7 +61,7 @@ SESSIONS = st.lists(st.lists(VALUES, min_size=1, max_size=5), min_size=1, max_si
 
 @given(st.lists(SESSIONS, min_size=1, max_size=3), st.sampled_from(MEASURES))
 def test_every_pair_counts(users: list[Sessions], measure: str) -> None:
-    alike = similarity(columns(users), "size", measure, min_sessions=3)
+    alike = measure_similarity(columns(users), "size", measure, min_sessions=3)
     expected = {}
     for user, sessions in enumerate(users):
         values = [slow_similarity(sessions, measure, distance) for distance in (0, 1, 2)]
@@ -77,9 +77,9 @@ def test_medians_of_many_pairs_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -
     draws = np.random.default_rng(0)
     users = [[draws.integers(0, 99, n).astype(float).tolist() for n in (40, 1, 60, 7, 30)]]
     users.append([[5.0] * 30] * 3)
-    whole = similarity(columns(users), "size", "median", min_sessions=3)
+    whole = measure_similarity(columns(users), "size", "median", min_sessions=3)
     monkeypatch.setattr(module, "_CHUNK", 50)
-    pieces = similarity(columns(users), "size", "median", min_sessions=3)
+    pieces = measure_similarity(columns(users), "size", "median", min_sessions=3)
     np.testing.assert_array_equal(pieces.value, whole.value)
     assert whole.value[1].tolist() == [1, 1, 1]
 
@@ -92,12 +92,12 @@ def test_who_wins() -> None:
         [[1, 9], [1, 9], [1, 9]],
         [[1], [2], [3]],
     ]
-    alike = similarity(columns(users), "size", "identical", min_sessions=3)
+    alike = measure_similarity(columns(users), "size", "identical", min_sessions=3)
     assert alike.user.tolist() == [0, 1, 2]
     np.testing.assert_allclose(alike.value, [[1, 0, 0], [1, 1, 1], [0, 0.5, 0.5]])
     assert alike.compare(0, 1) == (1 / 3, 1 / 3, 1 / 3)
     assert alike.compare(1, 2) == (0, 1, 0)
-    nobody = similarity(columns(users), "size")
+    nobody = measure_similarity(columns(users), "size")
     assert len(nobody.user) == 0, "nobody has 6 sessions"
     assert np.isnan(nobody.compare(0, 1)).all()
 
@@ -106,7 +106,7 @@ def test_rounding_makes_no_winner() -> None:
     """A user who never changes, also after one with values that swallow small ones in sums."""
     giant: Sessions = [[1e12 / 3, 1e12 / 7] * 3] * 9
     small: Sessions = [[3.7e-5] * 7, [3.7e-5] * 11, [3.7e-5] * 13] * 3
-    alike = similarity(columns([giant, small]), "run_time", "mean")
+    alike = measure_similarity(columns([giant, small]), "run_time", "mean")
     np.testing.assert_allclose(alike.value[1], 1, rtol=1e-12)
     assert alike.compare(0, 1)[1] >= 0.5
     assert alike.compare(1, 2) == (0, 1, 0)
@@ -115,6 +115,6 @@ def test_rounding_makes_no_winner() -> None:
 def test_wrong_use_is_refused() -> None:
     jobs = columns([[[1.0], [2.0]]])
     with pytest.raises(UsageError, match=r"measure=modus.*expected one of mean"):
-        similarity(jobs, "size", "modus")
+        measure_similarity(jobs, "size", "modus")
     with pytest.raises(UsageError, match="min_sessions=0"):
-        similarity(jobs, "size", min_sessions=0)
+        measure_similarity(jobs, "size", min_sessions=0)

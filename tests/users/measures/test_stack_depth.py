@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
-from batsched_users.measures.stack_depth import mean_depth, stack_depths
+from batsched_users.measures.stack_depth import find_stack_depths, mean_depth
 
 NAN = float("nan")
 
@@ -37,13 +37,13 @@ def slow_depths(values: list[float], tolerance: float) -> list[int]:
     ],
 )
 def test_depths(values: list[float], tolerance: float, depths: list[int]) -> None:
-    measured = stack_depths(np.array(values, dtype=float), tolerance=tolerance)
+    measured = find_stack_depths(np.array(values, dtype=float), tolerance=tolerance)
     assert measured.tolist() == depths
 
 
 def test_mean_depth_counts_what_was_found_only() -> None:
-    assert mean_depth(stack_depths(np.array([4.0, 4, 8, 4, 16, 8, 8]))) == 0.75  # C7
-    assert np.isnan(mean_depth(stack_depths(np.array([1.0, 2, 3]))))
+    assert mean_depth(find_stack_depths(np.array([4.0, 4, 8, 4, 16, 8, 8]))) == 0.75  # C7
+    assert np.isnan(mean_depth(find_stack_depths(np.array([1.0, 2, 3]))))
 
 
 @given(
@@ -53,7 +53,7 @@ def test_mean_depth_counts_what_was_found_only() -> None:
 def test_any_values_are_found_where_a_list_finds_them(
     values: list[float], tolerance: float
 ) -> None:
-    measured = stack_depths(np.array(values), tolerance=tolerance)
+    measured = find_stack_depths(np.array(values), tolerance=tolerance)
     assert measured.tolist() == slow_depths(values, tolerance)
 
 
@@ -61,11 +61,11 @@ def test_any_values_are_found_where_a_list_finds_them(
 def test_deep_stacks(tolerance: float) -> None:
     """Thousands of entries, so that the pieces below the top are looked at too."""
     values = np.random.default_rng(1).integers(1, 3_000, 6_000).astype(float)
-    measured = stack_depths(values, tolerance=tolerance)
+    measured = find_stack_depths(values, tolerance=tolerance)
     assert measured.max() > 1_500
     assert measured.tolist() == slow_depths(values.tolist(), tolerance)
 
 
 def test_wrong_options_are_refused() -> None:
     with pytest.raises(UsageError, match="tolerance=5: expected a number from 0 to 1"):
-        stack_depths(np.ones(2), tolerance=5)
+        find_stack_depths(np.ones(2), tolerance=5)

@@ -19,7 +19,7 @@ from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
-from batsched_users.learning.ideal_machine import play
+from batsched_users.learning.ideal_machine import play_model
 
 POPULATION = """
 [[member]]
@@ -105,7 +105,7 @@ def test_with_times_of_six_decimals_as_batsim_says_them(
 def test_same_seed_same_jobs(model: str, log: Workload, tmp_path: Path) -> None:
     def jobs(seed: int) -> list[tuple[str, float, int, str | None]]:
         users = make(model, log, tmp_path, seed=seed)
-        return [(p.job.id, p.submit, p.job.size, p.job.user) for p in play(users)]
+        return [(p.job.id, p.submit, p.job.size, p.job.user) for p in play_model(users)]
 
     assert jobs(1) == jobs(1)
     if model not in ("adjusted", "feedback"):  # these know no chance
@@ -143,7 +143,7 @@ def test_a_model_declares_whether_submissions_depend_on_when_jobs_end(
 
     def submissions(response: float) -> list[tuple[str, float]]:
         users = make(model, log, tmp_path, seed=1, **options)
-        return [(p.job.id, p.submit) for p in play(users, lambda _, now: now + response)]
+        return [(p.job.id, p.submit) for p in play_model(users, lambda _, now: now + response)]
 
     differ = submissions(60) != submissions(10 * HOUR)
     assert make(model, log, tmp_path, **options).reacts is differ
@@ -154,7 +154,7 @@ def test_jobs_last_where_those_of_the_log_do(model: str, tmp_path: Path) -> None
     """The rule ``profile`` holds for jobs that are made up too, so no speed changes them."""
     rules = make_rules(first=600, drop="zero-runtime", profile="delay")
     users = make(model, load_workload(SAMPLE_LOG, rules), tmp_path, seed=1)
-    assert {users.profiles[p.job.profile]["type"] for p in play(users)} == {"delay"}
+    assert {users.profiles[p.job.profile]["type"] for p in play_model(users)} == {"delay"}
 
 
 @pytest.mark.parametrize("model", ["site", "synthetic", "weekly"])
@@ -165,7 +165,7 @@ def test_the_jobs_of_a_user_are_the_same_whatever_the_system_does(
 
     def jobs(response: float) -> dict[str | None, list[tuple[int, str]]]:
         jobs_of: dict[str | None, list[tuple[int, str]]] = {}
-        for p in play(make(model, log, tmp_path, seed=1), lambda _, now: now + response):
+        for p in play_model(make(model, log, tmp_path, seed=1), lambda _, now: now + response):
             jobs_of.setdefault(p.job.user, []).append((p.job.size, p.job.profile))
         return jobs_of
 
@@ -183,7 +183,7 @@ def test_a_long_run_needs_no_more_memory_than_a_short_one(
 
     def growth(weeks: float) -> tuple[int, int]:
         users = make(model, log, tmp_path, weeks=weeks, seed=1)
-        stream = play(users)
+        stream = play_model(users)
         nb_jobs = sum(1 for _, _ in zip(range(200), stream, strict=False))
         gc.collect()
         tracemalloc.start()

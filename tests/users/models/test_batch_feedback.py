@@ -17,7 +17,7 @@ from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.weekly_activity import ActivityCycle
-from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.ideal_machine import PlayedJob, play_model
 from batsched_users.models.adjusted import Adjusted
 from batsched_users.models.distribution import Distribution, InHours
 from batsched_users.models.fluid import Fluid, InWindows, Recycled, Reinserted, WindowRules
@@ -76,17 +76,19 @@ def test_identity(times: list[tuple[float, float]], tie: str) -> None:
     jobs = [job(str(n), s * 10, e * 10, users[n % 2]) for n, (s, e) in enumerate(sorted(times))]
     recorded = {j.id: j.finish_time for j in jobs}
     model = Adjusted(log_of(jobs), tie=tie)
-    played = list(play(model, lambda job, now: max(now, recorded[job.id] or 0)))
+    played = list(play_model(model, lambda job, now: max(now, recorded[job.id] or 0)))
     assert {p.job.id: p.submit for p in played} == {j.id: j.submit_time for j in jobs}
     if tie == "joins":
         assert [p.job.id for p in played] == [j.id for j in jobs]
 
 
-def replayed(kind: type[BatchFeedback], jobs: list[WorkloadJob], seed: int) -> list[Played]:
+def replayed(kind: type[BatchFeedback], jobs: list[WorkloadJob], seed: int) -> list[PlayedJob]:
     """Play users on a machine whose response times are drawn anew."""
     chance = Random(seed)
     options = {} if kind is Adjusted else {"seed": seed}
-    return list(play(kind(log_of(jobs), **options), lambda _, now: now + chance.randint(0, 20000)))
+    return list(
+        play_model(kind(log_of(jobs), **options), lambda _, now: now + chance.randint(0, 20000))
+    )
 
 
 @given(intervals(4000).filter(bool), st.sampled_from(MODELS), st.integers(0, 99))
@@ -283,7 +285,7 @@ def test_the_response_time_is_that_of_the_last_job_that_ended() -> None:
     model = BatchFeedback({})
     model._ranks = {str(n): n for n in range(3)}
     model.enter(Visit("u", trace, Watch()))
-    list(play(model, lambda job, now: now + 70 + 10 * int(job.id)))
+    list(play_model(model, lambda job, now: now + 70 + 10 * int(job.id)))
     assert seen == [(Reason.DEPENDENCY, 70), (Reason.DEPENDENCY, 80)]
 
 

@@ -17,9 +17,9 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.log_archive import find_log
-from batsched_users.learning.ideal_machine import play
+from batsched_users.learning.ideal_machine import play_model
 from batsched_users.models.feedback import ThinkTimeFeedback
-from batsched_users.models.resampled import Resampled, resampled_log
+from batsched_users.models.resampled import Resampled, resample_log
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.session_graph import build_graph
 
@@ -85,7 +85,7 @@ delimitations = st.sampled_from(["arrival:0", "arrival:1", "arrival:2:>", "last:
 def test_identity_with_recorded_ends(load: Workload, how: str) -> None:
     """Whatever the waits: if all ends are the recorded ones, so are all submissions."""
     model = ThinkTimeFeedback(load, sessions=how)
-    played = play(model, lambda job, now: job.finish_time or 0)
+    played = play_model(model, lambda job, now: job.finish_time or 0)
     assert sorted((p.job.id, p.submit) for p in played) == [
         (job.id, job.submit_time) for job in load.jobs
     ]
@@ -130,9 +130,9 @@ def test_when_jobs_end_as_recorded_people_submit_as_resampled(
     sample: Workload, sessions: str, seed: int
 ) -> None:
     model = ThinkTimeFeedback(sample, sessions=sessions, resampled=True, seed=seed, **SHORT)
-    ends = {job.id: job.finish_time for job in resampled_log(sample, seed=seed, **SHORT).jobs}
-    replayed = list(play(model, lambda job, now: ends[job.id] or inf))
-    recorded = list(play(Resampled(sample, seed=seed, **SHORT)))
+    ends = {job.id: job.finish_time for job in resample_log(sample, seed=seed, **SHORT).jobs}
+    replayed = list(play_model(model, lambda job, now: ends[job.id] or inf))
+    recorded = list(play_model(Resampled(sample, seed=seed, **SHORT)))
     assert [(p.submit, p.job.id, p.job.user) for p in replayed] == [
         (p.submit, p.job.id, p.job.user) for p in recorded
     ]
@@ -141,7 +141,7 @@ def test_when_jobs_end_as_recorded_people_submit_as_resampled(
 
 def test_each_job_keeps_its_recorded_wait_weekday_and_hour(sample: Workload) -> None:
     recorded = {job.id: job for job in sample.jobs}
-    for job in resampled_log(sample, seed=3, **SHORT).jobs:
+    for job in resample_log(sample, seed=3, **SHORT).jobs:
         original = recorded[job.extra["original_job"]]
         assert job.finish_time is not None
         assert original.finish_time is not None

@@ -20,11 +20,11 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.behaviour.random_streams import Chance
-from batsched_users.learning.ideal_machine import play
+from batsched_users.learning.ideal_machine import play_model
 from batsched_users.models import population, rigid, site, weekly
 from batsched_users.models.feedback import ThinkTimeFeedback
 from batsched_users.models.population import Population
-from batsched_users.models.population_members import Member, deal
+from batsched_users.models.population_members import Member, split_workload
 from batsched_users.models.site import SiteUsers
 
 POPULATION = f"{population.__file__}:Population"
@@ -61,7 +61,7 @@ def write(tmp_path: Path) -> Write:
 
 def submitted(users: Any) -> list[tuple[float, str, str | None]]:
     """Submission, id and user of all jobs where nobody waits."""
-    return [(played.submit, played.job.id, played.job.user) for played in play(users)]
+    return [(played.submit, played.job.id, played.job.user) for played in play_model(users)]
 
 
 # Rigid users ------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_every_user_is_in_one_member(
     if rest:
         members.append(Member(name="rest", model="rigid", rest=True))
     try:
-        parts = deal(Path("f"), members, log, Chance(seed))
+        parts = split_workload(Path("f"), members, log, Chance(seed))
     except InputError as error:
         assert "leaves it nobody" in str(error)  # noqa: PT017 - either is right
         return
@@ -154,7 +154,7 @@ def test_every_user_is_in_one_member(
 def test_a_larger_share_has_the_same_users_and_more(sample: Workload) -> None:
     def share(part: float, seed: int = 3) -> set[str | None]:
         members = [Member(name="m", model="rigid", share=part)]
-        (dealt,) = deal(Path("f"), members, sample, Chance(seed))
+        (dealt,) = split_workload(Path("f"), members, sample, Chance(seed))
         return {job.user for job in dealt.jobs}
 
     assert share(0.3) < share(0.6) < share(1.0)
@@ -164,7 +164,7 @@ def test_a_larger_share_has_the_same_users_and_more(sample: Workload) -> None:
 
 def test_ten_tenths_are_all(sample: Workload) -> None:
     members = [Member(name=f"m{n}", model="rigid", share=0.1) for n in range(10)]
-    parts = deal(Path("f"), members, sample, Chance(0))
+    parts = split_workload(Path("f"), members, sample, Chance(0))
     assert sum(len(part.jobs) for part in parts) == len(sample.jobs)
 
 
@@ -185,8 +185,8 @@ def test_halves_react_as_the_whole(sample: Workload, write: Write) -> None:
         options = { sessions = "max:20" }
     """)
     slow: dict[str, Any] = {"end_of": lambda job, now: now + 3 * int(job.id.rpartition(":")[2])}
-    whole = play(ThinkTimeFeedback(sample, sessions="max:20"), **slow)
-    halves = play(Population(sample, file=file), **slow)
+    whole = play_model(ThinkTimeFeedback(sample, sessions="max:20"), **slow)
+    halves = play_model(Population(sample, file=file), **slow)
     together = sorted((p.submit, int(p.job.id.rpartition(":")[2]), p.end) for p in halves)
     assert together == sorted((p.submit, int(p.job.id), p.end) for p in whole)
 
@@ -218,7 +218,7 @@ def test_members_have_chances_of_their_own(write: Write) -> None:
 
     def played(text: str) -> dict[str, list[Any]]:
         jobs_of: dict[str, list[Any]] = {"a": [], "b": []}
-        for p in play(Population(LOG, file=write(text), seed=7)):
+        for p in play_model(Population(LOG, file=write(text), seed=7)):
             member, _, name = p.job.id.partition(":")
             profile = p.job.profile.partition(":")[2]
             jobs_of[member].append((name, p.submit, p.job.size, profile))
@@ -229,7 +229,7 @@ def test_members_have_chances_of_their_own(write: Write) -> None:
     assert both["a"] != both["b"]
     third = '[[member]]\nmodel = "rigid"\nrest = true\n'
     with_a_third = Population(LOG, file=write(member_a + third), seed=7)
-    ids = [(p.job.id, p.submit) for p in play(with_a_third) if p.job.id.startswith("a:")]
+    ids = [(p.job.id, p.submit) for p in play_model(with_a_third) if p.job.id.startswith("a:")]
     assert ids == [(f"a:{name}", submit) for name, submit, *_ in both["a"]]
 
 

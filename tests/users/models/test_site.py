@@ -23,13 +23,13 @@ from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import About, Probabilities, Quantiles
 from batsched_users.behaviour.weekly_activity import ActivityCycle
-from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.ideal_machine import PlayedJob, play_model
 from batsched_users.learning.learn_site import (
-    continuation_by_response,
-    history,
+    compare_continuation,
     learn_site,
-    run_lengths,
-    site_facts,
+    measure_facts,
+    measure_runs,
+    order_histories,
 )
 from batsched_users.models.site import SiteDistributions, SiteUsers
 from helpers.drawn_sessions import MONDAY, log_of
@@ -67,9 +67,9 @@ def fixed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def by_user(played: list[Played]) -> dict[str, list[list[Played]]]:
+def by_user(played: list[PlayedJob]) -> dict[str, list[list[PlayedJob]]]:
     """The batches of each user."""
-    by_number: dict[str, dict[int, list[Played]]] = defaultdict(lambda: defaultdict(list))
+    by_number: dict[str, dict[int, list[PlayedJob]]] = defaultdict(lambda: defaultdict(list))
     for submission in played:
         by_number[submission.job.user or ""][submission.job.extra["batch"]].append(submission)
     return {user: list(batches.values()) for user, batches in by_number.items()}
@@ -90,7 +90,7 @@ def test_thinking_resting_and_sleeping(fixed: Path, goes_on: bool) -> None:
         machine(), nb_users=20, weeks=2, distributions=fixed, continuation=float(goes_on)
     )
     sleeps = 0
-    for name, batches in by_user(list(play(users))).items():
+    for name, batches in by_user(list(play_model(users))).items():
         cycle = cycle_of(users, name)
         for batch, after in pairwise(batches):
             end = batch[-1].end
@@ -110,7 +110,7 @@ def test_a_size_and_run_time_are_repeated_across_batches(fixed: Path) -> None:
     """2 jobs a batch, 3 of a kind: a kind ends in the middle of every other batch."""
     users = SiteUsers(machine(), nb_users=5, weeks=2, distributions=fixed)
     kinds = set()
-    for batches in by_user(list(play(users))).values():
+    for batches in by_user(list(play_model(users))).values():
         assert all(len(batch) == 2 for batch in batches)
         jobs = [(p.job.size, p.job.profile) for batch in batches for p in batch]
         for at in range(0, len(jobs) - 2, 3):
@@ -123,7 +123,7 @@ def test_a_size_and_run_time_are_repeated_across_batches(fixed: Path) -> None:
 def test_what_jobs_carry(fixed: Path) -> None:
     """Running numbers as ids, and the think time on the first job of a batch that had one."""
     users = SiteUsers(machine(), nb_users=3, weeks=1, distributions=fixed, continuation=1)
-    played = list(play(users))
+    played = list(play_model(users))
     assert [p.job.id for p in played] == [str(n + 1) for n in range(len(played))]
     for batches in by_user(played).values():
         assert set(batches[0][0].job.extra) == {"session", "batch"}
@@ -172,7 +172,7 @@ def test_wide_jobs(fixed: Path) -> None:
     sizes = {}
     for too_wide in ("redraw", "cut"):
         users = SiteUsers(machine(5), nb_users=5, weeks=1, distributions=fixed, too_wide=too_wide)
-        sizes[too_wide] = {p.job.size for p in play(users)}
+        sizes[too_wide] = {p.job.size for p in play_model(users)}
     assert sizes == {"redraw": {4}, "cut": {4, 5}}
     with pytest.raises(UsageError, match="no value up to 3"):
         SiteUsers(machine(3), distributions=fixed)
@@ -184,7 +184,7 @@ def test_parts_that_are_left_out(fixed: Path) -> None:
     users = SiteUsers(
         machine(), nb_users=1, weeks=1, distributions=fixed, longest_run_time=500, **left_out
     )
-    played = list(play(users))
+    played = list(play_model(users))
     for before, after in pairwise(played):
         assert after.submit - before.end in (5 * MINUTE, 2 * HOUR)
     run_times = [p.end - p.submit for p in played]
@@ -195,7 +195,7 @@ def test_parts_that_are_left_out(fixed: Path) -> None:
 def test_learnt_estimates_are_requests_that_suffice(fixed: Path) -> None:
     """Everybody asks for 600 s; who runs longer asks for what it takes."""
     users = SiteUsers(machine(), nb_users=5, weeks=2, distributions=fixed, estimates="learnt")
-    told = [(p.job.estimate, p.end - p.submit) for p in play(users)]
+    told = [(p.job.estimate, p.end - p.submit) for p in play_model(users)]
     assert all(estimate == max(600, run) for estimate, run in told)
     assert {estimate == 600 for estimate, _ in told} == {True, False}
 
@@ -236,7 +236,7 @@ def test_invariants(
     options: dict[str, Any] = {"nb_users": nb_users, "weeks": weeks, "last_job": last_job}
     users = SiteUsers(load, seed=seed, **options)
     calendar = Calendar.of(load)
-    for name, batches in by_user(list(play(users))).items():
+    for name, batches in by_user(list(play_model(users))).items():
         cycle = cycle_of(users, name)
         session = 0
         free = 0.0
@@ -258,11 +258,11 @@ def test_invariants(
 
 
 @pytest.fixture(scope="module")
-def half_a_year() -> list[Played]:
-    return list(play(SiteUsers(machine(2048), nb_users=100, seed=7)))
+def half_a_year() -> list[PlayedJob]:
+    return list(play_model(SiteUsers(machine(2048), nb_users=100, seed=7)))
 
 
-def test_think_times_follow_response(half_a_year: list[Played]) -> None:
+def test_think_times_follow_response(half_a_year: list[PlayedJob]) -> None:
     """Sessions go on as often as 0.8 / (0.05 R + 1) says, for batches that end in the window."""
     users = SiteUsers(machine(2048), nb_users=100, seed=7)
     outcomes: dict[int, list[bool]] = defaultdict(list)
@@ -282,7 +282,7 @@ def test_think_times_follow_response(half_a_year: list[Played]) -> None:
         assert np.mean(went_on) == pytest.approx(np.mean(expected[bin_of]), abs=error)
 
 
-def test_users_do_not_start_all_at_once(half_a_year: list[Played]) -> None:
+def test_users_do_not_start_all_at_once(half_a_year: list[PlayedJob]) -> None:
     """First submissions are spread over the first week and the openings after it."""
     firsts: dict[str, float] = {}
     for submission in half_a_year:
@@ -347,7 +347,7 @@ def test_pooling() -> None:
 
 def test_facts_of_a_small_log() -> None:
     """Second 0 is Monday 7:25: the first jobs come before the day begins, that at 300 s in it."""
-    facts = site_facts(log(*ROWS, start=START + 7 * HOUR + 25 * MINUTE))
+    facts = measure_facts(log(*ROWS, start=START + 7 * HOUR + 25 * MINUTE))
     assert (facts.nb_jobs, facts.nb_users) == (9, 2)
     assert facts.negative_think_times == pytest.approx(2 / 7)
     assert facts.by_day == pytest.approx(4 / 9)  # 300, 400, 1270 s, 8 h
@@ -355,12 +355,12 @@ def test_facts_of_a_small_log() -> None:
     assert facts.median_run_time == 60
     assert facts.at_most_a_minute == pytest.approx(5 / 9)
     assert facts.power_of_two == 1
-    assert site_facts(log(*ROWS, start=START - 60)).on_weekdays == pytest.approx(5 / 9)
+    assert measure_facts(log(*ROWS, start=START - 60)).on_weekdays == pytest.approx(5 / 9)
 
 
 def test_continuation_of_a_small_log() -> None:
     """Only jobs that were waited for count; a user's last did not go on."""
-    bins = continuation_by_response([SMALL], edges=(0, 1, 2, 3))
+    bins = compare_continuation([SMALL], edges=(0, 1, 2, 3))
     assert [(b.nb_jobs, b.observed) for b in bins] == [
         (3, 0.0),  # 30 s: b's last; 1 s, before 8 hours; 1 s: a's last
         (3, 1 / 3),  # b's 60 s, before a break; 100 s, before 0 s; 100 s, before 8 hours
@@ -374,7 +374,7 @@ def test_logs_that_cannot_be_learnt_from() -> None:
     nobody.jobs[2].user = None
     unended.jobs[3].finish_time = None
     with pytest.raises(UsageError, match="test: job 0002 has no user"):
-        site_facts(nobody)
+        measure_facts(nobody)
     with pytest.raises(UsageError, match="test: job 0003 has no recorded end"):
         learn_site([unended])
     with pytest.raises(UsageError, match="think_times: there are no values"):
@@ -389,7 +389,7 @@ def test_columns_are_as_by_hand(drawn: list[tuple[str, int, int, int]]) -> None:
     """Think times and runs, from columns at once and by a walk through each user's jobs."""
     rows = [(user, 60.0 * at, 60.0 * (at + run), size) for user, at, run, size in drawn]
     rows.sort(key=lambda row: row[1])
-    jobs = history(log(*rows))
+    jobs = order_histories(log(*rows))
     thoughts: list[float] = []
     widths: list[int] = []
     repetitions: list[int] = []
@@ -406,5 +406,5 @@ def test_columns_are_as_by_hand(drawn: list[tuple[str, int, int, int]]) -> None:
                 repetitions.append(1)
             thoughts.append(rows_of_user[at + 1][1] - row[2] if at + 1 < len(rows_of_user) else inf)
     assert jobs.think_times.tolist() == thoughts
-    assert run_lengths(jobs, jobs.think_times[:-1] < 0).tolist() == widths
-    assert run_lengths(jobs, jobs.size[1:] == jobs.size[:-1]).tolist() == repetitions
+    assert measure_runs(jobs, jobs.think_times[:-1] < 0).tolist() == widths
+    assert measure_runs(jobs, jobs.size[1:] == jobs.size[:-1]).tolist() == repetitions

@@ -22,8 +22,14 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_users.behaviour.job_profiles import run_time_of
-from batsched_users.behaviour.levers import LEVERS, Sizes, choose_lever, levers_of_cell, read_levers
-from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.behaviour.levers import (
+    LEVERS,
+    Reduction,
+    choose_lever,
+    read_levers,
+    split_levers,
+)
+from batsched_users.learning.ideal_machine import PlayedJob, play_model
 from batsched_users.models import rigid
 from batsched_users.models.sufficient import Sufficient
 from helpers.calling import command
@@ -41,9 +47,9 @@ def log_of(*jobs: tuple[float, int, float]) -> Workload:
     return workload([J(at, size, run, 2 * run, "u", at + run) for at, size, run in jobs], 16)
 
 
-def played(log: Workload, red: str, **options: Any) -> list[Played]:
+def played(log: Workload, red: str, **options: Any) -> list[PlayedJob]:
     """What is submitted where nobody waits."""
-    return list(play(Sufficient(log, signal=WINDOW, red=red, **options)))
+    return list(play_model(Sufficient(log, signal=WINDOW, red=red, **options)))
 
 
 def run_time(users: Sufficient, job: Any) -> float:
@@ -85,7 +91,7 @@ def test_smaller_jobs(lever: str, size: int, longer: float) -> None:
     log = log_of((0, 5, 60), (IN_IT, 5, 60))
     log.jobs[1].estimate = 90
     users = Sufficient(log, signal=WINDOW, red=lever)
-    before, inside = (p.job for p in play(users))
+    before, inside = (p.job for p in play_model(users))
     assert before is log.jobs[0]
     assert (inside.size, run_time(users, inside)) == (size, pytest.approx(60 * longer))
     assert inside.walltime == pytest.approx(120 * longer)
@@ -111,14 +117,14 @@ def test_smaller_by_a_factor_that_is_no_binary_number(
     factor: float, size: int, smaller: int
 ) -> None:
     """100 times 0.55 is 55.000000000000007 to a machine."""
-    assert Sizes(space_factor=factor).changed("space_degradation", size) == (smaller, 1)
+    assert Reduction(space_factor=factor).apply("space_degradation", size) == (smaller, 1)
 
 
 def test_speedup_that_is_not_perfect() -> None:
     """On a quarter of the processors, with alpha 1/2, twice as long."""
     log = log_of((IN_IT, 8, 60))
     users = Sufficient(log, signal=WINDOW, red="reconfiguration", space_factor=0.25, alpha=0.5)
-    ((job, _, _),) = ((p.job, p.submit, p.end) for p in play(users))
+    ((job, _, _),) = ((p.job, p.submit, p.end) for p in play_model(users))
     assert (job.size, run_time(users, job)) == (2, pytest.approx(120))
 
 
@@ -143,8 +149,8 @@ def test_a_job_is_delayed_to_the_next_better_state(tmp_path: Any) -> None:
     (tmp_path / "s.csv").write_text(STATES)
     options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "yellow": "delay"}
     log = log_of((150, 1, 10))
-    (once,) = play(Sufficient(log, **options))
-    (twice,) = play(Sufficient(log, **options, again=True))
+    (once,) = play_model(Sufficient(log, **options))
+    (twice,) = play_model(Sufficient(log, **options, again=True))
     assert (once.submit, twice.submit) == (200, 300)
     assert twice.job.extra["wished_submission_time"] == 150
 
@@ -153,7 +159,7 @@ def test_a_delayed_job_comes_where_it_is_better_by_the_last_digit() -> None:
     """The end of the window on day 40 is one of the floats at which it is still red."""
     log = log_of((40 * DAY + 17 * HOUR, 1, 10))
     log.unix_start_time = 0.1
-    (job,) = play(Sufficient(log, signal="16:00-20:00", again=True))
+    (job,) = play_model(Sufficient(log, signal="16:00-20:00", again=True))
     assert job.submit == pytest.approx(40 * DAY + 20 * HOUR - 0.1)
 
 
@@ -162,10 +168,10 @@ def test_delayed_and_then_changed(tmp_path: Any) -> None:
     (tmp_path / "s.csv").write_text(STATES)
     options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "again": True}
     users = Sufficient(log_of((150, 2, 10)), yellow="space_degradation", **options)
-    (job,) = play(users)
+    (job,) = play_model(users)
     assert job.job.extra == {"lever": "delay+space_degradation", "wished_submission_time": 150}
-    assert levers_of_cell(job.job.extra["lever"]) == ["delay", "space_degradation"]
-    assert levers_of_cell(None) == levers_of_cell("") == []
+    assert split_levers(job.job.extra["lever"]) == ["delay", "space_degradation"]
+    assert split_levers(None) == split_levers("") == []
 
 
 # What is counted --------------------------------------------------------------------------------
@@ -179,7 +185,7 @@ def test_what_is_counted(tmp_path: Any) -> None:
     users = Sufficient(
         log, signal=str(tmp_path / "s.csv"), yellow="time_degradation", again=True, red="delay"
     )
-    list(play(users))
+    list(play_model(users))
     assert users.statistics() == {
         "jobs": 5,
         "levers": {"delay": 2, "time_degradation": 4},
@@ -193,10 +199,10 @@ def test_what_is_not_changed_is_not_counted() -> None:
     """One processor is not halved, and a job that is renounced is told of nowhere else."""
     log = log_of((IN_IT, 1, 10), (IN_IT, 2, 10), (3 * HOUR, 1, 10))
     users = Sufficient(log, signal=WINDOW, red="space_degradation")
-    list(play(users))
+    list(play_model(users))
     assert users.statistics()["levers"] == {"space_degradation": 1}
     users = Sufficient(log, signal=WINDOW, red="renounce")
-    assert [p.job.id for p in play(users)] == ["0002"]
+    assert [p.job.id for p in play_model(users)] == ["0002"]
     told = users.statistics()
     assert (told["jobs"], told["levers"], told["seconds"]["red"]) == (3, {"renounce": 2}, 3540)
 
@@ -287,9 +293,9 @@ def test_the_model_learns_of_its_own_job(
 ) -> None:
     """With its own size, and the submission that the option says."""
     log = log_of((IN_IT, 4, 10))
-    monkeypatch.setattr("batsched_users.models.sufficient.model_named", lambda name: Learns)
+    monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: Learns)
     users = Sufficient(log, signal=WINDOW, red="delay", counts_from=counts_from)
-    list(play(users))
+    list(play_model(users))
     ((now, job, _),) = users._inner.told  # type: ignore[attr-defined]
     assert (now, job.submitted, job.submit_time) == (2 * HOUR + 10, log.jobs[0], submit)
     assert not users._changed
@@ -297,9 +303,9 @@ def test_the_model_learns_of_its_own_job(
 
 def test_the_model_learns_of_a_renounced_job(monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of((IN_IT, 4, 10))
-    monkeypatch.setattr("batsched_users.models.sufficient.model_named", lambda name: Learns)
+    monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: Learns)
     users = Sufficient(log, signal=WINDOW, red="renounce")
-    list(play(users))
+    list(play_model(users))
     ((now, job, state),) = users._inner.told  # type: ignore[attr-defined]
     assert (now, job.start_time, job.finish_time, state) == (IN_IT, None, IN_IT, "REJECTED")
 
@@ -310,10 +316,10 @@ def test_the_model_learns_of_a_job_delayed_and_renounced(
 ) -> None:
     """It is rejected when it comes back; from the wish on, its user has waited for that."""
     (tmp_path / "s.csv").write_text(STATES)
-    monkeypatch.setattr("batsched_users.models.sufficient.model_named", lambda name: Learns)
+    monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: Learns)
     options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "counts_from": counts_from}
     users = Sufficient(log_of((150, 1, 10)), yellow="renounce", again=True, **options)
-    list(play(users))
+    list(play_model(users))
     ((now, job, _),) = users._inner.told  # type: ignore[attr-defined]
     assert (now, job.submit_time, job.finish_time) == (200, submit, 200)
 
@@ -329,9 +335,9 @@ class Endless(rigid.Rigid):
 
 
 def test_a_model_that_does_not_move_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("batsched_users.models.sufficient.model_named", lambda name: Endless)
+    monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: Endless)
     with pytest.raises(InvariantError, match="next_submission must move on"):
-        list(play(Sufficient(log_of((0, 1, 1)), signal=WINDOW)))
+        list(play_model(Sufficient(log_of((0, 1, 1)), signal=WINDOW)))
 
 
 # Whoever does nothing is as without -------------------------------------------------------------
@@ -399,7 +405,7 @@ def test_jobs_are_conserved(
         red=red,
         seed=seed,
     )
-    jobs = list(play(users))
+    jobs = list(play_model(users))
     recorded = {job.id: job for job in log.jobs}
     names = [p.job.id for p in jobs]
     assert len(set(names)) == len(names)
@@ -427,7 +433,7 @@ def test_jobs_are_conserved(
 def test_who_takes_part_in_a_share_does_in_a_larger_one(sample: Workload) -> None:
     def who(share: float) -> set[str | None]:
         users = Sufficient(sample, signal="0:00-23:59", share=share, red="time_degradation", seed=1)
-        return {p.job.user for p in play(users) if "lever" in p.job.extra}
+        return {p.job.user for p in play_model(users) if "lever" in p.job.extra}
 
     assert who(0.3) < who(0.7) < who(1.0)
 
@@ -436,7 +442,7 @@ def test_probabilities_are_those_of_the_jobs(sample: Workload) -> None:
     """Of 600 jobs, about the shares that are said; the rest is rigid."""
     red = "delay:0.2,reconfiguration:0.1,time_degradation:0.3,renounce:0.25"
     users = Sufficient(sample, signal="0:00-23:59", red=red, seed=2)
-    jobs = list(play(users))
+    jobs = list(play_model(users))
     told = [p.job.extra.get("lever", "") for p in jobs]
     nb = len(sample.jobs)
     assert told.count("time_degradation") / nb == pytest.approx(0.3, abs=0.06)
@@ -448,7 +454,7 @@ def levers_of(users: Sufficient) -> dict[tuple[str | None, Any], str]:
     """What was done with each job: by user, and recorded job (the first time) or running number."""
     told: dict[tuple[str | None, Any], str] = {}
     numbers: dict[str | None, int] = {}
-    for p in play(users):
+    for p in play_model(users):
         number = numbers[p.job.user] = numbers.get(p.job.user, 0) + 1
         key = p.job.user, p.job.extra.get("original_job", number)
         told.setdefault(key, p.job.extra.get("lever", ""))
@@ -521,7 +527,7 @@ def test_efforts_are_nested(weights: list[int], effort: float, whether: float, w
 
 @given(size=st.integers(1, 1000), factor=st.floats(0.01, 1))
 def test_reconfigured_jobs_have_the_same_work(size: int, factor: float) -> None:
-    smaller, longer = Sizes(space_factor=factor).changed("reconfiguration", size)
+    smaller, longer = Reduction(space_factor=factor).apply("reconfiguration", size)
     assert 1 <= smaller <= size
     assert smaller * longer == pytest.approx(size)
 
@@ -575,7 +581,7 @@ def test_a_signal_that_is_never_red(tmp_path: Any) -> None:
     """The usual delays are for signals that are red; what is asked for is told."""
     (tmp_path / "s.csv").write_text("time,state\n0,yellow\n100,yellow\n")
     signal, log = str(tmp_path / "s.csv"), log_of((50, 1, 10))
-    (job,) = play(Sufficient(log, signal=signal, yellow="time_degradation"))
+    (job,) = play_model(Sufficient(log, signal=signal, yellow="time_degradation"))
     assert job.job.extra == {"lever": "time_degradation"}
     with pytest.raises(UsageError, match="never red, so nobody would do anything"):
         Sufficient(log, signal=signal)

@@ -20,7 +20,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
-from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, published
+from batsched_users.behaviour.arrivals import PUBLISHED, Weibull, find_published
 from batsched_users.behaviour.job_attributes import Bin, Joint, Shape
 from batsched_users.models.synthetic import Synthetic
 
@@ -70,7 +70,7 @@ def test_mean_gaps_of_the_published_parameters() -> None:
 def test_gaps_have_the_distribution() -> None:
     """Kolmogorov and Smirnov's distance, and the mean of the logarithms, of 20,000 gaps."""
     random = Random(1).random
-    gaps = np.array([KTH.at(random()) for _ in range(20_000)])
+    gaps = np.array([KTH.quantile(random()) for _ in range(20_000)])
     law = stats.weibull_min(KTH.alpha, scale=KTH.beta)
     assert KTH.mean == pytest.approx(law.mean())
     assert stats.kstest(gaps, law.cdf).pvalue > 1e-3
@@ -82,7 +82,7 @@ def test_gaps_have_the_distribution() -> None:
 @pytest.mark.parametrize(("alpha", "beta"), [(0.4, 30.0), (1.0, 100.0), (2.0, 5.0)])
 def test_a_fit_is_that_of_scipy_for_intervals(alpha: float, beta: float) -> None:
     random = Random(3).random
-    gaps = [float(round(Weibull(alpha, beta).at(random()))) for _ in range(300)]
+    gaps = [float(round(Weibull(alpha, beta).quantile(random()))) for _ in range(300)]
     intervals = [(max(0.0, gap - 0.5), gap + 0.5) for gap in gaps]
     data = stats.CensoredData(interval=intervals)
     with np.errstate(divide="ignore"):  # of its own search
@@ -104,7 +104,7 @@ def test_a_fit_is_that_of_scipy_for_intervals(alpha: float, beta: float) -> None
     ],
 )
 def test_logs_of_the_thesis_are_known_by_name(name: str, trace: str | None) -> None:
-    assert published(name) == (None if trace is None else PUBLISHED[trace])
+    assert find_published(name) == (None if trace is None else PUBLISHED[trace])
 
 
 def test_options_say_whose_gaps_they_are() -> None:
@@ -129,7 +129,7 @@ def test_options_say_whose_gaps_they_are() -> None:
     ],
 )
 def test_a_bin_is_logarithmically_uniform(cell: Bin, u: float, value: int) -> None:
-    assert cell.at(u) == value
+    assert cell.quantile(u) == value
 
 
 SHAPES = st.lists(
@@ -150,7 +150,7 @@ def test_a_job_is_near_one_of_the_log(
     shapes: list[Shape], u: float, v: float, w: float, common: int, per_decade: int
 ) -> None:
     """There is a job of that width in the bins of its estimate and its run time."""
-    made = Joint(shapes, common=common, per_decade=per_decade).at(u, v, w)
+    made = Joint(shapes, common=common, per_decade=per_decade).draw(u, v, w)
     assert 1 <= made.run_time <= made.estimate
     often = Counter(shape.estimate for shape in shapes)
 
@@ -179,7 +179,7 @@ def test_equal_steps_draw_every_cell_as_often_as_it_is_in_the_log() -> None:
     shapes = [Shape(1, 60, 60), Shape(1, 600, 599), Shape(1, 600, 600), *[Shape(2, 60, 7)] * 9]
     joint = Joint(shapes, common=1)
     steps = [(k + 0.5) / 24 for k in range(24)]
-    counts = Counter(joint.at(u, v, w) for u in steps for v in steps for w in steps)
+    counts = Counter(joint.draw(u, v, w) for u in steps for v in steps for w in steps)
     shares = {cell: count / 24**3 for cell, count in counts.items()}
     assert shares == pytest.approx({cell: count / 12 for cell, count in Counter(shapes).items()})
 

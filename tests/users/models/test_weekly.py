@@ -21,7 +21,7 @@ from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
-from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.ideal_machine import PlayedJob, play_model
 from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
 from batsched_users.models import weekly
 from batsched_users.models.weekly import PUBLISHED, Parameters, WeeklyUsers, read_parameters
@@ -66,7 +66,7 @@ def lasting(*responses: float) -> Callable[[WorkloadJob, float], float]:
 def times(parameters: str, *responses: float, **options: Any) -> list[float]:
     """The first submissions of one user whose jobs take the given response times."""
     users = WeeklyUsers(machine(), parameters=parameters, weeks=3, **options)
-    stream = play(users, lasting(*responses))
+    stream = play_model(users, lasting(*responses))
     return [next(stream).submit for _ in range(len(responses) + 1)]
 
 
@@ -107,7 +107,7 @@ def test_job(write: Callable[..., str]) -> None:
 def test_clock_of_the_log(write: Callable[..., str]) -> None:
     """Second 0 is a Thursday, 16:30 (1 January 1970, UTC): one job now, one at 17, then Friday."""
     users = WeeklyUsers(machine(start=16.5 * HOUR), parameters=write(), think="c20")
-    stream = play(users)
+    stream = play_model(users)
     thursday = -16.5 * HOUR
     assert [next(stream).submit for _ in range(3)] == [0, 1_800, thursday + DAY + NINE]
 
@@ -117,7 +117,7 @@ def test_users_begin_together_or_spread() -> None:
     for first, instants in (("begin", 1), ("spread", 10)):
         users = WeeklyUsers(machine(), weeks=1, activity=1, first=first)
         monday: dict[str, float] = {}
-        for played in play(users):
+        for played in play_model(users):
             if played.submit < DAY:
                 monday.setdefault(str(played.job.user), played.submit)
         assert len(monday) == 10
@@ -132,7 +132,7 @@ def test_weekdays(write: Callable[..., str], reading: str) -> None:
     """Long jobs, one a day: days are worked in proportion, by either reading of the shares."""
     shares = [0.2, 0.1, 0.1, 0.2, 0.2, 0.15, 0.05]
     users = WeeklyUsers(machine(), parameters=write(weekdays=shares), days=reading, weeks=1_000)
-    days = [int(job.submit // DAY) for job in play(users, lasting(9 * HOUR))]
+    days = [int(job.submit // DAY) for job in play_model(users, lasting(9 * HOUR))]
     counts = Counter(day % 7 for day in days)
     assert [counts[day] / len(days) for day in range(7)] == pytest.approx(shares, abs=0.02)
     if reading == "each":  # five days a week; Mondays, at 5 x 0.2, are never missed
@@ -146,7 +146,7 @@ def test_drawn_days_keep_to_active_weeks(write: Callable[..., str]) -> None:
     """A user who works on Fridays only, in half of the weeks, skips the others."""
     fridays = write(weekdays=[0, 0, 0, 0, 1, 0, 0])
     users = WeeklyUsers(machine(), parameters=fridays, days="draw", activity=0.5, weeks=400)
-    days = [int(job.submit // DAY) for job in play(users, lasting(9 * HOUR))]
+    days = [int(job.submit // DAY) for job in play_model(users, lasting(9 * HOUR))]
     assert {day % 7 for day in days} == {4}
     assert len(days) == len(set(days)) == pytest.approx(200, abs=30)
 
@@ -157,7 +157,7 @@ def test_short_run_times(write: Callable[..., str]) -> None:
     shares = {}
     for short in ("clip", "redraw"):
         users = WeeklyUsers(machine(), parameters=wide, short=short, weeks=200)
-        runs = [played.end - played.submit for played in play(users)]
+        runs = [played.end - played.submit for played in play_model(users)]
         assert min(runs) >= 1
         shares[short] = runs.count(1) / len(runs)
     assert shares["clip"] == pytest.approx(0.25, abs=0.03)
@@ -192,7 +192,7 @@ def test_invariants(responses: list[int], start: int | None, **options: Any) -> 
     calendar = Calendar.of(machine(start=start))
     ends: dict[str | None, float] = {}
     latest = 0.0
-    for number, played in enumerate(play(users, lasting(*map(float, responses))), start=1):
+    for number, played in enumerate(play_model(users, lasting(*map(float, responses))), start=1):
         job, submit = played.job, played.submit
         assert job.id == str(number)
         assert latest <= submit < WEEK
@@ -213,7 +213,7 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
         [day for week in range(8) for day in twin._draw_week(user, week)] for user in twin._users
     ]
     wishes = {"1": 0.0, "2": 0.0}
-    for played in play(users, lasting(*map(float, responses))):
+    for played in play_model(users, lasting(*map(float, responses))):
         user = str(played.job.user)
         options = [
             max(wishes[user], day * DAY + NINE)
@@ -230,7 +230,7 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
 
 def by_day(users: WeeklyUsers, end_of: Callable[[WorkloadJob, float], float]) -> Counter[int]:
     """How many jobs are submitted on each day."""
-    return Counter(int(played.submit // DAY) for played in play(users, end_of))
+    return Counter(int(played.submit // DAY) for played in play_model(users, end_of))
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_chains_begin_by_the_clock_of_the_log(
     """Second 0 is a Thursday: until 17:00 there is a chain of that day, which goes on on Friday."""
     start = clock * HOUR
     users = WeeklyUsers(machine(start=start), parameters=write(), weeks=1, chains="daily")
-    submits = [played.submit for played in play(users, lambda job, now: now + 10 * HOUR)]
+    submits = [played.submit for played in play_model(users, lambda job, now: now + 10 * HOUR)]
     thursday = [max(0.0, NINE - start)] if chains == 2 else []
     assert submits[: 2 * chains - 1] == [*thursday, *[DAY + NINE - start] * chains]
 
@@ -303,7 +303,7 @@ def test_chains_begin_at_instants_of_their_own() -> None:
     """``spread``: those of Monday begin at ten instants, and what moves to Tuesday at ten more."""
     options = {"chains": "daily", "first": "spread", "activity": 1}
     users = WeeklyUsers(machine(), weeks=1, **options)
-    submits = [played.submit for played in play(users, lambda job, now: now + 9 * HOUR)]
+    submits = [played.submit for played in play_model(users, lambda job, now: now + 9 * HOUR)]
     days = [[at for at in submits if at // DAY == day] for day in range(3)]
     assert [len(set(of_day)) for of_day in days] == [10, 20, 30]
 
@@ -322,10 +322,10 @@ Key = tuple[str, int]
 
 def chains_of(
     users: WeeklyUsers, end_of: Callable[[WorkloadJob, float], float]
-) -> dict[Key, list[Played]]:
+) -> dict[Key, list[PlayedJob]]:
     """What each chain submits, in order."""
-    found: dict[Key, list[Played]] = {}
-    for played in play(users, end_of):
+    found: dict[Key, list[PlayedJob]] = {}
+    for played in play_model(users, end_of):
         chain = users._in_system[played.job.id]
         found.setdefault((chain.user.name, chain.day), []).append(played)
     return found
@@ -383,7 +383,7 @@ def test_daily_chains_against_a_search(responses: list[int], seed: int) -> None:
                     expected.append((user.name, pytest.approx(submit)))
                     response = responses[int(submit) % len(responses)]
                     wish = submit + 1.4826 * response + 1_779
-    found = [(str(p.job.user), p.submit) for p in play(users, end_of)]
+    found = [(str(p.job.user), p.submit) for p in play_model(users, end_of)]
     assert sorted(found) == sorted(expected, key=lambda each: (each[0], each[1].expected))
 
 
@@ -441,7 +441,7 @@ def test_wrong_files(write: Callable[..., str], changes: dict[str, Any], message
 def submitted(users: WeeklyUsers, like: Workload) -> Workload:
     """What users submit where nobody waits, as a log with the clock of ``like``."""
     jobs, profiles = [], {}
-    for played in play(users):
+    for played in play_model(users):
         jobs.append(msgspec.structs.replace(played.job, finish_time=played.end))
         profiles[played.job.profile] = users.profiles[played.job.profile]
     return msgspec.structs.replace(like, jobs=jobs, profiles=profiles)

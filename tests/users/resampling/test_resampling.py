@@ -16,14 +16,14 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.behaviour.weekly_activity import ActivityCycle
-from batsched_users.learning.ideal_machine import Played, play
+from batsched_users.learning.ideal_machine import PlayedJob, play_model
 from batsched_users.models import tbuos
 from batsched_users.models.distribution import InHours
-from batsched_users.models.fluid import round_length
+from batsched_users.models.fluid import measure_round
 from batsched_users.models.resampled import Resampled
 from batsched_users.models.tbuos import REACTIONS, Tbuos
-from batsched_users.resampling.drawn_users import LONG_TERM, RARE, Arrival, Crowd, Size
-from batsched_users.resampling.user_pools import Rare, make_pools, weeks_active
+from batsched_users.resampling.drawn_users import LONG_TERM, RARE, Arrival, DrawnUsers, Size
+from batsched_users.resampling.user_pools import Rare, count_active_weeks, make_pools
 from batsched_users.sessions.batches import Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.sessions.feedback_engine import SESSIONS
@@ -44,15 +44,15 @@ BATCH = {
 """Number of the batch of each recorded job among those of its user."""
 
 
-def played(model: Resampled | Tbuos) -> list[Played]:
-    return list(play(model))
+def played(model: Resampled | Tbuos) -> list[PlayedJob]:
+    return list(play_model(model))
 
 
-def shift_of(submission: Played) -> float:
+def shift_of(submission: PlayedJob) -> float:
     return float(submission.job.original_submission_time - recorded(submission).submit_time)
 
 
-def recorded(submission: Played) -> WorkloadJob:
+def recorded(submission: PlayedJob) -> WorkloadJob:
     return RECORDED[submission.job.extra["original_job"]]
 
 
@@ -108,7 +108,7 @@ def test_every_shift_is_whole_weeks_and_gaps_stay(seed: int) -> None:
     """So that weekday and hour stay: the log begins on Monday at 10."""
     submitted = played(Resampled(LOG, seed=seed))
     monday = Calendar.of(LOG).first_week
-    tours: dict[tuple[str | None, float], list[Played]] = {}
+    tours: dict[tuple[str | None, float], list[PlayedJob]] = {}
     for submission in submitted:
         assert submission.submit == submission.job.original_submission_time >= monday
         assert submission.job.extra["batch"] == BATCH[recorded(submission).id]
@@ -183,7 +183,7 @@ def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None
 def test_temporary_users_do_what_they_did_once_and_leave(reaction: str) -> None:
     model = Tbuos(LOG, n_long=0, n_temporary=0, reaction=reaction, seed=5)
     submitted = played(model)
-    until = model._crowd.until
+    until = model._drawn_users.until
     jobs_of: dict[str, list[str]] = {}
     for submission in submitted:
         jobs_of.setdefault(str(submission.job.user), []).append(
@@ -219,7 +219,7 @@ def test_a_slower_system_gets_less_work_from_long_term_users_only() -> None:
     def jobs(wait: float, **options: float) -> int:
         # Before the horizon's end all temporary users are through, so that only their sum counts.
         model = Tbuos(LOG, weeks=120, seed=1, **options)
-        return len(list(play(model, lambda _, now: now + 600 + wait)))
+        return len(list(play_model(model, lambda _, now: now + 600 + wait)))
 
     assert jobs(3 * DAY, n_temporary=0, rate=0) < 0.8 * jobs(0, n_temporary=0, rate=0)
     assert jobs(HOUR, n_long=0) == pytest.approx(jobs(0, n_long=0), rel=0.05)
@@ -233,12 +233,12 @@ def test_weeks_begin_on_monday_whenever_the_log_begins(seed: int, at_origin: int
     """Users of the beginning begin in the first whole week, wherever second 0 lies."""
     calendar = Calendar(at_origin)
     pools = make_pools(LOG.jobs, ARRIVAL)
-    crowd = Crowd(pools, calendar, Chance(seed), Size(), 60 * WEEK)
+    drawn = DrawnUsers(pools, calendar, Chance(seed), Size(), 60 * WEEK)
     begin = calendar.week_start(0)
     assert 0 <= begin < WEEK
-    for start in crowd.come():
+    for start in drawn.next_arrivals():
         assert start.trace.batches[start.first].start + start.shift >= begin
-    newcomers = crowd.come()
+    newcomers = drawn.next_arrivals()
     for start in newcomers:
         first = start.trace.start + start.shift
         assert begin + WEEK <= first < begin + 2 * WEEK
@@ -250,12 +250,12 @@ def test_weeks_begin_on_monday_whenever_the_log_begins(seed: int, at_origin: int
 )
 def test_a_crowd_of_nobody_is_refused(size: Size) -> None:
     with pytest.raises(UsageError, match="nobody would ever come"):
-        Crowd(make_pools(LOG.jobs, ARRIVAL), Calendar(), Chance(0), size, 3 * WEEK)
+        DrawnUsers(make_pools(LOG.jobs, ARRIVAL), Calendar(), Chance(0), size, 3 * WEEK)
 
 
 def starts_of(size: Size, seed: int, week: int = 0) -> list[Arrival]:
-    crowd = Crowd(POOLS, Calendar(), Chance(seed), size, 1e9)
-    return [crowd.come() for _ in range(week + 1)][week]
+    drawn = DrawnUsers(POOLS, Calendar(), Chance(seed), size, 1e9)
+    return [drawn.next_arrivals() for _ in range(week + 1)][week]
 
 
 def test_temporary_users_of_the_beginning_are_drawn_by_their_weeks_each_once() -> None:
@@ -267,7 +267,7 @@ def test_temporary_users_of_the_beginning_are_drawn_by_their_weeks_each_once() -
         assert len(set(users)) == len(users) == 3
         drawn.update(users)
     weeks = {
-        trace.user: weeks_active(trace, Calendar())
+        trace.user: count_active_weeks(trace, Calendar())
         for trace in make_pools(LOG.jobs, ARRIVAL).temporary
     }
     long, short = (
@@ -311,8 +311,8 @@ def test_anywhere_makes_the_load_even() -> None:
     for begin, weeks in busy.items():
         for seed in range(400):
             size = Size(n_temporary=0, rate=0, begin=begin)
-            crowd = Crowd(pools, Calendar(), Chance(seed), size, 1e9)
-            start = next(arrival for arrival in crowd.come() if arrival.trace.user == "t")
+            drawn = DrawnUsers(pools, Calendar(), Chance(seed), size, 1e9)
+            start = next(arrival for arrival in drawn.next_arrivals() if arrival.trace.user == "t")
             active_weeks = [
                 round((b.start + start.shift) / WEEK) for b in start.trace.batches[start.first :]
             ]
@@ -360,7 +360,7 @@ def test_windows_are_as_many_weeks_late_as_their_user() -> None:
     shifts = set()
     for trace in traces(LOG.jobs, Delimitation.parse(SESSIONS)).values():
         spans = [(session.start, session.jobs[-1].submit_time) for session in trace.sessions]
-        period = round_length(spans, Calendar.of(LOG))
+        period = measure_round(spans, Calendar.of(LOG))
         first_jobs = {batch.jobs[0].id for batch in trace.batches}
         for submission in submitted:
             if recorded(submission).id in first_jobs:

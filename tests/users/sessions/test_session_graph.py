@@ -13,7 +13,7 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
-from batsched_users.sessions.graph_summary import summary
+from batsched_users.sessions.graph_summary import summarise_graphs
 from batsched_users.sessions.session_graph import build_graph, to_networkx
 from helpers.drawn_sessions import intervals, job, jobs_of, sessions_of
 
@@ -110,7 +110,7 @@ def test_graphs_of_real_logs(
     """Edges, largest arity and longest path; think times below 1 h and 10 h."""
     jobs = load_workload(shared / "swf" / f"{log}.swf.gz", Rules()).jobs
     users = partition(jobs, Delimitation.parse(rule))
-    numbers = summary(map(build_graph, users.values()))
+    numbers = summarise_graphs(map(build_graph, users.values()))
     assert (numbers.edges, numbers.arity, numbers.longest_path) == counts
     shares = (numbers.think_time_below_1h, numbers.think_time_below_10h)
     assert shares == pytest.approx(below, abs=0.001)

@@ -18,10 +18,10 @@ from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies import thresholds
 from batsched_users.studies.portrait import (
     RESPONSES,
-    portrait,
-    portrait_figure,
-    session_lengths,
-    think_times_by_response,
+    bin_think_times,
+    draw_portraits,
+    measure_portrait,
+    measure_session_lengths,
 )
 from helpers.chart_texts import overlapping, texts_of
 from helpers.drawn_sessions import MONDAY, job, job_columns, log_of
@@ -52,15 +52,15 @@ def test_numbers_are_those_of_slow_twins(rows: list[tuple[str, int, int]]) -> No
     done = submissions(*((user, at, at + lasts) for user, at, lasts in rows))
     rule = Delimitation.parse("arrival:60:>")
     jobs = [job(str(i), at, at + lasts, user) for i, (user, at, lasts) in enumerate(rows)]
-    expected = thresholds.session_lengths(partition(jobs, rule), rule)
-    assert session_lengths(done).tolist() == sorted(expected.tolist())
+    expected = thresholds.measure_session_lengths(partition(jobs, rule), rule)
+    assert measure_session_lengths(done).tolist() == sorted(expected.tolist())
     pairs: list[list[int]] = [[] for _ in RESPONSES]
     for user in "uv":
         jobs_of_user = sorted((at, lasts) for whose, at, lasts in rows if whose == user)
         for (at, lasts), (following, _) in pairwise(jobs_of_user):
             if 0 < following - at - lasts < 28_800:
                 pairs[sum(lasts >= edge for edge in RESPONSES) - 1].append(following - at - lasts)
-    quartiles, counts = think_times_by_response(done)
+    quartiles, counts = bin_think_times(done)
     assert counts.tolist() == list(map(len, pairs))
     for computed, values in zip(quartiles, pairs, strict=True):
         if values:
@@ -71,7 +71,8 @@ def test_a_log_says_its_clock_or_not() -> None:
     """Second 0 is 1970-01-01, a Thursday, or nobody knows."""
     jobs = [job("a", 0, 10), job("b", 50, None)]
     with_clock, without_clock = (
-        portrait(columns_of_workload(log_of(jobs, start=start)), "log") for start in (0.0, None)
+        measure_portrait(columns_of_workload(log_of(jobs, start=start)), "log")
+        for start in (0.0, None)
     )
     assert (with_clock.clock_known, np.flatnonzero(with_clock.hours)) == (True, 3 * 24)
     assert (without_clock.clock_known, np.flatnonzero(without_clock.hours)) == (False, 0)
@@ -80,9 +81,9 @@ def test_a_log_says_its_clock_or_not() -> None:
 def test_no_jobs_and_jobs_of_nobody_are_refused() -> None:
     nobodys = columns_of_workload(log_of([job("a", 0, 1), job("b", 0, 1, None)]))
     with pytest.raises(UsageError, match="log: 1 of 2 jobs have no user"):
-        portrait(nobodys, "log")
+        measure_portrait(nobodys, "log")
     with pytest.raises(UsageError, match="log: there are no jobs"):
-        portrait(columns_of_workload(log_of([])), "log")
+        measure_portrait(columns_of_workload(log_of([])), "log")
 
 
 def many(user: str, pause: float) -> list[Row]:
@@ -91,18 +92,18 @@ def many(user: str, pause: float) -> list[Row]:
 
 def test_figure_shows_the_numbers() -> None:
     portraits = [
-        portrait(submissions(*many("u", pause), calendar=MONDAY), "drawn")
+        measure_portrait(submissions(*many("u", pause), calendar=MONDAY), "drawn")
         for pause in (90, 5_000, 200_000)
     ]
     assert [p.hours.sum() for p in portraits] == pytest.approx([1, 1, 1])
-    (week, lengths, thinking, pairs) = panels(portrait_figure(portraits))
+    (week, lengths, thinking, pairs) = panels(draw_portraits(portraits))
     shown = week[week["curve"] == 0]["y"]
     assert shown.tolist()[:-1] == (portraits[0].hours * 100).tolist()
     assert thinking["curve"].tolist() == [0, 1], "the last came too late"
     assert thinking["minutes"][0] == 1
     assert pairs[pairs["curve"] == 0]["y"].tolist()[:2] == [portraits[0].pairs[0], 0.7]
     assert set(lengths["curve"]) == {0, 1, 2}
-    assert [box.text for box in texts_of(portrait_figure(portraits))].count("drawn") == 3
+    assert [box.text for box in texts_of(draw_portraits(portraits))].count("drawn") == 3
 
 
 def panels(figure: alt.VConcatChart) -> list[pd.DataFrame]:
@@ -119,12 +120,12 @@ def panels(figure: alt.VConcatChart) -> list[pd.DataFrame]:
 
 def test_days_have_names_only_if_the_clock_is_known() -> None:
     with_clock, without_clock = (
-        portrait(submissions(*many("u", 90), calendar=calendar), "drawn")
+        measure_portrait(submissions(*many("u", 90), calendar=calendar), "drawn")
         for calendar in (MONDAY, UNKNOWN)
     )
-    named = [box.text for box in texts_of(portrait_figure([with_clock]))]
+    named = [box.text for box in texts_of(draw_portraits([with_clock]))]
     assert {"Monday", "Sunday", "When they submit (local time)"} < set(named)
-    mixed = [box.text for box in texts_of(portrait_figure([with_clock, without_clock]))]
+    mixed = [box.text for box in texts_of(draw_portraits([with_clock, without_clock]))]
     assert "Monday" not in mixed
     assert "hours (where the clock is unknown, from second 0)" in mixed
 
@@ -135,7 +136,7 @@ def test_no_texts_of_a_figure_overlap() -> None:
     for response in RESPONSES.tolist() * 12:
         rows.append(("u", rows[-1][2] + 60, rows[-1][2] + 60 + response))
     done = submissions(*rows, calendar=MONDAY)
-    shown = [portrait(done, name * 3) for name in ("SDSC-SP2-1998 ", "a model of it ")]
-    figure = portrait_figure(shown)
+    shown = [measure_portrait(done, name * 3) for name in ("SDSC-SP2-1998 ", "a model of it ")]
+    figure = draw_portraits(shown)
     assert len(texts_of(figure)) > 30
     assert not overlapping(figure)

@@ -18,20 +18,20 @@ from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.figure_style import COLOURS
 from batsched_users.studies.threshold_figures import (
-    curves_csv,
-    inter_arrival_figure,
-    session_length_figure,
-    think_time_figure,
+    draw_inter_arrival_times,
+    draw_session_lengths,
+    draw_think_times,
+    format_curves,
 )
 from batsched_users.studies.thresholds import (
     USUAL,
-    count,
-    distance,
-    inter_arrival_curve,
-    session_lengths,
-    study,
+    compare_think_times,
+    count_sessions,
+    ks_distance,
+    measure_inter_arrivals,
+    measure_session_lengths,
+    study_thresholds,
     survival,
-    think_times,
 )
 from helpers.chart_texts import overlapping, texts_of
 from helpers.drawn_sessions import intervals, job, jobs_of
@@ -60,8 +60,8 @@ EIGHT = in_minutes(
 def test_counts_and_lengths_of_eight_jobs(rule: str, batches: int, lengths: list[float]) -> None:
     delimitation = Delimitation.parse(rule)
     sessions = partition(EIGHT, delimitation)
-    assert session_lengths(sessions, delimitation).tolist() == lengths
-    counts = count(sessions, delimitation)
+    assert measure_session_lengths(sessions, delimitation).tolist() == lengths
+    counts = count_sessions(sessions, delimitation)
     assert (counts.jobs, counts.batches, counts.sessions) == (8, batches, len(lengths))
     assert counts.jobs_per_batch == 8 / batches
     assert counts.batches_per_session == batches / len(lengths)
@@ -71,10 +71,11 @@ def test_counts_and_lengths_of_eight_jobs(rule: str, batches: int, lengths: list
 def test_shares_of_what_has_one_job() -> None:
     """Batches of 4, 2, 1 and 1 jobs in sessions of 4, 3 and 1."""
     delimitation = Delimitation.parse("arrival:60:>")
-    counts = count(partition(EIGHT, delimitation), delimitation)
+    counts = count_sessions(partition(EIGHT, delimitation), delimitation)
     assert counts.single_job_batches == 1 / 2
     rule, sessions = Delimitation.parse("max:20"), in_minutes((0, 1_000), (2_000, 3_001))
-    assert count(partition(sessions, rule), rule).long_sessions == 1 / 2  # above 1,000 minutes
+    # Above 1,000 minutes
+    assert count_sessions(partition(sessions, rule), rule).long_sessions == 1 / 2
     assert counts.single_job_sessions == pytest.approx(1 / 3)
     assert counts.long_sessions == 0
 
@@ -85,7 +86,7 @@ def test_no_job_is_counted_twice(times: list[tuple[float, float]], rule: str) ->
     if not jobs:
         return
     delimitation = Delimitation.parse(rule)
-    counts = count(partition(jobs, delimitation), delimitation)
+    counts = count_sessions(partition(jobs, delimitation), delimitation)
     assert counts.jobs == len(jobs)
     assert counts.jobs >= counts.batches >= counts.sessions >= 1
     assert counts.jobs_per_batch * counts.batches == pytest.approx(len(jobs))
@@ -98,7 +99,7 @@ def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
     for user in "uvw":
         times = sorted(at for at, whose in submissions if whose == user)
         gaps += [b - a for a, b in pairwise(times) if b - a <= 86_400]
-    curve = inter_arrival_curve(jobs)
+    curve = measure_inter_arrivals(jobs)
     for minute in (0, 1, 59, 720, 1_440):
         expected = sum(gap <= 60 * minute for gap in gaps) / max(len(gaps), 1)
         assert curve.cumulative[minute] == pytest.approx(expected)
@@ -123,13 +124,13 @@ def test_think_times_of_drawn_batches(
     times: list[tuple[float, float]], expected: list[list[float]], why: str
 ) -> None:
     """After batches of both, by Last and by Max; after those found by Last only, by Max only."""
-    columns = msgspec.structs.astuple(think_times(in_minutes(*times)))
+    columns = msgspec.structs.astuple(compare_think_times(in_minutes(*times)))
     assert [column.tolist() for column in columns] == expected, why
 
 
 @given(intervals(20))
 def test_last_finds_at_least_the_batches_of_max(times: list[tuple[float, float]]) -> None:
-    thoughts = think_times([job(f"j{i}", *pair) for i, pair in enumerate(times)])
+    thoughts = compare_think_times([job(f"j{i}", *pair) for i, pair in enumerate(times)])
     assert len(thoughts.common_last) == len(thoughts.common_max)
     assert len(thoughts.unique_last) >= len(thoughts.unique_max)
     assert (thoughts.common_last >= thoughts.common_max).all()
@@ -142,7 +143,7 @@ _Numbers = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=8)
 @given(_Numbers, _Numbers)
 def test_distance_is_that_of_scipy(one: list[float], other: list[float]) -> None:
     expected = ks_2samp(one, other, method="asymp").statistic
-    assert distance(np.array(one), np.array(other)) == pytest.approx(expected)
+    assert ks_distance(np.array(one), np.array(other)) == pytest.approx(expected)
 
 
 @given(_Numbers)
@@ -154,12 +155,12 @@ def test_survival_is_the_share_that_is_larger(values: list[float]) -> None:
 
 def test_jobs_without_finish_are_refused() -> None:
     with pytest.raises(UsageError, match="no recorded finish"):
-        study("log", [job("a", 0, None)])
+        study_thresholds("log", [job("a", 0, None)])
 
 
 def test_curves_as_a_table() -> None:
-    log_study = study("log", EIGHT, [Delimitation.parse("max:20")])
-    rows = list(csv.DictReader(io.StringIO(curves_csv(log_study))))
+    log_study = study_thresholds("log", EIGHT, [Delimitation.parse("max:20")])
+    rows = list(csv.DictReader(io.StringIO(format_curves(log_study))))
     longer = [
         (float(r["minutes"]), float(r["share"])) for r in rows if r["of"] == "sessions max:20"
     ]
@@ -171,18 +172,18 @@ def test_curves_as_a_table() -> None:
 
 
 def test_figures_show_the_numbers() -> None:
-    log_study = study("log", EIGHT)
-    lengths = session_length_figure(log_study)
+    log_study = study_thresholds("log", EIGHT)
+    lengths = draw_session_lengths(log_study)
     names = [str(rule) for rule in USUAL]
     assert {box.text for box in texts_of(lengths)} >= {*names, "1,000 minutes"}
     shares = [lengths.data[lengths.data["curve"] == at]["y"] for at in range(len(names))]
     assert shares[names.index("last:20")].iloc[0] == 1  # all four are longer than a minute
     colours = lengths.to_dict()["encoding"]["color"]["scale"]["range"]
     assert colours[names.index("last:20")] == colours[names.index("max:20")] == COLOURS[1]
-    thinking = think_time_figure(log_study)
+    thinking = draw_think_times(log_study)
     assert "found by Last only (3)" in [box.text for box in texts_of(thinking)]
     assert set(thinking.data["curve"]) == {0}
-    arrivals = inter_arrival_figure([log_study, log_study])
+    arrivals = draw_inter_arrival_times([log_study, log_study])
     left = arrivals.hconcat[0].data
     assert left[left["curve"] == 1]["y"].tolist() == log_study.inter_arrival.cumulative.tolist()
     assert not [pair for chart in (lengths, thinking, arrivals) for pair in overlapping(chart)]

@@ -156,7 +156,7 @@ def _served(
         yield now, run, free, came, jobs + 1, goes_on
 
 
-def with_constant(
+def solve_constant(
     open_rate: float, probability: float, *, think_time: float = 1.0, service_rate: float = 1.0
 ) -> Reopen:
     """Return the steady state for a constant probability, in closed form.

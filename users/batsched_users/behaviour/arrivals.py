@@ -31,7 +31,7 @@ class Weibull(msgspec.Struct, frozen=True):
         """The mean in seconds, beta * gamma(1 + 1 / alpha)."""
         return self.beta * gamma(1 + 1 / self.alpha)
 
-    def at(self, u: float) -> float:
+    def quantile(self, u: float) -> float:
         """Return the gap in seconds at the uniform number ``u``, 0 <= u < 1 (inversion)."""
         return float(self.beta * (-log(1 - u)) ** (1 / self.alpha))
 
@@ -96,7 +96,7 @@ ARCHIVE = {
 """What names of the Parallel Workloads Archive begin with: the trace of the thesis."""
 
 
-def published(log: str) -> Weibull | None:
+def find_published(log: str) -> Weibull | None:
     """Return the parameters of the thesis for an archive log, whatever its version.
 
     None if the thesis has no such log.

@@ -71,7 +71,7 @@ class Quantiles:
         """Return the value not exceeded with ``probability``, in [0, 1]."""
         return _on_line(self._probabilities, self.values, probability)
 
-    def below(self, value: float) -> float:
+    def probability_below(self, value: float) -> float:
         """Return the probability of being less than ``value``."""
         return _on_line(self.values, self._probabilities, value)
 
@@ -80,10 +80,10 @@ class Quantiles:
 
         If none is, ``least`` itself. One number of ``random``, by inverse transform.
         """
-        under = self.below(least)
+        under = self.probability_below(least)
         return max(least, self.quantile(under + (1 - under) * random.random()))
 
-    def at_most(self, most: float) -> Quantiles:
+    def truncate(self, most: float) -> Quantiles:
         """Return the distribution of the values up to ``most``.
 
         Raises :class:`UsageError` if there is none.
@@ -94,20 +94,20 @@ class Quantiles:
             )
         if most == self.values[0]:
             return Quantiles(self.about, ((0.0, most), (1.0, most)))
-        share = self.below(most)
+        share = self.probability_below(most)
         if not 0 < share < 1:
             return self
         kept = [(probability / share, value) for probability, value in self.pairs if value < most]
         return Quantiles(self.about, (*kept, (1.0, most)))
 
-    def in_equal_parts(self, *borders: float) -> Quantiles:
+    def balance_parts(self, *borders: float) -> Quantiles:
         """Return the distribution in which the parts between ``borders`` are equally likely.
 
         Within each part the values keep their proportions: a value of a part that has the share s
         of all counts 1 / (n s), n being the number of parts. Borders ascend. Raises
         :class:`UsageError` for a part without values.
         """
-        shares = [0.0, *map(self.below, borders), 1.0]
+        shares = [0.0, *map(self.probability_below, borders), 1.0]
         pairs: list[Pair] = [(0.0, self.values[0])]
         ends = (*borders, self.values[-1])
         for part, ((low, high), end) in enumerate(zip(pairwise(shares), ends, strict=True)):
@@ -149,7 +149,7 @@ class Probabilities:
         """Return the least value that is not exceeded with ``probability``, in [0, 1]."""
         return self.values[bisect_left(self._up_to, probability)]
 
-    def below(self, value: float) -> float:
+    def probability_below(self, value: float) -> float:
         """Return the probability of being less than ``value``."""
         place = bisect_left(self.values, value)
         return self._up_to[place - 1] if place else 0.0
@@ -164,7 +164,7 @@ class Probabilities:
         shares = np.diff(self._up_to, prepend=0.0)
         return float(np.dot(shares, self.values))
 
-    def at_most(self, most: float) -> Probabilities:
+    def truncate(self, most: float) -> Probabilities:
         """Return the distribution of the values up to ``most``.
 
         Raises :class:`UsageError` if there is none.
@@ -180,7 +180,7 @@ class Probabilities:
 Distribution = Quantiles | Probabilities
 
 
-def distance(values: ArrayLike, distribution: Distribution) -> float:
+def ks_distance(values: ArrayLike, distribution: Distribution) -> float:
     """Return how far the shares of ``values`` are from a distribution at most (Kolmogorov-Smirnov).
 
     0 to 1: the largest difference of the two cumulative distributions. Raises :class:`UsageError`
@@ -192,7 +192,7 @@ def distance(values: ArrayLike, distribution: Distribution) -> float:
     where = np.union1d(seen, distribution.values)
     both_sides = np.concatenate((where, np.nextafter(where, inf)))
     shares = np.searchsorted(seen, both_sides) / len(seen)
-    expected = [distribution.below(value) for value in both_sides.tolist()]
+    expected = [distribution.probability_below(value) for value in both_sides.tolist()]
     return float(np.abs(shares - expected).max())
 
 
@@ -246,7 +246,9 @@ def learn_quantiles(values: ArrayLike, about: About, weights: ArrayLike | None =
     return Quantiles(msgspec.structs.replace(about, observations=len(sorted_values)), pairs)
 
 
-def learn_table(values: ArrayLike, about: About, weights: ArrayLike | None = None) -> Probabilities:
+def learn_shares(
+    values: ArrayLike, about: About, weights: ArrayLike | None = None
+) -> Probabilities:
     """Return the distribution of ``values``, shape (n,), as a table; weights as above.
 
     Raises :class:`UsageError` for no values.

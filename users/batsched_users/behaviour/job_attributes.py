@@ -44,7 +44,7 @@ class Bin(msgspec.Struct, frozen=True, order=True):
     low: int
     high: int
 
-    def at(self, u: float) -> int:
+    def quantile(self, u: float) -> int:
         """Return the value at the uniform number ``u``, 0 <= u < 1."""
         return min(self.high, int(self.low * float((self.high + 1) / self.low) ** u))
 
@@ -57,7 +57,7 @@ class _Choice(Generic[T]):
         self._values = [value for value, _ in listed]
         self._ends = list(accumulate(count for _, count in listed))
 
-    def at(self, u: float) -> tuple[T, float]:
+    def pick(self, u: float) -> tuple[T, float]:
         """Return the value at the uniform number ``u``, and what remains of its randomness.
 
         The remainder is uniform again, from 0 to 1, and independent of the value.
@@ -110,19 +110,19 @@ class Joint:
             for estimate, run_times_of in estimates.items()
         }
 
-    def at(self, u: float, v: float, w: float) -> Shape:
+    def draw(self, u: float, v: float, w: float) -> Shape:
         """Return the job at three uniform numbers from 0 to below 1.
 
         The width is drawn from its marginal distribution, the estimate given the width, the run
         time given both.
         """
-        width, _ = self._widths.at(u)
-        chosen, rest = self._estimates[width].at(v)
-        estimate = chosen.at(rest)
-        cell, rest = self._run_times[width, chosen].at(w)
+        width, _ = self._widths.pick(u)
+        chosen, rest = self._estimates[width].pick(v)
+        estimate = chosen.quantile(rest)
+        cell, rest = self._run_times[width, chosen].pick(w)
         if cell is None or cell.low >= estimate:  # the latter of an estimate and a run time in bins
             return Shape(width, estimate, estimate)
-        return Shape(width, estimate, Bin(cell.low, min(cell.high, estimate - 1)).at(rest))
+        return Shape(width, estimate, Bin(cell.low, min(cell.high, estimate - 1)).quantile(rest))
 
 
 def _killed_last(cell: tuple[Bin | None, int]) -> tuple[bool, Bin]:

@@ -11,7 +11,7 @@ from batsched_py.workload.batsim.profile_types import run_time_profile
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 
-def profile_of(run_time: float) -> str:
+def name_profile(run_time: float) -> str:
     """Return the name in :class:`RunTimeProfiles` of a run time in seconds."""
     return f"r{whole(run_time)}"
 

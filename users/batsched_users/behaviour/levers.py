@@ -84,17 +84,17 @@ def choose_lever(levers: Mapping[str, float], whether: float, which: float) -> s
     return last
 
 
-def lever_cell(*levers: str) -> str:
+def join_levers(*levers: str) -> str:
     """Return the value of the column ``lever``: ``delay``, or ``delay+reconfiguration``."""
     return _AND.join(filter(None, levers))
 
 
-def levers_of_cell(column: Any) -> list[str]:
+def split_levers(column: Any) -> list[str]:
     """Return the levers of a job by its column ``lever``; none where that is empty."""
     return column.split(_AND) if isinstance(column, str) and column else []
 
 
-class Sizes(msgspec.Struct, frozen=True):
+class Reduction(msgspec.Struct, frozen=True):
     """By how much jobs become smaller; raises :class:`UsageError` for numbers out of range."""
 
     space_factor: float = 0.5
@@ -111,7 +111,7 @@ class Sizes(msgspec.Struct, frozen=True):
             number(name, getattr(self, name), 0, 1)
         number("alpha", self.alpha, 0, _LARGEST_ALPHA)
 
-    def changed(self, lever: str, size: int) -> tuple[int, float]:
+    def apply(self, lever: str, size: int) -> tuple[int, float]:
         """Return a job's processors under a lever, and how many times as long it runs."""
         if lever == TIME_DEGRADATION:
             return size, self.time_factor
@@ -178,7 +178,7 @@ class LeverCounts:
         self._jobs_by_lever = {lever: 0 for lever in LEVERS if lever in chosen}
         self._first, self._last = inf, -inf
 
-    def see(self, now: float) -> None:
+    def note_time(self, now: float) -> None:
         """Note that the run has come to ``now`` (seconds)."""
         self._first, self._last = min(self._first, now), max(self._last, now)
 

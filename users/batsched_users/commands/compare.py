@@ -10,7 +10,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.support.terminal_text import print_table
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.logs.log_archive import find_log
-from batsched_users.commands.output import load_one_of, stem
+from batsched_users.commands.output import load_with_notes, stem
 
 
 @o.with_rules(walltime="requested", size="allocated")  # what users asked for, and got
@@ -32,10 +32,10 @@ def compare(
     For the workload of a simulation, write it by `simulate --walltime requested --swf FILE`.
     """
     from batsched_users.measures.job_columns import columns_of_workload
-    from batsched_users.measures.workload_comparison import compare as measures_of
+    from batsched_users.measures.workload_comparison import compare_workloads as measures_of
 
     paths = [find_log(source, log_dir or []) for source in sources]
-    workloads = (load_one_of(path, rules, skip_bad_lines) for path in paths)
+    workloads = (load_with_notes(path, rules, skip_bad_lines) for path in paths)
     measures = measures_of([columns_of_workload(workload) for workload in workloads])
     labels = [f"{line.name} ({line.unit})" if line.unit else line.name for line in measures]
     names = [stem(path.name) for path in paths]

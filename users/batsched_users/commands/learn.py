@@ -49,7 +49,7 @@ def site(
     Also says how far the facts hold by which the paper's authors describe their logs.
     """
     from batsched_py.workload.load import load_workload
-    from batsched_users.learning.learn_site import learn_site, site_facts
+    from batsched_users.learning.learn_site import learn_site, measure_facts
 
     rules = make_rules(walltime="requested")
     paths = (find_log(source, log_dir or []) for source in sources)
@@ -57,7 +57,7 @@ def site(
     make_folder_of(folder / "any")
     learn_site(logs, weight=weight).write(folder)
     for log in logs:
-        facts = site_facts(log)
+        facts = measure_facts(log)
         shares = ", ".join(
             f"{getattr(facts, name):.1%} {text}"
             for name, text in (
@@ -111,13 +111,13 @@ def think_times(
     """
     from batsched_py.workload.logs.swf import read_swf
     from batsched_users.behaviour.think_times import PUBLISHED
-    from batsched_users.learning.learn_think_times import fit_all, think_time_pairs
+    from batsched_users.learning.learn_think_times import find_think_time_pairs, fit_logs
     from batsched_users.measures.job_columns import columns_of_log
 
     logs = {}
     for source in sources:
         log = read_swf(find_log(source, log_dir or []), skip_bad_lines=skip_bad_lines)
-        logs[log.path.name] = think_time_pairs(columns_of_log(log).ended)
+        logs[log.path.name] = find_think_time_pairs(columns_of_log(log).ended)
     rows = [
         (
             stem(name) + bound,
@@ -126,7 +126,7 @@ def think_times(
             f"{line.intercept:.0f}",
             f"{line.mean_absolute_residual:.0f}",
         )
-        for name, lines in fit_all(logs).items()
+        for name, lines in fit_logs(logs).items()
         for line, bound in zip(lines, ("", " (response < 8 h)"), strict=True)
     ]
     published = ("Schlagkamp 2015", "", f"{PUBLISHED.slope:.4f}", f"{PUBLISHED.intercept:.0f}", "")

@@ -15,7 +15,7 @@ def say_notes(workload: Workload, *, named: bool = False) -> None:
         say(f"note: {workload.name}: {note}" if named else f"note: {note}")
 
 
-def load_one_of(path: Path, rules: Rules, skip_bad_lines: bool) -> Workload:
+def load_with_notes(path: Path, rules: Rules, skip_bad_lines: bool) -> Workload:
     """Load one of several workloads, and print its notes with its name."""
     from batsched_py.workload.load import load_workload
 

@@ -92,12 +92,12 @@ def _rows(model: UserModel, watch: SubmissionWatch) -> list[list[float]]:
     """Return the 18 fields of each job; users are numbered by their first job."""
     from batsched_py.workload.logs.swf import UNKNOWN, order_fields
     from batsched_users.behaviour.job_profiles import run_time_of
-    from batsched_users.learning.ideal_machine import play
+    from batsched_users.learning.ideal_machine import play_model
 
     rows: list[list[float]] = []
     numbers: dict[str, int] = {}
     run_times: dict[str, float] = {}
-    for played in play(model, watch=watch):
+    for played in play_model(model, watch=watch):
         job = played.job
         if job.profile not in run_times:
             run_times[job.profile] = run_time_of(model.profiles[job.profile])

@@ -81,7 +81,7 @@ def sessions(
     """
     from batsched_py.workload.load import load_workload
     from batsched_users.sessions.delimitation import partition
-    from batsched_users.sessions.graph_summary import summary, table
+    from batsched_users.sessions.graph_summary import format_table, summarise_graphs
     from batsched_users.sessions.sabjson import write_folder
     from batsched_users.sessions.session_graph import build_graph
 
@@ -96,9 +96,9 @@ def sessions(
     write_folder(folder, graphs, workload.profiles, delimitation)
     say(f"wrote {len(graphs)} files to {folder}")
     if summary_file is not None:
-        write_whole(summary_file, table(graphs))
+        write_whole(summary_file, format_table(graphs))
         say(f"wrote {summary_file}")
-    _show(summary(graphs), f"{workload.name}, sessions by {delimitation}")
+    _show(summarise_graphs(graphs), f"{workload.name}, sessions by {delimitation}")
 
 
 def _delimitation(thresholds: dict[str, float | None], boundary: str) -> Delimitation:

@@ -16,7 +16,7 @@ from batsched_py.results.run_files import SUFFIX
 from batsched_py.support.terminal_text import print_table, say
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.logs.log_archive import find_log
-from batsched_users.commands.output import load_one_of, stem
+from batsched_users.commands.output import load_with_notes, stem
 
 if TYPE_CHECKING:
     from batsched_users.measures.job_columns import JobColumns
@@ -75,7 +75,7 @@ def thresholds(
     """
     from batsched_py.figures.chart_files import read_format
     from batsched_users.sessions.delimitation import Delimitation
-    from batsched_users.studies.thresholds import USUAL, study
+    from batsched_users.studies.thresholds import USUAL, study_thresholds
 
     tried = [Delimitation.parse(text) for text in dict.fromkeys(sessions or map(str, USUAL))]
     read_format(Path(f"figure.{form}"))
@@ -84,8 +84,10 @@ def thresholds(
         make_folder_of(figures / "curves.csv")
     studies: list[ThresholdStudy] = []
     for path in paths:
-        workload = load_one_of(path, rules, skip_bad_lines)
-        studies.append(study(_unused(stem(workload.name), studies), workload.jobs, tried))
+        workload = load_with_notes(path, rules, skip_bad_lines)
+        studies.append(
+            study_thresholds(_unused(stem(workload.name), studies), workload.jobs, tried)
+        )
     for study_of_log in studies:
         _show(study_of_log)
     if figures is not None:
@@ -121,8 +123,8 @@ def portrait(
     """
     from batsched_py.figures.chart_files import read_format, write_chart
     from batsched_users.measures.job_columns import columns_of_workload
-    from batsched_users.studies.portrait import portrait as portrait_of
-    from batsched_users.studies.portrait import portrait_figure
+    from batsched_users.studies.portrait import draw_portraits
+    from batsched_users.studies.portrait import measure_portrait as portrait_of
 
     names = _labels(labels, sources)
     read_format(output)
@@ -132,13 +134,13 @@ def portrait(
         if source.endswith(".csv"):
             label, jobs = Path(source).name.removesuffix(SUFFIX), _simulated(Path(source))
         else:
-            workload = load_one_of(find_log(source, log_dir or []), rules, skip_bad_lines)
+            workload = load_with_notes(find_log(source, log_dir or []), rules, skip_bad_lines)
             label, jobs = stem(workload.name), columns_of_workload(workload)
         picture = portrait_of(jobs, name or label)
         if not picture.clock_known:
             say(f"note: {picture.label}: the weekday of second 0 is unknown, taken as Monday 0:00")
         pictures.append(picture)
-    write_chart(portrait_figure(pictures), output)
+    write_chart(draw_portraits(pictures), output)
     for picture in pictures:
         counts = f"{len(picture.session_lengths)} sessions, {picture.pairs.sum()} think times"
         say(f"{picture.label}: {counts}")
@@ -184,19 +186,19 @@ def _show(study_of_log: ThresholdStudy) -> None:
 
 
 def _far(unique: Values, common: Values) -> str:
-    from batsched_users.studies.thresholds import distance
+    from batsched_users.studies.thresholds import ks_distance
 
-    return f"{distance(unique, common):.3f}" if len(unique) and len(common) else "-"
+    return f"{ks_distance(unique, common):.3f}" if len(unique) and len(common) else "-"
 
 
 def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -> None:
     from batsched_py.figures.chart_files import write_chart
     from batsched_users.studies import threshold_figures as drawn
 
-    figures = {f"inter_arrival_times.{form}": drawn.inter_arrival_figure(studies)}
+    figures = {f"inter_arrival_times.{form}": drawn.draw_inter_arrival_times(studies)}
     for study_of_log in studies:
-        figures[f"{study_of_log.name}_think_times.{form}"] = drawn.think_time_figure(study_of_log)
-        figures[f"{study_of_log.name}_session_lengths.{form}"] = drawn.session_length_figure(
+        figures[f"{study_of_log.name}_think_times.{form}"] = drawn.draw_think_times(study_of_log)
+        figures[f"{study_of_log.name}_session_lengths.{form}"] = drawn.draw_session_lengths(
             study_of_log
         )
     for name, figure in figures.items():
@@ -204,7 +206,7 @@ def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -
         say(f"wrote {folder / name}")
     for study_of_log in studies:
         path = folder / f"{study_of_log.name}_curves.csv"
-        write_whole(path, drawn.curves_csv(study_of_log))
+        write_whole(path, drawn.format_curves(study_of_log))
         say(f"wrote {path}")
 
 

@@ -25,7 +25,7 @@ EndOf = Callable[[WorkloadJob, float], float]
 """From a job and its submission to its end, both in seconds."""
 
 
-class Played(msgspec.Struct, gc=False):
+class PlayedJob(msgspec.Struct, gc=False):
     """A job that was submitted and has ended."""
 
     job: WorkloadJob
@@ -33,25 +33,25 @@ class Played(msgspec.Struct, gc=False):
     end: float
 
 
-def play(
+def play_model(
     users: UserModel, end_of: EndOf | None = None, watch: SubmissionWatch | None = None
-) -> Iterator[Played]:
-    """Yield the jobs that ``users`` submit, in order of submission, until they have no more.
+) -> Iterator[PlayedJob]:
+    """Run a user model on a machine without limits, and yield its jobs in order of submission.
 
-    ``end_of`` says when a job ends; None: after its run time (:func:`run_time`). At one instant
-    all ends come before submissions, as in a simulation. Raises
+    ``end_of`` gives the end of a job (None: after :func:`require_run_time`). At one instant, ends
+    come before submissions, as in a simulation. Raises
     :class:`batsched_py.errors.InvariantError` where a simulation would, for a model that is due
-    and submits nothing, and :class:`batsched_py.errors.BudgetError` where ``watch`` sees no end
-    (None: by the default budgets).
+    and submits nothing, and :class:`batsched_py.errors.BudgetError` if ``watch`` finds that the
+    model never stops (None: with the default budgets).
     """
     watch = watch or SubmissionWatch(Budgets())
     if end_of is None:
         profiles = users.profiles
 
         def end_of(job: WorkloadJob, now: float) -> float:
-            return now + run_time(job, profiles[job.profile])
+            return now + require_run_time(job, profiles[job.profile])
 
-    ends: list[tuple[float, int, Played]] = []
+    ends: list[tuple[float, int, PlayedJob]] = []
     order = count()
     while True:
         due = next_due(users)
@@ -61,14 +61,14 @@ def play(
             users.job_ended(played.end, job, SUCCESS)
         elif due < inf:
             for submitted in watch.jobs_due(users, due):
-                played = Played(submitted, due, end_of(submitted, due))
+                played = PlayedJob(submitted, due, end_of(submitted, due))
                 heappush(ends, (played.end, next(order), played))
                 yield played
         else:
             return
 
 
-def run_time(job: WorkloadJob, profile: dict[str, object]) -> float:
+def require_run_time(job: WorkloadJob, profile: dict[str, object]) -> float:
     """Return how long a job runs on the log's machine, in seconds, at most its walltime.
 
     Raises :class:`WorkloadError` for a profile that does not simply compute or wait.

@@ -26,10 +26,10 @@ from batsched_users.behaviour.empirical_distributions import (
     Probabilities,
     Quantiles,
     learn_quantiles,
-    learn_table,
+    learn_shares,
 )
 from batsched_users.behaviour.weekly_activity import EVENING, LONGEST_BREAK, MORNING
-from batsched_users.learning.ideal_machine import run_time
+from batsched_users.learning.ideal_machine import require_run_time
 from batsched_users.measures.job_columns import Column, JobColumns, columns_of_workload
 from batsched_users.models.site import SiteDistributions
 
@@ -39,7 +39,7 @@ RESPONSES = (0.0, 1, 2, 5, 10, 20, 40, 60, 120, 240, 480, 960, float("inf"))
 """Edges of bins of response times, minutes."""
 
 
-def history(workload: Workload) -> JobColumns:
+def order_histories(workload: Workload) -> JobColumns:
     """Return the jobs user by user in submission order, ties in log order; nothing is unknown.
 
     Load logs with ``make_rules(walltime="requested")``, else ``requested_time`` is not what people
@@ -50,17 +50,17 @@ def history(workload: Workload) -> JobColumns:
         if job.user is None or job.finish_time is None:
             missing = "user" if job.user is None else "recorded end"
             raise UsageError(f"{workload.name}: job {job.id} has no {missing} to learn from")
-        run_time(job, workload.profiles[job.profile])  # raises where nobody knows it
+        require_run_time(job, workload.profiles[job.profile])  # raises where nobody knows it
     return columns_of_workload(workload).by_user()
 
 
-def run_lengths(jobs: JobColumns, joined: NDArray[np.bool_]) -> Column:
+def measure_runs(jobs: JobColumns, joined: NDArray[np.bool_]) -> Column:
     """Return the lengths of runs of one user's jobs; ``joined`` (n - 1,): the next belongs."""
     starts = np.flatnonzero(np.append(True, ~(joined & jobs.same_user))[: len(jobs)])
     return np.diff(np.append(starts, len(jobs))).astype(float)
 
 
-def same_size(jobs: JobColumns) -> NDArray[np.bool_]:
+def next_has_same_size(jobs: JobColumns) -> NDArray[np.bool_]:
     """Tell of each job but the last, shape (n - 1,), whether the next has as many processors."""
     same: NDArray[np.bool_] = jobs.size[1:] == jobs.size[:-1]
     return same
@@ -74,7 +74,7 @@ def learn_site(
     *,
     weight: str = "jobs",
 ) -> SiteDistributions:
-    """Return the distributions of all ``workloads`` together; see :func:`history`.
+    """Return the distributions of all ``workloads`` together; see :func:`order_histories`.
 
     ``weight`` says how logs are pooled: each value counts the same (``jobs``), so that a log of
     many jobs dominates, as in the paper; or each log counts the same (``logs``).
@@ -88,9 +88,9 @@ def learn_site(
     """
     one_of("weight", weight, ("jobs", "logs"))
     workloads = list(workloads)
-    logs = [history(workload) for workload in workloads]
+    logs = [order_histories(workload) for workload in workloads]
     pool = _Pool(tuple(workload.name for workload in workloads), weight)
-    values = [site_values(log) for log in logs]
+    values = [collect_values(log) for log in logs]
     of = {name: [found[name] for found in values] for name in (*TIMES, *TABLES)}
     requests = [log.requested_time[np.isfinite(log.requested_time)] for log in logs]
     drawn: dict[str, Any] = {name: pool.quantiles(of[name], name, TIMES[name]) for name in TIMES}
@@ -115,19 +115,19 @@ TIMES = {
 """What is measured in seconds, and what it is."""
 
 
-def site_values(log: JobColumns) -> dict[str, Column]:
+def collect_values(log: JobColumns) -> dict[str, Column]:
     """Return the values of one log that distributions are learnt from, by the names of these.
 
-    ``log`` is as :func:`history` returns it. Those of :data:`TIMES` are seconds.
+    ``log`` is as :func:`order_histories` returns it. Those of :data:`TIMES` are seconds.
     """
     times = log.think_times
     return {
         "think_times": times[(times >= 0) & (times < SESSION_END)],
         "breaks": times[(times >= SESSION_END) & (times <= LONGEST_BREAK)],
-        "batch_widths": run_lengths(log, times[:-1] < 0),
+        "batch_widths": measure_runs(log, times[:-1] < 0),
         "sizes": log.size,
         "run_times": log.run_time,
-        "repetitions": run_lengths(log, same_size(log)),
+        "repetitions": measure_runs(log, next_has_same_size(log)),
     }
 
 
@@ -145,7 +145,7 @@ class _Pool(msgspec.Struct, frozen=True):
         self, parts: Sequence[Column], name: str, unit: str, description: str
     ) -> Probabilities:
         about = self._about(name, unit, description)
-        return learn_table(np.concatenate([*parts, []]), about, self._weights(parts))
+        return learn_shares(np.concatenate([*parts, []]), about, self._weights(parts))
 
     def _weights(self, parts: Sequence[Column]) -> Column:
         """Return what each value counts."""
@@ -184,9 +184,9 @@ class SiteFacts(msgspec.Struct, frozen=True):
     """Share of sizes 1, 2, 4, 8, ..."""
 
 
-def site_facts(workload: Workload) -> SiteFacts:
-    """Measure the facts on one log; raises :class:`UsageError` as :func:`history` does."""
-    log = history(workload)
+def measure_facts(workload: Workload) -> SiteFacts:
+    """Measure the facts on one log; raises :class:`UsageError` as :func:`order_histories` does."""
+    log = order_histories(workload)
     thoughts = log.think_times
     between = thoughts[np.isfinite(thoughts)]
     hours = local_hours(log.submit, workload.unix_start_time, workload.time_zone)
@@ -220,18 +220,18 @@ class Continuation(msgspec.Struct, frozen=True):
     """Mean of ``0.8 / (0.05 R + 1)`` over the same jobs; nan for no job."""
 
 
-def continuation_by_response(
+def compare_continuation(
     workloads: Iterable[Workload], edges: Sequence[float] = RESPONSES
 ) -> list[Continuation]:
     """Compare how often sessions went on with
     :func:`batsched_users.behaviour.think_times.continuation`.
 
     All logs together, each job once. ``edges`` are ascending, in minutes. A user's last job
-    counts as one after which the session did not go on. Raises as :func:`history` does.
+    counts as one after which the session did not go on. Raises as :func:`order_histories` does.
     """
     responses, went_on = [], []
     for workload in workloads:
-        log = history(workload)
+        log = order_histories(workload)
         thoughts = log.think_times
         waited = thoughts >= 0
         responses.append((log.end - log.submit)[waited] / MINUTE)

@@ -51,7 +51,7 @@ class ThinkTimeFit(msgspec.Struct, frozen=True):
         return ThinkTime(self.slope, self.intercept)
 
 
-def think_time_pairs(jobs: JobColumns, most_think: float = BOUND) -> Pairs:
+def find_think_time_pairs(jobs: JobColumns, most_think: float = BOUND) -> Pairs:
     """Return the pairs of consecutive jobs of one user that do not overlap.
 
     A job is followed by the user's next in order of submission, simultaneous ones in order of
@@ -66,7 +66,7 @@ def think_time_pairs(jobs: JobColumns, most_think: float = BOUND) -> Pairs:
     return Pairs((by_user.end - by_user.submit)[kept], think[kept])
 
 
-def pooled(parts: Iterable[Pairs]) -> Pairs:
+def pool_pairs(parts: Iterable[Pairs]) -> Pairs:
     """Return all pairs of several logs as one."""
     parts = list(parts)
     empty = np.empty(0)
@@ -102,9 +102,9 @@ def fit_think_times(pairs: Pairs, most_response: float = inf) -> ThinkTimeFit:
     )
 
 
-def fit_all(logs: Mapping[str, Pairs], bound: float = BOUND) -> dict[str, list[ThinkTimeFit]]:
+def fit_logs(logs: Mapping[str, Pairs], bound: float = BOUND) -> dict[str, list[ThinkTimeFit]]:
     """Return by log, and for ``pooled`` of all, the fits without and with bounded response time."""
-    parts = {**logs, "pooled": pooled(logs.values())}
+    parts = {**logs, "pooled": pool_pairs(logs.values())}
     return {
         name: [fit_think_times(pairs), fit_think_times(pairs, bound)]
         for name, pairs in parts.items()

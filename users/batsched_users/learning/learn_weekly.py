@@ -15,7 +15,7 @@ from batsched_py.options.option_values import number, one_of
 from batsched_py.units import DAY, WEEK
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
-from batsched_users.learning.ideal_machine import run_time
+from batsched_users.learning.ideal_machine import require_run_time
 from batsched_users.measures.job_columns import JobColumns, columns_of_workload
 from batsched_users.models.weekly import Parameters, SizeClass, UserClass
 
@@ -73,7 +73,7 @@ def _columns(workload: Workload) -> JobColumns:
     """Return the jobs of known users; run times are cut by the walltime, and at least 1 s."""
     for job in workload.jobs:
         if job.user is not None:
-            run_time(job, workload.profiles[job.profile])  # raises where nobody knows it
+            require_run_time(job, workload.profiles[job.profile])  # raises where nobody knows it
     columns = columns_of_workload(workload)
     columns = columns.select(columns.user >= 0)
     ran = np.maximum(1.0, np.fmin(columns.run_time, columns.requested_time))

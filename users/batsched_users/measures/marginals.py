@@ -36,7 +36,7 @@ class Marginals(msgspec.Struct, frozen=True):
     """From first to last submission, seconds."""
 
 
-def marginals(columns: JobColumns, sessions: SessionRows | None = None) -> Marginals:
+def measure_marginals(columns: JobColumns, sessions: SessionRows | None = None) -> Marginals:
     """Return the distributions over the users; ``sessions`` by default: arrival:60:>."""
     sessions = cut_sessions(columns) if sessions is None else sessions
     users, owner = np.unique(sessions.user, return_inverse=True)

@@ -35,7 +35,7 @@ class PoxPlot(msgspec.Struct, frozen=True):
         return float(np.polyfit(np.log(self.length), np.log(self.range), 1)[0])
 
 
-def jobs_per_unit(submit: Column, unit: float) -> Column:
+def count_jobs_per_unit(submit: Column, unit: float) -> Column:
     """Return the number of submissions in each ``unit`` seconds from the first one to the last.
 
     Shape (units,). Raises :class:`UsageError` for a unit that is not positive or no submissions.
@@ -62,7 +62,7 @@ def rescaled_ranges(subsets: Column) -> Column:
     return np.where(spread > 0, ratio, np.nan)
 
 
-def pox_plot(series: Column, *, subsets: int = 10, first: int | None = None) -> PoxPlot:
+def make_pox_plot(series: Column, *, subsets: int = 10, first: int | None = None) -> PoxPlot:
     """Return the pox plot of a series of counts.
 
     Lengths n grow by a fifth from ``first`` to the whole series, by default from the shortest
@@ -72,7 +72,7 @@ def pox_plot(series: Column, *, subsets: int = 10, first: int | None = None) -> 
     """
     number("subsets", subsets, 1)
     lengths, ranges = [], []
-    length = float(first if first is not None else first_length(series))
+    length = float(first if first is not None else find_first_length(series))
     while round(length) <= len(series):
         n = max(2, round(length))
         starts = np.unique(np.linspace(0, len(series) - n, subsets).round().astype(np.int64))
@@ -87,7 +87,7 @@ def pox_plot(series: Column, *, subsets: int = 10, first: int | None = None) -> 
     return PoxPlot(np.concatenate(lengths), np.concatenate(ranges))
 
 
-def first_length(series: Column) -> int:
+def find_first_length(series: Column) -> int:
     """Return the shortest n (>= 2, spaced) with most disjoint intervals of length n not empty."""
     length = 2.0
     while True:
@@ -99,11 +99,11 @@ def first_length(series: Column) -> int:
 
 
 def hurst(submit: Column, *, unit: float = HOUR) -> float:
-    """Return the Hurst parameter of the jobs per ``unit`` seconds; see :func:`pox_plot`.
+    """Return the Hurst parameter of the jobs per ``unit`` seconds; see :func:`make_pox_plot`.
 
     Between 0.5 and 1 a workload is self-similar. The source leaves the unit and the number of
     subsets open. On archive logs a unit of a minute gives up to 0.07 more than an hour, for the
     bursts of single sessions come in, and an hour differs from three or from a day by up to 0.06:
     compare workloads measured in one way only.
     """
-    return pox_plot(jobs_per_unit(submit, unit)).hurst
+    return make_pox_plot(count_jobs_per_unit(submit, unit)).hurst

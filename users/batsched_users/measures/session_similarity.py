@@ -48,7 +48,7 @@ class Similarity(msgspec.Struct, frozen=True):
         return wins, ties, losses
 
 
-def similarity(
+def measure_similarity(
     columns: JobColumns,
     attribute: str,
     measure: str = "mean",
@@ -120,12 +120,12 @@ class _SessionsOfUsers:
 
         The pairs across two sessions are those in both taken together less those in either.
         """
-        per_session = inner_sums(self.values, self.sessions.bounds, measure)
+        per_session = sum_within_groups(self.values, self.sessions.bounds, measure)
         if not distance:
             return per_session[left]
         place = _ranges(self.sessions.bounds, np.stack((left, right), axis=1).ravel())
         size = self.nb_jobs[left] + self.nb_jobs[right]
-        both = inner_sums(self.values[place], np.concatenate(([0], size.cumsum())), measure)
+        both = sum_within_groups(self.values[place], np.concatenate(([0], size.cumsum())), measure)
         return both - per_session[left] - per_session[right]
 
     def _medians(self, left: Rows, right: Rows, owner: Rows, distance: int) -> Column:
@@ -180,7 +180,7 @@ def ratio(a: Column, b: Column) -> Column:
     return np.asarray(np.where(zero, 1.0, np.minimum(a, b) / np.where(zero, 1.0, larger)))
 
 
-def inner_sums(values: Column, bounds: Rows, measure: str) -> Column:
+def sum_within_groups(values: Column, bounds: Rows, measure: str) -> Column:
     """Return, for each group of values, the sum over its pairs of r, or of being ``identical``.
 
     Group i is ``values[bounds[i]:bounds[i + 1]]``. Takes O(n log n): among ascending values, r of

@@ -14,7 +14,7 @@ MISS = -1
 _FIRST_LOOK = 128  # most values come again within the top of the stack
 
 
-def stack_depths(values: NDArray[np.float64], *, tolerance: float = 0.0) -> NDArray[np.int64]:
+def find_stack_depths(values: NDArray[np.float64], *, tolerance: float = 0.0) -> NDArray[np.int64]:
     """Return the depth at which each value was found on a move-to-front stack, shape (n,).
 
     The top has depth 0. A value that is found moves to the top; one that is not is pushed, and its

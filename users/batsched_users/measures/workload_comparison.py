@@ -12,16 +12,16 @@ from batsched_py.errors import UsageError
 from batsched_py.units import DAY, WEEK
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns
-from batsched_users.measures.marginals import jobs_by_hour_of_week, marginals
+from batsched_users.measures.marginals import jobs_by_hour_of_week, measure_marginals
 from batsched_users.measures.self_similarity import hurst
 from batsched_users.measures.session_columns import cut_sessions
-from batsched_users.measures.session_similarity import similarity
-from batsched_users.measures.stack_depth import mean_depth, stack_depths
+from batsched_users.measures.session_similarity import measure_similarity
+from batsched_users.measures.stack_depth import find_stack_depths, mean_depth
 
 NB_BINS = 16
 
 
-def bin_edges(values: NDArray[np.float64], nb_bins: int = NB_BINS) -> NDArray[np.float64]:
+def make_bin_edges(values: NDArray[np.float64], nb_bins: int = NB_BINS) -> NDArray[np.float64]:
     """Return the inner edges of bins of equal weight, shape (nb_bins - 1,): quantiles.
 
     Where one value has more weight than a bin (small sizes, round requests), edges coincide and
@@ -34,7 +34,7 @@ def bin_edges(values: NDArray[np.float64], nb_bins: int = NB_BINS) -> NDArray[np
     return np.quantile(numbers, np.arange(1, nb_bins) / nb_bins, method="inverted_cdf")
 
 
-def daily_largest_shares(
+def measure_daily_shares(
     submit: NDArray[np.float64],
     values: NDArray[np.float64],
     *,
@@ -44,11 +44,11 @@ def daily_largest_shares(
     """Return, for each day with jobs, the share of its jobs in its fullest bin; shape (days,).
 
     ``submit`` (seconds) and ``values`` have shape (n,). A value on an edge is in the bin below it.
-    Days begin at midnight of ``calendar``, default: at multiples of 24 h. The default ``edges``
-    are :func:`bin_edges` of the values; give those of a log to measure another one by them. Each
-    share is in [1 / bins, 1]; without locality it comes near the lower end on busy days.
+    Days begin at midnight of ``calendar``, by default at multiples of 24 h. The default ``edges``
+    are :func:`make_bin_edges` of the values; pass the edges of one log to compare another with it.
+    Each share is in [1 / bins, 1]; without locality it is near the lower end on busy days.
     """
-    edges = bin_edges(values) if edges is None else edges
+    edges = make_bin_edges(values) if edges is None else edges
     is_known = ~np.isnan(values)
     origin = (calendar or Calendar()).at_origin
     day = np.floor((submit[is_known] + origin) / DAY).astype(np.int64)
@@ -79,7 +79,7 @@ class Measure(msgspec.Struct, frozen=True):
     values: list[float]
 
 
-def compare(workloads: Sequence[JobColumns]) -> list[Measure]:
+def compare_workloads(workloads: Sequence[JobColumns]) -> list[Measure]:
     """Return the measures of each workload, by the choices that fit the thesis's tables best.
 
     Bins are those of the first workload. Sources are at the functions that measure.
@@ -93,7 +93,7 @@ def compare(workloads: Sequence[JobColumns]) -> list[Measure]:
 
 def _measures(jobs: JobColumns, reference: JobColumns) -> dict[tuple[str, str], float]:
     sessions = cut_sessions(jobs)
-    per_user = marginals(jobs, sessions)
+    per_user = measure_marginals(jobs, sessions)
     hours = jobs_by_hour_of_week(jobs)
     span = float(np.ptp(jobs.submit)) if len(jobs) else 0.0
     measured = {
@@ -108,18 +108,18 @@ def _measures(jobs: JobColumns, reference: JobColumns) -> dict[tuple[str, str], 
         ("self-similarity (Hurst)", ""): hurst(jobs.submit) if span else float("nan"),
     }
     for name, tolerance in _STACKS.items():
-        depths = stack_depths(jobs.attribute(name), tolerance=tolerance)
+        depths = find_stack_depths(jobs.attribute(name), tolerance=tolerance)
         measured[f"stack depth of {_words(name)}, mean", ""] = mean_depth(depths)
     for name in _STACKS:
         values = reference.attribute(name)
         if np.isnan(values).all():
             continue
-        shares = daily_largest_shares(
-            jobs.submit, jobs.attribute(name), calendar=jobs.calendar, edges=bin_edges(values)
+        shares = measure_daily_shares(
+            jobs.submit, jobs.attribute(name), calendar=jobs.calendar, edges=make_bin_edges(values)
         )
         measured[f"{_words(name)}: largest share of a day, median", "%"] = 100 * _median(shares)
     for name, measure in _MEASURES.items():
-        alike = similarity(jobs.ran, name, measure)
+        alike = measure_similarity(jobs.ran, name, measure)
         for nearer in (0, 1):
             where = "in a session" if nearer == 0 else "in the next session"
             share = alike.compare(nearer, nearer + 1)[0]

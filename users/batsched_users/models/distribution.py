@@ -58,8 +58,8 @@ class InHours:
         self._calendar = calendar
         self._random = random
         self._cycle = cycle
-        self._inside = Gaps.recorded(trace, opening_sessions=False)
-        self._between = Gaps.recorded(trace, opening_sessions=True, below=LONGEST_BREAK)
+        self._inside = Gaps.collect(trace, opening_sessions=False)
+        self._between = Gaps.collect(trace, opening_sessions=True, below=LONGEST_BREAK)
 
     def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
         """Return the arrival time of a batch, see :class:`Distribution`."""

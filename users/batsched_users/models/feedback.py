@@ -12,10 +12,10 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.options.option_values import boolean
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
-from batsched_users.models.resampled import resampled_log
+from batsched_users.models.resampled import resample_log
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
-from batsched_users.sessions.feedback_engine import as_submitted, log_order
+from batsched_users.sessions.feedback_engine import make_submission, rank_jobs
 from batsched_users.sessions.session_graph import SessionGraph, build_graph
 
 
@@ -71,7 +71,7 @@ class ThinkTimeFeedback:
         :class:`batsched_py.errors.UsageError` for jobs without user or recorded end.
         """
         if boolean("resampled", resampled):
-            workload = resampled_log(
+            workload = resample_log(
                 workload,
                 weeks=weeks,
                 begin=begin,
@@ -83,7 +83,7 @@ class ThinkTimeFeedback:
         self._due: list[tuple[float, int, WorkloadJob, _Replayed]] = []
         # time, rank, job, its session
         self._session_of: dict[str, _Replayed] = {}
-        ranks = log_order(workload)
+        ranks = rank_jobs(workload)
         for user_sessions in partition(workload.jobs, Delimitation.parse(str(sessions))).values():
             self._add_user(build_graph(user_sessions), ranks)
 
@@ -145,6 +145,6 @@ def _annotated(
     """
     notes = {"session": session.id}
     return [
-        (job.submit_time - session.start, ranks[job.id], as_submitted(job, user, notes, 0.0))
+        (job.submit_time - session.start, ranks[job.id], make_submission(job, user, notes, 0.0))
         for job in reversed(session.jobs)
     ]

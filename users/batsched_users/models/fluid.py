@@ -84,7 +84,7 @@ class InWindows:
         first: int = 0,
     ) -> None:
         """``first`` is the place of the batch with which the visit begins."""
-        self._gaps = Gaps.recorded(trace, opening_sessions=False)
+        self._gaps = Gaps.collect(trace, opening_sessions=False)
         self._random = random
         self._also_at_arrival = rules.check == "arrival"
         last = rules.window_end == "last_end"
@@ -117,7 +117,7 @@ class Recycled:
         self._starts = [start for start, _ in spans]
         # Windows may overlap: one is open iff the latest end of those begun has not passed.
         self._ends = list(accumulate((end for _, end in spans), max))
-        self._period = round_length(spans, calendar)
+        self._period = measure_round(spans, calendar)
         self._origin = calendar.week_start(calendar.week(self._starts[0]))
 
     def open_until(self, now: float) -> float | None:
@@ -152,7 +152,7 @@ class Reinserted:
     ) -> None:
         """``first`` is the place of the window in which a visit begins; times do not go back."""
         self._spans = spans
-        self._period = round_length(spans, calendar)
+        self._period = measure_round(spans, calendar)
         self._rounds = 0
         self._left = sorted(spans[first:])
         self._used = {spans[first]}
@@ -199,6 +199,6 @@ class Reinserted:
             insort(self._left, (start + shift, end + shift))
 
 
-def round_length(spans: list[tuple[float, float]], calendar: Calendar) -> float:
+def measure_round(spans: list[tuple[float, float]], calendar: Calendar) -> float:
     """Return after how many seconds windows come again: in the week after that of the last."""
     return (calendar.week(spans[-1][0]) - calendar.week(spans[0][0]) + 1) * WEEK

@@ -26,8 +26,13 @@ from batsched_py.options import option_values as options
 from batsched_py.plugins import plugins
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Chance, Seed
-from batsched_users.models.population_members import Member, deal, read_members, where
-from batsched_users.models.rigid import model_named
+from batsched_users.models.population_members import (
+    Member,
+    label_member,
+    read_members,
+    split_workload,
+)
+from batsched_users.models.rigid import load_model
 
 
 class _Group(msgspec.Struct, eq=False):
@@ -100,18 +105,18 @@ class Population:
         path = options.path("file", file)
         members = read_members(path)
         chance = Chance(seed)
-        parts = deal(path, members, workload, chance)
+        parts = split_workload(path, members, workload, chance)
         self._groups = [
             _Group(
                 member.name,
-                where(path, member),
+                label_member(path, member),
                 "" if len(members) == 1 else f"{member.name}:",
                 _make(path, member, part, chance),
             )
             for member, part in zip(members, parts, strict=True)
         ]
         for member, group in zip(members, self._groups, strict=True):
-            if not member.who and group.due() == inf:
+            if not member.selection and group.due() == inf:
                 raise InputError(
                     f"{group.label} will never submit anything: a model that replays the log needs "
                     "share, users or rest = true"
@@ -174,13 +179,13 @@ class _Profiles(Mapping[str, dict[str, Any]]):
 def _make(path: Path, member: Member, part: Workload, chance: Chance) -> UserModel:
     """Return the model of a member, with the jobs of its users."""
     try:
-        plugin = model_named(_place(path, member.model))
+        plugin = load_model(_place(path, member.model))
         if plugin is Population:
             raise UsageError("a population cannot be a member: list its members here")
         seed = np.random.SeedSequence(chance.stream("member", member.name).getrandbits(128))
         model: UserModel = plugins.make_users(plugin, member.model, part, member.options, seed)
     except (UsageError, InputError) as error:
-        raise type(error)(f"{where(path, member)}: {error}") from None
+        raise type(error)(f"{label_member(path, member)}: {error}") from None
     return model
 
 

@@ -41,11 +41,11 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """All users of the log that no other member has, and the jobs of no user."""
 
     def __post_init__(self) -> None:
-        if ", " in self.who:
-            raise ValueError(f"{self.who} say which users it has: give one of them")
+        if ", " in self.selection:
+            raise ValueError(f"{self.selection} say which users it has: give one of them")
 
     @property
-    def who(self) -> str:
+    def selection(self) -> str:
         """The option that selects the member's users of the log, empty without one."""
         parts = {"share": self.share is not None, "users": self.users is not None}
         return ", ".join(
@@ -57,7 +57,7 @@ class _PopulationFile(msgspec.Struct, forbid_unknown_fields=True):
     member: Annotated[list[Member], msgspec.Meta(min_length=1, description="tables [[member]]")]
 
 
-def where(path: Path, member: Member) -> str:
+def label_member(path: Path, member: Member) -> str:
     """Return how messages about a member begin."""
     return f"{path}: member {member.name!r}"
 
@@ -75,7 +75,7 @@ def read_members(path: Path) -> list[Member]:
         name = given.name or given.model.rpartition(":")[2]
         member = msgspec.structs.replace(given, name=name)
         if member.name in {other.name for other in members}:
-            raise InputError(f"{where(path, member)} is there twice: give one another name")
+            raise InputError(f"{label_member(path, member)} is there twice: give one another name")
         members.append(member)
     if sum(member.share or 0 for member in members) > 1 + _ROUNDING:
         shares = ", ".join(f"{m.name} {m.share:g}" for m in members if m.share is not None)
@@ -83,7 +83,7 @@ def read_members(path: Path) -> list[Member]:
     return members
 
 
-def deal(
+def split_workload(
     path: Path, members: Sequence[Member], workload: Workload, chance: Chance
 ) -> list[Workload]:
     """Return the workload of each member: the machine, the clock, and the jobs of its users.
@@ -105,7 +105,8 @@ def deal(
             begin = end
     for place, member in enumerate(members):
         if member.rest and owners.setdefault(None, place) != place:
-            raise InputError(f"{where(path, member)}: rest=true stands for another member too")
+            label = label_member(path, member)
+            raise InputError(f"{label}: rest=true stands for another member too")
         if member.rest:
             owners |= dict.fromkeys(others[begin:], place)
     parts: list[list[WorkloadJob]] = [[] for _ in members]
@@ -113,9 +114,9 @@ def deal(
         if job.user in owners:
             parts[owners[job.user]].append(job)
     for member, part in zip(members, parts, strict=True):
-        if member.who and not part:
+        if member.selection and not part:
             raise InputError(
-                f"{where(path, member)}: {member.who} leaves it nobody of the "
+                f"{label_member(path, member)}: {member.selection} leaves it nobody of the "
                 f"{len(all_users)} users of {workload.name}"
             )
     return [msgspec.structs.replace(workload, jobs=part) for part in parts]
@@ -132,11 +133,13 @@ def _named(
             if user not in users_of_log:
                 hint = did_you_mean(user, users_of_log)
                 raise InputError(
-                    f"{where(path, member)}: the log has no user {user!r}{hint}; it has "
+                    f"{label_member(path, member)}: the log has no user {user!r}{hint}; it has "
                     f"{len(users_of_log)} users"
                 )
             if user in owners:
                 other = members[owners[user]].name
-                raise InputError(f"{where(path, member)}: user {user!r} is in {other!r} already")
+                raise InputError(
+                    f"{label_member(path, member)}: user {user!r} is in {other!r} already"
+                )
             owners[user] = place
     return owners

@@ -15,9 +15,9 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.options.budgets import Budgets
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
-from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_crowd
+from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_users
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
-from batsched_users.sessions.feedback_engine import as_submitted, log_order
+from batsched_users.sessions.feedback_engine import make_submission, rank_jobs
 
 
 class Resampled:
@@ -25,7 +25,7 @@ class Resampled:
 
     It is replay without feedback, of another workload at each seed: long-term users, always as
     many, who begin anywhere in what they did and begin anew after the length of the log, and
-    temporary ones who come and go (:class:`batsched_users.resampling.drawn_users.Crowd`).
+    temporary ones who come and go (:class:`batsched_users.resampling.drawn_users.DrawnUsers`).
     ``weeks`` is for how long (None: as long as the log); ``load`` multiplies the numbers of users;
     ``n_long``, ``n_temporary``, ``rate`` set them. ``rare`` (``USER`` or ``USER:BEGIN:END`` in
     days, with commas) takes rare behaviour out of the log, of which ``rare_per_week`` come in its
@@ -61,7 +61,7 @@ class Resampled:
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)
         self.profiles: Mapping[str, dict[str, Any]] = workload.profiles
-        self._crowd = draw_crowd(
+        self._drawn_users = draw_users(
             workload,
             size,
             rare=rare,
@@ -70,15 +70,15 @@ class Resampled:
             weeks=weeks,
             seed=seed,
         )
-        self._ranks = log_order(workload)
+        self._ranks = rank_jobs(workload)
         self._due: list[tuple[float, int, int, _Submission, Iterator[_Submission]]] = []
         self._planned = count()
         self._names = map(str, count(1)).__next__
 
     def next_submission(self) -> float:
         """Return the time of the next job, inf if there is none any more."""
-        while self._crowd.is_due(self._head()):
-            for start in self._crowd.come():
+        while self._drawn_users.is_week_due(self._head()):
+            for start in self._drawn_users.next_arrivals():
                 self._plan(self._submissions(start))
         return self._head()
 
@@ -87,7 +87,7 @@ class Resampled:
         jobs = []
         while self.next_submission() <= now:
             *_, submission, to_come = heappop(self._due)
-            jobs.append(as_submitted(*submission, self._names))
+            jobs.append(make_submission(*submission, self._names))
             self._plan(to_come)
         return jobs
 
@@ -103,7 +103,7 @@ class Resampled:
             return
         job, *_, shift = submission
         time = job.submit_time + shift
-        if time < self._crowd.until:
+        if time < self._drawn_users.until:
             entry = (time, self._ranks[job.id], next(self._planned), submission, to_come)
             heappush(self._due, entry)
 
@@ -118,14 +118,14 @@ class Resampled:
                     yield job, start.user, notes, start.shift
             if start.kind != LONG_TERM:
                 return
-            start = self._crowd.again(start)
+            start = self._drawn_users.begin_anew(start)
 
 
 _Submission = tuple[WorkloadJob, str, dict[str, Any], float]
 """A recorded job, who submits it, what it carries, and how much later than recorded (seconds)."""
 
 
-def resampled_log(workload: Workload, **options: Any) -> Workload:
+def resample_log(workload: Workload, **options: Any) -> Workload:
     """Return the log that :class:`Resampled` users with these options make of ``workload``.
 
     As every shift is that of a whole user, each job keeps its recorded wait: its recorded end is

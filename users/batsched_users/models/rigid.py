@@ -40,7 +40,7 @@ class Rigid:
         """Nobody reacts."""
 
 
-def model_named(name: str) -> type[Any]:
+def load_model(name: str) -> type[Any]:
     """Return the model that another one is made of; ``rigid`` is one there.
 
     Raises :class:`batsched_py.errors.PluginError` if there is none.

@@ -33,7 +33,7 @@ from batsched_users.behaviour.empirical_distributions import (
     read_distribution,
     write_distribution,
 )
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, name_profile
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 
@@ -107,7 +107,7 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
                     raise InputError(f"{path}: batches of {value:g} jobs, more than {MOST_AT_ONCE}")
         return cls(**read)
 
-    def limited(
+    def limit(
         self,
         nb_res: int,
         *,
@@ -122,14 +122,14 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
         """
         sizes, times = self.sizes, self.run_times
         if largest_size is not None:
-            sizes = sizes.at_most(whole_number("largest_size", largest_size, 1))
+            sizes = sizes.truncate(whole_number("largest_size", largest_size, 1))
         if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
-            sizes = sizes.at_most(nb_res)
+            sizes = sizes.truncate(nb_res)
         if longest_run_time is not None:
-            times = times.at_most(number("longest_run_time", longest_run_time, 1))
+            times = times.truncate(number("longest_run_time", longest_run_time, 1))
         if one_of("run_times", run_times, (LEARNT, THIRDS)) == THIRDS:
             try:
-                times = times.in_equal_parts(*CLASSES)
+                times = times.balance_parts(*CLASSES)
             except UsageError as error:
                 limit = "" if longest_run_time is None else f", {longest_run_time=:g}"
                 thirds = " s, to ".join(f"{border:g}" for border in CLASSES)
@@ -266,7 +266,7 @@ class SiteUsers:
         self._all_must_end = one_of("last_job", last_job, (SUBMITTED, ENDED)) == ENDED
         self._sleep = options.boolean("sleep", sleep)
         folder = SHIPPED if distributions is None else _set_named(distributions)
-        self._drawn = drawn = SiteDistributions.read(folder).limited(
+        self._drawn = drawn = SiteDistributions.read(folder).limit(
             workload.nb_res,
             too_wide=too_wide,
             run_times=run_times,
@@ -364,7 +364,7 @@ class SiteUsers:
             id=str(self._nb_jobs),
             submit_time=now,
             size=user.size,
-            profile=profile_of(user.run_time),
+            profile=name_profile(user.run_time),
             estimate=user.request,
             user=user.name,
             extra=extra,

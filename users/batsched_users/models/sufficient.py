@@ -23,14 +23,14 @@ from batsched_users.behaviour.levers import (
     DELAY,
     RENOUNCE,
     LeverCounts,
+    Reduction,
     ScaledProfiles,
-    Sizes,
     choose_lever,
-    lever_cell,
+    join_levers,
     read_levers,
 )
 from batsched_users.behaviour.random_streams import Chance, Seed
-from batsched_users.models.rigid import Rigid, model_named
+from batsched_users.models.rigid import Rigid, load_model
 from batsched_users.models.synthetic import Synthetic
 
 _MOST_AT_ONCE = 1_000_000
@@ -131,12 +131,12 @@ class Sufficient:
             )
         self._check_states(str(signal))
         self._share = number("share", share, 0, 1)
-        self._sizes = Sizes(space_factor, time_factor, alpha)
+        self._reduction = Reduction(space_factor, time_factor, alpha)
         self._again = boolean("again", again)
         counted = one_of("counts_from", counts_from, ("submission", "wish"))
         self._from_wish = counted == "wish"
         self._chance = Chance(seed)
-        kind = model_named(model)
+        kind = load_model(model)
         if kind is Sufficient:
             raise UsageError(f"model={model}: expected the model that these users are of otherwise")
         if any(self._levers.values()):
@@ -168,13 +168,13 @@ class Sufficient:
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Yield delayed jobs that come back, then new jobs of the inner model with their levers."""
-        self._counts.see(now)
+        self._counts.note_time(now)
         submitted = False
         while self._held and self._held[0][0] <= now:
             for job in self._submitted(heappop(self._held)[-1], now):
                 submitted = True
                 yield job
-        self._tell_renounced(now)
+        self._report_renounced(now)
         # Where all were held back or renounced, what was renounced may have made others due.
         for _ in range(_MOST_AT_ONCE):
             if submitted or next_due(self._inner) > now:
@@ -186,7 +186,7 @@ class Sufficient:
                 for job in self._submitted(_Wish(wish, now, self._name(wish)), now):
                     submitted = True
                     yield job
-            self._tell_renounced(now)
+            self._report_renounced(now)
             if not wished:
                 return
         raise InvariantError(
@@ -195,7 +195,7 @@ class Sufficient:
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Tell the model of its job, as it wished it."""
-        self._counts.see(now)
+        self._counts.note_time(now)
         wish = self._changed.pop(job.id, None)
         if wish is not None:
             submit = wish.at if self._from_wish else job.submit_time
@@ -259,9 +259,9 @@ class Sufficient:
         delayed = DELAY if wish.turn else ""
         if delayed:
             notes = {"lever": DELAY, "wished_submission_time": wish.at}
-        size, longer = self._sizes.changed(lever, job.size) if lever else (job.size, 1.0)
+        size, longer = self._reduction.apply(lever, job.size) if lever else (job.size, 1.0)
         if (size, longer) != (job.size, 1.0):
-            notes["lever"] = lever_cell(delayed, lever)
+            notes["lever"] = join_levers(delayed, lever)
             self._counts.add(lever)
             changes = {
                 "size": size,
@@ -274,7 +274,7 @@ class Sufficient:
         self._changed[job.id] = wish
         return msgspec.structs.replace(job, extra={**job.extra, **notes}, **changes)
 
-    def _tell_renounced(self, now: float) -> None:
+    def _report_renounced(self, now: float) -> None:
         """Tell the model that what was renounced has ended, as a job that is rejected."""
         renounced, self._renounced = self._renounced, []
         for wish in renounced:

@@ -15,9 +15,9 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.options.option_values import number, one_of, whole_number
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.grid_site_rules import split_jobs
-from batsched_users.behaviour.arrivals import ARCHIVE, PUBLISHED, Weibull, published
+from batsched_users.behaviour.arrivals import ARCHIVE, PUBLISHED, Weibull, find_published
 from batsched_users.behaviour.job_attributes import COMMON, PER_DECADE, Joint, Shape
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of, run_time_of
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, name_profile, run_time_of
 from batsched_users.behaviour.random_streams import Chance, Seed
 
 
@@ -100,7 +100,7 @@ class Synthetic:
         """Yield the jobs due by ``now``, in the order in which they are drawn."""
         while self.next_submission() <= now:
             job = self._job()
-            self._time += self.gaps.at(self._arrivals.random())
+            self._time += self.gaps.quantile(self._arrivals.random())
             yield from [job] if self._split is None else split_jobs([job], self._split, (), [])
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
@@ -110,12 +110,12 @@ class Synthetic:
         time = self.next_submission()
         self._made += 1
         random = self._jobs.random
-        shape = self._joint.at(random(), random(), random())
+        shape = self._joint.draw(random(), random(), random())
         return WorkloadJob(
             id=str(self._made),
             submit_time=time,
             size=shape.width,
-            profile=profile_of(self._extended(shape.run_time)),
+            profile=name_profile(self._extended(shape.run_time)),
             walltime=self._extended(shape.estimate),
             user=None if self._split is None else str(self._made),
         )
@@ -133,7 +133,7 @@ def _gaps(workload: Workload, arrivals: str, alpha: float | None, beta: float | 
     if arrivals == "fit":
         times = (job.submit_time for job in workload.jobs)
         return Weibull.fit([end - begin for begin, end in pairwise(times)], workload.name)
-    gaps = published(workload.name) if arrivals == "thesis" else PUBLISHED[arrivals]
+    gaps = find_published(workload.name) if arrivals == "thesis" else PUBLISHED[arrivals]
     if gaps is None:
         raise UsageError(
             f"arrivals=thesis: the thesis has no parameters for {workload.name}; expected a log of "

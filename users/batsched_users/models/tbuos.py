@@ -11,7 +11,7 @@ from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.models.adjusted import AsRecorded
 from batsched_users.models.distribution import InHours
 from batsched_users.models.fluid import InWindows, WindowRules
-from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_crowd
+from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_users
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.batches import JOINS
 from batsched_users.sessions.feedback_engine import (
@@ -19,7 +19,7 @@ from batsched_users.sessions.feedback_engine import (
     BatchFeedback,
     Reaction,
     Visit,
-    log_order,
+    rank_jobs,
 )
 
 
@@ -62,7 +62,7 @@ class Tbuos(BatchFeedback):
         seed: Seed = 0,
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)
-        self._crowd = draw_crowd(
+        self._drawn_users = draw_users(
             workload,
             size,
             rare=rare,
@@ -73,25 +73,25 @@ class Tbuos(BatchFeedback):
             sessions=sessions,
             tie=tie,
         )
-        super().__init__(workload.profiles, until=self._crowd.until)
-        self._ranks = log_order(workload)
+        super().__init__(workload.profiles, until=self._drawn_users.until)
+        self._ranks = rank_jobs(workload)
         self._numbers = map(str, count(1))
         self._gap = one_of("regeneration", regeneration, ("gap", "none")) == "gap"
-        self._windows = WindowRules(self._crowd.calendar, check, recycle, window_end)
+        self._windows = WindowRules(self._drawn_users.calendar, check, recycle, window_end)
         self._reaction = one_of("reaction", reaction, REACTIONS)
 
     def next_submission(self) -> float:
         """Return the time of the next planned submission, inf if none is planned."""
-        while self._crowd.is_due(super().next_submission()):
-            for start in self._crowd.come():
+        while self._drawn_users.is_week_due(super().next_submission()):
+            for start in self._drawn_users.next_arrivals():
                 self._enter(start)
         return super().next_submission()
 
-    def left(self, visit: Visit, now: float) -> None:
+    def visit_ended(self, visit: Visit, now: float) -> None:
         """Let a long-term user begin anew."""
         start = visit.origin
         if isinstance(start, Arrival) and start.kind == LONG_TERM:
-            self._enter(self._crowd.again(start, now, gap=self._gap))
+            self._enter(self._drawn_users.begin_anew(start, now, gap=self._gap))
 
     def _enter(self, start: Arrival) -> None:
         self.enter(
@@ -111,13 +111,13 @@ class Tbuos(BatchFeedback):
     def _react(self, start: Arrival) -> Reaction:
         if self._reaction == "adjusted":
             return AsRecorded()
-        chance = self._crowd.chance
-        random = chance.stream(start.person, start.shift)
+        chance = self._drawn_users.chance
+        random = chance.stream(start.number, start.shift)
         if self._reaction == "fluid":
             return InWindows(self._windows, start.trace, start.shift, random, start.first)
         # The hours of work are kept when a user comes again, and other gaps are drawn.
-        cycle = ActivityCycle.draw(chance.stream(start.person))
-        return InHours(self._crowd.calendar, cycle, start.trace, random)
+        cycle = ActivityCycle.draw(chance.stream(start.number))
+        return InHours(self._drawn_users.calendar, cycle, start.trace, random)
 
 
 REACTIONS = ("fluid", "adjusted", "distribution")

@@ -30,7 +30,7 @@ from batsched_py.options.option_values import (
 from batsched_py.units import DAY, WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
-from batsched_users.behaviour.job_profiles import RunTimeProfiles, profile_of
+from batsched_users.behaviour.job_profiles import RunTimeProfiles, name_profile
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.behaviour.think_times import ThinkTime
 
@@ -258,7 +258,7 @@ class WeeklyUsers:
             id=str(self._nb_jobs),
             submit_time=now,
             size=min(drawn.size, self._most),
-            profile=profile_of(run_time),
+            profile=name_profile(run_time),
             estimate=run_time,
             user=user.name,
         )

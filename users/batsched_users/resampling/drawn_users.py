@@ -27,7 +27,7 @@ from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
-from batsched_users.resampling.user_pools import Pools, Rare, kept_pools, weeks_active
+from batsched_users.resampling.user_pools import Pools, Rare, count_active_weeks, reuse_pools
 from batsched_users.sessions.batches import JOINS, Trace
 from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.sessions.feedback_engine import SESSIONS
@@ -72,7 +72,7 @@ class Arrival(msgspec.Struct, eq=False):
     """A user who begins: with which batch, and how much later than recorded."""
 
     kind: str
-    person: int
+    number: int
     """Number of the person; who comes again is the same."""
     trace: Trace
     first: int
@@ -84,7 +84,7 @@ class Arrival(msgspec.Struct, eq=False):
     @property
     def user(self) -> str:
         """The user of the log, and the number of this copy."""
-        return f"{self.trace.user}.{self.person}"
+        return f"{self.trace.user}.{self.number}"
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Arrival(msgspec.Struct, eq=False):
         return {"behaviour": RARE} if self.kind == RARE else {}
 
 
-class Crowd:
+class DrawnUsers:
     """The users of a simulation, week by week.
 
     At the beginning there are long-term users, each drawn once before any is drawn twice, and
@@ -117,7 +117,7 @@ class Crowd:
         self.until = until
         self._random = chance.stream("crowd")
         self._size = size
-        self._persons = count(1)
+        self._numbers = count(1)
         self._rare, self._common = self._probabilities()
         self._first = [*self._long_term(), *self._temporary()]
         self._week = 0
@@ -128,7 +128,7 @@ class Crowd:
                 "nobody would ever come: load, n_long, n_temporary and rate leave no user to draw"
             )
 
-    def come(self) -> list[Arrival]:
+    def next_arrivals(self) -> list[Arrival]:
         """Return who begins in the week of :attr:`next_week`, which moves on."""
         starts = self._first if not self._week else list(self._newcomers(self._week))
         self._first = []
@@ -138,11 +138,13 @@ class Crowd:
             self.next_week = inf
         return starts
 
-    def is_due(self, time: float) -> bool:
+    def is_week_due(self, time: float) -> bool:
         """Tell whether a week whose users have not come yet begins by ``time``."""
         return self.next_week < inf and self.next_week <= time
 
-    def again(self, start: Arrival, since: float | None = None, *, gap: bool = True) -> Arrival:
+    def begin_anew(
+        self, start: Arrival, since: float | None = None, *, gap: bool = True
+    ) -> Arrival:
         """Return a long-term user who is through, from his first job on.
 
         The gap is that between his last job and the end of the log, and between its beginning and
@@ -157,7 +159,7 @@ class Crowd:
         else:
             length = (trace.start - pools.start) + (pools.end - trace.last) if gap else 0.0
             shift = _weeks_after(since, length, trace.start)
-        return Arrival(start.kind, start.person, trace, 0, shift, sessions)
+        return Arrival(start.kind, start.number, trace, 0, shift, sessions)
 
     # Drawing -------------------------------------------------------------------------------------
 
@@ -175,7 +177,7 @@ class Crowd:
                 yield self._in_week(week, weeks, LONG_TERM, trace)
 
     def _weeks_to_begin_in(self, trace: Trace) -> int:
-        weeks = weeks_active(trace, self.calendar)
+        weeks = count_active_weeks(trace, self.calendar)
         return weeks if self._size.begin == "active" else max(weeks, self._round_weeks(trace))
 
     def _temporary(self) -> Iterator[Arrival]:
@@ -188,7 +190,7 @@ class Crowd:
                 f"n_temporary: {wanted} temporary users are to be there at first, but nobody is "
                 f"there twice, and there are {len(pool)} to draw from"
             )
-        weeks = [weeks_active(trace, self.calendar) for trace in pool]
+        weeks = [count_active_weeks(trace, self.calendar) for trace in pool]
         keys = [random.random() ** (1 / weeks_there) for weeks_there in weeks]
         for place in sorted(range(len(pool)), key=lambda place: -keys[place])[:wanted]:
             week = random.randrange(weeks[place])
@@ -204,7 +206,7 @@ class Crowd:
             for trace in pool:
                 if random.random() < probability:
                     shift = (week - self.calendar.week(trace.start)) * WEEK
-                    yield Arrival(kind, next(self._persons), trace, 0, shift)
+                    yield Arrival(kind, next(self._numbers), trace, 0, shift)
 
     def _in_week(self, week: int, weeks: int, kind: str, trace: Trace) -> Arrival:
         """Let a user begin in week 0 with what he did from ``week`` of his ``weeks`` on.
@@ -217,7 +219,7 @@ class Crowd:
         )
         if first == len(trace.batches):
             first, number = 0, number - weeks
-        return Arrival(kind, next(self._persons), trace, first, -number * WEEK)
+        return Arrival(kind, next(self._numbers), trace, first, -number * WEEK)
 
     # Numbers -------------------------------------------------------------------------------------
 
@@ -282,7 +284,7 @@ class Crowd:
         )
 
 
-def draw_crowd(
+def draw_users(
     workload: Workload,
     size: Size,
     *,
@@ -293,12 +295,12 @@ def draw_crowd(
     seed: Seed,
     sessions: str = SESSIONS,
     tie: str = JOINS,
-) -> Crowd:
+) -> DrawnUsers:
     """Return a crowd drawn from a log; :class:`batsched_users.models.resampled.Resampled` has the
     options. Raises :class:`UsageError` for those that make no sense.
     """
     calendar = Calendar.of(workload)
-    pools = kept_pools(
+    pools = reuse_pools(
         workload.jobs,
         Delimitation.parse(str(sessions)),
         tie,
@@ -307,7 +309,7 @@ def draw_crowd(
         edge_weeks=number("edge_weeks", edge_weeks, 0, MOST_WEEKS),
     )
     length = pools.weeks if weeks is None else number("weeks", weeks, 1 / WEEK, MOST_WEEKS)
-    return Crowd(pools, calendar, Chance(seed), size, calendar.first_week + length * WEEK)
+    return DrawnUsers(pools, calendar, Chance(seed), size, calendar.first_week + length * WEEK)
 
 
 def _probability(name: str, rate: float, pool: Sequence[Trace]) -> float:

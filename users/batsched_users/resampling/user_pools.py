@@ -119,7 +119,7 @@ _KEPT: dict[Any, tuple[Sequence[WorkloadJob], Pools]] = {}
 _MOST_KEPT = 2
 
 
-def kept_pools(
+def reuse_pools(
     jobs: Sequence[WorkloadJob], sessions: Delimitation, tie: str, **options: Any
 ) -> Pools:
     """Return the result of :func:`make_pools`, cached for equal jobs.
@@ -139,7 +139,7 @@ def kept_pools(
     return pools
 
 
-def weeks_active(trace: Trace, calendar: Calendar) -> int:
+def count_active_weeks(trace: Trace, calendar: Calendar) -> int:
     """Return in how many weeks of the calendar a user was there, first to last submission."""
     return calendar.week(trace.batches[-1].start) - calendar.week(trace.start) + 1
 

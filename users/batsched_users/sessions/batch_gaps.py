@@ -24,7 +24,7 @@ class Gaps(msgspec.Struct, frozen=True):
     """From the last submission of the batch before to its start."""
 
     @classmethod
-    def recorded(cls, trace: Trace, *, opening_sessions: bool, below: float = inf) -> Self:
+    def collect(cls, trace: Trace, *, opening_sessions: bool, below: float = inf) -> Self:
         """Return the gaps shorter than ``below`` before batches that open a session, or do not."""
         batches = [batch for batch in trace.batches if batch.opens_session is opening_sessions]
         think_times = (batch.think_time for batch in batches)

@@ -71,12 +71,12 @@ def traces(
     Raises :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
     """
     return {
-        user: Trace(user, user_sessions, batches_of(user_sessions, tie))
+        user: Trace(user, user_sessions, find_batches(user_sessions, tie))
         for user, user_sessions in partition(jobs, sessions).items()
     }
 
 
-def batches_of(sessions: Sequence[Session], tie: str = JOINS) -> list[Batch]:
+def find_batches(sessions: Sequence[Session], tie: str = JOINS) -> list[Batch]:
     """Return the batches of a user's sessions in order, with their dependencies.
 
     In a session the batches are the connected components of overlapping jobs. A batch depends on

@@ -101,10 +101,10 @@ class BatchFeedback:
         """Let each user of the log go through his trace once, from its recorded start on.
 
         ``sessions`` is a delimitation; ``tie`` see
-        :func:`batsched_users.sessions.batches.batches_of`. Raises
+        :func:`batsched_users.sessions.batches.find_batches`. Raises
         :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
         """
-        self._ranks = log_order(workload)
+        self._ranks = rank_jobs(workload)
         for trace in traces(workload.jobs, Delimitation.parse(str(sessions)), tie).values():
             self.enter(Visit(trace.user, trace, react(trace)))
 
@@ -112,7 +112,7 @@ class BatchFeedback:
         """Plan the batch ``next`` of a visit at its recorded, shifted time."""
         self._plan(visit, visit.trace.batches[visit.next].start + visit.shift)
 
-    def left(self, visit: Visit, now: float) -> None:
+    def visit_ended(self, visit: Visit, now: float) -> None:
         """Learn that all jobs of a visit have ended."""
 
     # The user model ------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class BatchFeedback:
         if visit.next < len(visit.trace.batches):
             self._release(visit, now, Reason.DEPENDENCY)
         elif not visit.running:
-            self.left(visit, now)
+            self.visit_ended(visit, now)
 
     # Planning ------------------------------------------------------------------------------------
 
@@ -180,12 +180,12 @@ class BatchFeedback:
             heappush(self._due, entry)
 
 
-def log_order(workload: Workload) -> dict[str, int]:
+def rank_jobs(workload: Workload) -> dict[str, int]:
     """Return the place of each job in the log: who submits first at one instant."""
     return {job.id: rank for rank, job in enumerate(workload.jobs)}
 
 
-def as_submitted(
+def make_submission(
     job: WorkloadJob,
     user: str,
     notes: Mapping[str, Any],
@@ -219,4 +219,4 @@ def _submitted(visit: Visit, batch: Batch, place: int) -> WorkloadJob:
     }
     if visit.thought is not None and not place:
         notes["think_time"] = visit.thought
-    return as_submitted(batch.jobs[place], visit.user, notes, visit.shift, visit.names)
+    return make_submission(batch.jobs[place], visit.user, notes, visit.shift, visit.names)

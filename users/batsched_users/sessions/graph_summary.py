@@ -45,7 +45,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     think_time_max: float | None
 
 
-def summary(graphs: Iterable[SessionGraph]) -> Summary:
+def summarise_graphs(graphs: Iterable[SessionGraph]) -> Summary:
     """Return the numbers on the graphs of some users taken together; of one user: ``[graph]``."""
     graphs = list(graphs)
     nb_jobs = [len(session.jobs) for graph in graphs for session in graph.sessions]
@@ -74,13 +74,13 @@ def summary(graphs: Iterable[SessionGraph]) -> Summary:
     )
 
 
-def table(graphs: Iterable[SessionGraph]) -> str:
+def format_table(graphs: Iterable[SessionGraph]) -> str:
     """Return CSV text, one line per user: ``user``, then the fields of :class:`Summary`.
 
     Unknown values are empty; the column ``users``, always 1, is left out.
     """
     fields = [name for name in Summary.__struct_fields__ if name != "users"]
-    of_users = ((graph.user, summary([graph])) for graph in graphs)
+    of_users = ((graph.user, summarise_graphs([graph])) for graph in graphs)
     rows = ([user, *(getattr(of_user, name) for name in fields)] for user, of_user in of_users)
     return csv_of_rows(["user", *fields], rows)
 

@@ -20,7 +20,7 @@ _MINUTES = {1: "1 min", 10: "10 min", 60: "1 h", 480: "8 h", 1440: "1 d", 10080:
 _LONGER = {43200: "30 d", 525600: "1 y"}
 
 
-def curves(
+def distinguish_curves(
     labels: Sequence[str], looks: Mapping[str, Sequence[Any]] | None = None, **legend: Any
 ) -> dict[str, Any]:
     """Return how rows are told apart whose ``curve`` is the index of one of the labels.
@@ -52,7 +52,7 @@ def curves(
     }
 
 
-def lines(points: Sequence[tuple[Any, Any]], **mark: Any) -> Any:
+def draw_lines(points: Sequence[tuple[Any, Any]], **mark: Any) -> Any:
     """Return a chart of curves through points ``(x, y)``, distinguished by ``curve``.
 
     ``mark`` are options of the lines.
@@ -62,25 +62,25 @@ def lines(points: Sequence[tuple[Any, Any]], **mark: Any) -> Any:
     return alt.Chart(rows).mark_line(**({"clip": True} | mark))
 
 
-def titled(chart: Any, title: str, width: int, height: int) -> Any:
+def add_title(chart: Any, title: str, width: int, height: int) -> Any:
     """Return a chart with a title at its left end; pixels of its axes."""
     heading = alt.TitleParams(title, anchor="start", frame="group", fontWeight="normal")
     return chart.properties(title=heading, width=width, height=height)
 
 
-def ticks(names: Mapping[int, str] | Mapping[float, str], **axis: Any) -> Any:
+def label_ticks(names: Mapping[int, str] | Mapping[float, str], **axis: Any) -> Any:
     """Return an axis with these texts at these values; ``axis`` are its further options."""
     texts = msgspec.json.encode({f"{value:g}": text for value, text in names.items()}).decode()
     return alt.Axis(values=list(names), labelExpr=f"{texts}[datum.value]", **axis)
 
 
-def minutes_axis(least: float, most: float) -> dict[str, Any]:
+def make_minutes_axis(least: float, most: float) -> dict[str, Any]:
     """Return options of a logarithmic axis of minutes, with ticks at times that people know."""
     names = {at: text for at, text in (_MINUTES | _LONGER).items() if least <= at <= most}
     scale = alt.Scale(type="log", domain=[least, most], nice=False)
-    return {"scale": scale, "axis": ticks(names)}
+    return {"scale": scale, "axis": label_ticks(names)}
 
 
-def percent_axis() -> dict[str, Any]:
+def make_percent_axis() -> dict[str, Any]:
     """Return options of an axis of shares, from 0 to 100 %."""
     return {"scale": alt.Scale(domain=[0, 1], nice=False), "axis": alt.Axis(format=".0%")}

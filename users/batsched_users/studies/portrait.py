@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.units import DAY, MINUTE
-from batsched_users.learning.learn_think_times import BOUND, think_time_pairs
+from batsched_users.learning.learn_think_times import BOUND, find_think_time_pairs
 from batsched_users.measures.job_columns import Column, JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week
 from batsched_users.measures.session_columns import BY_ARRIVAL, cut_sessions
 from batsched_users.studies.figure_style import (
-    curves,
-    lines,
-    minutes_axis,
-    percent_axis,
-    ticks,
-    titled,
+    add_title,
+    distinguish_curves,
+    draw_lines,
+    label_ticks,
+    make_minutes_axis,
+    make_percent_axis,
 )
 
 Looks = dict[str, Any]
@@ -61,7 +61,7 @@ class Portrait(msgspec.Struct, frozen=True, eq=False):
     clock_known: bool
 
 
-def portrait(jobs: JobColumns, label: str) -> Portrait:
+def measure_portrait(jobs: JobColumns, label: str) -> Portrait:
     """Return the numbers of the three panels; sources are at the functions that count them.
 
     Raises :class:`UsageError` for no jobs and for jobs without user.
@@ -73,13 +73,13 @@ def portrait(jobs: JobColumns, label: str) -> Portrait:
             f"{label}: {nobodys} of {len(jobs)} jobs have no user, but a portrait is one of users; "
             f"for a log, {parameter('unknown_user')} each takes each as one of its own"
         )
-    quartiles, pairs = think_times_by_response(jobs)
+    quartiles, pairs = bin_think_times(jobs)
     hours = jobs_by_hour_of_week(jobs) / len(jobs)
     clock_known = jobs.calendar.known
-    return Portrait(label, hours, session_lengths(jobs), quartiles, pairs, clock_known)
+    return Portrait(label, hours, measure_session_lengths(jobs), quartiles, pairs, clock_known)
 
 
-def session_lengths(jobs: JobColumns) -> Column:
+def measure_session_lengths(jobs: JobColumns) -> Column:
     """Return the lengths in minutes of the sessions by arrival:60:>, ascending.
 
     Source: Zakay, PhD thesis, chapter 2.
@@ -88,7 +88,7 @@ def session_lengths(jobs: JobColumns) -> Column:
     return np.sort(last - first) / MINUTE
 
 
-def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]]:
+def bin_think_times(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]]:
     """Return quartiles (bins, 3) in seconds and number (bins,) of think times by response time.
 
     They are the times from the end of a user's job to the next submission, if that comes after
@@ -97,7 +97,7 @@ def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]
 
     Source: the pairs of S. Schlagkamp, JSSPP 2015, section 3.
     """
-    pairs = think_time_pairs(jobs, LONGEST_THINK_TIME)
+    pairs = find_think_time_pairs(jobs, LONGEST_THINK_TIME)
     bins = np.searchsorted(RESPONSES, pairs.response, side="right") - 1
     quartiles = np.full((len(RESPONSES), 3), np.nan)
     for index in np.unique(bins).tolist():
@@ -105,9 +105,9 @@ def think_times_by_response(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]
     return quartiles, np.bincount(bins, minlength=len(RESPONSES))
 
 
-def portrait_figure(portraits: Sequence[Portrait]) -> Any:
+def draw_portraits(portraits: Sequence[Portrait]) -> Any:
     """Draw the portraits (at least one) over each other, distinguished by colour and line."""
-    looks = curves([view.label for view in portraits], orient="top", columns=3)
+    looks = distinguish_curves([view.label for view in portraits], orient="top", columns=3)
     thinking = alt.vconcat(_thinking(portraits, looks), _pairs(portraits, looks), spacing=4)
     below = alt.hconcat(_lengths(portraits, looks), thinking, spacing=40)
     return alt.vconcat(_week(portraits, looks), below, spacing=16)
@@ -117,16 +117,16 @@ def _week(portraits: Sequence[Portrait], looks: Looks) -> Any:
     known = all(view.clock_known for view in portraits)
     axis: Any = alt.Axis(values=list(range(0, 169, 24)))
     if known:
-        axis = ticks({24.0 * day + 12: name for day, name in enumerate(_DAYS)}, ticks=False)
+        axis = label_ticks({24.0 * day + 12: name for day, name in enumerate(_DAYS)}, ticks=False)
     axis.grid = False
     hours = None if known else "hours (where the clock is unknown, from second 0)"
     x = alt.X("x:Q", title=hours, axis=axis, scale=alt.Scale(domain=[0, 168], nice=False))
     midnights = alt.Chart(pd.DataFrame({"x": range(24, 168, 24)})).mark_rule(color="#cccccc")
     percent = [(np.arange(169), np.append(view.hours, view.hours[-1]) * 100) for view in portraits]
-    steps = lines(percent, interpolate="step-after", strokeWidth=1.6)
+    steps = draw_lines(percent, interpolate="step-after", strokeWidth=1.6)
     y = alt.Y("y:Q", title="% of the jobs, per hour")
     drawn = midnights.encode(x=x) + steps.encode(x=x, y=y, **looks)
-    return titled(drawn, "When they submit" + " (local time)" * known, 1000, 230)
+    return add_title(drawn, "When they submit" + " (local time)" * known, 1000, 230)
 
 
 def _lengths(portraits: Sequence[Portrait], looks: Looks) -> Any:
@@ -136,12 +136,14 @@ def _lengths(portraits: Sequence[Portrait], looks: Looks) -> Any:
         np.searchsorted(view.session_lengths, at, side="right") / len(view.session_lengths)
         for view in portraits
     ]
-    drawn = lines([(at, share) for share in shares], strokeWidth=1.8).encode(
-        x=alt.X("x:Q", title="from first to last submission", **minutes_axis(1, float(at[-1]))),
-        y=alt.Y("y:Q", title="of the sessions, at most so long", **percent_axis()),
+    drawn = draw_lines([(at, share) for share in shares], strokeWidth=1.8).encode(
+        x=alt.X(
+            "x:Q", title="from first to last submission", **make_minutes_axis(1, float(at[-1]))
+        ),
+        y=alt.Y("y:Q", title="of the sessions, at most so long", **make_percent_axis()),
         **looks,
     )
-    return titled(drawn, "How long their sessions are", 450, 360)
+    return add_title(drawn, "How long their sessions are", 450, 360)
 
 
 def _bins(column: str, *, labels: bool) -> Any:
@@ -149,7 +151,7 @@ def _bins(column: str, *, labels: bool) -> Any:
     names = dict(enumerate(("0", "1", "2", "5", "10", "20 min", "1 h", "2", "4", "8 h", "1 d")))
     scale = alt.Scale(domain=[0, len(RESPONSES)], nice=False)
     title = "response time of the job" if labels else None
-    return alt.X(f"{column}:Q", title=title, scale=scale, axis=ticks(names, labels=labels))
+    return alt.X(f"{column}:Q", title=title, scale=scale, axis=label_ticks(names, labels=labels))
 
 
 def _thinking(portraits: Sequence[Portrait], looks: Looks) -> Any:
@@ -166,7 +168,7 @@ def _thinking(portraits: Sequence[Portrait], looks: Looks) -> Any:
     names = {_LEAST_DRAWN: "\u2264 6 s", 1: "1 min", 10: "10 min", 60: "1 h", 480: "8 h"}
     domain = [_LEAST_DRAWN, LONGEST_THINK_TIME / MINUTE]
     log = alt.Scale(type="log", domain=domain, nice=False)
-    y = {"title": "think time", "scale": log, "axis": ticks(names)}
+    y = {"title": "think time", "scale": log, "axis": label_ticks(names)}
     colour = {"color": looks["color"]}
     drawn = (
         base.mark_rule(strokeWidth=2, opacity=0.6).encode(
@@ -175,7 +177,7 @@ def _thinking(portraits: Sequence[Portrait], looks: Looks) -> Any:
         + base.mark_line(strokeWidth=1.2).encode(y=alt.Y("minutes:Q", **y), **looks)
         + base.mark_point(filled=True, size=45, opacity=1).encode(y="minutes:Q", **colour)
     )
-    return titled(drawn, "How long they think after a job (median, quartiles)", 450, 260)
+    return add_title(drawn, "How long they think after a job (median, quartiles)", 450, 260)
 
 
 def _pairs(portraits: Sequence[Portrait], looks: Looks) -> Any:
@@ -184,6 +186,6 @@ def _pairs(portraits: Sequence[Portrait], looks: Looks) -> Any:
     most = max(of.max() for of in pairs)
     scale = alt.Scale(type="log", domain=[_NO_PAIR, max(most, 10)], nice=False)
     axis = alt.Axis(values=[1, 10, 100, 1000, 10_000, 100_000], format="~s")
-    steps = lines([(bins, of) for of in pairs], interpolate="step-after", strokeWidth=1.4)
+    steps = draw_lines([(bins, of) for of in pairs], interpolate="step-after", strokeWidth=1.4)
     y = alt.Y("y:Q", title="pairs", scale=scale, axis=axis)
     return steps.encode(x=_bins("x", labels=True), y=y, **looks).properties(width=450, height=70)

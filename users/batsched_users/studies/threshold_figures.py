@@ -14,12 +14,12 @@ from batsched_users.sessions.delimitation import Delimitation
 from batsched_users.studies.figure_style import (
     COLOURS,
     DASHES,
-    curves,
-    lines,
-    minutes_axis,
-    percent_axis,
-    ticks,
-    titled,
+    add_title,
+    distinguish_curves,
+    draw_lines,
+    label_ticks,
+    make_minutes_axis,
+    make_percent_axis,
 )
 from batsched_users.studies.thresholds import DAY_MINUTES, LONG, ThresholdStudy, Values, survival
 
@@ -47,21 +47,21 @@ _LINES: dict[str, tuple[list[int], float, float]] = {
 }
 
 
-def inter_arrival_figure(studies: Sequence[ThresholdStudy]) -> Any:
+def draw_inter_arrival_times(studies: Sequence[ThresholdStudy]) -> Any:
     """Draw how inter-arrival times are distributed, and the derivative, a curve per log."""
-    looks = curves([study.name for study in studies], orient="top")
-    hours = ticks({hour * 60: f"{hour} h" for hour in range(0, 25, 4)})
+    looks = distinguish_curves([study.name for study in studies], orient="top")
+    hours = label_ticks({hour * 60: f"{hour} h" for hour in range(0, 25, 4)})
     day = alt.Scale(domain=[0, DAY_MINUTES], nice=False)
     times = [study.inter_arrival for study in studies]
-    left = lines([(curve.minutes, curve.cumulative) for curve in times]).encode(
+    left = draw_lines([(curve.minutes, curve.cumulative) for curve in times]).encode(
         x=alt.X("x:Q", title="time to the user's next job", scale=day, axis=hours),
-        y=alt.Y("y:Q", title="of those within a day, at most so long", **percent_axis()),
+        y=alt.Y("y:Q", title="of those within a day, at most so long", **make_percent_axis()),
         **looks,
     )
     shown = alt.Scale(domain=[0, _SHOWN], nice=False)
     minutes = alt.Axis(values=list(range(0, _SHOWN + 1, 40)))
     log = alt.Scale(type="log", domain=[1e-4, 0.2], nice=False)
-    slopes = lines([_smooth(curve.derivative) for curve in times]).encode(
+    slopes = draw_lines([_smooth(curve.derivative) for curve in times]).encode(
         x=alt.X("x:Q", title="minutes to the user's next job", scale=shown, axis=minutes),
         y=alt.Y("y:Q", title="share per minute", scale=log, axis=alt.Axis(**_SHARES)),
         **looks,
@@ -90,7 +90,7 @@ def _where_it_is_sought() -> Any:
     return alt.Chart(rows).mark_rect().encode(x="x:Q", x2="until", fill=sign)
 
 
-def think_time_figure(study: ThresholdStudy) -> Any:
+def draw_think_times(study: ThresholdStudy) -> Any:
     """Draw the think times after batches that Last and Max agree on, and after the others."""
     at = np.geomspace(0.1, 1e5, 400)
     times = {name: getattr(study.think_times, kind) for kind, name in _KINDS.items()}
@@ -99,15 +99,15 @@ def think_time_figure(study: ThresholdStudy) -> Any:
     # The common ones lie on each other: the first is drawn broad and pale.
     broad = {"strokeWidth": [5, 1.8, 1.8, 1.8], "opacity": [0.35, 1, 1, 1]}
     looks = {"color": COLOURS, "strokeDash": DASHES} | broad
-    drawn = lines([(at, 1 - survival(values, at)) for values in times.values()]).encode(
-        x=alt.X("x:Q", title="think time after a batch", **minutes_axis(0.1, 1e5)),
-        y=alt.Y("y:Q", title="at most so long", **percent_axis()),
-        **curves(labels, looks, orient="right"),
+    drawn = draw_lines([(at, 1 - survival(values, at)) for values in times.values()]).encode(
+        x=alt.X("x:Q", title="think time after a batch", **make_minutes_axis(0.1, 1e5)),
+        y=alt.Y("y:Q", title="at most so long", **make_percent_axis()),
+        **distinguish_curves(labels, looks, orient="right"),
     )
-    return titled(drawn, study.name, 560, 340)
+    return add_title(drawn, study.name, 560, 340)
 
 
-def session_length_figure(study: ThresholdStudy) -> Any:
+def draw_session_lengths(study: ThresholdStudy) -> Any:
     """Draw the share of the sessions that are longer than a time, a curve per delimitation."""
     at = np.geomspace(1, 1e6, 800)
     shares = [survival(lengths, at) for lengths in study.lengths.values()]
@@ -117,17 +117,17 @@ def session_length_figure(study: ThresholdStudy) -> Any:
     looks = _looks(study.lengths) | {f"{LONG:,.0f} minutes": ("#666666", [1, 0], 1, 1)}
     of_channels = dict(zip(_CHANNELS, zip(*looks.values(), strict=True), strict=True))
     log = alt.Scale(type="log", domain=[least, 1], nice=False)
-    drawn = lines([*points, limit]).encode(
-        x=alt.X("x:Q", title="session length", **minutes_axis(1, 1e6)),
+    drawn = draw_lines([*points, limit]).encode(
+        x=alt.X("x:Q", title="session length", **make_minutes_axis(1, 1e6)),
         y=alt.Y(
             "y:Q",
             title="share of the sessions that are longer",
             scale=log,
             axis=alt.Axis(**_SHARES),
         ),
-        **curves(list(looks), of_channels, orient="right"),
+        **distinguish_curves(list(looks), of_channels, orient="right"),
     )
-    return titled(drawn, study.name, 560, 340)
+    return add_title(drawn, study.name, 560, 340)
 
 
 def _looks(names: Iterable[str]) -> dict[str, Look]:
@@ -144,7 +144,7 @@ def _looks(names: Iterable[str]) -> dict[str, Look]:
     return {name: (colours[kinds[name]], *_LINES[rule.method]) for name, rule in rules.items()}
 
 
-def curves_csv(study: ThresholdStudy) -> str:
+def format_curves(study: ThresholdStudy) -> str:
     """Return the curves as CSV: name, log, minutes, and share (0 to 1)."""
     rows = (
         (curve, of, f"{at:.6g}", f"{share:.8g}")

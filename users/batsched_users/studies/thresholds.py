@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import UsageError
 from batsched_py.units import DAY, MINUTE
 from batsched_py.workload import WorkloadJob
-from batsched_users.sessions.batches import batches_of
+from batsched_users.sessions.batches import find_batches
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 
 Values = NDArray[np.float64]
@@ -92,7 +92,7 @@ class ThresholdStudy(msgspec.Struct, frozen=True, eq=False):
     counts: dict[str, Counts]
 
 
-def study(
+def study_thresholds(
     name: str, jobs: Sequence[WorkloadJob], delimitations: Iterable[Delimitation] = USUAL
 ) -> ThresholdStudy:
     """Return the numbers of a log under each delimitation.
@@ -105,12 +105,14 @@ def study(
     counts: dict[str, Counts] = {}
     for delimitation in delimitations:
         sessions = partition(jobs, delimitation)
-        lengths[str(delimitation)] = session_lengths(sessions, delimitation)
-        counts[str(delimitation)] = count(sessions, delimitation)
-    return ThresholdStudy(name, inter_arrival_curve(jobs), think_times(jobs), lengths, counts)
+        lengths[str(delimitation)] = measure_session_lengths(sessions, delimitation)
+        counts[str(delimitation)] = count_sessions(sessions, delimitation)
+    return ThresholdStudy(
+        name, measure_inter_arrivals(jobs), compare_think_times(jobs), lengths, counts
+    )
 
 
-def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
+def measure_inter_arrivals(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
     """Return the curve of all users' times between consecutive submissions.
 
     A threshold belongs where the derivative has become flat (section on choosing it: 40 to 100
@@ -129,7 +131,7 @@ def inter_arrival_curve(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
     return InterArrivalCurve(minutes, cumulative, np.diff(cumulative))
 
 
-def think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
+def compare_think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
     """Compare the batches by Last with those by Max over all jobs of each user.
 
     A job that comes at the very end of a batch joins it. The think time after a user's last batch
@@ -152,7 +154,7 @@ def think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
     )
 
 
-def session_lengths(
+def measure_session_lengths(
     sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation
 ) -> Values:
     """Return how long the sessions are in minutes, in order; shape (sessions,).
@@ -172,7 +174,7 @@ def session_lengths(
     return np.array(lengths, dtype=float) / MINUTE
 
 
-def count(sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation) -> Counts:
+def count_sessions(sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation) -> Counts:
     """Return the counts of ``sessions``, which ``delimitation`` found (at least one).
 
     By Last and Max (with or without cut), batches are those of the method: a job opens one if it
@@ -180,7 +182,7 @@ def count(sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation)
     """
     in_session = [len(session.jobs) for session in chain(*sessions.values())]
     in_batch = _batch_sizes(sessions, delimitation)
-    lengths = session_lengths(sessions, delimitation)
+    lengths = measure_session_lengths(sessions, delimitation)
     return Counts(
         jobs=sum(in_session),
         batches=len(in_batch),
@@ -199,7 +201,7 @@ def survival(values: Values, at: Values) -> Values:
     return 1 - np.searchsorted(np.sort(values), at, side="right") / len(values)
 
 
-def distance(a: Values, b: Values) -> float:
+def ks_distance(a: Values, b: Values) -> float:
     """Return the largest difference of two cumulative distributions (Kolmogorov-Smirnov), 0 to 1.
 
     Both need a value at least.
@@ -233,7 +235,7 @@ def _batch_sizes(
     sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation
 ) -> list[int]:
     if delimitation.method == "arrival":
-        return [len(batch.jobs) for user in sessions.values() for batch in batches_of(user)]
+        return [len(batch.jobs) for user in sessions.values() for batch in find_batches(user)]
     # Sessions with a threshold of 0 may be cut where batches are not, at gaps of exactly 0.
     boundary = ">" if delimitation.threshold > 0 else delimitation.boundary
     rule = msgspec.structs.replace(delimitation, threshold=0, boundary=boundary)
