@@ -1,7 +1,7 @@
 """Simulated users: sessions, session graphs, and models that react to the system.
 
-The names in ``__all__`` are public: what one makes a user model of, and studies logs with. Each is
-imported when it is asked for.
+The names in ``__all__`` are public: the parts of which user models and studies of logs are made.
+Each name is imported when it is first used.
 """
 
 from __future__ import annotations

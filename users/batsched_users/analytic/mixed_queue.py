@@ -1,9 +1,9 @@
-"""Mixed model: one server for users who come from outside and for users who always come back.
+"""Mixed model: one server with open arrivals and a fixed number of closed users.
 
-The open class comes at a rate whatever happens, as jobs in a replay do; the closed class are
-``nb_users`` users who wait for their job, think, and submit again. Both get the same service.
-Source: N. Zakay, PhD thesis, chapter 6. Times and rates may be in any unit of time, the same for
-all; a response time is from submission to end.
+Open jobs arrive at a fixed rate whatever happens, as jobs in a rigid replay do. The closed class
+consists of ``nb_users`` users who wait for their job, think, and submit again. Both classes get the
+same service. Source: N. Zakay, PhD thesis, chapter 6. Times and rates may be in any unit of time,
+the same for all; a response time runs from submission to end.
 """
 
 from __future__ import annotations
@@ -15,49 +15,50 @@ from batsched_py.options.option_values import number, whole_number
 
 
 class MixedPoint(msgspec.Struct, frozen=True):
-    """The steady state with a number of closed users."""
+    """Mean response times and throughputs in steady state, for one number of closed users."""
 
     nb_users: int
     closed_response: float
     """Mean response time of jobs of the closed users (Rc)."""
     closed_throughput: float
-    """Jobs of the closed users by unit of time (Xc)."""
+    """Jobs of the closed users per unit of time (Xc)."""
     closed_queue: float
     """Mean number of jobs of the closed users at the server, the one in service included."""
     throughput: float
-    """Jobs of both classes by unit of time (X)."""
+    """Jobs of both classes per unit of time (X)."""
     open_response: float
-    """Mean response time of jobs from outside (Ro)."""
+    """Mean response time of open jobs (Ro)."""
     utilisation: float
     """Share of time in which the server is busy."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """The asymptotes of operational analysis; they need no distribution."""
+    """Bounds of the mixed model from operational analysis, valid for any distribution."""
 
     closed_response: float
-    """Rc is at least this: alone on what the open class leaves, or on the line of full use."""
+    """Lower bound of Rc: a closed job alone on the slowed server, or the server always busy."""
     closed_throughput: float
-    """Xc is at most this."""
+    """Upper bound of Xc."""
     throughput: float
-    """X is at most this."""
+    """Upper bound of X."""
     knee: float
-    """Number of closed users at which the asymptotes cross: from here on users must queue."""
+    """Number of closed users at which the two bounds of Rc cross; with more, users must queue."""
 
 
 def mixed(
     nb_users: int, open_rate: float, think_time: float, service_rate: float
 ) -> list[MixedPoint]:
-    """Return the steady states with 1, 2, ..., ``nb_users`` closed users, by exact MVA.
+    """Solve the mixed model exactly for 1, 2, ..., ``nb_users`` closed users, by MVA.
 
-    ``think_time`` is the mean of the closed users, ``1 / service_rate`` the mean service (S). The
-    closed class sees a server slowed down by the open one, ``Sc = S / (1 - open_rate S)``; an
-    arriving closed job finds the queue of one user less (Reiser and Lavenberg 1980), a job from
-    outside finds them all: ``Ro = Sc (1 + closed_queue)``. Hence ``Rc(n + 1) = Ro(n)``.
+    MVA is mean value analysis. ``think_time`` is the mean of the closed users,
+    ``1 / service_rate`` the mean service (S). Open jobs slow the server down for the closed class:
+    ``Sc = S / (1 - open_rate S)``. A closed job that arrives finds the queue of one user fewer
+    (Reiser and Lavenberg 1980), an open job the queue of all users: ``Ro = Sc (1 + closed_queue)``,
+    hence ``Rc(n + 1) = Ro(n)``.
 
     Exact for exponential service in FCFS order, and for any service under processor sharing.
-    Raises :class:`UsageError` for what has no steady state (``open_rate >= service_rate``) or
-    makes no sense.
+    Raises :class:`UsageError` for invalid arguments, and for ``open_rate >= service_rate``, which
+    has no steady state.
     """
     nb_users = whole_number("nb_users", nb_users, 1)
     slowed = _slowed_service(open_rate, think_time, service_rate)
@@ -81,12 +82,11 @@ def mixed(
 
 
 def bounds(nb_users: int, open_rate: float, think_time: float, service_rate: float) -> Bounds:
-    """Return the asymptotes for ``nb_users`` closed users; arguments and errors of :func:`mixed`.
+    """Return bounds of the means that :func:`mixed` computes; it takes the same arguments.
 
-    With few users nobody waits for another closed one, ``Rc >= Sc``; with many the server is
-    always busy and Rc lies on the line of :func:`closed_response` with ``X = service_rate``. Jobs
-    from outside take their share at once here, so ``Sc`` is a bound for the means of the model,
-    not for a schedule.
+    With few closed users, none waits for another: ``Rc >= Sc``. With many, the server is always
+    busy, and Rc lies on the line of :func:`closed_response` with ``X = service_rate``. ``Sc`` is a
+    bound for the means of the model, not for a single schedule.
     """
     whole_number("nb_users", nb_users, 1)
     slowed = _slowed_service(open_rate, think_time, service_rate)
@@ -100,12 +100,12 @@ def bounds(nb_users: int, open_rate: float, think_time: float, service_rate: flo
 
 
 def closed_response(nb_users: int, throughput: float, open_rate: float, think_time: float) -> float:
-    """Return Rc where the total throughput X is known: ``N / (X - open_rate) - Z``.
+    """Return the mean response time of closed jobs from the total throughput X (response time law).
 
-    The response time law, true in every system in which the open class flows through. At full
-    utilisation ``X = service_rate``, and Rc grows along a straight line with the users; before
-    that ``X < service_rate``, and Rc is above that line. Raises :class:`UsageError` if
-    ``throughput`` leaves nothing for the closed users.
+    ``Rc = N / (X - open_rate) - Z`` holds in every system that serves all open jobs. At full
+    utilisation ``X = service_rate``, and Rc grows along a straight line with the users; at less,
+    Rc is above that line. Raises :class:`UsageError` if ``throughput`` leaves nothing for the
+    closed users.
     """
     if not throughput > open_rate:
         raise UsageError(f"throughput={throughput}: expected more than open_rate={open_rate}")

@@ -1,4 +1,4 @@
-"""Re-open model: users come from outside, and how long they stay depends on the response.
+"""Re-open model: one server whose users arrive, and stay longer if response times are short.
 
 Users arrive as a Poisson process. After each job a user submits another with a probability that
 may depend on its response time, after a think time; else the user leaves. One server in FCFS
@@ -21,51 +21,55 @@ from batsched_users.behaviour import think_times as thinking
 from batsched_users.behaviour.random_streams import Chance, Seed
 
 Continuation = Callable[[float], float]
-"""Probability of another job by the response time of the last one."""
+"""Gives the probability that a user submits another job after a response time."""
 
 
 class Reopen(msgspec.Struct, frozen=True):
-    """Average values of the system."""
+    """Means and rates of a re-open model, simulated or in closed form."""
 
     throughput: float
-    """Jobs by unit of time (X)."""
+    """Jobs per unit of time (X)."""
     mean_response: float
     """From submission to end (R)."""
     jobs_per_user: float
     throughput_per_user: float
-    """All jobs over the time that all users are there, from first submission to last end."""
+    """All jobs divided by the total time that users stay, from first submission to last end."""
     mean_of_user_throughputs: float
-    """The mean over users of each one's jobs over time. It has no finite expectation where a user
-    with a short first job may leave (constant probability, hyperbola): what a simulation gives
-    depends on a few users who were there for an instant. For comparison only."""
+    """Mean over users of their jobs divided by the time they stay, for comparison only. It has no
+    finite expectation if a user may leave after a short first job (constant probability,
+    hyperbola): a simulated value depends on a few users who stayed for an instant."""
     continued_run_time: float
-    """Mean service time of jobs after which the user went on; nan if there are none."""
+    """Mean service time of jobs after which the user submitted another; nan if there are none."""
     last_run_time: float
     """Mean service time of jobs after which the user left."""
     utilisation: float
     mean_queue: float
-    """Jobs at the server in the mean over time, the one in service included."""
+    """Mean number of jobs at the server over time, the one in service included."""
 
 
 def constant(probability: float) -> Continuation:
-    """Return a probability that does not depend on the response; raises :class:`UsageError`."""
+    """Return a continuation whose probability does not depend on the response time.
+
+    Raises :class:`UsageError` for a probability outside [0, 1).
+    """
     if number("probability", probability, 0, 1) == 1:
         raise UsageError("probability=1: expected less than 1; users would never leave")
     return lambda response: probability
 
 
 def exponential(unit: float = 1.0) -> Continuation:
-    """Return ``e^-r`` with r the response time in ``unit``, in the thesis the mean service."""
+    """Return the continuation ``e^-r``, with r the response time in ``unit`` (mean service)."""
     if number("unit", unit, 0) == 0:
         raise UsageError("unit=0: expected more than 0")
     return lambda response: exp(-response / unit)
 
 
 def hyperbola(minutes: float = 1.0) -> Continuation:
-    """Return Shmueli's hyperbola (:func:`batsched_users.behaviour.think_times.continuation`).
+    """Return the continuation of Site-Sim users, a hyperbola over the response time.
 
-    ``minutes`` is how long the model's unit of time is. The thesis takes a mean service of 10
-    minutes as the unit, so that ``hyperbola(10)`` is ``0.8 / (0.5 r + 1)``.
+    It is :func:`batsched_users.behaviour.think_times.continuation`. ``minutes`` is the length of
+    the model's unit of time. The thesis takes a mean service of 10 minutes as the unit, so that
+    ``hyperbola(10)`` is ``0.8 / (0.5 r + 1)``.
     """
     if number("minutes", minutes, 0) == 0:
         raise UsageError("minutes=0: expected more than 0")
@@ -81,13 +85,12 @@ def reopen(
     nb_users: int = 10_000,
     seed: Seed = 0,
 ) -> Reopen:
-    """Simulate ``nb_users`` users, the first to the last, from an empty system until all left.
+    """Simulate a re-open model with ``nb_users`` users, from an empty system until all have left.
 
     ``open_rate`` is the rate at which users arrive, ``think_time`` a mean. ``continuation`` must
     return less than 1 often enough for users to leave. Rates are over the time to the last end;
-    nothing is discarded. Deterministic for a seed. Raises :class:`UsageError` for arguments that
-    make no sense, ``open_rate >= service_rate`` among them: then the first jobs alone are too
-    many.
+    nothing is discarded. Deterministic for a seed. Raises :class:`UsageError` for invalid
+    arguments, also for ``open_rate >= service_rate``: first jobs alone then overload the server.
     """
     _check(open_rate, think_time, service_rate)
     nb_users = whole_number("nb_users", nb_users, 1)
@@ -125,13 +128,13 @@ def _served(
     nb_users: int,
     seed: Seed,
 ) -> Iterator[tuple[float, float, float, float, int, bool]]:
-    """Yield the jobs of all users in order of submission, which is that of their ends.
+    """Yield the jobs of all users in order of submission, which is also the order of their ends.
 
-    Of each: submission, run time, end, when its user came, its place among the user's jobs (from
-    1), and whether the user goes on.
+    A job is yielded as submission, run time, end, arrival of its user, place among the user's jobs
+    (from 1), and whether the user submits another.
 
-    In FCFS order a job's end is known when it is submitted, as no later one can delay it. So the
-    only events are submissions, and the memory is that of the users who are there.
+    In FCFS order a job's end is known when it is submitted, as no later one can delay it. So
+    submissions are the only events, and only present users take memory.
     """
     chance = Chance(seed)
     interval, service, think = (
@@ -159,7 +162,7 @@ def _served(
 def solve_constant(
     open_rate: float, probability: float, *, think_time: float = 1.0, service_rate: float = 1.0
 ) -> Reopen:
-    """Return the steady state for a constant probability, in closed form.
+    """Return the exact steady state of a re-open model with a constant probability.
 
     A user submits ``1 / (1 - p)`` jobs, so ``X = open_rate / (1 - p)``; the network has product
     form, and ``E[R] = 1 / (service_rate - X)`` as in an M/M/1 queue, whatever the think time. It

@@ -1,1 +1,1 @@
-"""Random elements of user behaviour: working hours, gaps, think times, attributes of jobs."""
+"""Parts of user models: working hours, gaps, think times, attributes of jobs, energy signals."""

@@ -1,4 +1,4 @@
-"""Open arrivals: gaps between submissions that follow a Weibull distribution.
+"""Gaps between submissions that follow a Weibull distribution, for open arrivals.
 
 Source: A. Streit, PhD thesis, Paderborn 2003, section 3.7.
 """
@@ -22,22 +22,22 @@ class Weibull(msgspec.Struct, frozen=True):
     """A Weibull distribution: P(X <= x) = 1 - exp(-(x / beta)^alpha)."""
 
     alpha: float
-    """Shape; below 1 gaps vary more than exponential ones: bursts and long silences."""
+    """Shape; below 1, gaps vary more than exponential ones: bursts and long silences."""
     beta: float
     """Scale, seconds."""
 
     @property
     def mean(self) -> float:
-        """The mean in seconds, beta * gamma(1 + 1 / alpha)."""
+        """The mean gap in seconds: beta * gamma(1 + 1 / alpha)."""
         return self.beta * gamma(1 + 1 / self.alpha)
 
     def quantile(self, u: float) -> float:
-        """Return the gap in seconds at the uniform number ``u``, 0 <= u < 1 (inversion)."""
+        """Return the gap in seconds that is not exceeded with probability ``u``, 0 <= u < 1."""
         return float(self.beta * (-log(1 - u)) ** (1 / self.alpha))
 
     @classmethod
     def fit(cls, gaps: Sequence[float], what: str) -> Self:
-        """Return the distribution of maximum likelihood for recorded gaps, in seconds.
+        """Fit a Weibull distribution to recorded gaps in seconds, by maximum likelihood.
 
         Gaps are known to the second, and many are 0, where the density of a Weibull distribution
         with alpha < 1 is infinite. So the likelihood is that of intervals: a gap of k seconds is
@@ -93,13 +93,13 @@ ARCHIVE = {
     "LANL-CM5-1994": "LANL",
     "SDSC-SP2-1998": "SDSC",
 }
-"""What names of the Parallel Workloads Archive begin with: the trace of the thesis."""
+"""How log names of the Parallel Workloads Archive begin -> name of the trace in the thesis."""
 
 
 def find_published(log: str) -> Weibull | None:
-    """Return the parameters of the thesis for an archive log, whatever its version.
+    """Return the Weibull parameters that the thesis gives for a log of the archive.
 
-    None if the thesis has no such log.
+    The log may have any version. None if the thesis has no such log.
     """
     traces = [trace for name, trace in ARCHIVE.items() if log.startswith(name)]
     return PUBLISHED[traces[0]] if traces else None

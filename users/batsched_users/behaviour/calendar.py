@@ -1,4 +1,4 @@
-"""Clock time of simulated seconds: weekdays, hours, and whole weeks."""
+"""A calendar that converts simulated seconds to weekdays, times of day and weeks."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from batsched_py.workload.logs.clock import local_hours
 class Calendar(msgspec.Struct, frozen=True):
     """Converts seconds of a simulation to times of the week.
 
-    Weeks begin on Monday at 0:00. There is no summer time: the clock runs on from second 0 as it
-    stood then, so that a shift by whole weeks keeps weekday and time of day exactly.
+    Weeks begin on Monday at 0:00. Summer time is ignored: the clock keeps the offset that it has at
+    second 0, so that a shift by whole weeks keeps weekday and time of day exactly.
     """
 
     at_origin: float = 0.0
     """Time of the week at second 0, in seconds from Monday 0:00, [0, WEEK)."""
     known: bool = True
-    """Whether that is known; else second 0 is taken as Monday 0:00."""
+    """Whether ``at_origin`` is known; else second 0 is taken as Monday 0:00."""
     zone: str = "UTC"
-    """Whose clock it is: a name, or an offset such as ``+01:00``."""
+    """Time zone of the clock: a name, or an offset such as ``+01:00``."""
 
     @classmethod
     def of(cls, workload: Workload) -> Calendar:
@@ -32,10 +32,11 @@ class Calendar(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_clock(cls, start: float | None, zone: str = "UTC") -> Calendar:
-        """Return the calendar by the Unix time of second 0 and a time zone.
+        """Return the calendar for a Unix time of second 0 and a time zone.
 
-        ``zone`` is a name or an offset such as ``+01:00``, else raises
-        :class:`batsched_py.errors.InputError`. ``start`` None: unknown, see :attr:`known`.
+        ``zone`` is a name or an offset such as ``+01:00``; for anything else, raises
+        :class:`batsched_py.errors.InputError`. With ``start`` None, the time is unknown, see
+        :attr:`known`.
         """
         if start is None:
             return cls(known=False, zone=zone)
@@ -60,11 +61,11 @@ class Calendar(msgspec.Struct, frozen=True):
 
     @property
     def first_week(self) -> float:
-        """The first Monday 0:00 at or after second 0: where week 0 begins."""
+        """Begin of week 0 in seconds: the first Monday 0:00 at or after second 0."""
         return (-self.at_origin) % WEEK
 
     def week(self, time: float) -> int:
-        """Return the number of the week of ``time``; -1 is the part of a week before week 0."""
+        """Return the number of the week of ``time``; -1 is the partial week before week 0."""
         return floor((time - self.first_week) / WEEK)
 
     def week_start(self, number: int) -> float:

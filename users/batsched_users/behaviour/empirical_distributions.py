@@ -1,7 +1,7 @@
-"""Empirical distributions: numbers learnt from logs, one small readable file each.
+"""Empirical distributions that are learnt from logs, sampled, and stored in small JSON files.
 
 A file is a JSON object: ``name``, ``unit``, ``description``, ``sources`` (the logs it was learnt
-from), ``remarks`` on them, ``observations`` (how many values), and one of
+from), ``remarks`` on these logs, ``observations`` (number of values), and one of
 
 ``quantiles``
     pairs [probability, value] from probability 0 to 1, both ascending; between two pairs the
@@ -41,13 +41,13 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
     """The logs that it was learnt from."""
     remarks: str = ""
-    """On the sources, and on how they were put together."""
+    """Remarks on the sources, and on how they were combined."""
     observations: int = 0
-    """How many values it was learnt from."""
+    """Number of values that it was learnt from."""
 
 
 class Quantiles:
-    """A distribution given by quantiles, with straight lines between.
+    """A continuous distribution, given by quantiles with linear interpolation between them.
 
     Raises :class:`UsageError` unless the pairs (probability, value) ascend from probability 0
     to 1; probabilities must differ, values need not.
@@ -58,7 +58,7 @@ class Quantiles:
         self.about, self.pairs = about, pairs
         self._probabilities = [float(probability) for probability, _ in pairs]
         self.values = [float(value) for _, value in pairs]
-        """The values between which the lines are, ascending."""
+        """The values of the quantiles, ascending."""
         if self._probabilities[0] != 0 or self._probabilities[-1] != 1:
             raise UsageError(
                 f"{about.name}: quantiles from {self._probabilities[0]:g} to "
@@ -68,7 +68,7 @@ class Quantiles:
             raise UsageError(f"{about.name}: the values of the quantiles do not ascend")
 
     def quantile(self, probability: float) -> float:
-        """Return the value not exceeded with ``probability``, in [0, 1]."""
+        """Return the value that is not exceeded with ``probability``, in [0, 1]."""
         return _on_line(self._probabilities, self.values, probability)
 
     def probability_below(self, value: float) -> float:
@@ -78,15 +78,16 @@ class Quantiles:
     def sample(self, random: Random, least: float = -inf) -> float:
         """Return a random value that is at least ``least``.
 
-        If none is, ``least`` itself. One number of ``random``, by inverse transform.
+        It is ``least`` itself if all values are less. Takes one number of ``random`` (inverse
+        transform).
         """
         under = self.probability_below(least)
         return max(least, self.quantile(under + (1 - under) * random.random()))
 
     def truncate(self, most: float) -> Quantiles:
-        """Return the distribution of the values up to ``most``.
+        """Return the distribution of the values up to ``most``, without the larger ones.
 
-        Raises :class:`UsageError` if there is none.
+        Raises :class:`UsageError` if no value is left.
         """
         if most < self.values[0]:
             raise UsageError(
@@ -101,10 +102,10 @@ class Quantiles:
         return Quantiles(self.about, (*kept, (1.0, most)))
 
     def balance_parts(self, *borders: float) -> Quantiles:
-        """Return the distribution in which the parts between ``borders`` are equally likely.
+        """Return the distribution with equally likely parts below, between and above ``borders``.
 
-        Within each part the values keep their proportions: a value of a part that has the share s
-        of all counts 1 / (n s), n being the number of parts. Borders ascend. Raises
+        Within each part the values keep their proportions: in a part with the share s of all
+        values, a value counts 1 / (n s), with n the number of parts. Borders ascend. Raises
         :class:`UsageError` for a part without values.
         """
         shares = [0.0, *map(self.probability_below, borders), 1.0]
@@ -121,13 +122,13 @@ class Quantiles:
 
     @property
     def mean(self) -> float:
-        """The expectation: the area under the lines."""
+        """The expectation: the area under the interpolated quantiles."""
         lines = pairwise(zip(self._probabilities, self.values, strict=True))
         return sum((q - p) * (low + high) / 2 for (p, low), (q, high) in lines)
 
 
 class Probabilities:
-    """A distribution of few values, each with its probability.
+    """A discrete distribution: a table of values with their probabilities.
 
     Raises :class:`UsageError` unless the values ascend and the probabilities have sum 1.
     """
@@ -155,19 +156,19 @@ class Probabilities:
         return self._up_to[place - 1] if place else 0.0
 
     def sample(self, random: Random) -> float:
-        """Return a value by chance: one number of ``random``, by inverse transform."""
+        """Return a random value, from one number of ``random`` (inverse transform)."""
         return self.quantile(random.random())
 
     @property
     def mean(self) -> float:
-        """The expectation."""
+        """The expectation: the sum of the values, weighted by their probabilities."""
         shares = np.diff(self._up_to, prepend=0.0)
         return float(np.dot(shares, self.values))
 
     def truncate(self, most: float) -> Probabilities:
-        """Return the distribution of the values up to ``most``.
+        """Return the distribution of the values up to ``most``, without the larger ones.
 
-        Raises :class:`UsageError` if there is none.
+        Raises :class:`UsageError` if no value is left.
         """
         kept = [(value, probability) for value, probability in self.pairs if value <= most]
         total = sum(probability for _, probability in kept)
@@ -181,10 +182,10 @@ Distribution = Quantiles | Probabilities
 
 
 def ks_distance(values: ArrayLike, distribution: Distribution) -> float:
-    """Return how far the shares of ``values`` are from a distribution at most (Kolmogorov-Smirnov).
+    """Return the Kolmogorov-Smirnov distance of ``values`` from a distribution, 0 to 1.
 
-    0 to 1: the largest difference of the two cumulative distributions. Raises :class:`UsageError`
-    for no values.
+    It is the largest difference of the two cumulative distributions. Raises :class:`UsageError`
+    without values.
     """
     seen = np.sort(np.asarray(values, dtype=float))
     if not seen.size:
@@ -201,17 +202,17 @@ def ks_distance(values: ArrayLike, distribution: Distribution) -> float:
 _PERCENTILES = 100
 _MOST_PAIRS = 400
 _TOLERANCE = 1e-3
-"""Of the mean: how far the straight lines may be from the values, added up over the lines."""
+"""Total error of the interpolated mean that is allowed, as a share of the mean."""
 
 
 def learn_quantiles(values: ArrayLike, about: About, weights: ArrayLike | None = None) -> Quantiles:
-    """Return the distribution of ``values``, shape (n,); ``weights`` as many, None for equal ones.
+    """Learn a continuous distribution from ``values``, shape (n,), with ``weights`` (None: equal).
 
-    The percentiles are there in any case. Of tails, where a straight line between two of them
-    gives the wrong mean, more is kept: the piece whose mean errs most is halved, until all errors
-    together are at most a thousandth of the mean, or 400 pairs are reached.
+    It always has the percentiles. More quantiles are added in the tails, where linear interpolation
+    gives a wrong mean: the piece with the largest error is halved until all errors together are at
+    most a thousandth of the mean, or there are 400 quantiles.
 
-    Raises :class:`UsageError` for no values.
+    Raises :class:`UsageError` without values.
     """
     sorted_values, up_to = _cumulated(values, weights, about)
     area = np.concatenate(([0.0], np.cumsum(sorted_values * np.diff(up_to, prepend=0.0))))
@@ -249,9 +250,9 @@ def learn_quantiles(values: ArrayLike, about: About, weights: ArrayLike | None =
 def learn_shares(
     values: ArrayLike, about: About, weights: ArrayLike | None = None
 ) -> Probabilities:
-    """Return the distribution of ``values``, shape (n,), as a table; weights as above.
+    """Learn a discrete distribution from ``values``, shape (n,), with ``weights`` (None: equal).
 
-    Raises :class:`UsageError` for no values.
+    Raises :class:`UsageError` without values.
     """
     sorted_values, up_to = _cumulated(values, weights, about)
     last = np.append(sorted_values[1:] != sorted_values[:-1], True)  # of each value
@@ -264,7 +265,7 @@ def learn_shares(
 def _cumulated(
     values: ArrayLike, weights: ArrayLike | None, about: About
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the values in ascending order, and the share of the weight up to each."""
+    """Return the values in ascending order, and the share of the total weight up to each value."""
     numbers = np.asarray(values, dtype=float)
     if not numbers.size:
         raise UsageError(f"{about.name}: there are no values to learn from")
@@ -283,7 +284,7 @@ class _DistributionFile(About, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def write_distribution(path: str | Path, distribution: Distribution) -> None:
-    """Write ``distribution`` to a file, whole or not at all; raises :class:`OutputError`."""
+    """Write a distribution to a file, completely or not at all; raises :class:`OutputError`."""
     about = msgspec.structs.asdict(distribution.about)
     lines = [f" {dumps(key)}: {dumps(value)}," for key, value in about.items()]
     kind = "quantiles" if isinstance(distribution, Quantiles) else "probabilities"
@@ -292,10 +293,10 @@ def write_distribution(path: str | Path, distribution: Distribution) -> None:
 
 
 def read_distribution(path: str | Path) -> Distribution:
-    """Read a distribution.
+    """Read a distribution from a file that :func:`write_distribution` wrote.
 
     Raises :class:`UsageError` if there is no such file, and :class:`InputError`, which names the
-    file, for one that is not as described above.
+    file, if it does not have the format of this module.
     """
     file = read_json(path, _DistributionFile, expected="a distribution")
     about = About(**{key: getattr(file, key) for key in About.__struct_fields__})
@@ -326,9 +327,9 @@ def _check(about: About, pairs: tuple[Pair, ...]) -> None:
 
 
 def _on_line(xs: list[float], ys: list[float], x: float) -> float:
-    """Return y at x on the lines through the points; outside of them, that of the last point.
+    """Interpolate y linearly at x; beyond the points, return the y of the nearest point.
 
-    Where several points have the same x, the first counts.
+    If several points have the same x, the first one counts.
     """
     place = bisect_left(xs, x)
     if place == len(xs):

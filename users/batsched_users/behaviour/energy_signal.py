@@ -1,7 +1,7 @@
 """The energy signal that users see: green, yellow or red over time.
 
-Source: the windows are those of demand response of Madon, Da Costa and Pierson, Euro-Par 2022; the
-three states those of Gatt, Madon and Da Costa, ICT4S 2024 (hal-04745218).
+Sources: Madon, Da Costa and Pierson, Euro-Par 2022 (daily windows of demand response); Gatt, Madon
+and Da Costa, ICT4S 2024, hal-04745218 (three states).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ GREEN, YELLOW, RED = STATES = ("green", "yellow", "red")
 
 _COMPACT_DATE = re.compile(r"\d{8}")
 _LIKE_HOURS = re.compile(r"[\d:,\s-]*\d[:-][\d:,\s-]*")
-"""What is meant as windows, and not as a file."""
+"""Matches texts that are read as daily windows, not as the path of a file."""
 _SHORTEST_ROUND, _SHORTEST_STATE = HOUR, 0.001
-"""Of a signal that repeats, seconds: less may be lost in the last digit of a later time."""
+"""Seconds, for a signal that repeats: rounding of later times could lose shorter states."""
 _LIKE_UNIX = 1e9
-"""A first time from here on is Unix time: as second of a simulation it were after 31 years."""
+"""A first time from here on is taken for Unix time; as simulated time it would be 31 years."""
 Span = tuple[float, float]
-"""Begin and end of a time, seconds."""
+"""Begin and end of an interval, seconds."""
 
 
 class _Kind(StrEnum):
-    """What times of a file are, as messages call them."""
+    """The kinds of times in a file, with the names that messages use."""
 
     SECONDS = "seconds"
     LOCAL = "a date without offset"
@@ -49,27 +49,27 @@ class _Kind(StrEnum):
 
 
 class EnergySignal(msgspec.Struct, frozen=True):
-    """States one after the other, which may come again and again.
+    """An energy signal: the states green, yellow and red over time, in seconds of the simulation.
 
-    Before the first of them, and after the last if they do not come again, it is green.
+    The sequence of states may repeat. If it does not, the signal is green before and after it.
     """
 
     times: Sequence[float]
-    """When the states begin and the last one ends, seconds, increasing; one more than states."""
+    """Begins of the states and the end of the last one, increasing seconds; one more than states."""
     states: Sequence[str]
     """:data:`STATES`."""
     repeats: bool = False
-    """Whether all come again as soon as the last has ended, and came before the first."""
+    """Whether the sequence repeats without end, also before the first state."""
     values: Sequence[float] = ()
-    """What the states follow from, as many; empty where a file or hours say the states."""
+    """The value behind each state; empty if the signal was given as states or hours."""
 
     def state(self, now: float) -> str:
-        """Return the state at an instant."""
+        """Return the state of the signal at ``now`` (seconds): green, yellow or red."""
         place = self._place(now)
         return self.states[place] if 0 <= place < len(self.states) else GREEN
 
     def better_from(self, now: float) -> float:
-        """Return when it is better than at ``now`` for the first time, inf if it never is."""
+        """Return the first second after ``now`` with a better state, inf if there is none."""
         bad = STATES.index(self.state(now))
         shift, number = self._shift(now), len(self.states)
         first = self._place(now) + 1  # the next state, or the end of the last
@@ -78,22 +78,22 @@ class EnergySignal(msgspec.Struct, frozen=True):
             if STATES.index(self.states[place]) < bad:
                 better = self.times[place] + shift + rounds * (self.times[-1] - self.times[0])
                 digit = ulp(max(abs(self.times[0]), abs(self.times[-1]), abs(better)))
-                while STATES.index(self.state(better)) >= bad:  # it is so some last digits later
+                while STATES.index(self.state(better)) >= bad:  # rounding may put it a little later
                     better, digit = better + digit, 2 * digit
                 return better
         return inf if self.repeats or not bad else self.times[-1]
 
     def has(self, state: str) -> bool:
-        """Tell whether a state is there at any time; green is before and after what ends."""
+        """Return whether the signal ever has a state; a finite signal is green before and after."""
         return state in self.states or (state == GREEN and not self.repeats)
 
     def never_better(self, state: str) -> bool:
-        """Tell whether a state stays for ever where it is there."""
+        """Return whether no better state ever follows a state of this name."""
         better = STATES[: STATES.index(state)]
         return not better or (self.repeats and not any(other in better for other in self.states))
 
     def spans(self, state: str, begin: float, end: float) -> list[Span]:
-        """Return when it is in a state between two instants; adjoining times are one."""
+        """Return the intervals between two instants in which the signal has a state, merged."""
         spans: list[Span] = []
         for (first, last), place in self._stretches(begin, end):
             if (GREEN if place is None else self.states[place]) == state:
@@ -103,9 +103,9 @@ class EnergySignal(msgspec.Struct, frozen=True):
         return spans
 
     def values_within(self, begin: float, end: float) -> tuple[list[Span], list[float]]:
-        """Return the times between two instants at which there is a value, and the values.
+        """Return the intervals between two instants that have a value, and their values.
 
-        Raises :class:`UsageError` for a signal of states or hours, which has none.
+        Raises :class:`UsageError` for a signal of states or hours, which has no values.
         """
         if not self.values:
             raise UsageError("the signal has states, and no values: expected one from a file")
@@ -114,13 +114,13 @@ class EnergySignal(msgspec.Struct, frozen=True):
         return [span for span, _ in there], [value for _, value in there]
 
     def _stretches(self, begin: float, end: float) -> Iterator[tuple[Span, int | None]]:
-        """Yield the times between two instants with the place of their state; None: beside all."""
+        """Yield the intervals between two instants with the place of their state, or None."""
         for first, last, place in self._rounds(begin, end):
             if max(first, begin) < min(last, end):
                 yield (max(first, begin), min(last, end)), place
 
     def _rounds(self, begin: float, end: float) -> Iterator[tuple[float, float, int | None]]:
-        """Yield the whole rounds from before ``begin`` until ``end``."""
+        """Yield begin, end and place of the states in all rounds that overlap two instants."""
         if not self.repeats:
             yield -inf, self.times[0], None
         shift = self._shift(begin)
@@ -133,14 +133,14 @@ class EnergySignal(msgspec.Struct, frozen=True):
             shift += self.times[-1] - self.times[0]
 
     def _place(self, now: float) -> int:
-        """Return the place of the state at an instant, beside all if there is none of them."""
+        """Return the place of the state at an instant; out of range before and after all states."""
         place = bisect_right(self.times, now - self._shift(now)) - 1
-        if self.repeats:  # by the last digit, an instant may be beside its round
+        if self.repeats:  # rounding may put an instant outside its round
             return min(max(0, place), len(self.states) - 1)
         return place
 
     def _shift(self, now: float) -> float:
-        """Return how much later the round of ``now`` is than the first."""
+        """Return the seconds from the first round to the round that contains ``now``."""
         if not self.repeats:
             return 0.0
         period = self.times[-1] - self.times[0]
@@ -155,17 +155,17 @@ def read_signal(
     red_from: float | None = None,
     repeats: bool = False,
 ) -> EnergySignal:
-    """Read a signal from an option: daily windows, or a CSV file.
+    """Read an energy signal from an option: daily windows such as 16:00-20:00, or a CSV file.
 
     ``16:00-20:00`` is red in these hours of every day, else green; several are separated by commas,
     and one may cross midnight. A file has a row for each time at which the state changes, with the
     columns ``time`` and ``state``, or ``time`` and a value (a carbon intensity, a price) that is
-    red from ``red_from`` on and yellow from ``yellow_from`` on. The last row lasts as long as the
-    one before; where dates repeat, until the whole days are over since the first row; any other
-    until the next. Times are seconds of the simulation, or dates of ISO 8601 with hyphens in the
-    log's local time: the Monday of the week of the first date is put on that of the first second.
-    Dates with an offset, and Unix seconds (if the first is 1e9 or more), are instants: the log's
-    clock is asked for the first, and runs on from there without summer time, as the log's does.
+    red from ``red_from`` on and yellow from ``yellow_from`` on. A row lasts until the next one, the
+    last row as long as the row before it; if dates repeat, until a whole number of days has passed
+    since the first row. Times are seconds of the simulation, or dates of ISO 8601 with hyphens in
+    the log's local time. The first date is shifted by whole weeks into the week of second 0. Dates
+    with an offset, and Unix seconds (if the first is 1e9 or more), are converted by the log's
+    clock with the offset of the first: summer time is ignored.
 
     Raises :class:`UsageError` and :class:`InputError`, naming file and line.
     """
@@ -177,7 +177,7 @@ def read_signal(
 
 
 def _hours(window: str) -> Span:
-    """Return when a window opens and closes, seconds from midnight; it closes later."""
+    """Read when a daily window opens and closes, in seconds from midnight; it closes later."""
     first, dash, last = window.partition("-")
     if not dash:
         raise UsageError(f"signal={window}: expected hours such as 16:00-20:00, or a CSV file")
@@ -185,7 +185,7 @@ def _hours(window: str) -> Span:
 
 
 def _daily(hours: list[Span], calendar: Calendar) -> EnergySignal:
-    """Return a signal that is red in some hours of every day."""
+    """Return a signal that is red in these hours of every day, and green otherwise."""
     edges = sorted({0.0, DAY, *(time % DAY for span in hours for time in span)})
     states = [
         RED if any(a <= at + turn < b for a, b in hours for turn in (0, DAY)) else GREEN
@@ -213,12 +213,12 @@ def _from_file(
     if kind is _Kind.INSTANT or (kind is _Kind.SECONDS and times[0] >= _LIKE_UNIX):
         line, (text, _) = rows[0]
         times, kind = _clock_times(times, kind, calendar, text, f"{path}:{line}"), _Kind.LOCAL
-    told = [(row[1].strip(), f"{path}:{line}") for line, row in rows]
-    values = [_value(text, names[1], where) for text, where in told] if has_limits else []
+    texts = [(row[1].strip(), f"{path}:{line}") for line, row in rows]
+    values = [_value(text, names[1], where) for text, where in texts] if has_limits else []
     states = (
         [_state_of(value, yellow_from, red_from) for value in values]
         if has_limits
-        else [_state(text, where) for text, where in told]
+        else [_state(text, where) for text, where in texts]
     )
     dated = kind is _Kind.LOCAL
     times.append(_end(times, path, dated=dated, repeats=repeats))
@@ -232,7 +232,7 @@ def _from_file(
 def _check_limits(
     path: Path, column: str, yellow_from: float | None, red_from: float | None
 ) -> bool:
-    """Tell whether there are limits; raises :class:`UsageError` if they or none make no sense."""
+    """Return whether there are limits; raises :class:`UsageError` if they do not fit the file."""
     for name, limit in (("yellow_from", yellow_from), ("red_from", red_from)):
         if limit is not None and not (is_number(limit) and isfinite(limit)):
             raise UsageError(f"{name}={limit}: expected a number")
@@ -251,9 +251,9 @@ def _check_limits(
 
 
 def _end(times: Sequence[float], path: Path, *, dated: bool, repeats: bool) -> float:
-    """Return when the last state ends; raises :class:`InputError` if that is too soon."""
+    """Return the end of the last state in seconds; raises :class:`InputError` if too early."""
     end = 2 * times[-1] - times[-2]
-    if dated and repeats:  # in the next round at the same times of day
+    if dated and repeats:  # so that the next round has the same times of day
         end = times[0] + (floor((times[-1] - times[0]) / DAY) + 1) * DAY
     if not times[-1] < end < inf or (repeats and end - times[0] < _SHORTEST_ROUND):
         raise InputError(f"{path}: from {times[0]:g} to {end:g} s: expected a longer time")
@@ -263,7 +263,7 @@ def _end(times: Sequence[float], path: Path, *, dated: bool, repeats: bool) -> f
 
 
 def _check_digits(times: Sequence[float], path: Path) -> None:
-    """Raise :class:`InputError` for times that cannot be told apart some rounds later."""
+    """Raise :class:`InputError` for times that rounding would merge some rounds later."""
     if max(map(abs, times)) > LATEST_TIME:
         raise InputError(f"{path}: times until {times[-1]:g} s: expected {UP_TO_LATEST_TIME}")
     for first, last in pairwise(times):
@@ -274,7 +274,7 @@ def _check_digits(times: Sequence[float], path: Path) -> None:
 
 
 def _times(rows: Sequence[tuple[int, list[str]]], path: Path) -> tuple[list[float], _Kind]:
-    """Return the times of rows with two fields each, in seconds, and what they all are."""
+    """Read the times of rows with two fields each, in seconds, and their common kind."""
     times: list[float] = []
     kinds: list[_Kind] = []
     for line, fields in rows:
@@ -309,7 +309,7 @@ def _times(rows: Sequence[tuple[int, list[str]]], path: Path) -> tuple[list[floa
 
 
 def _time(text: str, where: str) -> tuple[float, _Kind]:
-    """Return a time in seconds (of dates since 1970), and what it is."""
+    """Read a time in seconds (dates: since 1970), and its kind."""
     value = finite(text)
     if not isnan(value):
         return value, _Kind.SECONDS
@@ -327,7 +327,7 @@ def _time(text: str, where: str) -> tuple[float, _Kind]:
 def _clock_times(
     times: Sequence[float], kind: _Kind, calendar: Calendar, text: str, where: str
 ) -> list[float]:
-    """Return what the log's clock shows at Unix times, the first of which is ``text``."""
+    """Convert Unix times, the first written as ``text``, to local time of the log's clock."""
     seen = "has an offset" if kind is _Kind.INSTANT else "looks like Unix seconds"
     if not calendar.known:
         raise InputError(
@@ -343,7 +343,7 @@ def _clock_times(
 
 
 def _is_compact_date(text: str) -> bool:
-    """Tell whether a text is eight digits that are a date, such as 20240115."""
+    """Return whether a text is a date of eight digits, such as 20240115."""
     try:
         return bool(_COMPACT_DATE.fullmatch(text) and datetime.fromisoformat(text))
     except ValueError:
@@ -351,7 +351,7 @@ def _is_compact_date(text: str) -> bool:
 
 
 def _state(text: str, where: str) -> str:
-    """Return the state that a field says."""
+    """Read a field of the column ``state``."""
     if text not in STATES:
         hint = did_you_mean(text, STATES)
         raise InputError(f"{where}: state {text!r}{hint}: expected {', '.join(STATES)}")
@@ -359,7 +359,7 @@ def _state(text: str, where: str) -> str:
 
 
 def _value(text: str, column: str, where: str) -> float:
-    """Return the value that a field says."""
+    """Read a field of a column of values."""
     value = finite(text)
     if isnan(value):
         raise InputError(

@@ -1,8 +1,8 @@
-"""The joint distribution of width, estimate and run time of the jobs of a log, to draw from.
+"""Learns the joint distribution of width, estimate and run time of a log, to draw jobs from it.
 
 Source: A. Streit, PhD thesis, Paderborn 2003, section 3.7: an empirical matrix of three dimensions,
-drawn from by three random numbers. It does not say where the borders of the cells are; ours are
-said at :class:`Joint`.
+from which three random numbers draw a job. The thesis does not give the borders of its cells;
+:class:`Joint` documents ours.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Generic, TypeVar
 import msgspec
 
 COMMON = 10
-"""So many jobs of the log make an estimate a common one, which is kept to the second."""
+"""Number of jobs with the same estimate from which on this estimate is kept to the second."""
 PER_DECADE = 40
-"""Number of bins of equal ratio from one second to ten, from ten to a hundred, and so on.
+"""Number of logarithmic bins for each power of ten: 1 to 10 s, 10 to 100 s, and so on.
 
-A bin is 6 % wide. With 10 of them the mean area of the jobs of KTH-SP2 is 2.3 % too small: a ninth
-of them end within the last per cent of their estimates. With 40 it is right to 0.3 %.
+A bin is 6 % wide. With 10 bins, the mean area of jobs drawn from KTH-SP2 is 2.3 % too small, as a
+ninth of its jobs end within the last per cent of their estimates. With 40, the error is 0.3 %.
 """
 
 T = TypeVar("T")
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """A job apart from when it comes; times in whole seconds."""
+    """Width, estimate and run time of a job, but not its submission; times in whole seconds."""
 
     width: int
     """Processors."""
@@ -39,18 +39,18 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 class Bin(msgspec.Struct, frozen=True, order=True):
-    """Whole seconds from ``low`` to ``high``, both possible; logarithmically uniform."""
+    """A bin of whole seconds from ``low`` to ``high`` (included), logarithmically uniform."""
 
     low: int
     high: int
 
     def quantile(self, u: float) -> int:
-        """Return the value at the uniform number ``u``, 0 <= u < 1."""
+        """Return the seconds that a uniform number ``u``, 0 <= u < 1, selects from the bin."""
         return min(self.high, int(self.low * float((self.high + 1) / self.low) ** u))
 
 
 class _Choice(Generic[T]):
-    """Values with their frequencies."""
+    """Values with their frequencies, to pick one at random."""
 
     def __init__(self, counts: Iterable[tuple[T, int]]) -> None:
         listed = list(counts)
@@ -58,9 +58,9 @@ class _Choice(Generic[T]):
         self._ends = list(accumulate(count for _, count in listed))
 
     def pick(self, u: float) -> tuple[T, float]:
-        """Return the value at the uniform number ``u``, and what remains of its randomness.
+        """Return the value that a uniform number ``u`` selects, and a new uniform number.
 
-        The remainder is uniform again, from 0 to 1, and independent of the value.
+        The new number is what ``u`` leaves undecided: from 0 to 1, independent of the value.
         """
         place = u * self._ends[-1]
         index = min(bisect_right(self._ends, place), len(self._ends) - 1)
@@ -69,20 +69,20 @@ class _Choice(Generic[T]):
 
 
 class Joint:
-    """Relative frequencies of cells of width x estimate x run time.
+    """The joint distribution of width, estimate and run time: frequencies of three-way cells.
 
-    Widths are exact. So are estimates that at least ``common`` jobs of the log have; rarer ones
-    are in logarithmic bins, ``per_decade`` for each power of ten. So are run times, but those that
-    are as long as the estimate (jobs that were killed) have a cell of their own. A bin reaches from
-    the least to the greatest value that the log has in it; that of a run time ends before the
-    estimate, so that jobs that were not killed are not. Within a bin values are logarithmically
+    Widths are exact, and so are estimates that at least ``common`` jobs of the log have. Rarer
+    estimates, and run times, are in logarithmic bins, ``per_decade`` for each power of ten. Run
+    times as long as the estimate (killed jobs) have a cell of their own. A bin reaches from the
+    least to the greatest value that the log has in it. A bin of run times ends before the
+    estimate, so that no other job is drawn as killed. Values within a bin are logarithmically
     uniform.
     """
 
     def __init__(
         self, shapes: Iterable[Shape], *, common: int = COMMON, per_decade: int = PER_DECADE
     ) -> None:
-        """Learn from jobs, of which there is at least one."""
+        """Count the cells of at least one job."""
         jobs = list(shapes)
         often = Counter(job.estimate for job in jobs)
         exact = {value for value, count in often.items() if count >= common}
@@ -111,16 +111,16 @@ class Joint:
         }
 
     def draw(self, u: float, v: float, w: float) -> Shape:
-        """Return the job at three uniform numbers from 0 to below 1.
+        """Draw a job by three uniform numbers from 0 to below 1.
 
-        The width is drawn from its marginal distribution, the estimate given the width, the run
-        time given both.
+        The first draws the width from its marginal distribution, the second the estimate given the
+        width, the third the run time given both.
         """
         width, _ = self._widths.pick(u)
         chosen, rest = self._estimates[width].pick(v)
         estimate = chosen.quantile(rest)
         cell, rest = self._run_times[width, chosen].pick(w)
-        if cell is None or cell.low >= estimate:  # the latter of an estimate and a run time in bins
+        if cell is None or cell.low >= estimate:  # the latter if both are in bins
             return Shape(width, estimate, estimate)
         return Shape(width, estimate, Bin(cell.low, min(cell.high, estimate - 1)).quantile(rest))
 
@@ -131,7 +131,7 @@ def _killed_last(cell: tuple[Bin | None, int]) -> tuple[bool, Bin]:
 
 
 def _bins(values: Iterable[int], per_decade: int) -> Callable[[int], Bin]:
-    """Return the function that gives the bin of each of the values."""
+    """Return a function from each of the values to its bin."""
     members: dict[int, set[int]] = defaultdict(set)
     for value in values:
         members[_number(value, per_decade)].add(value)

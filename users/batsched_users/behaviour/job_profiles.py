@@ -1,4 +1,4 @@
-"""Batsim profiles for jobs that user models make up, named by their run times."""
+"""Batsim profiles for generated jobs, named by their run times: ``r60`` runs for 60 s."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from batsched_py.workload.workload import REFERENCE_SPEED
 
 
 def name_profile(run_time: float) -> str:
-    """Return the name in :class:`RunTimeProfiles` of a run time in seconds."""
+    """Name the profile in :class:`RunTimeProfiles` that runs ``run_time`` seconds: ``r60``."""
     return f"r{whole(run_time)}"
 
 
 def run_time_of(profile: Mapping[str, Any]) -> float:
     """Return how long a profile runs on the log's machine, in seconds.
 
-    Known of delays and of computations (``parallel_homogeneous``) without communication; nan for
-    others, whose run time only a simulator knows.
+    It is known for delays and for computations (``parallel_homogeneous``) without communication.
+    For others, only a simulator knows it, and this returns nan.
     """
     kind = profile.get("type")
     amount = profile.get("delay" if kind == "delay" else "cpu")
@@ -32,10 +32,10 @@ def run_time_of(profile: Mapping[str, Any]) -> float:
 
 
 class RunTimeProfiles(Mapping[str, dict[str, Any]]):
-    """The profile of every run time: ``r60`` runs for 60 s on the log's machine.
+    """Profiles for all run times, made on demand: ``r60`` runs for 60 s on the log's machine.
 
-    It is as those that the log's jobs get by its rules: the setting ``profile`` holds for both. It
-    has no length and no list of names, for it would be endless.
+    They have the kind that the workload's rule ``profile`` chooses, like the profiles of recorded
+    jobs. As there are endlessly many, the mapping has length 0 and lists no names.
     """
 
     def __init__(self, rules: Mapping[str, Any] | None = None) -> None:
@@ -53,9 +53,9 @@ class RunTimeProfiles(Mapping[str, dict[str, Any]]):
         return run_time_profile(self._kind, run_time)
 
     def __iter__(self) -> Iterator[str]:
-        """Nothing is listed."""
+        """Yield no names: there are endlessly many."""
         return iter(())
 
     def __len__(self) -> int:
-        """Nothing is stored."""
+        """Return 0: no profile is stored."""
         return 0

@@ -28,21 +28,21 @@ LEVERS = DELAY, RECONFIGURATION, SPACE_DEGRADATION, TIME_DEGRADATION, RENOUNCE =
     "renounce",
 )
 _AND = "+"
-"""Between the levers of a job that was delayed and then changed, in the column ``lever``."""
+"""Separates levers in the column ``lever``, for a job that was delayed and then changed."""
 _LARGEST_ALPHA = 10.0
 _ROUNDING = 1e-9
-"""By so much probabilities such as five times 0.2 may miss 1."""
+"""Tolerance for the sum of probabilities: five times 0.2 may differ from 1."""
 _MARK = "*"
-"""Between the name of a profile and how many times as long it runs."""
+"""Separates the name of a profile from the factor of its run time."""
 
 
 def read_levers(option: str, text: str) -> dict[str, float]:
-    """Return the probability of each lever that an option names, all of them in order.
+    """Read an option such as ``delay:0.5,renounce:0.1``: levers with their probabilities.
 
-    ``delay:0.5,renounce:0.1`` delays half of the jobs and renounces a tenth; a lever without
-    a number has all that is left. Raises :class:`UsageError`.
+    The example delays half of the jobs and renounces a tenth. A lever without a number gets the
+    rest. The result has the order of :data:`LEVERS`. Raises :class:`UsageError`.
     """
-    said: dict[str, float | None] = {}
+    shares: dict[str, float | None] = {}
     for part in filter(None, str(text).split(",")):
         name, colon, amount = part.strip().partition(":")
         if name not in LEVERS:
@@ -50,27 +50,27 @@ def read_levers(option: str, text: str) -> dict[str, float]:
             raise UsageError(
                 f"{option}={text}: {name!r}{hint}: expected some of {', '.join(LEVERS)}"
             )
-        if name in said:
+        if name in shares:
             raise UsageError(f"{option}={text}: {name} is there twice")
         share = finite(amount) if colon else None
         if share is not None and not 0 <= share <= 1:
             raise UsageError(
                 f"{option}={text}: {amount!r} is no probability; expected a number from 0 to 1"
             )
-        said[name] = share
-    left = 1 - sum(share or 0 for share in said.values())
-    without = [name for name, share in said.items() if share is None]
+        shares[name] = share
+    left = 1 - sum(share or 0 for share in shares.values())
+    without = [name for name, share in shares.items() if share is None]
     if left < -_ROUNDING or len(without) > 1:
         raise UsageError(f"{option}={text}: expected probabilities that sum to at most 1")
-    said.update(dict.fromkeys(without, max(0.0, left)))
-    return {name: share for name in LEVERS if (share := said.get(name))}
+    shares.update(dict.fromkeys(without, max(0.0, left)))
+    return {name: share for name in LEVERS if (share := shares.get(name))}
 
 
 def choose_lever(levers: Mapping[str, float], whether: float, which: float) -> str:
-    """Return the lever that two numbers of [0, 1) stand for, ``""`` for none: the user is rigid.
+    """Choose a lever by two uniform numbers of [0, 1); ``""`` if the user leaves the job unchanged.
 
-    ``whether`` any is chosen, and ``which``. So where all probabilities are raised alike, who
-    does something does the same, and others do something too.
+    ``whether`` decides if any lever is chosen, ``which`` selects it. If all probabilities grow in
+    proportion, users who chose a lever keep it, and further users choose one.
     """
     total = sum(levers.values())
     if whether >= total:
@@ -85,22 +85,22 @@ def choose_lever(levers: Mapping[str, float], whether: float, which: float) -> s
 
 
 def join_levers(*levers: str) -> str:
-    """Return the value of the column ``lever``: ``delay``, or ``delay+reconfiguration``."""
+    """Write levers as a value of the column ``lever``: ``delay``, or ``delay+reconfiguration``."""
     return _AND.join(filter(None, levers))
 
 
 def split_levers(column: Any) -> list[str]:
-    """Return the levers of a job by its column ``lever``; none where that is empty."""
+    """Read the levers of a job from its column ``lever``; an empty cell gives none."""
     return column.split(_AND) if isinstance(column, str) and column else []
 
 
 class Reduction(msgspec.Struct, frozen=True):
-    """By how much jobs become smaller; raises :class:`UsageError` for numbers out of range."""
+    """How far levers reduce a job; raises :class:`UsageError` for numbers out of range."""
 
     space_factor: float = 0.5
-    """Processors of a reconfigured or space-degraded job, as a share of those wished."""
+    """Processors of a reconfigured or space-degraded job, as a share of the wished processors."""
     time_factor: float = 0.5
-    """Run time of a time-degraded job, as a share of that wished."""
+    """Run time of a time-degraded job, as a share of the wished run time."""
     alpha: float = 1.0
     """A job on 1/k of the processors runs k^alpha times as long; 1: perfect speedup."""
 
@@ -112,7 +112,7 @@ class Reduction(msgspec.Struct, frozen=True):
         number("alpha", self.alpha, 0, _LARGEST_ALPHA)
 
     def apply(self, lever: str, size: int) -> tuple[int, float]:
-        """Return a job's processors under a lever, and how many times as long it runs."""
+        """Return a job's processors after a lever, and the factor of its run time."""
         if lever == TIME_DEGRADATION:
             return size, self.time_factor
         smaller = max(1, ceil(round(size * self.space_factor, 9)))
@@ -121,14 +121,14 @@ class Reduction(msgspec.Struct, frozen=True):
 
 
 class ScaledProfiles(Mapping[str, dict[str, Any]]):
-    """The profiles of a user model, with versions that run longer or shorter."""
+    """The profiles of a user model, and copies of them with scaled run times."""
 
     def __init__(self, profiles: Mapping[str, dict[str, Any]]) -> None:
         self._profiles = profiles
         self._scaled: dict[str, tuple[str, float]] = {}
 
     def scale(self, job: WorkloadJob, factor: float) -> str:
-        """Return the name of a job's profile with ``factor`` times its run time.
+        """Make a copy of a job's profile with ``factor`` times its run time, and return its name.
 
         Raises :class:`UsageError` for a profile whose run time only a simulator knows.
         """
@@ -146,7 +146,7 @@ class ScaledProfiles(Mapping[str, dict[str, Any]]):
         return name
 
     def __getitem__(self, name: str) -> dict[str, Any]:
-        """Return a profile; raises KeyError."""
+        """Return an original or a scaled profile; raises KeyError."""
         scaled = self._scaled.get(name)
         if scaled is None:
             return self._profiles[name]
@@ -156,38 +156,38 @@ class ScaledProfiles(Mapping[str, dict[str, Any]]):
         return {**profile, amount: profile[amount] * factor}
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names that are known by now."""
+        """Yield the names of the original and of the scaled profiles."""
         yield from self._profiles
         yield from self._scaled
 
     def __len__(self) -> int:
-        """Return how many that are."""
+        """Return the number of original and scaled profiles."""
         return len(self._profiles) + len(self._scaled)
 
 
 class LeverCounts:
-    """Counts of jobs by lever, during a state of the signal.
+    """Counts the jobs that each lever changed, and the time that a run covers.
 
-    ``levers`` are those that users may choose; they are told also where no job met them.
+    ``levers`` are the levers that users may choose; those without a job are reported with 0.
     """
 
     def __init__(self, levers: Iterable[str]) -> None:
         self.jobs = 0
-        """How many were wished."""
+        """Number of jobs that users wished to submit."""
         chosen = set(levers)
         self._jobs_by_lever = {lever: 0 for lever in LEVERS if lever in chosen}
         self._first, self._last = inf, -inf
 
     def note_time(self, now: float) -> None:
-        """Note that the run has come to ``now`` (seconds)."""
+        """Extend the covered time to ``now`` (seconds)."""
         self._first, self._last = min(self._first, now), max(self._last, now)
 
     def add(self, lever: str) -> None:
-        """Count one job more that met a lever."""
+        """Count one more job that its user changed with ``lever``."""
         self._jobs_by_lever[lever] += 1
 
     def statistics(self, signal: EnergySignal) -> dict[str, Any]:
-        """Return all counts, with the seconds of bad states that the run saw, and a sentence."""
+        """Return the counts, the seconds of red and yellow in the run, and a summary text."""
         begin, end = (self._first, self._last) if self._first < inf else (0.0, 0.0)
         seconds = {
             state: sum((b - a for a, b in signal.spans(state, begin, end)), 0.0)

@@ -1,4 +1,4 @@
-"""How users react to the response time of a job."""
+"""How response times affect users: whether a session continues, and for how long users think."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Minutes = TypeVar("Minutes", bound=Any)
 
 
 def continuation(response_minutes: Minutes) -> Minutes:
-    """Return the probability that a user goes on with the session after a job.
+    """Return the probability that a user continues the session after a job.
 
-    ``0.8 / (0.05 R + 1)`` for a response time of R >= 0 **minutes**: 0.8 after a job that took no
-    time, 0.4 after 20 minutes. Else the user takes a break. Of an array it is that of each.
+    ``0.8 / (0.05 R + 1)`` for a response time of R >= 0 **minutes**: 0.8 after a zero-length job,
+    0.4 after 20 minutes. Otherwise the user takes a break. Arrays are computed elementwise.
 
     Source: Shmueli and Feitelson 2009 (fitted to logs); the unit is stated by Zakay, PhD thesis,
     chapter 6.
@@ -31,18 +31,18 @@ def continuation(response_minutes: Minutes) -> Minutes:
 
 
 class ThinkTime(msgspec.Struct, frozen=True):
-    """Think time as a straight line over the response time: ``tt(r) = slope * r + intercept``.
+    """Think time as a linear function of the response time: ``tt(r) = slope * r + intercept``.
 
     It runs from the end of a job to the submission of the user's next one; the response time is
     the job's, from its submission to its end. A slope of 0 is a constant think time.
 
     Source: Schlagkamp 2015, section 3.1 and figure 6, which has ``c20``, ``c120``, ``c240`` (named
-    by their minutes) and ``lin``. The text of the paper once says 61,200 s for c120 and 1.051 and
-    1361 for lin; the figure's values are those of its simulations and stand here.
+    by their minutes) and ``lin``. The text of the paper gives 61,200 s for c120 in one place, and
+    1.051 and 1361 for lin; its figure has the values of the simulations, which are used here.
     """
 
     slope: float
-    """Seconds of thinking per second of response."""
+    """Seconds of think time per second of response time."""
     intercept: float
     """Seconds."""
 

@@ -16,27 +16,27 @@ WEEKDAYS = frozenset(range(5))
 WEEKEND = frozenset((5, 6))
 """Saturday and Sunday."""
 MORNING = 7.5 * HOUR
-"""Where the hours of day users begin, before the shift of each user: 7:30."""
+"""Begin of the hours of day users, before the shift of each user: 7:30."""
 EVENING = 17.5 * HOUR
-"""Where the hours of day users end, and those of night users begin: 17:30."""
+"""End of the hours of day users, and begin of the hours of night users: 17:30."""
 LONGEST_BREAK = 8 * HOUR
-"""Seconds; longer gaps are nights and holidays, which the hours of work stand for."""
+"""Seconds; longer gaps are nights and holidays, which activity cycles model."""
 
 _MICROSECOND = 1e-6
 
 
 class ActivityCycle(msgspec.Struct, frozen=True):
-    """When a user works: one window a day, on some days of the week.
+    """The hours in which a user works: one window a day, on some days of the week.
 
     The window is open from ``opens`` (included) to ``closes`` (not included). It crosses midnight
-    if ``closes`` is not after ``opens``; it then belongs to the day on which it opens: a night
-    user of weekdays works from Friday evening until Saturday morning, one of weekends from Sunday
+    if ``closes`` is not after ``opens``; it then belongs to the day on which it opens: a weekday
+    night user works from Friday evening until Saturday morning, a weekend night user from Sunday
     evening until Monday morning. With ``closes == opens`` it lasts 24 hours.
 
-    Raises :class:`UsageError` for a time outside [0, DAY), for no day, and for one not in 0..6.
+    Raises :class:`UsageError` for a time outside [0, DAY), without days, and for a day not in 0..6.
 
     Source: Shmueli, Feitelson, TPDS 20(7), 2009 (activity cycles of Site-Sim), adapted by Zakay's
-    thesis. To which day the night belongs is not said there.
+    thesis. Neither says to which day the night belongs.
     """
 
     opens: float
@@ -55,21 +55,21 @@ class ActivityCycle(msgspec.Struct, frozen=True):
 
     @classmethod
     def draw(cls, random: Random) -> ActivityCycle:
-        """Draw the cycle of one user: three numbers of ``random``, in any case.
+        """Draw the activity cycle of one user, always with three numbers of ``random``.
 
         With probability 0.7 the user works from morning to evening, else from evening to morning;
-        with 0.8 on Monday to Friday, else on Saturday and Sunday. The whole window is moved by one
-        uniform time of up to an hour, back or forth.
+        with 0.8 on Monday to Friday, else on Saturday and Sunday. The whole window is shifted by a
+        uniform time of up to an hour, earlier or later.
         """
         by_day = random.random() < 0.7
         days = WEEKDAYS if random.random() < 0.8 else WEEKEND
         moved = random.uniform(-HOUR, HOUR)
         opens, closes = (MORNING, EVENING) if by_day else (EVENING, MORNING)
-        # Whole seconds: nobody comes at a fraction, and sums with them are exact.
+        # Whole seconds, whose sums are exact.
         return cls(round(opens + moved) % DAY, round(closes + moved) % DAY, days)
 
     def is_open(self, calendar: Calendar, time: float) -> bool:
-        """Tell whether the user works at ``time``."""
+        """Return whether ``time`` (seconds) is inside the hours of work."""
         since_midnight, today = calendar.time_of_day(time), calendar.weekday(time)
         if self.opens < self.closes:
             return self.opens <= since_midnight < self.closes and today in self.days
@@ -78,10 +78,10 @@ class ActivityCycle(msgspec.Struct, frozen=True):
         return since_midnight < self.closes and (today - 1) % 7 in self.days
 
     def next_opening(self, calendar: Calendar, time: float) -> float:
-        """Return the first second from ``time`` on at which the user works: itself, if open.
+        """Return the next time from ``time`` on at which the user works; ``time`` itself if open.
 
-        The window is open at the second returned; where sums of fractions would fall short of
-        the opening it is a microsecond later.
+        The window is open at the time returned. If rounding would put it just before the opening,
+        it is a microsecond later.
         """
         if self.is_open(calendar, time):
             return time
