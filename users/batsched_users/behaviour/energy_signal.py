@@ -55,7 +55,7 @@ class EnergySignal(msgspec.Struct, frozen=True):
     """
 
     times: Sequence[float]
-    """Begins of the states and the end of the last one, increasing seconds; one more than states."""
+    """Begins of the states and the end of the last, increasing seconds; one more than states."""
     states: Sequence[str]
     """:data:`STATES`."""
     repeats: bool = False

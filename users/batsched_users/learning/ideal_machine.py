@@ -1,7 +1,7 @@
-"""Users on a machine without limits: every job starts at once.
+"""Runs a user model on a machine without limits, where every job starts at once.
 
-It gives the workload that users would submit if nobody ever waited, and it is the oracle of
-identity replays: when every job ends as recorded, users who replay must submit as recorded.
+This gives the workload that users submit if no job ever waits. It also checks models that replay a
+log: if every job ends as recorded, they must submit every job as recorded.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.job_profiles import run_time_of
 
 EndOf = Callable[[WorkloadJob, float], float]
-"""From a job and its submission to its end, both in seconds."""
+"""Gives the end of a job from the job and its submission, in seconds."""
 
 
 class PlayedJob(msgspec.Struct, gc=False):
-    """A job that was submitted and has ended."""
+    """A submitted job with its submission and its end, in seconds."""
 
     job: WorkloadJob
     submit: float
@@ -69,9 +69,9 @@ def play_model(
 
 
 def require_run_time(job: WorkloadJob, profile: dict[str, object]) -> float:
-    """Return how long a job runs on the log's machine, in seconds, at most its walltime.
+    """Return a job's run time on the log's machine in seconds, at most its walltime.
 
-    Raises :class:`WorkloadError` for a profile that does not simply compute or wait.
+    Raises :class:`WorkloadError` if only a simulator knows the run time of the profile.
     """
     duration = run_time_of(profile)
     if isnan(duration):

@@ -1,7 +1,7 @@
-"""Learn the distributions of site-level users from logs, and facts to check them.
+"""Learns the distributions of Site-Sim users from logs, and measures facts to check them.
 
-Per user, jobs in submission order (ties in log order). The think time after a job is the
-submission of the user's next job minus its own recorded end; it is negative if the next did not
+The jobs of each user are in submission order (ties in log order). The think time after a job is the
+submission of the user's next job minus its own recorded end. It is negative if the next job did not
 wait. Source: Shmueli, Feitelson, TPDS 20(7), 2009, section 3.
 """
 
@@ -34,34 +34,37 @@ from batsched_users.measures.job_columns import Column, JobColumns, columns_of_w
 from batsched_users.models.site import SiteDistributions
 
 SESSION_END = 20 * MINUTE
-"""A think time of so many seconds, or more, is a break: the session is over."""
+"""Seconds; a think time from here on is a break, which ends the session."""
 RESPONSES = (0.0, 1, 2, 5, 10, 20, 40, 60, 120, 240, 480, 960, float("inf"))
-"""Edges of bins of response times, minutes."""
+"""Edges of the bins of response times, minutes."""
 
 
 def order_histories(workload: Workload) -> JobColumns:
-    """Return the jobs user by user in submission order, ties in log order; nothing is unknown.
+    """Return the jobs of a log user by user in submission order, ties in log order.
 
-    Load logs with ``make_rules(walltime="requested")``, else ``requested_time`` is not what people
-    asked for; it alone may be nan. Raises :class:`UsageError` for jobs without user or recorded
-    end, and :class:`batsched_py.errors.WorkloadError` for those of unknown run time.
+    Load logs with ``make_rules(walltime="requested")``, so that ``requested_time`` is what users
+    asked for; no other column has unknown values. Raises :class:`UsageError` for jobs without user
+    or recorded end, and :class:`batsched_py.errors.WorkloadError` for unknown run times.
     """
     for job in workload.jobs:
         if job.user is None or job.finish_time is None:
             missing = "user" if job.user is None else "recorded end"
             raise UsageError(f"{workload.name}: job {job.id} has no {missing} to learn from")
-        require_run_time(job, workload.profiles[job.profile])  # raises where nobody knows it
+        require_run_time(job, workload.profiles[job.profile])  # raises if it is unknown
     return columns_of_workload(workload).by_user()
 
 
 def measure_runs(jobs: JobColumns, joined: NDArray[np.bool_]) -> Column:
-    """Return the lengths of runs of one user's jobs; ``joined`` (n - 1,): the next belongs."""
+    """Return the numbers of jobs in runs of one user's consecutive jobs.
+
+    ``joined``, shape (n - 1,), is true for each job whose next job belongs to the same run.
+    """
     starts = np.flatnonzero(np.append(True, ~(joined & jobs.same_user))[: len(jobs)])
     return np.diff(np.append(starts, len(jobs))).astype(float)
 
 
 def next_has_same_size(jobs: JobColumns) -> NDArray[np.bool_]:
-    """Tell of each job but the last, shape (n - 1,), whether the next has as many processors."""
+    """Return for each job but the last, shape (n - 1,), whether the next has the same size."""
     same: NDArray[np.bool_] = jobs.size[1:] == jobs.size[:-1]
     return same
 
@@ -74,17 +77,17 @@ def learn_site(
     *,
     weight: str = "jobs",
 ) -> SiteDistributions:
-    """Return the distributions of all ``workloads`` together; see :func:`order_histories`.
+    """Learn the distributions of Site-Sim users from all ``workloads`` together.
 
-    ``weight`` says how logs are pooled: each value counts the same (``jobs``), so that a log of
-    many jobs dominates, as in the paper; or each log counts the same (``logs``).
+    ``weight`` is how logs are pooled: each value counts the same (``jobs``), so that a log of many
+    jobs dominates, as in the paper; or each log counts the same (``logs``).
 
-    A batch ends where the next think time is not negative. Think times and breaks are those after
-    the last job of a batch. Sizes and run times count once per job, not once per run of
-    repetitions: as users draw these runs independently of both, their jobs then have the sizes and
+    A batch ends with a job whose think time is not negative. Think times and breaks are measured
+    after the last job of a batch. Sizes and run times count once per job, not once per run of
+    repetitions: users draw these runs independently of both, so that their jobs have the sizes and
     run times of the logs.
 
-    Raises :class:`UsageError` for jobs without user or recorded end, and for no values.
+    Raises :class:`UsageError` for jobs without user or recorded end, and without values.
     """
     one_of("weight", weight, ("jobs", "logs"))
     workloads = list(workloads)
@@ -106,19 +109,19 @@ TABLES = {
     "sizes": ("processors", "processors of a job"),
     "repetitions": ("jobs", "jobs of a user in succession with the same size"),
 }
-"""What is counted: its unit, and what it is."""
+"""Distributions of counts -> unit and description."""
 TIMES = {
     "think_times": "from the end of a job to the same user's next submission, 0 to 20 minutes",
     "breaks": "from the end of a job to the same user's next submission, 20 minutes to 8 hours",
     "run_times": "run time of a job",
 }
-"""What is measured in seconds, and what it is."""
+"""Distributions of times in seconds -> description."""
 
 
 def collect_values(log: JobColumns) -> dict[str, Column]:
-    """Return the values of one log that distributions are learnt from, by the names of these.
+    """Collect the values of one log for each distribution of :data:`TIMES` and :data:`TABLES`.
 
-    ``log`` is as :func:`order_histories` returns it. Those of :data:`TIMES` are seconds.
+    ``log`` comes from :func:`order_histories`. Times are in seconds.
     """
     times = log.think_times
     return {
@@ -132,7 +135,7 @@ def collect_values(log: JobColumns) -> dict[str, Column]:
 
 
 class _Pool(msgspec.Struct, frozen=True):
-    """Logs whose values are taken together, an array of values for each log."""
+    """Learns distributions from several logs, given an array of values for each log."""
 
     sources: tuple[str, ...]
     weight: str
@@ -148,7 +151,7 @@ class _Pool(msgspec.Struct, frozen=True):
         return learn_shares(np.concatenate([*parts, []]), about, self._weights(parts))
 
     def _weights(self, parts: Sequence[Column]) -> Column:
-        """Return what each value counts."""
+        """Return the weight of each value."""
         each = [1.0 if self.weight == "jobs" else 1 / max(len(part), 1) for part in parts]
         return np.repeat(each, [len(part) for part in parts])
 
@@ -165,7 +168,7 @@ class _Pool(msgspec.Struct, frozen=True):
 
 
 class SiteFacts(msgspec.Struct, frozen=True):
-    """Properties of a log that the paper reports for its logs; shares of jobs unless noted."""
+    """Facts that the paper reports of its logs, for one log; shares of jobs unless noted."""
 
     log: str
     nb_jobs: int
@@ -185,7 +188,7 @@ class SiteFacts(msgspec.Struct, frozen=True):
 
 
 def measure_facts(workload: Workload) -> SiteFacts:
-    """Measure the facts on one log; raises :class:`UsageError` as :func:`order_histories` does."""
+    """Measure the facts of one log; raises :class:`UsageError` like :func:`order_histories`."""
     log = order_histories(workload)
     thoughts = log.think_times
     between = thoughts[np.isfinite(thoughts)]
@@ -206,7 +209,7 @@ def measure_facts(workload: Workload) -> SiteFacts:
 
 
 class Continuation(msgspec.Struct, frozen=True):
-    """How often sessions continue after jobs with a response time in one bin."""
+    """Observed and expected share of sessions that continue after response times in one bin."""
 
     least: float
     """Minutes."""
@@ -223,11 +226,11 @@ class Continuation(msgspec.Struct, frozen=True):
 def compare_continuation(
     workloads: Iterable[Workload], edges: Sequence[float] = RESPONSES
 ) -> list[Continuation]:
-    """Compare how often sessions went on with
-    :func:`batsched_users.behaviour.think_times.continuation`.
+    """Compare how often sessions continued in logs with the published probability.
 
-    All logs together, each job once. ``edges`` are ascending, in minutes. A user's last job
-    counts as one after which the session did not go on. Raises as :func:`order_histories` does.
+    That is :func:`batsched_users.behaviour.think_times.continuation`. All logs count together,
+    each job once. ``edges`` are ascending, in minutes. After a user's last job the session counts
+    as ended. Raises like :func:`order_histories`.
     """
     responses, went_on = [], []
     for workload in workloads:

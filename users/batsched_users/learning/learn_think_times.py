@@ -1,8 +1,8 @@
-"""Think times of users against the response times of their jobs, learnt from logs.
+"""Fits the think times of users to the response times of their jobs, in logs.
 
 Source: Schlagkamp 2015, section 3.1, which fits a straight line to six logs. The paper bounds the
-think time by eight hours; that it bounds the response time too is our reading, for without it the
-few jobs of several days decide the slope (0.06 instead of 0.40 on the five logs at hand).
+think time by eight hours. That it also bounds the response time is our assumption: without it, few
+jobs of several days decide the slope (0.06 instead of 0.40 on the five logs at hand).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BOUND = 8 * HOUR
 
 
 class Pairs(msgspec.Struct, frozen=True, eq=False):
-    """Response times of jobs and the think times that followed, in seconds, each of shape (n,)."""
+    """Response times of jobs and the think times after them, in seconds; shape (n,) each."""
 
     response: Column
     think: Column
@@ -34,7 +34,7 @@ class Pairs(msgspec.Struct, frozen=True, eq=False):
 
 
 class ThinkTimeFit(msgspec.Struct, frozen=True):
-    """A straight line through pairs by least squares."""
+    """A straight line for think times over response times, fitted by least squares."""
 
     slope: float
     intercept: float
@@ -47,18 +47,18 @@ class ThinkTimeFit(msgspec.Struct, frozen=True):
 
     @property
     def function(self) -> ThinkTime:
-        """The line as the think time of a user model."""
+        """The fitted line as a think time that user models take."""
         return ThinkTime(self.slope, self.intercept)
 
 
 def find_think_time_pairs(jobs: JobColumns, most_think: float = BOUND) -> Pairs:
-    """Return the pairs of consecutive jobs of one user that do not overlap.
+    """Find pairs of consecutive jobs of a user: the response time, and the think time after it.
 
-    A job is followed by the user's next in order of submission, simultaneous ones in order of
-    their ends. The think time is the next job's submission minus this one's end; pairs with think
-    times outside (0, most_think) are left out: the jobs overlap or touch, or the user was away.
-    A job that never ended is followed by nothing: give ``jobs.ended`` of a log that does not know
-    all ends, in which the jobs before and after such a job are then consecutive.
+    The next job is the user's next submission, simultaneous jobs in order of their ends. The think
+    time is the submission of the next job minus the end of this one. Pairs with think times outside
+    (0, most_think) are left out: the jobs overlap or touch, or the user was away. A job that never
+    ended gives no pair. To skip such jobs, pass ``jobs.ended``: the jobs before and after them are
+    then consecutive.
     """
     by_user = jobs.by_user(ties="end")
     think = by_user.think_times
@@ -67,7 +67,7 @@ def find_think_time_pairs(jobs: JobColumns, most_think: float = BOUND) -> Pairs:
 
 
 def pool_pairs(parts: Iterable[Pairs]) -> Pairs:
-    """Return all pairs of several logs as one."""
+    """Join the pairs of several logs."""
     parts = list(parts)
     empty = np.empty(0)
     return Pairs(
@@ -77,9 +77,9 @@ def pool_pairs(parts: Iterable[Pairs]) -> Pairs:
 
 
 def fit_think_times(pairs: Pairs, most_response: float = inf) -> ThinkTimeFit:
-    """Fit think times by least squares to the pairs with response times below ``most_response``.
+    """Fit a line to the pairs with response times below ``most_response``, by least squares.
 
-    Raises :class:`InputError` if there are no two pairs of different response times.
+    Raises :class:`InputError` without two pairs of different response times.
     """
     used = pairs.response < most_response
     response, think = pairs.response[used], pairs.think[used]
@@ -103,7 +103,7 @@ def fit_think_times(pairs: Pairs, most_response: float = inf) -> ThinkTimeFit:
 
 
 def fit_logs(logs: Mapping[str, Pairs], bound: float = BOUND) -> dict[str, list[ThinkTimeFit]]:
-    """Return by log, and for ``pooled`` of all, the fits without and with bounded response time."""
+    """Fit each log, and all together as ``pooled``, without and with bounded response times."""
     parts = {**logs, "pooled": pool_pairs(logs.values())}
     return {
         name: [fit_think_times(pairs), fit_think_times(pairs, bound)]

@@ -1,4 +1,4 @@
-"""The parameters of weekly users (:mod:`batsched_users.models.weekly`) learnt from a log."""
+"""Learns the parameters of weekly users (:mod:`batsched_users.models.weekly`) from a log."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _DIGITS = 6
 def learn_weekly(
     workload: Workload, *, per: str = "pool", weeks: str = "own", trimmed: float = 0.05
 ) -> Parameters:
-    """Return the parameters of the users of a log.
+    """Learn the parameters of weekly users from a log: activity, weekdays, hours, jobs.
 
     ``per`` is ``pool``, one class of all users, or ``user``, a class for each. The rules:
 
-    - activity: the share of weeks in which a user submits anything. ``weeks`` says of which weeks:
-      ``log``, all whole weeks of the log (from second 0 to its last submission), or ``own``, those
-      between the user's first and last active week. These two are left out of ``own``, for they
-      are active because they bound it; a user without weeks between does not count, or gets 1.
+    - activity: the share of weeks in which a user submits anything. ``weeks`` selects the weeks:
+      ``log``, all whole weeks of the log (from second 0 to its last submission), or ``own``, the
+      weeks between the user's first and last active week. These two are left out, as they are
+      active by definition; a user without weeks between does not count, or gets 1.
     - weekdays: shares of the days on which a user submits anything.
-    - working day: the span of the times of day of all submissions but the shares ``trimmed`` of
-      earliest and of latest ones. It lies in one calendar day, so that of those who work through
-      the night is not found.
-    - sizes: rounded up to powers of two. Mean and standard deviation are those of the run times;
-      those below 1 s count as 1 s. Run times in logs have long tails, which the model's normal
+    - working day: the span of the times of day of all submissions, without the share ``trimmed``
+      of the earliest and of the latest. It lies in one calendar day, so that the working day of
+      night users is not found.
+    - sizes: rounded up to powers of two, with mean and standard deviation of the run times, where
+      run times below 1 s count as 1 s. Run times in logs have long tails, which the model's normal
       distribution lacks.
 
     Jobs without user are left out. Raises :class:`UsageError` for wrong options and
@@ -64,7 +64,7 @@ def learn_weekly(
 
 
 def write_parameters(path: str | Path, parameters: Parameters) -> None:
-    """Write a parameter file, whole or not at all."""
+    """Write a parameter file of the model ``weekly`` (JSON), completely or not at all."""
     text = msgspec.json.format(msgspec.json.encode(parameters), indent=2)
     write_whole(Path(path), text + b"\n")
 
@@ -73,7 +73,7 @@ def _columns(workload: Workload) -> JobColumns:
     """Return the jobs of known users; run times are cut by the walltime, and at least 1 s."""
     for job in workload.jobs:
         if job.user is not None:
-            require_run_time(job, workload.profiles[job.profile])  # raises where nobody knows it
+            require_run_time(job, workload.profiles[job.profile])  # raises if it is unknown
     columns = columns_of_workload(workload)
     columns = columns.select(columns.user >= 0)
     ran = np.maximum(1.0, np.fmin(columns.run_time, columns.requested_time))

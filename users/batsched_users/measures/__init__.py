@@ -1,1 +1,1 @@
-"""Measures of workloads, to compare a generated one with its log."""
+"""Measures of workloads, to compare a generated workload with its log."""

@@ -1,9 +1,9 @@
 """The jobs of logs, workloads and results as columns in one common form.
 
-The measures of users compare these sources, so a job has here what all of them know of it. What
-only a simulation knows (starts, lateness, what is measured) is in
-:class:`batsched_py.results.job_table.JobTable`, from which :func:`columns_of_jobs_file` takes its
-share.
+The measures of users compare these sources, so the columns are those that all sources have. Columns
+that only a simulation has (starts, lateness, measurements) are in
+:class:`batsched_py.results.job_table.JobTable`, from which :func:`columns_of_jobs_file` takes the
+common ones.
 """
 
 from __future__ import annotations
@@ -36,20 +36,23 @@ ATTRIBUTES = ("size", "run_time", "requested_time")
 
 
 class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """Columns of n jobs of any source by submission, each of shape (n,); nan where unknown."""
+    """The jobs of a log, workload or result as columns of shape (n,), in order of submission.
+
+    Unknown values are nan.
+    """
 
     user: NDArray[np.int64]
-    """A number for each user, -1 where unknown: such jobs count in what is not per user only."""
+    """A number for each user, -1 if unknown: such jobs are left out of measures per user."""
     submit: Column
     """Seconds."""
     end: Column
-    """Seconds; unknown for a job that never ended (rejected, or still in the system) too."""
+    """Seconds; also unknown for a job that never ended (rejected, or still in the system)."""
     size: Column
     """Processors."""
     run_time: Column
     """Seconds, not cut by a walltime."""
     requested_time: Column
-    """Seconds: what the user said the job would take at most ("maximum run time")."""
+    """Seconds: the longest run time that the user expected ("maximum run time")."""
     calendar: Calendar = Calendar()
     """Clock time of the submissions."""
 
@@ -58,12 +61,12 @@ class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return len(self.submit)
 
     def attribute(self, name: str) -> Column:
-        """Return one of :data:`ATTRIBUTES`; raises :class:`UsageError`."""
+        """Return the column of one of :data:`ATTRIBUTES`; raises :class:`UsageError` for others."""
         column: Column = getattr(self, one_of("attribute", name, ATTRIBUTES))
         return column
 
     def select(self, rows: NDArray[Any]) -> JobColumns:
-        """Return the jobs of the given rows (indices or a mask), in that order."""
+        """Return the jobs in these rows (indices or a mask), in that order."""
         columns = (name for name in self.__struct_fields__ if name != "calendar")
         return msgspec.structs.replace(
             self, **{name: getattr(self, name)[rows] for name in columns}
@@ -90,21 +93,21 @@ class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         return order
 
     def by_user(self, *, ties: str = "log") -> JobColumns:
-        """Return the jobs of known users in their order, :meth:`user_order`."""
+        """Return the jobs of known users in the order of :meth:`user_order`."""
         return self.select(self.user_order(ties=ties))
 
     @property
     def same_user(self) -> NDArray[np.bool_]:
-        """Whether a job and the one after it are of one user, shape (n - 1,)."""
+        """Whether each job and the next have the same user, shape (n - 1,)."""
         same: NDArray[np.bool_] = self.user[1:] == self.user[:-1]
         return same
 
     @property
     def think_times(self) -> Column:
-        """Of jobs :meth:`by_user`: from the end of each to the user's next submission, seconds.
+        """Seconds from the end of each job to the user's next submission, for jobs :meth:`by_user`.
 
-        Negative if the next did not wait, inf after a user's last, nan after a job that never
-        ended; shape (n,).
+        Negative if the next job did not wait, inf after a user's last job, nan after a job that
+        never ended; shape (n,).
         """
         times = np.where(self.same_user, self.submit[1:] - self.end[:-1], np.inf)
         return np.append(times, np.inf)[: len(self)]
@@ -114,10 +117,10 @@ class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 def columns_of_log(log: SwfLog, *, size: str = "requested") -> JobColumns:
-    """Return all jobs of a log, with the ``requested`` or ``allocated`` size where it is known.
+    """Return all jobs of a log as columns, with the ``requested`` or ``allocated`` size.
 
-    Where it is not, the size is the other one. No job is left out; unknown are sizes and requests
-    that are not positive, negative waits and run times, and ends without either. Raises
+    If that size is unknown, the other one is taken. No job is left out. Sizes and requests that are
+    not positive, negative waits and run times, and ends that depend on them are unknown. Raises
     :class:`UsageError`.
     """
     wanted, other = log.column("requested_processors"), log.column("allocated_processors")
@@ -138,12 +141,11 @@ def columns_of_log(log: SwfLog, *, size: str = "requested") -> JobColumns:
 
 
 def columns_of_workload(workload: Workload) -> JobColumns:
-    """Return the jobs of a workload, recorded or made up; users by number in order of appearance.
+    """Return the jobs of a workload as columns; users are numbered in order of appearance.
 
     The run time is :func:`batsched_users.behaviour.job_profiles.run_time_of` the profile. The
-    requested time is the
-    walltime: load logs with ``make_rules(walltime="requested")``, for by default the walltime is
-    no user's word.
+    requested time is the walltime: load logs with ``make_rules(walltime="requested")``, as the
+    default walltime is not what users asked for.
     """
     numbers: dict[str, int] = {}
     run_times = {
@@ -176,12 +178,12 @@ def columns_of_workload(workload: Workload) -> JobColumns:
 
 
 def columns_of_jobs_file(path: Path) -> JobColumns:
-    """Return the jobs of a simulation, from its ``PREFIX_jobs.csv``.
+    """Read the jobs of a simulation from its ``PREFIX_jobs.csv``, as columns.
 
-    Where that is Batsim's own file, which has no users, ``PREFIX_users.csv`` beside it says who
-    submitted. The clock is that of ``PREFIX_run.json`` beside it, unknown without that file.
-    Rejected jobs have no end. Sizes, run times and requests are those of the file, if it has them.
-    Raises :class:`InputError`, naming file and line, for a missing column, what is no number, and
+    Batsim's own file has no users, which are then read from ``PREFIX_users.csv`` beside it. The
+    clock is read from ``PREFIX_run.json`` beside it, and unknown without that file. Rejected jobs
+    have no end. Sizes, run times and requests are unknown if the file lacks their columns. Raises
+    :class:`InputError`, naming file and line, for a missing column, a value that is no number, and
     a job without user.
     """
     table = read_jobs(path, needed=("submission_time", "finish_time", "user"))
@@ -209,14 +211,14 @@ def columns_of_jobs_file(path: Path) -> JobColumns:
 
 
 def columns_of_frame(jobs: pd.DataFrame) -> JobColumns:
-    """Return the jobs of a frame with the columns of ``PREFIX_jobs.csv``; the clock is unknown.
+    """Return the jobs of a data frame with the columns of ``PREFIX_jobs.csv``.
 
-    In the order of submission, simultaneous ones by their number. Requests are unknown without
-    ``requested_time``.
+    They are in order of submission, simultaneous jobs by number. The clock is unknown, and so are
+    requests without the column ``requested_time``.
     """
     import pandas as pd
 
-    number = pd.to_numeric(jobs["job_id"], errors="coerce")  # some are no numbers
+    number = pd.to_numeric(jobs["job_id"], errors="coerce")  # some are not numbers
     frame = jobs.iloc[np.lexsort((number, jobs["submission_time"]))]
     unknown = np.full(len(frame), nan)
     return JobColumns(

@@ -1,4 +1,4 @@
-"""Marginal distributions of a workload over its users, and of its jobs over the week.
+"""Distributions over the users of a workload, and of its jobs over the hours of the week.
 
 Source: N. Zakay, PhD thesis, chapter 3 (what a resampled workload must share with its log).
 """
@@ -15,7 +15,7 @@ from batsched_users.measures.session_columns import SessionRows, cut_sessions
 
 
 class Marginals(msgspec.Struct, frozen=True):
-    """One number for each of k users, each column ascending by itself, shape (k,).
+    """Distributions over k users: jobs, sessions, work and times, each sorted, shape (k,).
 
     To compare workloads with different numbers of users, draw them against rank / k.
     """
@@ -37,7 +37,7 @@ class Marginals(msgspec.Struct, frozen=True):
 
 
 def measure_marginals(columns: JobColumns, sessions: SessionRows | None = None) -> Marginals:
-    """Return the distributions over the users; ``sessions`` by default: arrival:60:>."""
+    """Measure the distributions over the users; ``sessions`` are by arrival:60:> if None."""
     sessions = cut_sessions(columns) if sessions is None else sessions
     users, owner = np.unique(sessions.user, return_inverse=True)
     k = len(users)
@@ -58,7 +58,7 @@ def measure_marginals(columns: JobColumns, sessions: SessionRows | None = None) 
 
 
 def _ends(owner: NDArray[np.intp], begin: Column, end: Column) -> tuple[Column, Column]:
-    """Return the first and last submission of each user, whose sessions lie together in order."""
+    """Return the first and last submission of each user; sessions are in order, user by user."""
     opens = np.diff(owner, prepend=-1) != 0
     closes = np.diff(owner, append=-1) != 0
     return begin[opens], end[closes]

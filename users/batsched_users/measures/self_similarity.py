@@ -1,7 +1,6 @@
-"""Self-similarity: the Hurst parameter by the rescaled range.
+"""Measures the self-similarity of arrivals: the Hurst parameter by the rescaled range.
 
-Sources: N. Zakay, PhD thesis, chapter 3; the method is that of Hurst (1951) and of the pox plots
-of Mandelbrot and Wallis (1969).
+Sources: N. Zakay, PhD thesis, chapter 3; Hurst (1951); Mandelbrot and Wallis (1969) for pox plots.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Column = NDArray[np.float64]
 
 
 class PoxPlot(msgspec.Struct, frozen=True):
-    """Points of a pox plot, each column of shape (k,)."""
+    """The points of a pox plot: rescaled ranges by length of the subset, shape (k,) each."""
 
     length: Column
     """Length n of the subset of the series, in its time units."""
@@ -29,16 +28,17 @@ class PoxPlot(msgspec.Struct, frozen=True):
 
     @property
     def hurst(self) -> float:
-        """Slope of the line of least squares through log R/S on log n; nan for fewer than 2 n."""
+        """The Hurst parameter: slope of log R/S over log n by least squares, nan without two n."""
         if len(np.unique(self.length)) < 2:
             return float("nan")
         return float(np.polyfit(np.log(self.length), np.log(self.range), 1)[0])
 
 
 def count_jobs_per_unit(submit: Column, unit: float) -> Column:
-    """Return the number of submissions in each ``unit`` seconds from the first one to the last.
+    """Count the submissions in each ``unit`` seconds from the first submission to the last.
 
-    Shape (units,). Raises :class:`UsageError` for a unit that is not positive or no submissions.
+    Shape (units,). Raises :class:`UsageError` for a unit that is not positive, and without
+    submissions.
     """
     number("unit", unit, 1e-6)
     if not len(submit):
@@ -48,27 +48,27 @@ def count_jobs_per_unit(submit: Column, unit: float) -> Column:
 
 
 def rescaled_ranges(subsets: Column) -> Column:
-    """Return R/S of each row of ``subsets``, shape (k, n) -> (k,); nan where S is 0.
+    """Return the rescaled range R/S of each row of ``subsets``, shape (k, n) -> (k,).
 
-    R is the range of the running sums of what exceeds the mean of the row, S its standard
-    deviation, that of a population: divided by n.
+    R is the range of the running sums of deviations from the row's mean, S the standard deviation
+    of the row, divided by n (population). The result is nan if S is 0.
     """
     excess = subsets - subsets.mean(axis=1, keepdims=True)
     sums = excess.cumsum(axis=1)
     spread = np.sqrt((excess**2).sum(axis=1) / max(1, subsets.shape[1]))
-    spread[(subsets == subsets[:, :1]).all(axis=1)] = 0.0  # rounding of the mean left out
+    spread[(subsets == subsets[:, :1]).all(axis=1)] = 0.0  # whatever rounding of the mean leaves
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = (sums.max(axis=1) - sums.min(axis=1)) / spread
     return np.where(spread > 0, ratio, np.nan)
 
 
 def make_pox_plot(series: Column, *, subsets: int = 10, first: int | None = None) -> PoxPlot:
-    """Return the pox plot of a series of counts.
+    """Make the pox plot of a series of counts: rescaled ranges of its subsets by their length.
 
-    Lengths n grow by a fifth from ``first`` to the whole series, by default from the shortest
-    n for which more than half of the intervals of length n are not empty. Each n has ``subsets``
-    subsets, from the beginning to the end of the series at even distances: they overlap where n is
-    large. A subset without variance gives no point. Raises :class:`UsageError` for wrong options.
+    Lengths n grow by a fifth from ``first`` to the whole series, by default from
+    :func:`find_first_length`. Each n has ``subsets`` subsets at even distances from the beginning
+    to the end of the series; they overlap if n is large. A subset without variance gives no point.
+    Raises :class:`UsageError` for wrong options.
     """
     number("subsets", subsets, 1)
     lengths, ranges = [], []
@@ -88,7 +88,7 @@ def make_pox_plot(series: Column, *, subsets: int = 10, first: int | None = None
 
 
 def find_first_length(series: Column) -> int:
-    """Return the shortest n (>= 2, spaced) with most disjoint intervals of length n not empty."""
+    """Return the shortest length n at which more than half of the intervals are not empty."""
     length = 2.0
     while True:
         n = round(length)
@@ -99,11 +99,11 @@ def find_first_length(series: Column) -> int:
 
 
 def hurst(submit: Column, *, unit: float = HOUR) -> float:
-    """Return the Hurst parameter of the jobs per ``unit`` seconds; see :func:`make_pox_plot`.
+    """Return the Hurst parameter of submissions per ``unit`` seconds, see :func:`make_pox_plot`.
 
-    Between 0.5 and 1 a workload is self-similar. The source leaves the unit and the number of
-    subsets open. On archive logs a unit of a minute gives up to 0.07 more than an hour, for the
-    bursts of single sessions come in, and an hour differs from three or from a day by up to 0.06:
-    compare workloads measured in one way only.
+    Between 0.5 and 1 a workload is self-similar. The source does not give the unit and the number
+    of subsets. On archive logs, a unit of a minute gives up to 0.07 more than an hour, as it
+    includes the bursts of single sessions; three hours or a day differ from an hour by up to 0.06.
+    So compare only workloads that are measured in the same way.
     """
     return make_pox_plot(count_jobs_per_unit(submit, unit)).hurst

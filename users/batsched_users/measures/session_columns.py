@@ -1,4 +1,4 @@
-"""The sessions of jobs in columns, all users at once."""
+"""Cuts jobs in columns into sessions, for all users at once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from batsched_users.sessions.delimitation import Delimitation
 
 
 class SessionRows(msgspec.Struct, frozen=True):
-    """The sessions of all users: m sessions, users one after the other, each in order."""
+    """The m sessions of all users, user by user in order of submission, as ranges of rows."""
 
     rows: Rows
-    """Places of the jobs in the columns, session by session; shape (k,), jobs of users only."""
+    """Rows of the jobs of known users in the columns, session by session; shape (k,)."""
     bounds: Rows
     """Session i has ``rows[bounds[i]:bounds[i + 1]]``; shape (m + 1,)."""
     user: NDArray[np.int64]
@@ -23,24 +23,24 @@ class SessionRows(msgspec.Struct, frozen=True):
 
     @property
     def nb_jobs(self) -> Rows:
-        """Jobs of each session, at least 1; shape (m,)."""
+        """Number of jobs of each session, at least 1; shape (m,)."""
         return np.diff(self.bounds)
 
     def spans(self, columns: JobColumns) -> tuple[Column, Column]:
-        """Return the first and the last submission of each session, seconds; shape (m,) each."""
+        """Return the first and the last submission of each session in seconds, shape (m,) each."""
         submit = columns.submit[self.rows]
         return submit[self.bounds[:-1]], submit[self.bounds[1:] - 1]
 
 
 BY_ARRIVAL = Delimitation("arrival", 60, ">")
-"""A session ends where a user submits nothing for more than an hour (Zakay, chapter 4)."""
+"""A session ends when a user submits nothing for more than an hour (Zakay, chapter 4)."""
 
 
 def cut_sessions(columns: JobColumns, delimitation: Delimitation = BY_ARRIVAL) -> SessionRows:
-    """Cut the jobs into sessions as :func:`batsched_users.sessions.delimitation.partition` does,
-    all users at once.
+    """Cut jobs in columns into sessions, all users at once.
 
-    Raises :class:`UsageError` for methods other than ``arrival``: only these are cut from columns.
+    The result is that of :func:`batsched_users.sessions.delimitation.partition`. Raises
+    :class:`UsageError` for methods other than ``arrival``, which columns do not support.
     """
     if delimitation.method != "arrival":
         raise UsageError(

@@ -1,8 +1,8 @@
-"""Similarity of a user's jobs by the distance between their sessions.
+"""Measures how similar a user's jobs are, by the distance between their sessions.
 
-Source: N. Zakay, PhD thesis, chapter 3: the nearer two sessions, the more alike are their jobs,
-which is why workloads are resampled by users, not by sessions or jobs. Two values a and b are
-alike by r = min(a, b) / max(a, b), from 0 to 1, and 0 and 0 by 1.
+Source: N. Zakay, PhD thesis, chapter 3: the nearer two sessions, the more similar are their jobs,
+which is why workloads are resampled by users, not by sessions or jobs. The similarity of two values
+a and b is r = min(a, b) / max(a, b), from 0 to 1; for 0 and 0 it is 1.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from batsched_users.measures.session_columns import SessionRows, cut_sessions
 
 MEASURES = ("mean", "median", "identical")
 DISTANCES = (0, 1, 2)
-"""0: two jobs of one session; 1 and 2: jobs of sessions next to each other, or next but one."""
+"""0: two jobs of one session; 1: of neighbouring sessions; 2: with one session between them."""
 
-_SAME = 1e-9  # rounding of sums makes no winner
+_SAME = 1e-9  # differences up to here are rounding
 _CHUNK = 4_000_000  # ratios held at once
-_STEPS = 65_536  # of the first look for a median
+_STEPS = 65_536  # of the first pass for a median
 
 
 class Similarity(msgspec.Struct, frozen=True):
-    """How alike the jobs of each of k users are, by distance."""
+    """The similarity of the jobs of each of k users, by distance of their sessions."""
 
     user: NDArray[np.int64]
     """Numbers of the users, shape (k,)."""
@@ -36,9 +36,9 @@ class Similarity(msgspec.Struct, frozen=True):
     """Shape (k, 3), one column for each of :data:`DISTANCES`; in [0, 1]."""
 
     def compare(self, nearer: int, farther: int) -> tuple[float, float, float]:
-        """Return the shares of users more alike at ``nearer``, equally, and at ``farther``.
+        """Return the shares of users with more, equal and less similarity at the nearer distance.
 
-        Values closer than 1e-9 are equal: the rest is rounding.
+        Values that differ by at most 1e-9 are equal, as they may differ by rounding.
         """
         gain = self.value[:, nearer] - self.value[:, farther]
         if not len(gain):
@@ -55,15 +55,15 @@ def measure_similarity(
     *,
     min_sessions: int = 6,
 ) -> Similarity:
-    """Return how alike each user's jobs are in ``attribute``, at each distance.
+    """Measure how similar each user's jobs are in ``attribute``, at each distance of sessions.
 
-    All pairs of different jobs are looked at, of one session or of two sessions of a user. The
-    ``measure`` is the ``mean`` of r, its ``median`` (of an even number of ratios the upper one of
-    the two in the middle) or the share of ``identical`` values, over all pairs at that distance.
-    Jobs whose value is unknown count for sessions, not for pairs.
+    A pair is two different jobs of one session, or of two sessions of a user. The ``measure`` is
+    the ``mean`` of r, its ``median`` (the upper one for an even number of pairs) or the share of
+    ``identical`` values, over all pairs at that distance. Jobs of unknown value delimit sessions,
+    but are in no pair.
 
-    Left out are users with less than ``min_sessions`` sessions or without a pair at some distance;
-    6 gives the numbers of users in the thesis's tables. Sessions are those of arrival:60:>.
+    Users with fewer than ``min_sessions`` sessions, or without a pair at some distance, are left
+    out; 6 gives the numbers of users in the thesis's tables. Sessions are cut by arrival:60:>.
 
     Raises :class:`UsageError` for unknown names.
     """
@@ -76,7 +76,7 @@ def measure_similarity(
 
 
 def _users_of(columns: JobColumns, attribute: str, measure: str) -> _SessionsOfUsers:
-    """Return the sessions without the jobs of unknown value; some may be empty then."""
+    """Return the sessions without the jobs of unknown value; some may then be empty."""
     values = columns.attribute(attribute)
     one_of("measure", measure, MEASURES)
     sessions = cut_sessions(columns)
@@ -116,9 +116,9 @@ class _SessionsOfUsers:
         return a * b if distance else a * (a - 1) / 2
 
     def _sums(self, left: Rows, right: Rows, distance: int, measure: str) -> Column:
-        """Return the sum of r, or of identical pairs, of each pair of sessions.
+        """Return the sum of r, or the number of identical pairs, of each pair of sessions.
 
-        The pairs across two sessions are those in both taken together less those in either.
+        It is the sum over both sessions together, less the sums within each of them.
         """
         per_session = sum_within_groups(self.values, self.sessions.bounds, measure)
         if not distance:
@@ -137,9 +137,9 @@ class _SessionsOfUsers:
         return medians
 
     def _median(self, pairs: list[tuple[int, int]], distance: int) -> float:
-        """Return the upper median of r over pairs of sessions; a large one is found in two looks.
+        """Return the upper median of r over pairs of sessions; many pairs take two passes.
 
-        The first look counts ratios in steps, the second orders those of the step in the middle.
+        The first pass counts ratios in steps, the second sorts the ratios of the middle step.
         """
         left, right = np.array(pairs, dtype=np.intp).T
         total = int(self._nb_pairs(left, right, distance).sum())
@@ -159,7 +159,7 @@ class _SessionsOfUsers:
         return float(np.partition(inside, rank)[rank])
 
     def _ratios(self, pairs: list[tuple[int, int]], distance: int) -> Iterator[Column]:
-        """Yield r of all pairs of jobs of the pairs of sessions, not too many at once."""
+        """Yield r of all pairs of jobs of the pairs of sessions, in chunks."""
         bounds = self.sessions.bounds
         for first, second in pairs:
             a = self.values[bounds[first] : bounds[first + 1]]
@@ -174,17 +174,17 @@ class _SessionsOfUsers:
 
 
 def ratio(a: Column, b: Column) -> Column:
-    """Return r = min / max elementwise, 1 for 0 and 0; values are at least 0."""
+    """Return the similarity r = min / max of values >= 0 elementwise; for 0 and 0 it is 1."""
     larger = np.maximum(a, b)
     zero = larger == 0
     return np.asarray(np.where(zero, 1.0, np.minimum(a, b) / np.where(zero, 1.0, larger)))
 
 
 def sum_within_groups(values: Column, bounds: Rows, measure: str) -> Column:
-    """Return, for each group of values, the sum over its pairs of r, or of being ``identical``.
+    """Sum the similarity r over all pairs in each group, or count its ``identical`` pairs.
 
     Group i is ``values[bounds[i]:bounds[i + 1]]``. Takes O(n log n): among ascending values, r of
-    a pair is the former divided by the latter, so running sums are enough.
+    a pair is the earlier value divided by the later one, so running sums are enough.
     """
     size = np.diff(bounds)
     group = np.repeat(np.arange(len(size)), size)
@@ -201,10 +201,10 @@ def sum_within_groups(values: Column, bounds: Rows, measure: str) -> Column:
 
 
 def _sums_before(values: Column, rank: Rows) -> Column:
-    """Return the sum of the values before each one in its group; ``rank`` is its place there.
+    """Return for each value the sum of the values before it in its group; ``rank`` is its place.
 
-    Sums of 1, 2, 4, ... values are joined, never across groups: with one running sum over all
-    groups, its rounding would make the small values of a later one look different.
+    Sums of 1, 2, 4, ... values are joined, never across groups: rounding of one running sum over
+    all groups would distort the sums of a later group with small values.
     """
     sums = np.where(rank > 0, np.concatenate(([0.0], values[:-1])), 0.0)[: len(values)]
     step, longest = 1, int(rank.max(initial=0))
@@ -215,7 +215,7 @@ def _sums_before(values: Column, rank: Rows) -> Column:
 
 
 def _ranges(bounds: Rows, sessions: Rows) -> Rows:
-    """Return the places of the jobs of the given sessions, one session after the other."""
+    """Return the rows of the jobs of these sessions, session by session."""
     size = bounds[sessions + 1] - bounds[sessions]
     begin = np.concatenate(([0], size.cumsum()))[:-1]
     return np.repeat(bounds[sessions] - begin, size) + np.arange(int(size.sum()))

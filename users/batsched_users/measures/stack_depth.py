@@ -1,4 +1,4 @@
-"""Locality of sampling by stack depth: how soon values come again.
+"""Measures the locality of sampling by stack depth: how soon values recur.
 
 Source: N. Zakay, PhD thesis, chapter 3 (validation of resampled workloads).
 """
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from batsched_py.options.option_values import number
 
 MISS = -1
-_FIRST_LOOK = 128  # most values come again within the top of the stack
+_FIRST_LOOK = 128  # most values recur within the top of the stack
 
 
 def find_stack_depths(values: NDArray[np.float64], *, tolerance: float = 0.0) -> NDArray[np.int64]:
-    """Return the depth at which each value was found on a move-to-front stack, shape (n,).
+    """Return the depth of each value on a move-to-front stack when it recurs, shape (n,).
 
-    The top has depth 0. A value that is found moves to the top; one that is not is pushed, and its
-    depth is -1 (:data:`MISS`). With a ``tolerance`` the topmost entry e with
-    abs(value - e) <= tolerance * e is found, and goes to the top; whether it or the value does, the
-    source leaves open. Unknown values (nan) are never found nor pushed.
+    The top has depth 0. A value that is found moves to the top; a new value is pushed, with depth
+    -1 (:data:`MISS`). With a ``tolerance``, the topmost entry e with
+    abs(value - e) <= tolerance * e is found and moves to the top. (The source does not say whether
+    e or the value goes there.) Unknown values (nan) are neither found nor pushed.
 
     Raises :class:`batsched_py.errors.UsageError` for a tolerance not in [0, 1].
     """
@@ -45,7 +45,7 @@ def find_stack_depths(values: NDArray[np.float64], *, tolerance: float = 0.0) ->
 def _topmost(stack: NDArray[np.float64], size: int, value: float, tolerance: float) -> int:
     """Return the place of the topmost entry that matches, -1 if there is none.
 
-    The top is looked at first, then ever larger pieces below it.
+    The search begins at the top, and continues in larger and larger pieces below it.
     """
     high, step = size, _FIRST_LOOK
     while high > 0:
@@ -60,9 +60,9 @@ def _topmost(stack: NDArray[np.float64], size: int, value: float, tolerance: flo
 
 
 def mean_depth(depths: NDArray[np.int64]) -> float:
-    """Return the mean depth over what was found, nan if nothing was.
+    """Return the mean stack depth of the values that recurred, nan if none did.
 
-    It is small where there is locality, and about half the size of the stack where there is none.
+    It is small with locality, and about half the size of the stack without.
     """
     hits = depths[depths != MISS]
     return float(hits.mean()) if len(hits) else float("nan")

@@ -1,4 +1,4 @@
-"""The measures of this package side by side, for several workloads."""
+"""Compares workloads by the measures of this package, side by side."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ NB_BINS = 16
 
 
 def make_bin_edges(values: NDArray[np.float64], nb_bins: int = NB_BINS) -> NDArray[np.float64]:
-    """Return the inner edges of bins of equal weight, shape (nb_bins - 1,): quantiles.
+    """Return the inner edges of bins with equally many values each, shape (nb_bins - 1,).
 
-    Where one value has more weight than a bin (small sizes, round requests), edges coincide and
-    the bins between them stay empty. Unknown values (nan) are left out. Raises
-    :class:`UsageError` if nothing is left, or for less than one bin.
+    If one value is more frequent than a bin (small sizes, round requests), edges coincide and the
+    bins between them stay empty. Unknown values (nan) are left out. Raises :class:`UsageError`
+    without known values, and for less than one bin.
     """
     numbers = values[~np.isnan(values)]
     if nb_bins < 1 or not len(numbers):
@@ -41,7 +41,7 @@ def measure_daily_shares(
     calendar: Calendar | None = None,
     edges: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return, for each day with jobs, the share of its jobs in its fullest bin; shape (days,).
+    """Return the share of jobs in the fullest bin, for each day with jobs; shape (days,).
 
     ``submit`` (seconds) and ``values`` have shape (n,). A value on an edge is in the bin below it.
     Days begin at midnight of ``calendar``, by default at multiples of 24 h. The default ``edges``
@@ -65,14 +65,14 @@ def measure_daily_shares(
 
 
 TOLERANCE = 0.05
-"""Run times that differ by at most so much are the same for the stack."""
+"""Relative difference up to which run times are the same for stack depths."""
 _STACKS = {"run_time": TOLERANCE, "requested_time": TOLERANCE, "size": 0.0}
 _MEASURES = {"run_time": "median", "requested_time": "identical", "size": "mean"}
-"""The measure of similarity by which each of the thesis's tables comes out."""
+"""Attribute -> measure of similarity that reproduces the tables of the thesis."""
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """A measure with its value for each workload (nan where it is not defined)."""
+    """A measure with its value for each workload (nan if it is not defined)."""
 
     name: str
     unit: str
@@ -80,9 +80,9 @@ class Measure(msgspec.Struct, frozen=True):
 
 
 def compare_workloads(workloads: Sequence[JobColumns]) -> list[Measure]:
-    """Return the measures of each workload, by the choices that fit the thesis's tables best.
+    """Measure each workload, with the choices that fit the tables of Zakay's thesis best.
 
-    Bins are those of the first workload. Sources are at the functions that measure.
+    Bins are those of the first workload. The functions that measure name their sources.
     """
     lines: dict[tuple[str, str], list[float]] = {}
     for jobs in workloads:
