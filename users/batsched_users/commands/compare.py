@@ -1,4 +1,4 @@
-"""``batsched-py users compare``: how far a workload is like another one."""
+"""``batsched-py users compare``: measures workloads, to compare a generated one with its log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.commands.output import load_with_notes, stem
 
 
-@o.with_rules(walltime="requested", size="allocated")  # what users asked for, and got
+@o.with_rules(walltime="requested", size="allocated")  # requested walltimes, allocated sizes
 def compare(
     *,
     rules: Rules,

@@ -1,4 +1,4 @@
-"""``batsched-py users learn``: the parameters of user models from logs."""
+"""``batsched-py users learn``: learns the parameters of user models from logs."""
 
 from __future__ import annotations
 

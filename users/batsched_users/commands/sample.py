@@ -1,4 +1,4 @@
-"""``batsched-py users sample``: a log of what users submit when nobody ever waits."""
+"""``batsched-py users sample``: writes a log of the jobs that users submit if no job waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _COMPLETED = 1
 
 
-@o.with_rules(walltime="requested")  # a log says what people asked for
+@o.with_rules(walltime="requested")  # as users requested it in the log
 def sample(
     *,
     rules: Rules,
@@ -89,7 +89,7 @@ def sample(
 
 
 def _rows(model: UserModel, watch: SubmissionWatch) -> list[list[float]]:
-    """Return the 18 fields of each job; users are numbered by their first job."""
+    """Return the 18 SWF fields of each job; users are numbered by their first job."""
     from batsched_py.workload.logs.swf import UNKNOWN, order_fields
     from batsched_users.behaviour.job_profiles import run_time_of
     from batsched_users.learning.ideal_machine import play_model

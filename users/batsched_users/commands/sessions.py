@@ -1,4 +1,4 @@
-"""``batsched-py sessions``: cut a log into sessions, write one SABjson file per user."""
+"""``batsched-py sessions``: cuts a log into sessions, and writes an SABjson file per user."""
 
 from __future__ import annotations
 

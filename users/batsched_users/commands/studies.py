@@ -1,4 +1,4 @@
-"""``batsched-py users thresholds`` and ``portrait``: look at what users do, in logs or results."""
+"""``batsched-py users thresholds`` and ``portrait``: studies of users in logs or results."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -
 
 
 def _unused(name: str, studies: Sequence[ThresholdStudy]) -> str:
-    """Return a name that no study has: logs in several folders may be called the same."""
+    """Return a name that no study has yet, as logs in several folders may have the same name."""
     taken = {study_of_log.name for study_of_log in studies}
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     return next(unused for unused in names if unused not in taken)

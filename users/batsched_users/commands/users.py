@@ -1,4 +1,4 @@
-"""``batsched-py users``: what models there are, learning, sampling and looking at users."""
+"""``batsched-py users``: lists user models, learns and samples them, and studies users."""
 
 from __future__ import annotations
 

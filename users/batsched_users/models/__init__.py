@@ -1,1 +1,1 @@
-"""User models, one a file: who submits which job when, and how people react to the system."""
+"""User models, one in each file: who submits which job when, and how users react."""

@@ -1,4 +1,4 @@
-"""Adjusted feedback: every batch as long after its release as recorded (Zakay)."""
+"""Adjusted feedback: each batch arrives its recorded gap after its release (Zakay)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ class Adjusted(BatchFeedback):
 
 
 class AsRecorded:
-    """The reaction: the batch's own recorded gap."""
+    """The reaction of users who leave the recorded gap before each batch."""
 
     def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
-        """Return ``now`` plus the recorded think time, or distance to the batch before."""
+        """Return ``now`` plus the recorded gap before the batch, in seconds."""
         return now + recorded_gap(batch, reason)
 
 
 def recorded_gap(batch: Batch, reason: Reason) -> float:
-    """Return the recorded time from an event to the batch, in seconds.
+    """Return the recorded gap between the event that released a batch and the batch, in seconds.
 
-    The event is the end of what it depends on, or the last submission of the batch before.
+    It is the think time after the batches that it depends on, or the time since the last submission
+    of the batch before.
     """
     gap = batch.inter_arrival if reason is Reason.FOLLOWS else batch.think_time
-    assert gap is not None  # the first batch of a user waits for nothing
+    assert gap is not None  # only the first batch of a user has no gap
     return gap

@@ -1,4 +1,4 @@
-"""Distribution-based feedback: gaps drawn by chance, and hours of work (Zakay, after Shmueli)."""
+"""Distribution-based feedback: random gaps and hours of work (Zakay, after Shmueli)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Distribution(BatchFeedback):
 
 
 class InHours:
-    """The reaction of one user with these hours of work."""
+    """The reaction of a user who works in the hours of an activity cycle and draws gaps."""
 
     def __init__(
         self, calendar: Calendar, cycle: ActivityCycle, trace: Trace, random: Random
@@ -62,7 +62,7 @@ class InHours:
         self._between = Gaps.collect(trace, opening_sessions=True, below=LONGEST_BREAK)
 
     def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
-        """Return the arrival time of a batch, see :class:`Distribution`."""
+        """Return when a batch arrives in seconds, by the rules of :class:`Distribution`."""
         calendar, cycle = self._calendar, self._cycle
         if not cycle.is_open(calendar, now):
             return cycle.next_opening(calendar, now)

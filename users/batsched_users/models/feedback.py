@@ -1,4 +1,4 @@
-"""Replay with think-time feedback (Madon, Da Costa, Pierson 2024)."""
+"""Replay with think-time feedback: sessions wait for sessions (Madon, Da Costa, Pierson 2024)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class _Replayed(msgspec.Struct, eq=False):
     """A session during the replay."""
 
     later: list[tuple[float, int, WorkloadJob]]
-    """Its jobs that are not planned yet, the next one last. Each with its distance from the begin
-    of the session, and its place in the log: who submits first at one instant."""
+    """Its jobs that are not planned yet, the next one last. Each has its distance from the begin
+    of the session, and its place in the log, which orders simultaneous submissions."""
     waits_for: int
-    """Preceding sessions that have not finished."""
+    """Number of preceding sessions that have not finished."""
     unfinished: int
-    """Jobs that have not ended."""
+    """Number of jobs that have not ended."""
     start: float = 0.0
     """Begin of the replayed session: the latest (finish + think time) seen so far."""
     successors: list[tuple[_Replayed, float]] = []
@@ -65,9 +65,9 @@ class ThinkTimeFeedback:
         edge_weeks: float = EDGE_WEEKS,
         seed: Seed = 0,
     ) -> None:
-        """Prepare the users of ``workload``.
+        """Build the session graphs of the users of ``workload``.
 
-        ``sessions`` says how sessions are delimited, e.g. ``arrival:60`` (minutes). Raises
+        ``sessions`` is how sessions are delimited, e.g. ``arrival:60`` (minutes). Raises
         :class:`batsched_py.errors.UsageError` for jobs without user or recorded end.
         """
         if boolean("resampled", resampled):
@@ -118,7 +118,7 @@ class ThinkTimeFeedback:
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Free the sessions that waited for the last job of a session."""
+        """Start the sessions that waited for this job: the last one of their last predecessor."""
         replay = self._session_of.pop(job.submitted.id)
         replay.unfinished -= 1
         if replay.unfinished:
@@ -139,7 +139,7 @@ class ThinkTimeFeedback:
 def _annotated(
     session: Session, user: str, ranks: dict[str, int]
 ) -> list[tuple[float, int, WorkloadJob]]:
-    """Return the jobs of a session as :class:`_Replayed` has them, the first one last.
+    """Return the jobs of a session for :class:`_Replayed`, the first one last.
 
     They carry the columns of the results: session, recorded submission.
     """

@@ -59,7 +59,7 @@ class Fluid(BatchFeedback):
 
 
 class WindowRules(msgspec.Struct, frozen=True):
-    """The switches of the fluid model; raises :class:`UsageError` for values they do not have."""
+    """Options of the fluid model on its windows; raises :class:`UsageError` for unknown values."""
 
     calendar: Calendar
     check: str = "release"
@@ -73,7 +73,7 @@ class WindowRules(msgspec.Struct, frozen=True):
 
 
 class InWindows:
-    """The reaction of one user: a drawn gap while a window is open, else the next window."""
+    """The reaction of a user with session windows: a random gap inside, else the next window."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class InWindows:
         random: Random,
         first: int = 0,
     ) -> None:
-        """``first`` is the place of the batch with which the visit begins."""
+        """Make windows from the sessions of ``trace``; the visit begins with batch ``first``."""
         self._gaps = Gaps.collect(trace, opening_sessions=False)
         self._random = random
         self._also_at_arrival = rules.check == "arrival"
@@ -99,11 +99,11 @@ class InWindows:
         )
 
     def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
-        """Return ``now`` plus a drawn gap if a window is open, else the start of the next."""
+        """Return ``now`` plus a random gap if a window is open, else the start of the next one."""
         end = self._windows.open_until(now)
         if end is not None:
             gap = self._gaps.draw(reason, self._random)
-            # Who never had two batches in a session has no such gap: it is the batch's own then.
+            # Without two batches in any session there is no such gap: take the batch's own.
             arrival = now + (recorded_gap(batch, reason) if gap is None else gap)
             if not (self._also_at_arrival and arrival > end):
                 return arrival
@@ -111,17 +111,17 @@ class InWindows:
 
 
 class Recycled:
-    """All windows come again, shifted by whole weeks, from the week after the last one on."""
+    """Session windows that all recur together, from the week after the last one on."""
 
     def __init__(self, spans: list[tuple[float, float]], calendar: Calendar) -> None:
         self._starts = [start for start, _ in spans]
-        # Windows may overlap: one is open iff the latest end of those begun has not passed.
+        # Windows may overlap: one is open if the latest end of the begun ones has not passed.
         self._ends = list(accumulate((end for _, end in spans), max))
         self._period = measure_round(spans, calendar)
         self._origin = calendar.week_start(calendar.week(self._starts[0]))
 
     def open_until(self, now: float) -> float | None:
-        """Return when the window that is open at ``now`` closes, None if none is open."""
+        """Return when the window that is open at ``now`` closes (seconds), None if none is open."""
         shift, local = self._local(now)
         begun = bisect_right(self._starts, local)
         ends = [self._ends[begun - 1] + shift] if begun else []
@@ -131,7 +131,7 @@ class Recycled:
         return latest if latest >= now else None
 
     def next_start(self, now: float) -> float:
-        """Return when the first window opens after ``now``."""
+        """Return when the next window opens after ``now`` (seconds)."""
         shift, local = self._local(now)
         place = bisect_right(self._starts, local)
         if place == len(self._starts):
@@ -145,12 +145,12 @@ class Recycled:
 
 
 class Reinserted:
-    """A window that nothing came in opens again a week later; when none is left, all come again."""
+    """Session windows of which unused ones recur a week later; if none is left, all recur."""
 
     def __init__(
         self, spans: list[tuple[float, float]], calendar: Calendar, first: int = 0
     ) -> None:
-        """``first`` is the place of the window in which a visit begins; times do not go back."""
+        """``first`` is the window in which a visit begins; times of later calls never decrease."""
         self._spans = spans
         self._period = measure_round(spans, calendar)
         self._rounds = 0
@@ -158,13 +158,13 @@ class Reinserted:
         self._used = {spans[first]}
 
     def open_until(self, now: float) -> float | None:
-        """Return when the window that is open at ``now`` closes, None if none is open."""
+        """Return when the window that is open at ``now`` closes (seconds), None if none is open."""
         begun = self._pass(now)
         self._used.update(begun)
         return max((end for _, end in begun), default=None)
 
     def next_start(self, now: float) -> float:
-        """Return when the first window opens after ``now``."""
+        """Return when the next window opens after ``now`` (seconds)."""
         begun = self._pass(now)
         while len(begun) == len(self._left):
             self._refill()
@@ -174,7 +174,7 @@ class Reinserted:
         return span[0]
 
     def _pass(self, now: float) -> list[tuple[float, float]]:
-        """Return the windows that are open; those that are over go, or come in a later week."""
+        """Return the open windows; closed ones are dropped, or moved to a later week if unused."""
         passed = self._left[: self._begun(now)]
         self._left[: len(passed)] = [span for span in passed if span[1] >= now]
         for span in passed:
@@ -200,5 +200,5 @@ class Reinserted:
 
 
 def measure_round(spans: list[tuple[float, float]], calendar: Calendar) -> float:
-    """Return after how many seconds windows come again: in the week after that of the last."""
+    """Return the period of the windows in seconds: whole weeks that contain all of them."""
     return (calendar.week(spans[-1][0]) - calendar.week(spans[0][0]) + 1) * WEEK

@@ -36,13 +36,13 @@ from batsched_users.models.rigid import load_model
 
 
 class _Group(msgspec.Struct, eq=False):
-    """A member at work."""
+    """A member of the population with its user model."""
 
     name: str
     label: str
-    """How messages about it begin."""
+    """Begin of messages about the member."""
     prefix: str
-    """What its names begin with in the simulation, so that those of two members never clash."""
+    """Prefix of its names in the simulation, so that names of two members never clash."""
     model: UserModel
 
     def due(self) -> float:
@@ -123,19 +123,19 @@ class Population:
                 )
         self.profiles: Mapping[str, dict[str, Any]] = _Profiles(self._groups)
         self._active: dict[str, tuple[_Group, WorkloadJob]] = {}
-        """Whose each job in the system is, and how its model knows it."""
+        """Name of each job in the system -> its group, and the job as the group's model made it."""
 
     @property
     def reacts(self) -> bool | None:
-        """Whether any member reacts; None if none is known to, and some do not declare it."""
+        """Whether any member reacts; None if unknown, as some members do not declare it."""
         return any_reacts(reacts(group.model) for group in self._groups)
 
     def next_submission(self) -> float:
-        """Return when the first member is due, inf if none is."""
+        """Return the time of the next submission of any member, inf if none is planned."""
         return min(group.due() for group in self._groups)
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Yield the jobs of all members that are due, in order of the members."""
+        """Yield the jobs of all members that are due by ``now``, in order of the members."""
         for group in self._groups:
             if group.due() <= now:
                 for original in group.jobs(now):
@@ -149,7 +149,7 @@ class Population:
         group.model.job_ended(now, msgspec.structs.replace(job, submitted=submitted), state)
 
     def statistics(self) -> dict[str, Any]:
-        """Return the counters of the members by name, with a summary."""
+        """Return the counters of each member by name, with a summary text."""
         of_groups = ((group.name, counters_of(group.model)) for group in self._groups)
         counted = {name: counters for name, counters in of_groups if counters}
         said = [f"{name}: {c['summary']}" for name, c in counted.items() if c.get("summary")]
@@ -157,7 +157,7 @@ class Population:
 
 
 class _Profiles(Mapping[str, dict[str, Any]]):
-    """The profiles of all members; nothing is copied, for a member may know endlessly many."""
+    """The profiles of all members, looked up on demand: a member may have endlessly many."""
 
     def __init__(self, groups: Sequence[_Group]) -> None:
         self._groups = groups
@@ -177,7 +177,7 @@ class _Profiles(Mapping[str, dict[str, Any]]):
 
 
 def _make(path: Path, member: Member, part: Workload, chance: Chance) -> UserModel:
-    """Return the model of a member, with the jobs of its users."""
+    """Make the user model of a member, with the jobs of its users."""
     try:
         plugin = load_model(_place(path, member.model))
         if plugin is Population:
@@ -190,6 +190,6 @@ def _make(path: Path, member: Member, part: Workload, chance: Chance) -> UserMod
 
 
 def _place(path: Path, model: str) -> str:
-    """Return a model as :func:`plugins.load` finds it."""
+    """Return the name of a model for :func:`plugins.load`, with the path of its file, if any."""
     beside = path.parent / model
     return str(beside) if is_file(str(beside).rpartition(":")[0]) else model

@@ -1,4 +1,4 @@
-"""The members of a population: their options, and their users in the log."""
+"""Reads the members of a population, and gives each its users of the log."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from batsched_users.behaviour.random_streams import Chance
 
 _FORM = "expected a TOML file with tables [[member]]"
 _ROUNDING = 1e-9
-"""By so much shares such as ten times 0.1 may miss 1."""
+"""Tolerance for the sum of shares: ten times 0.1 may differ from 1."""
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a population: users of one model.
+    """A member of a population: users of one model, as a population file describes them.
 
-    At most one of ``share``, ``users`` and ``rest`` says which users of the log it has.
+    At most one of ``share``, ``users`` and ``rest`` selects its users of the log.
     """
 
     model: str
@@ -31,12 +31,12 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: Annotated[
         str, msgspec.Meta(pattern="^[A-Za-z0-9_.-]+$", description="letters, digits and . _ -")
     ] = ""
-    """Without one, that of the model."""
+    """By default, the name of the model."""
     options: dict[str, Any] = {}
     share: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     """Share of the users whom no member names."""
     users: list[str | int] | None = None
-    """Users of the log by name."""
+    """Names of users of the log."""
     rest: bool = False
     """All users of the log that no other member has, and the jobs of no user."""
 
@@ -58,7 +58,7 @@ class _PopulationFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def label_member(path: Path, member: Member) -> str:
-    """Return how messages about a member begin."""
+    """Return the begin of messages about a member: the file, and the member's name."""
     return f"{path}: member {member.name!r}"
 
 
@@ -86,11 +86,11 @@ def read_members(path: Path) -> list[Member]:
 def split_workload(
     path: Path, members: Sequence[Member], workload: Workload, chance: Chance
 ) -> list[Workload]:
-    """Return the workload of each member: the machine, the clock, and the jobs of its users.
+    """Split a workload among the members: each gets the jobs of its users, and the same machine.
 
-    Who is in a share is decided by ``chance``: of the users that are not named, in random order,
-    the first share has the first ones, and so on. A larger last share has the same users, and
-    more. Raises :class:`InputError` for names and shares that the log cannot give.
+    ``chance`` puts the users that no member names in random order: the first share gets the first
+    users, and so on. A larger last share has the same users, and more. Raises :class:`InputError`
+    for users that the log does not have, and for a member without users.
     """
     all_users = list(dict.fromkeys(job.user for job in workload.jobs if job.user is not None))
     owners: dict[str | None, int] = _named(path, members, all_users)
@@ -125,7 +125,7 @@ def split_workload(
 def _named(
     path: Path, members: Sequence[Member], log_users: Iterable[str]
 ) -> dict[str | None, int]:
-    """Return the place of the member of each user that is named."""
+    """Return for each user that a member names the place of this member."""
     owners: dict[str | None, int] = {}
     users_of_log = set(log_users)
     for place, member in enumerate(members):

@@ -1,4 +1,4 @@
-"""Resampled workloads: users drawn from a log, who come at their recorded times (Zakay)."""
+"""Resampled workloads: users drawn from a log, who submit at their recorded times (Zakay)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Resampled:
         self._names = map(str, count(1)).__next__
 
     def next_submission(self) -> float:
-        """Return the time of the next job, inf if there is none any more."""
+        """Return the time of the next submission, inf after the last one."""
         while self._drawn_users.is_week_due(self._head()):
             for start in self._drawn_users.next_arrivals():
                 self._plan(self._submissions(start))
@@ -92,7 +92,7 @@ class Resampled:
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Nobody reacts."""
+        """Do nothing: these users do not react to the end of a job."""
 
     def _head(self) -> float:
         return self._due[0][0] if self._due else inf
@@ -108,7 +108,7 @@ class Resampled:
             heappush(self._due, entry)
 
     def _submissions(self, start: Arrival) -> Iterator[_Submission]:
-        """Yield what a user submits, in order; a long-term one begins anew when he is through."""
+        """Yield the submissions of a user in order; a long-term user begins anew after the last."""
         while True:
             for place in range(start.first, len(start.trace.batches)):
                 batch = start.trace.batches[place]
@@ -122,14 +122,14 @@ class Resampled:
 
 
 _Submission = tuple[WorkloadJob, str, dict[str, Any], float]
-"""A recorded job, who submits it, what it carries, and how much later than recorded (seconds)."""
+"""A recorded job, its user, the columns that it carries, and its shift (seconds)."""
 
 
 def resample_log(workload: Workload, **options: Any) -> Workload:
-    """Return the log that :class:`Resampled` users with these options make of ``workload``.
+    """Make a log of the jobs that :class:`Resampled` users with these options submit.
 
-    As every shift is that of a whole user, each job keeps its recorded wait: its recorded end is
-    shifted as its submission is. Long-term users who come again are one user.
+    As whole traces of users are shifted, each job keeps its recorded wait: its recorded end is
+    shifted like its submission. A long-term user who begins anew stays the same user.
     """
     model = Resampled(workload, **options)
     jobs: list[WorkloadJob] = []

@@ -1,4 +1,4 @@
-"""Rigid users: they submit at the recorded times, whatever happens."""
+"""Rigid replay as a user model: users submit at the recorded times, whatever happens."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Rigid:
         return self._jobs[first : self._next]
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Nobody reacts."""
+        """Do nothing: these users do not react to the end of a job."""
 
 
 def load_model(name: str) -> type[Any]:
-    """Return the model that another one is made of; ``rigid`` is one there.
+    """Load the user model that another one wraps, which may be ``rigid``.
 
     Raises :class:`batsched_py.errors.PluginError` if there is none.
     """

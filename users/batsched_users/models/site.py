@@ -1,4 +1,4 @@
-"""Site-level users (Shmueli, Feitelson 2009): a closed loop learnt from many logs."""
+"""Site-Sim users (Shmueli, Feitelson 2009): a closed loop learnt from many logs."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ every job counts the same; ``logs-alike``, where every log does; ``series``, whe
 times count once per run of repetitions; and each log by itself."""
 
 ALWAYS = ActivityCycle(0, 0)
-"""The activity cycle of those who never sleep."""
+"""The activity cycle of users who never sleep."""
 
 MOST_AT_ONCE = 1_000_000
-"""Jobs of a batch: they are made at once."""
+"""Largest number of jobs of a batch, as they are made at once."""
 SUBMITTED, ENDED = "submitted", "ended"
 REDRAW, CUT = "redraw", "cut"
 EXACT, LEARNT = "exact", "learnt"
@@ -67,26 +67,29 @@ are rounded to whole seconds, hence the half ones."""
 
 
 class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
-    """The distributions of site-level users, each in a file with the name of the field."""
+    """The distributions of Site-Sim users, each in a file with the name of the field."""
 
     think_times: Quantiles
     """Seconds from the end of a batch to the next one of the session: 0 to 20 minutes."""
     breaks: Quantiles
     """Seconds from the end of a batch to the next one of another session: 20 minutes to 8 h."""
     batch_widths: Probabilities
-    """Jobs that are submitted without waiting for the one before."""
+    """Number of jobs that are submitted without waiting for the one before."""
     sizes: Probabilities
     """Processors of a job."""
     run_times: Quantiles
     """Seconds."""
     repetitions: Probabilities
-    """How many jobs of the same size a user submits in succession."""
+    """Number of jobs of the same size that a user submits in succession."""
     requested_times: Quantiles | None = None
     """Seconds; None if the logs have none."""
 
     @classmethod
     def read(cls, folder: str | Path) -> SiteDistributions:
-        """Read a set; ``requested_times`` may be absent. Raises UsageError, InputError."""
+        """Read the distributions in a folder, where the file of ``requested_times`` may be absent.
+
+        Raises :class:`UsageError` and :class:`InputError`.
+        """
         read: dict[str, Any] = {}
         for name in cls.__struct_fields__:
             path = Path(folder) / f"{name}.json"
@@ -116,9 +119,9 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
         longest_run_time: float | None = None,
         largest_size: int | None = None,
     ) -> SiteDistributions:
-        """Return the distributions for a machine of ``nb_res`` processors with these options.
+        """Return the distributions, limited to a machine of ``nb_res`` processors.
 
-        See :class:`SiteUsers`, whose they are. Raises :class:`UsageError`.
+        The options are those of :class:`SiteUsers`. Raises :class:`UsageError`.
         """
         sizes, times = self.sizes, self.run_times
         if largest_size is not None:
@@ -140,14 +143,14 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, sizes=sizes, run_times=times)
 
     def write(self, folder: str | Path) -> None:
-        """Write one file for each distribution to ``folder``; raises OutputError."""
+        """Write each distribution to a file in ``folder``; raises :class:`OutputError`."""
         for name in self.__struct_fields__:
             if (distribution := getattr(self, name)) is not None:
                 write_distribution(Path(folder) / f"{name}.json", distribution)
 
 
 class _JobDraws(msgspec.Struct, frozen=True):
-    """What the jobs of all users are drawn from, as the options of :class:`SiteUsers` say."""
+    """Draws the jobs of all users from distributions, by the options of :class:`SiteUsers`."""
 
     nb_res: int
     sizes: Probabilities
@@ -157,11 +160,11 @@ class _JobDraws(msgspec.Struct, frozen=True):
     requests: Quantiles | None
 
     def width(self, random: Random) -> int:
-        """Draw how many jobs the next batch has."""
+        """Draw the number of jobs of the next batch."""
         return int(self.widths.sample(random)) if self.widths else 1
 
     def draw(self, user: _SiteUser) -> None:
-        """Draw the next kind of job of ``user``, and how often it is repeated."""
+        """Draw the size and times of the next jobs of ``user``, and how often they are repeated."""
         random = user.jobs
         user.size = min(int(self.sizes.sample(random)), self.nb_res)
         user.run_time = user.request = max(1, round(self.run_times.sample(random)))
@@ -171,27 +174,27 @@ class _JobDraws(msgspec.Struct, frozen=True):
 
 
 class _SiteUser(msgspec.Struct, eq=False):
-    """One user: what is under way, and what comes next."""
+    """The state of one user: the batch in the system, and what the user submits next."""
 
     name: str
     moves: Random
-    """When the user submits: hours of work, whether to go on, think times and breaks."""
+    """Random numbers for the times: hours of work, continuation, think times and breaks."""
     jobs: Random
-    """What the user submits: the k-th job of a user is the same under every policy."""
+    """Random numbers for the jobs: a user's k-th job is the same under every policy."""
     cycle: ActivityCycle
     session: int = 1
     batch: int = 0
     awaited: str = ""
-    """Last job of the batch under way."""
+    """Last job of the batch in the system."""
     unfinished: int = 0
-    """Jobs of the batch under way that have not ended."""
+    """Number of jobs of this batch that have not ended."""
     since: float | None = None
-    """When the batch before the next was submitted, then when it ended; None before the first."""
+    """Submission of the last batch until it has ended, then its end; None before the first."""
     size: int = 0
     run_time: float = 0.0
     request: float = 0.0
     left: int = 0
-    """How often this size and run time will be repeated."""
+    """Number of further jobs with this size and run time."""
 
 
 class SiteUsers:
@@ -319,7 +322,7 @@ class SiteUsers:
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Let the user think, rest or sleep if it was the last job of the batch."""
+        """Plan the next batch of the user if this job ended the last one: think, rest or sleep."""
         index = int(job.user or 0) - 1
         user = self._users[index]
         if self._all_must_end:
@@ -335,7 +338,7 @@ class SiteUsers:
     # A user --------------------------------------------------------------------------------------
 
     def _next(self, user: _SiteUser, now: float, response: float) -> float:
-        """Return when the user comes next, who waited for ``response`` seconds until ``now``."""
+        """Return when the user submits next, after a response time of ``response`` seconds."""
         calendar, random = self._calendar, user.moves
         back = now
         if user.cycle.is_open(calendar, now):
@@ -352,7 +355,7 @@ class SiteUsers:
         extra = notes if user.since is None else {**notes, "think_time": now - user.since}
         for _ in range(width):
             jobs.append(self._job(user, now, extra))
-            extra = notes  # the others were not thought about
+            extra = notes  # only the first job follows a think time
         user.awaited, user.unfinished, user.since = jobs[-1].id, width, now
 
     def _job(self, user: _SiteUser, now: float, extra: dict[str, Any]) -> WorkloadJob:

@@ -1,4 +1,4 @@
-"""Users of any model who use less while energy is scarce (Madon, Gatt, Da Costa, Pierson)."""
+"""Users of any model who reduce their jobs while energy is scarce (Madon, Gatt, Da Costa)."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from batsched_users.models.rigid import Rigid, load_model
 from batsched_users.models.synthetic import Synthetic
 
 _MOST_AT_ONCE = 1_000_000
-"""Passes of a model at one instant before it is taken for endless."""
+"""Passes of a model at one instant after which it counts as endless."""
 
 
 class _Wish(msgspec.Struct, frozen=True, gc=False):
-    """A job that is not submitted as the wrapped model wished."""
+    """A job that the wrapped model wished to submit, and that its user has changed or delayed."""
 
     job: WorkloadJob
     at: float
     """When the model wished to submit it."""
     name: str = ""
-    """What its user's chances with it are called, see :meth:`Sufficient._name`."""
+    """Name of the random stream for this job, see :meth:`Sufficient._name`."""
     turn: int = 0
-    """How often its user has delayed it."""
+    """Number of times that its user has delayed it."""
 
 
 class Sufficient:
@@ -113,7 +113,7 @@ class Sufficient:
         seed: Seed = 0,
         **options: Any,
     ) -> None:
-        said = {**locals()}  # of the wrapper itself
+        said = {**locals()}  # the wrapper's own options
         self._signal = read_signal(
             str(signal),
             Calendar.of(workload),
@@ -148,12 +148,12 @@ class Sufficient:
         self.profiles: Mapping[str, dict[str, Any]] = profiles
         self._takes_part: dict[str, bool] = {}
         self._times: dict[tuple[str | None, str | None], int] = {}
-        """How often each user has submitted a recorded job; None: any job that none recorded."""
+        """Number of submissions by user and recorded job; None: jobs that were not recorded."""
         self._held: list[tuple[float, int, _Wish]] = []
         self._order = count()
         self._renounced: list[_Wish] = []
         self._changed: dict[str, _Wish] = {}
-        """The wish behind each job in the system that differs from it."""
+        """Name of each changed job in the system -> the wish that it came from."""
         self._counts = LeverCounts({lever for levers in self._levers.values() for lever in levers})
 
     @property
@@ -162,12 +162,12 @@ class Sufficient:
         return reacts(self._inner)
 
     def next_submission(self) -> float:
-        """Return when the next job is due or comes back, inf if none is."""
+        """Return the time of the next new or delayed job, inf if there is none."""
         held = self._held[0][0] if self._held else inf
         return min(held, next_due(self._inner))
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Yield delayed jobs that come back, then new jobs of the inner model with their levers."""
+        """Yield delayed jobs that are due, then new jobs of the wrapped model with levers."""
         self._counts.note_time(now)
         submitted = False
         while self._held and self._held[0][0] <= now:
@@ -175,7 +175,7 @@ class Sufficient:
                 submitted = True
                 yield job
         self._report_renounced(now)
-        # Where all were held back or renounced, what was renounced may have made others due.
+        # If all jobs were delayed or renounced, the renounced ones may have made others due.
         for _ in range(_MOST_AT_ONCE):
             if submitted or next_due(self._inner) > now:
                 return
@@ -194,7 +194,7 @@ class Sufficient:
         )
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Tell the model of its job, as it wished it."""
+        """Report the end of a job to the wrapped model, in the form that the model wished it."""
         self._counts.note_time(now)
         wish = self._changed.pop(job.id, None)
         if wish is not None:
@@ -203,14 +203,14 @@ class Sufficient:
         self._inner.job_ended(now, job, state)
 
     def statistics(self) -> dict[str, Any]:
-        """Return jobs by lever, and seconds by state from the first submission to the last end.
+        """Count jobs by lever, and seconds by state from the first submission to the last end.
 
-        ``jobs`` are those wished; one that was delayed and then changed counts as both.
+        ``jobs`` counts the wished jobs. A job that was delayed and then changed counts twice.
         """
         return self._counts.statistics(self._signal)
 
     def _submitted(self, wish: _Wish, now: float) -> Iterator[WorkloadJob]:
-        """Yield what is submitted now for a wish, unless it is held back or renounced."""
+        """Yield the job that is submitted now for a wish, unless it is delayed or renounced."""
         lever = self._lever(wish, now)
         if lever == RENOUNCE:
             self._counts.add(RENOUNCE)
@@ -225,7 +225,7 @@ class Sufficient:
             yield self._as_changed(wish, lever)
 
     def _lever(self, wish: _Wish, now: float) -> str:
-        """Return the lever that the user of a job chooses now, ``""`` for none."""
+        """Return the lever that the user chooses for a job now, ``""`` for none."""
         job = wish.job
         if job.user is None or (wish.turn and not self._again):
             return ""
@@ -236,10 +236,10 @@ class Sufficient:
         return choose_lever(levers, random.random(), random.random())
 
     def _name(self, job: WorkloadJob) -> str:
-        """Return a name of a job that depends on what its user does only, not on what others do.
+        """Return a name for a job that depends only on the jobs of its own user.
 
-        A recorded job is called the same whenever its user does it, so that it meets the same
-        chances with users who wait and with others who do not; others are numbered by user.
+        A recorded job always has the same name, so that it gets the same random numbers whether
+        users wait or not; other jobs are numbered by user.
         """
         recorded = job.extra.get("original_job")
         if recorded is None and job.original_submission_time is not None:
@@ -254,7 +254,7 @@ class Sufficient:
         return self._takes_part[user]
 
     def _as_changed(self, wish: _Wish, lever: str) -> WorkloadJob:
-        """Return the job that a wish becomes; its difference from the wish is kept for later."""
+        """Return the job that is submitted for a wish, and remember the wish if it differs."""
         job, notes, changes = wish.job, {}, {}
         delayed = DELAY if wish.turn else ""
         if delayed:
@@ -275,15 +275,15 @@ class Sufficient:
         return msgspec.structs.replace(job, extra={**job.extra, **notes}, **changes)
 
     def _report_renounced(self, now: float) -> None:
-        """Tell the model that what was renounced has ended, as a job that is rejected."""
+        """Report renounced jobs to the wrapped model as rejected jobs, which have ended."""
         renounced, self._renounced = self._renounced, []
         for wish in renounced:
             submit = wish.at if self._from_wish else now
             self._inner.job_ended(now, EndedJob(wish.job, submit, None, now), REJECTED)
 
     def _check_states(self, said: str) -> None:
-        """Raise :class:`UsageError` for what is done in a state that never is, and for delays in
-        one that gets no better."""
+        """Raise :class:`UsageError` for levers in a state that the signal never has, and for delays
+        in a state that never gets better."""
         for state, levers in self._levers.items():
             if levers and not self._signal.has(state):
                 there = " or ".join(other for other in STATES if self._signal.has(other))
@@ -299,7 +299,7 @@ def _check_names(
     kind: type[Any], model: str, options: Mapping[str, Any], said: Mapping[str, Any]
 ) -> None:
     """Raise :class:`PluginError` for an option that neither the wrapper nor its model has, and
-    :class:`UsageError` for one that was given and that both have."""
+    :class:`UsageError` for a given option that both have."""
     accepted = plugins.accepted_options(kind)
     if accepted is None:
         return
@@ -322,7 +322,7 @@ def _check_names(
 def _check_users(
     kind: type[Any], model: str, workload: Workload, options: Mapping[str, Any]
 ) -> None:
-    """Raise :class:`UsageError` for a model whose jobs have no users who could do anything."""
+    """Raise :class:`UsageError` for a model whose jobs have no users who could choose levers."""
     if kind is Synthetic and options.get("split") is None:
         raise UsageError(
             f"model={model}: its jobs have no users, so nobody would do anything; with split=N "

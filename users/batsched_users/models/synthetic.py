@@ -70,7 +70,7 @@ class Synthetic:
         per_decade: int = PER_DECADE,
         seed: Seed = 0,
     ) -> None:
-        """Learn from ``workload``; raises :class:`UsageError` and :class:`InputError`."""
+        """Learn the distributions of ``workload``; raises :class:`UsageError` and InputError."""
         self.profiles = RunTimeProfiles(workload.rules)
         self._nb_jobs = whole_number("jobs", jobs, 0)
         self._shrink = number("shrink", shrink, 0, 1e9)
@@ -90,10 +90,10 @@ class Synthetic:
         self._arrivals, self._jobs = chance.stream("arrivals"), chance.stream("jobs")
         self._made = 0
         self._time = 0.0
-        """When the next job comes, before times are shrunk."""
+        """Submission of the next job, before times are shrunk."""
 
     def next_submission(self) -> float:
-        """Return the time of the next job, inf after the last one."""
+        """Return the time of the next submission, inf after the last one."""
         return float(round(self._time * self._shrink)) if self._made < self._nb_jobs else inf
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
@@ -104,7 +104,7 @@ class Synthetic:
             yield from [job] if self._split is None else split_jobs([job], self._split, (), [])
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Nobody reacts."""
+        """Do nothing: these users do not react to the end of a job."""
 
     def _job(self) -> WorkloadJob:
         time = self.next_submission()

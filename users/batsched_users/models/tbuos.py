@@ -1,4 +1,4 @@
-"""TBUOS: users drawn from a log who react to the system (Zakay)."""
+"""TBUOS, trace-based user-oriented simulation: users drawn from a log who react (Zakay)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Tbuos(BatchFeedback):
         return super().next_submission()
 
     def visit_ended(self, visit: Visit, now: float) -> None:
-        """Let a long-term user begin anew."""
+        """Let a long-term user begin anew after the last job; temporary users have left."""
         start = visit.origin
         if isinstance(start, Arrival) and start.kind == LONG_TERM:
             self._enter(self._drawn_users.begin_anew(start, now, gap=self._gap))
@@ -115,7 +115,7 @@ class Tbuos(BatchFeedback):
         random = chance.stream(start.number, start.shift)
         if self._reaction == "fluid":
             return InWindows(self._windows, start.trace, start.shift, random, start.first)
-        # The hours of work are kept when a user comes again, and other gaps are drawn.
+        # A user who begins anew keeps the hours of work, and draws other gaps.
         cycle = ActivityCycle.draw(chance.stream(start.number))
         return InHours(self._drawn_users.calendar, cycle, start.trace, random)
 

@@ -1,4 +1,4 @@
-"""Users of whole weeks: on some days they work, job after job, and think in between.
+"""Weekly users: they work on some days of the week, one job after the other, and think between.
 
 Source: S. Schlagkamp, "Influence of Dynamic Think Times on Parallel Job Scheduler Performances in
 Generative Simulations", JSSPP 2015.
@@ -38,7 +38,7 @@ PUBLISHED = Path(__file__).parents[1] / "data" / "weekly.json"
 """The parameters of the paper's simulations."""
 
 MOST_USER_WEEKS = 10_000_000
-"""Weeks of all users together: a user may be looked for in all of them."""
+"""Largest number of users times weeks, each of which is drawn as active or not."""
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _Clock = Annotated[float, msgspec.Meta(ge=0, lt=DAY)]
 
@@ -56,19 +56,19 @@ class SizeClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UserClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of equal users; shares sum to 1."""
+    """The parameters of users who behave alike; shares sum to 1."""
 
     name: str
     count: Annotated[int, msgspec.Meta(ge=1, le=MOST_USERS)]
-    """Users of the class."""
+    """Number of users of the class."""
     activity: _Share
-    """Chance of a week to be an active one (p_a)."""
+    """Probability that a week is active (p_a)."""
     weekdays: Annotated[list[_Share], msgspec.Meta(min_length=7, max_length=7)]
     """Share of each weekday from Monday to Sunday (p_d)."""
     day_begin: _Clock
     """Begin of the working day in seconds since midnight (t_b)."""
     day_end: _Clock
-    """Its end (t_e); no job is submitted later that day."""
+    """End of the working day (t_e); no job is submitted later that day."""
     sizes: Annotated[list[SizeClass], msgspec.Meta(min_length=1)]
 
     def __post_init__(self) -> None:
@@ -84,15 +84,18 @@ class UserClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of a parameter file of the model."""
+    """The content of a parameter file of the model ``weekly``: its classes of users."""
 
     classes: Annotated[list[UserClass], msgspec.Meta(min_length=1)]
     source: str = ""
-    """Where the numbers are from."""
+    """Source of the numbers."""
 
 
 def read_parameters(path: str | Path) -> Parameters:
-    """Read a parameter file (JSON); raises UsageError if it is missing, InputError if wrong."""
+    """Read a parameter file (JSON) of the model ``weekly``.
+
+    Raises :class:`UsageError` if there is no such file, and InputError if it is wrong.
+    """
     path = Path(path)
     if not is_file(path):
         raise UsageError(f"parameters={path}: there is no such file; expected JSON as {PUBLISHED}")
@@ -103,24 +106,24 @@ class _WeeklyUser(msgspec.Struct, eq=False, kw_only=True):
     name: str
     kind: UserClass
     shares: list[float]
-    """Probabilities of the sizes, summed up."""
+    """Cumulative probabilities of the sizes."""
     week: int | None = None
     worked: tuple[bool, ...] = ()
-    """Which days of that week are worked, Monday first."""
+    """Whether the user works on each day of that week, Monday first."""
 
 
 class _Chain(msgspec.Struct, eq=False, kw_only=True):
-    """Jobs of a user one after the other: submit, wait, think, submit."""
+    """A chain of jobs of a user, one after the other: submit, wait, think, submit."""
 
     user: _WeeklyUser
     day: int
-    """The day on which it begins; 0 for the only one of a user."""
+    """The day on which the chain begins; 0 for a user's only chain."""
     until: float
-    """The second from which on it submits nothing."""
+    """The second from which on the chain submits nothing."""
     jobs: Random
-    """Sizes and run times: the k-th job of a chain is the same under every policy."""
+    """Random numbers for jobs: the k-th job of a chain is the same under every policy."""
     moves: Random
-    """Where submissions move to, for those options that leave it to chance."""
+    """Random numbers for submissions that move, with options that draw their time."""
     begun: bool = False
 
 
@@ -180,8 +183,7 @@ class WeeklyUsers:
         first: str = "begin",
         seed: Seed = 0,
     ) -> None:
-        """Prepare the users; of ``workload`` only the machine's size, the clock and the
-        kind of profiles are used.
+        """Make the users on the machine of ``workload``, with its clock and its kind of profiles.
 
         ``nb_users`` (None: as many as ``parameters`` has) are shared among the classes in
         proportion to their counts. ``think`` is a text for
@@ -241,7 +243,7 @@ class WeeklyUsers:
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Let the user think, however the job ended, and plan the next submission."""
+        """Plan the user's next submission after a think time, however the job ended."""
         chain = self._in_system.pop(job.id)
         wish = now + self._think(now - job.submit_time)
         self._plan(chain, wish, self._day(job.submit_time))
@@ -264,7 +266,7 @@ class WeeklyUsers:
         )
 
     def _chain(self, user: _WeeklyUser, day: int | None = None) -> _Chain:
-        """Return the chain of a day, which ends with its week; without a day a user's only one."""
+        """Return a chain that begins on ``day`` and ends with its week; None: the only chain."""
         names = (user.name,) if day is None else (user.name, day)
         jobs, moves = (self._chance.stream(what, *names) for what in ("jobs", "moves"))
         until = self._horizon
@@ -282,7 +284,7 @@ class WeeklyUsers:
             day += 1
 
     def _plan(self, chain: _Chain, wish: float, today: int | None) -> None:
-        """Plan the submission wished for; ``today`` is the day of the chain's last one."""
+        """Plan a submission at the time ``wish``; ``today`` is the day of the chain's last one."""
         if wish < chain.until:
             self._push(chain, self._move(chain, wish, today))
 
@@ -295,18 +297,18 @@ class WeeklyUsers:
         return day * DAY - self._calendar.at_origin
 
     def _day(self, time: float) -> int:
-        """Return the number of the day of a second."""
+        """Return the number of the day that contains a second."""
         return floor((time + self._calendar.at_origin) / DAY)
 
     def _opening(self, chain: _Chain, day: int) -> float:
-        """Return when the first job of a day is submitted."""
+        """Return the second at which the first job of a day is submitted."""
         kind, offset = chain.user.kind, chain.user.kind.day_begin
         if self._spreads:
             offset = chain.moves.uniform(kind.day_begin, kind.day_end)
         return self._midnight(day) + offset
 
     def _move(self, chain: _Chain, wish: float, today: int | None) -> float:
-        """Return ``wish`` or the time it moves to; beyond the end of the chain any time is such."""
+        """Return ``wish``, or the time to which it moves, which may be after the chain's end."""
         user, kind = chain.user, chain.user.kind
         day = self._day(wish)
         time_of_day = wish - self._midnight(day)
@@ -322,7 +324,7 @@ class WeeklyUsers:
         return max(wish, self._opening(chain, day))
 
     def _is_worked(self, user: _WeeklyUser, day: int, weekday: int | None = None) -> bool:
-        """Tell whether the user works on a day; in active weeks on no other ``weekday``, if any."""
+        """Return whether the user works on a day, which must be ``weekday`` unless that is None."""
         week, at = divmod(day, 7)
         if week != user.week:
             user.week, user.worked = week, self._draw_week(user, week)
@@ -339,7 +341,7 @@ class WeeklyUsers:
 
 
 def _deal(parameters: Parameters, nb_users: Any) -> list[UserClass]:
-    """Return the class of each of ``nb_users`` users, in proportion to the counts."""
+    """Return the class of each of ``nb_users`` users, in proportion to the classes' counts."""
     listed = [kind for kind in parameters.classes for _ in range(kind.count)]
     if nb_users is None:
         return listed

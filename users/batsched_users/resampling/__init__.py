@@ -1,1 +1,1 @@
-"""Resampling: a log is split into its users, and users drawn from it make another workload."""
+"""Resampling: users drawn from the pools of a log make another workload."""

@@ -1,4 +1,4 @@
-"""Crowds: users drawn from the pools of a log, who begin in some week of a simulation.
+"""Draws users from the pools of a log, who arrive in some week of a simulation.
 
 Source: N. Zakay, PhD thesis, chapter 3. Every shift of a trace is a whole number of weeks, so that
 each job keeps its weekday and its time of day.
@@ -36,26 +36,26 @@ LONG_TERM, TEMPORARY, RARE = "long_term", "temporary", "rare"
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How many users a crowd has; None means: as many as the log.
+    """The numbers of users to draw, which also set the load; None stands for the log's number.
 
-    Raises :class:`UsageError` for numbers that make no sense.
+    Raises :class:`UsageError` for invalid numbers.
     """
 
     load: float = 1.0
-    """Multiplies the three numbers below, and with them the load, more or less."""
+    """Factor of the three numbers below, and so roughly of the load."""
     n_long: float | None = None
-    """Long-term users, always that many; of the log: all of them."""
+    """Number of long-term users, which is constant; in the log, all of them."""
     n_temporary: float | None = None
-    """Temporary users at the beginning; of the log: how many are there in a week, on average."""
+    """Temporary users at the beginning; in the log, the average number present in a week."""
     rate: float | None = None
-    """Temporary users who come in a week; of the log: all, over the weeks that they come in."""
+    """Temporary users who arrive per week; in the log, their number divided by its weeks."""
     rare_per_week: float = 0.0
-    """Of those who come, how many come from the pool of rare behaviour instead."""
+    """Number of these arrivals per week that are drawn from the pool of rare behaviour."""
     rate_over: str = "inner"
-    """Over which weeks of the log temporary users are counted who come, or are there: ``inner``
-    (without the edges, whose users are discarded) or ``all``."""
+    """Weeks of the log in which temporary users are counted: ``inner`` (without the edges, whose
+    users are discarded) or ``all``."""
     begin: str = "active"
-    """Where long-term users begin: while they are ``active``, or ``anywhere`` in their round."""
+    """Where in their trace long-term users begin: while ``active``, or ``anywhere`` in a round."""
 
     def __post_init__(self) -> None:
         for name in ("load", "rare_per_week"):
@@ -69,37 +69,37 @@ class Size(msgspec.Struct, frozen=True):
 
 
 class Arrival(msgspec.Struct, eq=False):
-    """A user who begins: with which batch, and how much later than recorded."""
+    """The arrival of a drawn user: the trace, its first batch, and the shift in time."""
 
     kind: str
     number: int
-    """Number of the person; who comes again is the same."""
+    """Number of the drawn user, which stays the same if the user begins anew."""
     trace: Trace
     first: int
-    """Place of the first batch."""
+    """Place of the batch with which the user begins."""
     shift: float
-    """Seconds, whole weeks."""
+    """Seconds from recorded to simulated times, whole weeks."""
     sessions_before: int = 0
 
     @property
     def user(self) -> str:
-        """The user of the log, and the number of this copy."""
+        """Name of the drawn user: the user of the log, and the number of this copy."""
         return f"{self.trace.user}.{self.number}"
 
     @property
     def notes(self) -> dict[str, Any]:
-        """Fields that all jobs of the user carry."""
+        """Columns that all jobs of the user carry."""
         return {"behaviour": RARE} if self.kind == RARE else {}
 
 
 class DrawnUsers:
-    """The users of a simulation, week by week.
+    """Users drawn from the pools of a log, who arrive week by week.
 
-    At the beginning there are long-term users, each drawn once before any is drawn twice, and
-    temporary ones, drawn in proportion to the weeks that they were active; all begin in any of
-    their weeks, as if they had been there for some time. In each further week every user of the
-    temporary pool comes with the same probability, with his first job: the number is binomial,
-    and nobody comes twice in a week. Long-term users begin again when they are through.
+    In week 0 there are long-term users, each drawn once before any is drawn twice, and temporary
+    users, drawn in proportion to their active weeks. All begin in one of their weeks, as if they
+    had been present before. In each later week every user of the temporary pool arrives with the
+    same probability, beginning with the first job: the number is binomial, and no user arrives
+    twice in a week. Long-term users begin anew after their last job.
 
     Weeks are counted from the first Monday 0:00 of the simulation.
     """
@@ -107,9 +107,9 @@ class DrawnUsers:
     def __init__(
         self, pools: Pools, calendar: Calendar, chance: Chance, size: Size, until: float
     ) -> None:
-        """``until`` is when nobody comes any more (seconds).
+        """Draw the users of week 0; from ``until`` on (seconds), no user arrives.
 
-        Raises :class:`UsageError` if there are no users to draw, or nobody is wanted.
+        Raises :class:`UsageError` if the pools have no users to draw, or none is wanted.
         """
         self._pools = pools
         self.calendar = calendar
@@ -122,14 +122,14 @@ class DrawnUsers:
         self._first = [*self._long_term(), *self._temporary()]
         self._week = 0
         self.next_week = calendar.week_start(0)
-        """When the week begins whose users come next; inf if nobody comes any more."""
+        """Begin of the next week with arrivals in seconds; inf if no user arrives any more."""
         if not self._first and not self._rare and not self._common:
             raise UsageError(
                 "nobody would ever come: load, n_long, n_temporary and rate leave no user to draw"
             )
 
     def next_arrivals(self) -> list[Arrival]:
-        """Return who begins in the week of :attr:`next_week`, which moves on."""
+        """Return the users who arrive in the week of :attr:`next_week`, and advance by a week."""
         starts = self._first if not self._week else list(self._newcomers(self._week))
         self._first = []
         self._week += 1
@@ -139,18 +139,18 @@ class DrawnUsers:
         return starts
 
     def is_week_due(self, time: float) -> bool:
-        """Tell whether a week whose users have not come yet begins by ``time``."""
+        """Return whether the next week with arrivals begins by ``time`` (seconds)."""
         return self.next_week < inf and self.next_week <= time
 
     def begin_anew(
         self, start: Arrival, since: float | None = None, *, gap: bool = True
     ) -> Arrival:
-        """Return a long-term user who is through, from his first job on.
+        """Return the next arrival of a long-term user after the last job: the trace from its begin.
 
-        The gap is that between his last job and the end of the log, and between its beginning and
-        his first job: each comes again after the length of the log, rounded to weeks. With
-        ``since`` (seconds) the gap begins then, in the nearest week after it; without ``gap`` he
-        comes in the first week possible.
+        The gap is the time from the user's last job to the end of the log, plus the time from the
+        begin of the log to the first job. So a user begins anew after the length of the log,
+        rounded to weeks. With ``since`` (seconds) the gap begins then, and ends in the nearest
+        week after it; without ``gap`` the user begins in the first week possible.
         """
         pools, trace = self._pools, start.trace
         sessions = start.sessions_before + len(trace.sessions)
@@ -172,7 +172,7 @@ class DrawnUsers:
             replicas = rounds + (place in chosen)
             weeks = self._weeks_to_begin_in(trace)
             begin = random.randrange(weeks)
-            for replica in range(replicas):  # as far from each other as can be
+            for replica in range(replicas):  # as far from each other as possible
                 week = (begin + replica * weeks // replicas) % weeks
                 yield self._in_week(week, weeks, LONG_TERM, trace)
 
@@ -181,7 +181,7 @@ class DrawnUsers:
         return weeks if self._size.begin == "active" else max(weeks, self._round_weeks(trace))
 
     def _temporary(self) -> Iterator[Arrival]:
-        """Draw users in proportion to their weeks, each once (Efraimidis and Spirakis 2006)."""
+        """Draw temporary users by their weeks, each once (Efraimidis and Spirakis 2006)."""
         pool, random = self._pools.temporary, self._random
         there = 0.0 if self._size.n_temporary is not None else self._there()
         wanted = self._wanted("n_temporary", there, pool)
@@ -209,9 +209,9 @@ class DrawnUsers:
                     yield Arrival(kind, next(self._numbers), trace, 0, shift)
 
     def _in_week(self, week: int, weeks: int, kind: str, trace: Trace) -> Arrival:
-        """Let a user begin in week 0 with what he did from ``week`` of his ``weeks`` on.
+        """Let a user arrive in week 0, with the batches from ``week`` of the active ``weeks`` on.
 
-        In weeks after his last one, with his first job when the round begins anew.
+        If that is after the last batch, the user begins with the first job of the next round.
         """
         number = self.calendar.week(trace.start) + week
         first = bisect_left(
@@ -224,7 +224,7 @@ class DrawnUsers:
     # Numbers -------------------------------------------------------------------------------------
 
     def _round_weeks(self, trace: Trace) -> int:
-        """Weeks after which a long-term user begins anew: the length of the log, at least his."""
+        """Return the weeks of a round: the length of the log, or of the trace if that is longer."""
         return max(int((trace.last - trace.start) // WEEK) + 1, round(self._pools.weeks))
 
     def _wanted(self, name: str, of_the_log: float, pool: Sequence[Trace]) -> int:
@@ -239,7 +239,7 @@ class DrawnUsers:
         return wanted
 
     def _inner_weeks(self) -> tuple[float, float]:
-        """Return the span of the log over which temporary users are counted, in seconds."""
+        """Return begin and end of the span in which temporary users are counted, in seconds."""
         pools = self._pools
         edge = pools.edge_weeks * WEEK if self._size.rate_over == "inner" else 0.0
         if pools.end - pools.start < 2 * edge + WEEK:
@@ -252,16 +252,16 @@ class DrawnUsers:
         return pools.start + edge, pools.end - edge
 
     def _there(self) -> float:
-        """Return how many temporary users are there in a week of the log, on average."""
+        """Return the average number of temporary users who are present in a week of the log."""
         if not (self._pools.temporary or self._pools.discarded):
             return 0.0
         begin, end = self._inner_weeks()
         spans = [min(trace.last, end) - max(trace.start, begin) for trace in self._pools.temporary]
-        # Who comes at any time of a week and stays d weeks is seen in 1 + d weeks on average.
+        # A user who arrives at any time of a week and stays d weeks is seen in 1 + d on average.
         return sum(1 + span / WEEK for span in spans if span >= 0) / ((end - begin) / WEEK)
 
     def _come_in_a_week(self) -> float:
-        """Return how many temporary users come in a week of the log, on average."""
+        """Return the average number of temporary users who arrive in a week of the log."""
         if not (self._pools.temporary or self._pools.discarded):
             return 0.0
         begin, end = self._inner_weeks()
@@ -269,7 +269,7 @@ class DrawnUsers:
         return come / ((end - begin) / WEEK)
 
     def _probabilities(self) -> tuple[float, float]:
-        """Return how likely each of the rare pool, and of the temporary one, comes in a week."""
+        """Return the probabilities that a user of the rare and of the temporary pool arrives."""
         size, pools = self._size, self._pools
         rate = size.load * (self._come_in_a_week() if size.rate is None else size.rate)
         rare = size.rare_per_week
@@ -296,8 +296,9 @@ def draw_users(
     sessions: str = SESSIONS,
     tie: str = JOINS,
 ) -> DrawnUsers:
-    """Return a crowd drawn from a log; :class:`batsched_users.models.resampled.Resampled` has the
-    options. Raises :class:`UsageError` for those that make no sense.
+    """Draw users from a log, with the options of the user model ``resampled``.
+
+    Raises :class:`UsageError` for invalid options.
     """
     calendar = Calendar.of(workload)
     pools = reuse_pools(
@@ -322,6 +323,6 @@ def _probability(name: str, rate: float, pool: Sequence[Trace]) -> float:
 
 
 def _weeks_after(since: float, gap: float, recorded: float) -> float:
-    """Return the shift of ``recorded`` by whole weeks nearest to a ``gap`` after ``since``."""
+    """Return the whole weeks, in seconds, that shift ``recorded`` nearest to ``since + gap``."""
     weeks = round((since + gap - recorded) / WEEK)
     return max(weeks, ceil((since - recorded) / WEEK)) * WEEK

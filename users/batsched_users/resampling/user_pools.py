@@ -1,4 +1,4 @@
-"""Pools of users to draw from: long-term users, temporary users, and rare behaviour.
+"""Splits the users of a log into pools: long-term users, temporary users, rare behaviour.
 
 Source: N. Zakay, PhD thesis, chapter 3.
 """
@@ -19,28 +19,27 @@ from batsched_users.sessions.batches import JOINS, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 
 LONG_WEEKS = 12.0
-"""Who is active for longer stays; activities cluster below, and are spread evenly above."""
+"""Users who are active for longer are long-term: shorter activities cluster, longer ones spread."""
 EDGE_WEEKS = 4.0
-"""Temporary users of the first and the last weeks may have been cut off by the log's edge.
+"""Weeks at the edges of a log, where the activity of temporary users may be cut off.
 
-The thesis says 4 weeks; the pools that it prints for LANL-CM5 and KTH-SP2 come out, to the job,
-with 60 days."""
+The thesis says 4 weeks; its pools for LANL-CM5 and KTH-SP2 are reproduced exactly with 60 days."""
 
 
 class Pools(msgspec.Struct):
-    """The users of a log in pools, each as a trace."""
+    """The users of a log as traces, in pools: long-term, temporary, discarded and rare."""
 
     long_term: list[Trace]
     temporary: list[Trace]
     discarded: list[Trace]
-    """Temporary users at the edges of the log."""
+    """Temporary users at the edges of the log, who are not drawn."""
     rare: list[Trace]
     start: float
     """First submission of the log, seconds."""
     end: float
     """Last submission of the log, seconds."""
     edge_weeks: float
-    """How long the edges are whose temporary users are discarded."""
+    """Length of the edges whose temporary users are discarded."""
 
     @property
     def weeks(self) -> float:
@@ -57,9 +56,9 @@ class Rare(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> list[Rare]:
-        """Read ``374``, ``31:200:215`` or several with commas; times are days of the log.
+        """Read periods such as ``374`` or ``31:200:215``, separated by commas: USER:BEGIN:END.
 
-        Raises :class:`UsageError` for anything else.
+        Times are days of the log. Raises :class:`UsageError` for anything else.
         """
         return [cls._one(part.strip()) for part in text.split(",") if part.strip()]
 
@@ -86,11 +85,11 @@ def make_pools(
     long_weeks: float = LONG_WEEKS,
     edge_weeks: float = EDGE_WEEKS,
 ) -> Pools:
-    """Split the users of a log into pools.
+    """Split the users of a log into long-term and temporary ones, and set rare behaviour apart.
 
-    Who submitted for more than ``long_weeks``, from the first job to the last, is long-term; the
-    others are temporary, and discarded if all that they did lies in the first or in the last
-    ``edge_weeks``. The jobs of ``rare`` behaviour are taken out of their users' traces before.
+    Users who submit for more than ``long_weeks``, from the first job to the last, are long-term.
+    The others are temporary, and discarded if all their jobs are in the first or in the last
+    ``edge_weeks``. First, the jobs of ``rare`` behaviour are taken out of their users' traces.
 
     Raises :class:`UsageError` for jobs without user or recorded finish, and for rare behaviour
     without jobs.
@@ -122,10 +121,10 @@ _MOST_KEPT = 2
 def reuse_pools(
     jobs: Sequence[WorkloadJob], sessions: Delimitation, tie: str, **options: Any
 ) -> Pools:
-    """Return the result of :func:`make_pools`, cached for equal jobs.
+    """Return the pools of :func:`make_pools`, from a cache if the jobs and options are equal.
 
-    Each run of a campaign has a copy of the log, whose pools take longer than many a simulation.
-    They must not be changed.
+    Each run of a campaign has a copy of the log, whose pools may take longer than a simulation.
+    Callers must not change the pools.
     """
     key = (sessions, tie, *(tuple(v) if isinstance(v, list) else v for v in options.values()))
     before = _KEPT.get(key)
@@ -140,14 +139,14 @@ def reuse_pools(
 
 
 def count_active_weeks(trace: Trace, calendar: Calendar) -> int:
-    """Return in how many weeks of the calendar a user was there, first to last submission."""
+    """Count the calendar weeks from a user's first submission to the last, both included."""
     return calendar.week(trace.batches[-1].start) - calendar.week(trace.start) + 1
 
 
 def _set_apart(
     jobs: Iterable[WorkloadJob], rare: Sequence[Rare]
 ) -> tuple[list[WorkloadJob], list[list[WorkloadJob]]]:
-    """Return the jobs that stay, and those of each rare behaviour."""
+    """Return the jobs without rare behaviour, and the jobs of each rare period."""
     kept: list[WorkloadJob] = []
     apart: list[list[WorkloadJob]] = [[] for _ in rare]
     for job in jobs:

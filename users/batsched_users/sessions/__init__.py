@@ -1,1 +1,1 @@
-"""Sessions and batches of a log, and which waited for which."""
+"""Sessions and batches of a log, the graph of their dependencies, and the feedback engine."""

@@ -1,4 +1,4 @@
-"""The gaps between the batches of a user, to draw from."""
+"""Collects the recorded gaps between the batches of a user, to draw gaps from them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from batsched_users.sessions.feedback_engine import Reason
 
 
 class Gaps(msgspec.Struct, frozen=True):
-    """Recorded gaps before the batches of one user, in seconds, by what the batch waited for.
+    """Recorded gaps before the batches of one user in seconds, by the event that released each.
 
     Source: Zakay, PhD thesis, section 4.3.
     """
 
     think_times: list[float]
-    """From the end of what a batch depends on to its start."""
+    """From the end of the batches that a batch depends on to its start."""
     inter_arrivals: list[float]
     """From the last submission of the batch before to its start."""
 
     @classmethod
     def collect(cls, trace: Trace, *, opening_sessions: bool, below: float = inf) -> Self:
-        """Return the gaps shorter than ``below`` before batches that open a session, or do not."""
+        """Collect gaps shorter than ``below``, before batches that open a session or do not."""
         batches = [batch for batch in trace.batches if batch.opens_session is opening_sessions]
         think_times = (batch.think_time for batch in batches)
         inter_arrivals = (batch.inter_arrival for batch in batches)
@@ -35,6 +35,6 @@ class Gaps(msgspec.Struct, frozen=True):
         )
 
     def draw(self, reason: Reason, random: Random) -> float | None:
-        """Return one of the gaps that fit ``reason`` by chance, None if there is none."""
+        """Draw one of the gaps after a release by ``reason``, None if there is none."""
         gaps = self.inter_arrivals if reason is Reason.FOLLOWS else self.think_times
         return random.choice(gaps) if gaps else None

@@ -1,4 +1,4 @@
-"""Batches: the jobs of a session that overlap, and which batches a user waited for.
+"""Batches: sets of overlapping jobs of a session, and the batches that each waited for.
 
 Source: N. Zakay, PhD thesis, chapters 2 and 4. A batch is a set of jobs of one session that
 overlap each other, directly or through others; it is submitted without waiting for any of its
@@ -18,12 +18,12 @@ from batsched_users.sessions.session_graph import build_graph
 
 TIES = ("joins", "opens")
 JOINS = "joins"
-"""A job that comes at the very instant at which its batch ends joins it: the counts of the
-thesis come out so, while its formal definition (strict overlap) would open another batch."""
+"""A job submitted at the instant at which a batch ends joins it. This reproduces the counts of the
+thesis, while its formal definition (strict overlap) would open another batch."""
 
 
 class Batch(msgspec.Struct, gc=False, eq=False):
-    """Jobs of one session that overlap; all times are recorded ones, in seconds."""
+    """A batch: overlapping jobs of one session, with their recorded times in seconds."""
 
     session: int
     """Id of its session."""
@@ -37,36 +37,36 @@ class Batch(msgspec.Struct, gc=False, eq=False):
     """Latest finish."""
     opens_session: bool
     depends_on: tuple[int, ...] = ()
-    """Places among the batches of the user of those that it waited for, transitively reduced."""
+    """Places of the user's batches that it waited for, transitively reduced."""
     think_time: float | None = None
-    """From the end of all that it depends on to its start; None if it depends on none."""
+    """From the end of the batches that it depends on to its start; None if there are none."""
     inter_arrival: float | None = None
     """From the last submission of the batch before to its start; None for the first of a user."""
 
 
 class Trace(msgspec.Struct, gc=False, eq=False):
-    """The jobs of one user in a log, unchanged."""
+    """The trace of a user: the recorded jobs of one user, in sessions and batches."""
 
     user: str
     sessions: list[Session]
     batches: list[Batch]
-    """In order of submission; each *follows* the one before."""
+    """In order of submission; each batch *follows* the one before."""
 
     @property
     def start(self) -> float:
-        """First submission."""
+        """First submission, seconds."""
         return self.batches[0].start
 
     @property
     def last(self) -> float:
-        """Last submission."""
+        """Last submission, seconds."""
         return self.batches[-1].last
 
 
 def traces(
     jobs: Iterable[WorkloadJob], sessions: Delimitation, tie: str = JOINS
 ) -> dict[str, Trace]:
-    """Return the trace of each user, in order of first appearance.
+    """Cut the jobs of each user into sessions and batches; users in order of first appearance.
 
     Raises :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
     """
@@ -77,14 +77,14 @@ def traces(
 
 
 def find_batches(sessions: Sequence[Session], tie: str = JOINS) -> list[Batch]:
-    """Return the batches of a user's sessions in order, with their dependencies.
+    """Find the batches in the sessions of a user, in order, with their dependencies.
 
-    In a session the batches are the connected components of overlapping jobs. A batch depends on
-    the one before in its session; the first of a session depends on the last batch of each session
-    all jobs of which had ended when it began. Only the transitive reduction is kept, which
-    changes no think time: what it leaves out ended before what it keeps began.
+    The batches of a session are the connected components of overlapping jobs. A batch depends on
+    the batch before it in its session. The first batch of a session depends on the last batch of
+    each session that had ended when it began. Only the transitive reduction is kept, which changes
+    no think time: a batch that it leaves out ended before a batch that it keeps began.
 
-    ``tie`` says whether a job submitted at the end of a batch ``joins`` it or ``opens`` another.
+    ``tie`` decides whether a job submitted at the end of a batch ``joins`` it or ``opens`` another.
     Raises :class:`batsched_py.errors.UsageError` for jobs without recorded finish.
 
     Source: Zakay, section 4.1 (follows, depends on) and the definitions there.

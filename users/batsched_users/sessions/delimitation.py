@@ -1,4 +1,4 @@
-"""Sessions: the stretches of continuous work of each user.
+"""Cuts the jobs of each user into sessions: periods of continuous work.
 
 Sources: N. Zakay, PhD thesis, chapter 2 (the methods Last, Max, Last+Cut, Max+Cut and Arrival);
 M. Madon, G. Da Costa, J.-M. Pierson, "Replay with Feedback", FGCS 155 (2024), section 3 (Arrival;
@@ -29,7 +29,7 @@ _FORMS = (
 
 
 class Delimitation(msgspec.Struct, frozen=True):
-    """The rule that cuts a user's jobs into sessions.
+    """A rule that cuts a user's jobs into sessions: a method, a threshold and a boundary.
 
     Job i (in submission order) opens a new session iff its gap to the jobs before it is at least
     the threshold (boundary ``>=``), or longer than it (boundary ``>``). The gap is
@@ -40,15 +40,14 @@ class Delimitation(msgspec.Struct, frozen=True):
         submit_i - finish_(i-1), the recorded finish of the previous job;
     ``max``
         submit_i - max of the finish times of *all* earlier jobs of the user (Zakay 2.2). The
-        maximum over the jobs of the present session gives the same sessions: the job that opened
-        it was submitted, and so finished, no earlier than all jobs before it had finished.
+        maximum over the jobs of the present session gives the same sessions, as all earlier jobs
+        had finished when the job that opened the session was submitted.
 
-    With a ``cut``, ``last`` and ``max`` are Zakay's Last+Cut and Max+Cut: of a job that ran longer
-    after its submission, they see min(finish, submit + cut). Without any time for it (0), both are
-    ``arrival``.
+    With a ``cut``, ``last`` and ``max`` are Zakay's Last+Cut and Max+Cut: they take the finish of a
+    job as min(finish, submit + cut). With a cut of 0, both are ``arrival``.
 
     With a threshold of 0 and boundary ``>``, the sessions by ``last`` or ``max`` are Zakay's
-    *batches* by that method: what was submitted while the jobs before had not ended.
+    *batches* by that method: jobs submitted before the jobs ahead of them had ended.
 
     Raises :class:`UsageError` for an unknown method or boundary, for a threshold or cut that is
     not a number >= 0, and for ``arrival`` with a cut. An infinite threshold makes one session of
@@ -62,7 +61,7 @@ class Delimitation(msgspec.Struct, frozen=True):
     boundary: str = ">="
     """``>=`` (Madon et al.) or ``>`` (Zakay): whether a gap of exactly the threshold cuts."""
     cut: float = inf
-    """Minutes; what a job does later than this after its submission is not seen."""
+    """Minutes after its submission, after which the rule ignores that a job still runs."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -79,7 +78,10 @@ class Delimitation(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Delimitation:
-        """Read ``arrival:60``, ``max:20:>`` or ``last+30:20``; raises :class:`UsageError`."""
+        """Read a rule such as ``arrival:60``, ``max:20:>`` or ``last+30:20``.
+
+        Raises :class:`UsageError`.
+        """
         method, *rest = text.split(":")
         if len(rest) not in (1, 2):
             raise UsageError(f"sessions: {text!r} is not a delimitation; {_FORMS}")
@@ -96,13 +98,13 @@ class Delimitation(msgspec.Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        """The threshold in seconds."""
+        """The threshold in seconds, without rounding errors of the minutes."""
         return round(self.threshold * MINUTE, 6)  # 0.17 minutes are 10.2 s, not 10.200000000000001
 
     def seen_finish(self, job: WorkloadJob) -> float:
-        """Return the finish of a job as this rule sees it: no later than the cut allows.
+        """Return the finish of a job for this rule: the recorded finish, or the cut if earlier.
 
-        Only for jobs with a recorded finish.
+        The job must have a recorded finish.
         """
         assert job.finish_time is not None
         if self.cut == inf:
@@ -120,7 +122,7 @@ def _minutes(text: str, whole_text: str) -> float:
 
 
 class Session(msgspec.Struct, gc=False):
-    """A run of consecutive jobs of one user."""
+    """A session: consecutive jobs of one user, without a long gap between them."""
 
     id: int
     """Place among the sessions of the user, from 1."""
@@ -134,10 +136,10 @@ class Session(msgspec.Struct, gc=False):
 
 
 def partition(jobs: Iterable[WorkloadJob], delimitation: Delimitation) -> dict[str, list[Session]]:
-    """Cut the jobs of each user into sessions.
+    """Cut the jobs of each user into sessions by a rule, and return them by user.
 
-    Returns the sessions of each user in order, users in order of first appearance in ``jobs``.
-    The jobs are put into submission order; simultaneous ones keep the order of ``jobs``.
+    Sessions are in order, users in order of first appearance in ``jobs``. The jobs are put into
+    submission order; simultaneous jobs keep the order of ``jobs``.
 
     Raises :class:`UsageError` for jobs without user, for a job that finished before it was
     submitted, and, if the method needs them, for jobs without recorded finish.
@@ -201,6 +203,6 @@ def _cut(user: str, jobs: list[WorkloadJob], delimitation: Delimitation) -> list
 
 
 def make_session(number: int, user: str, jobs: list[WorkloadJob]) -> Session:
-    """Return session ``number`` of ``user`` made of ``jobs`` (at least one, in order)."""
+    """Make session ``number`` of ``user`` from ``jobs`` (at least one, in submission order)."""
     finishes = [inf if job.finish_time is None else job.finish_time for job in jobs]
     return Session(number, user, jobs, jobs[0].submit_time, max(finishes))

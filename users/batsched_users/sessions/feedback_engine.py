@@ -1,7 +1,7 @@
-"""The feedback engine: each batch waits for the batches it depends on.
+"""The feedback engine: each batch is submitted after the batches that it depends on.
 
-Source: N. Zakay, PhD thesis, chapter 4. What a user submits, and in which order, is kept as
-recorded; when is decided by a :class:`Reaction` each time the next batch becomes possible.
+Source: N. Zakay, PhD thesis, chapter 4. The jobs of a user and their order stay as recorded. A
+:class:`Reaction` decides when the next batch arrives, each time that one is released.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from batsched_users.sessions.batches import Batch, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 
 SESSIONS = "arrival:60:>"
-"""Zakay's sessions: more than an hour without a submission ends one."""
+"""Zakay's sessions: more than an hour without a submission ends a session."""
 
 
 class Reason(Enum):
-    """The event that released a batch: the last one that it waited for."""
+    """The kind of event that released a batch: the last event that it waited for."""
 
     FOLLOWS = "the batch before has arrived"
     DEPENDENCY = "a batch that it depends on has ended"
 
 
 class Reaction(Protocol):
-    """How a user reacts: when the next batch comes, once it may."""
+    """Decides when the next batch of a user arrives after its release."""
 
     def arrival(self, visit: Visit, batch: Batch, now: float, reason: Reason) -> float:
-        """Return when ``batch`` of the visit arrives, in seconds; what is past means now."""
+        """Return when a released batch arrives, in seconds; times before ``now`` count as now."""
         ...
 
 
 class Visit(msgspec.Struct, eq=False):
-    """A user who goes through a trace, from a batch on, some time after it was recorded."""
+    """A simulated user who submits a recorded trace, from one of its batches on, with a shift."""
 
     user: str
     trace: Trace
@@ -49,44 +49,44 @@ class Visit(msgspec.Struct, eq=False):
     next: int = 0
     """Place of the batch that arrives now or next."""
     shift: float = 0.0
-    """Seconds from recorded times to those of the visit, as far as nothing delays it."""
+    """Seconds from recorded times to times of the visit without delays."""
     names: Callable[[], str] | None = None
-    """Gives its jobs new names, where others do the same jobs too; None: as recorded."""
+    """Makes new names if other visits submit the same jobs too; None: as recorded."""
     notes: Mapping[str, Any] = {}
-    """What its jobs carry beside session, batch and times."""
+    """Columns that its jobs carry besides session, batch and times."""
     sessions_before: int = 0
-    """Sessions of this person in earlier visits."""
+    """Number of sessions of this user in earlier visits."""
     origin: object = None
-    """What it was made from, for the one who made it."""
+    """The object that the visit was made from, for the model that made it."""
     response: float = 0.0
-    """Response time of the job that ended last, seconds; 0 before any has."""
+    """Response time of the job that ended last, seconds; 0 before the first end."""
     released: bool = True
-    """Whether it is known when the batch ``next`` arrives."""
+    """Whether the batch ``next`` has been released, so that its arrival is known."""
     thought: float | None = None
-    """Think time before the batch ``next``, if that is what it waited for last."""
+    """Think time before the batch ``next``, if the end of a batch released it."""
     running: dict[int, int] = msgspec.field(default_factory=dict)
-    """Jobs that have still to end, of each batch that has begun to arrive and not ended."""
+    """Place of each batch in the system -> number of its jobs that have not ended."""
 
 
 class _Active(msgspec.Struct, eq=False, gc=False):
-    """Where a job belongs that has been submitted and has not ended."""
+    """Visit and batch of a job that has been submitted and has not ended."""
 
     visit: Visit
     batch: int
 
 
 class BatchFeedback:
-    """A user model whose batches are released by events in the system.
+    """Base class of user models in which events of the system release batches.
 
-    Batch i + 1 arrives after all of batch i has arrived and all batches that it depends on have
-    ended; how long after is up to the visit's reaction. Inside a batch the recorded distances
-    between submissions are kept. Of jobs that have ended nothing is kept.
+    Batch i + 1 is released when all jobs of batch i have arrived and all batches that it depends on
+    have ended. The visit's reaction decides how much later it arrives. Inside a batch the recorded
+    distances between submissions are kept. Jobs that have ended take no memory.
     """
 
     reacts = True
 
     def __init__(self, profiles: Mapping[str, dict[str, Any]], *, until: float = inf) -> None:
-        """``until`` is when users stop to submit, in seconds."""
+        """Submit no jobs from ``until`` on (seconds)."""
         self.profiles = profiles
         self._until = until
         self._due: list[tuple[float, int, int, Visit, int, float]] = []
@@ -98,9 +98,9 @@ class BatchFeedback:
     def replay(
         self, workload: Workload, sessions: str, tie: str, react: Callable[[Trace], Reaction]
     ) -> None:
-        """Let each user of the log go through his trace once, from its recorded start on.
+        """Let each user of the log submit the recorded trace once, with a reaction by ``react``.
 
-        ``sessions`` is a delimitation; ``tie`` see
+        ``sessions`` is a delimitation; for ``tie`` see
         :func:`batsched_users.sessions.batches.find_batches`. Raises
         :class:`batsched_py.errors.UsageError` for jobs without user or recorded finish.
         """
@@ -109,11 +109,11 @@ class BatchFeedback:
             self.enter(Visit(trace.user, trace, react(trace)))
 
     def enter(self, visit: Visit) -> None:
-        """Plan the batch ``next`` of a visit at its recorded, shifted time."""
+        """Begin a visit: plan its batch ``next`` at the recorded time, shifted."""
         self._plan(visit, visit.trace.batches[visit.next].start + visit.shift)
 
     def visit_ended(self, visit: Visit, now: float) -> None:
-        """Learn that all jobs of a visit have ended."""
+        """Called when all jobs of a visit have ended; a model may begin another visit."""
 
     # The user model ------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class BatchFeedback:
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Release the batch that waited for the last job of another."""
+        """Release the next batch of the user if this was the last job that it waited for."""
         active = self._active.pop(job.submitted.id)
         visit = active.visit
         visit.response = now - job.submit_time
@@ -175,13 +175,13 @@ class BatchFeedback:
     def _push(self, visit: Visit, batch: Batch, place: int, start: float) -> None:
         job = batch.jobs[place]
         time = start + (job.submit_time - batch.start)
-        if time < self._until:  # else the visit is over, and nothing waits for it
+        if time < self._until:  # else the visit is over
             entry = (time, self._ranks[job.id], next(self._planned), visit, place, start)
             heappush(self._due, entry)
 
 
 def rank_jobs(workload: Workload) -> dict[str, int]:
-    """Return the place of each job in the log: who submits first at one instant."""
+    """Return the place of each job in the log by id, which orders simultaneous submissions."""
     return {job.id: rank for rank, job in enumerate(workload.jobs)}
 
 
@@ -192,14 +192,13 @@ def make_submission(
     shift: float,
     names: Callable[[], str] | None = None,
 ) -> WorkloadJob:
-    """Return a recorded job as ``user`` submits it, with the columns of the results.
+    """Make the job that ``user`` submits from a recorded job, with the columns of the results.
 
-    ``notes`` are what it carries beside its recorded submission time, which is shifted by ``shift``
-    seconds; ``names`` gives a new name where others do the same job too, and the recorded one is
-    noted then.
+    The columns are ``notes``, and the recorded submission time plus ``shift`` seconds. ``names``
+    makes a new name if other visits submit the same job too; the recorded name is then a column.
     """
     extra = {**job.extra, **notes}
-    extra.pop(ORIGINAL_SUBMISSION, None)  # of another replay: the log may be a result of one
+    extra.pop(ORIGINAL_SUBMISSION, None)  # of an earlier replay, if the log is its result
     name = job.id
     if names is not None:
         extra["original_job"] = name
@@ -211,7 +210,7 @@ def make_submission(
 
 
 def _submitted(visit: Visit, batch: Batch, place: int) -> WorkloadJob:
-    """Return a job as it is submitted in a visit."""
+    """Make the job that a visit submits, from the job at a place in a batch."""
     notes = {
         **visit.notes,
         "session": visit.sessions_before + batch.session,

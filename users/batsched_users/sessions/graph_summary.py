@@ -1,4 +1,4 @@
-"""Statistics of session graphs, as in Fig. 6 of Madon et al. (FGCS 155, 2024)."""
+"""Summarises session graphs in numbers, as in Fig. 6 of Madon et al. (FGCS 155, 2024)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from batsched_users.sessions.session_graph import SessionGraph
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers on the sessions of one user or of many.
+    """Numbers on the sessions of one or many users: counts, sizes, paths and think times.
 
-    Think times are those of all edges of the graphs, in seconds, the edges from the fictive root
-    left out. None where there is nothing to take a share or a mean of.
+    Think times are in seconds, one for each edge of the graphs except edges from the fictive root.
+    Shares and means are None without data.
     """
 
     users: int
@@ -46,7 +46,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summarise_graphs(graphs: Iterable[SessionGraph]) -> Summary:
-    """Return the numbers on the graphs of some users taken together; of one user: ``[graph]``."""
+    """Summarise the session graphs of some users together; for one user, pass ``[graph]``."""
     graphs = list(graphs)
     nb_jobs = [len(session.jobs) for graph in graphs for session in graph.sessions]
     times = sorted(time for graph in graphs for time in graph.think_times())
@@ -75,9 +75,10 @@ def summarise_graphs(graphs: Iterable[SessionGraph]) -> Summary:
 
 
 def format_table(graphs: Iterable[SessionGraph]) -> str:
-    """Return CSV text, one line per user: ``user``, then the fields of :class:`Summary`.
+    """Format the summary of each graph as CSV text, one line per user.
 
-    Unknown values are empty; the column ``users``, always 1, is left out.
+    The columns are ``user`` and the fields of :class:`Summary` but ``users``, which is always 1.
+    Unknown values are empty.
     """
     fields = [name for name in Summary.__struct_fields__ if name != "users"]
     of_users = ((graph.user, summarise_graphs([graph])) for graph in graphs)

@@ -1,7 +1,7 @@
-"""Session Annotated Batsim JSON (SABjson): one file per user with sessions, think times and jobs.
+"""Writes Session Annotated Batsim JSON (SABjson): sessions and jobs, one file per user.
 
-The format is that of swf2userSessions (Madon et al. 2024) as far as it is known; what is ours is
-told in ``sabjson.schema.json`` beside this module, which every file written here satisfies.
+The format is that of swf2userSessions (Madon et al. 2024) as far as it is known. The schema
+``sabjson.schema.json`` beside this module documents our additions; every file written satisfies it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SUFFIX = ".SABjson"
 
 _Profiles = dict[str, dict[str, Any]]
 _OWN = {"id", "profile", "res", "subtime", "walltime", "finish_time", "estimate", "submit_time"}
-"""Keys of a job that its further data cannot have."""
+"""Keys of a job that its additional data cannot use."""
 
 
 def file_name(user: str) -> str:
-    """Return ``user<ID>.SABjson``; what is unsafe in a file name is percent-encoded."""
+    """Return the file name of a user, ``user<ID>.SABjson``, with unsafe characters encoded."""
     return f"user{quote(user, safe='')}{SUFFIX}"
 
 
@@ -38,11 +38,11 @@ def write_folder(
     profiles: Mapping[str, dict[str, Any]],
     delimitation: Delimitation,
 ) -> None:
-    """Write one file per user into ``folder``, which is made if it is not there.
+    """Write one SABjson file per user into ``folder``, which is made if necessary.
 
-    Each file holds those of ``profiles`` that the user's jobs need. Files of the same users are
+    Each file holds the ``profiles`` that the user's jobs need. Files of the same users are
     replaced. Raises :class:`UsageError`, before anything is written, if the folder holds files of
-    other users: they would be taken for users of the same log.
+    other users: they would be mistaken for users of the same log.
     """
     named = {file_name(graph.user): graph for graph in graphs}
     others = sorted({path.name for path in folder.glob(f"*{SUFFIX}")} - set(named))
@@ -58,7 +58,7 @@ def write_folder(
 
 
 def _with_parts(names: Iterable[str], profiles: Mapping[str, dict[str, Any]]) -> _Profiles:
-    """Return the named profiles and those that composed ones among them consist of."""
+    """Return the named profiles, and the profiles that composed ones consist of."""
     todo = list(dict.fromkeys(names))
     with_parts: _Profiles = {}
     for name in todo:  # grows while it is walked through
@@ -71,7 +71,7 @@ def _with_parts(names: Iterable[str], profiles: Mapping[str, dict[str, Any]]) ->
 def write_sabjson(
     path: Path, graph: SessionGraph, profiles: _Profiles, delimitation: Delimitation
 ) -> None:
-    """Write one user's file, whole or not at all.
+    """Write the SABjson file of one user, completely or not at all.
 
     Jobs without walltime have no key ``walltime``. Integral numbers are written as integers.
     """

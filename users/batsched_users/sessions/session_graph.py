@@ -1,10 +1,10 @@
-"""Session graphs: which sessions of a user waited for which, and how long the user thought.
+"""Session graphs: dependencies between the sessions of a user, with think times.
 
 Source: M. Madon, G. Da Costa, J.-M. Pierson, "Replay with Feedback", FGCS 155 (2024), section 3.
 
 Session s' *depends on* session s iff all jobs of s had finished when s' began: finish(s) <=
 start(s'). The *think time* of that edge is start(s') - finish(s), in seconds. Only the transitive
-reduction of the relation is kept. Sessions without predecessor hang on a fictive root; their
+reduction of the relation is kept. Sessions without predecessor depend on a fictive root; their
 think time is their recorded first submission time.
 """
 
@@ -35,30 +35,30 @@ class SessionGraph(msgspec.Struct):
     user: str
     sessions: list[Session]
     predecessors: list[list[tuple[int, float]]]
-    """For each session its direct predecessors by ascending index in ``sessions``, with the think
-    time (seconds, >= 0) after each."""
+    """Direct predecessors of each session by ascending index in ``sessions``, each with the think
+    time after it (seconds, >= 0)."""
 
     def roots(self) -> list[tuple[int, float]]:
-        """Return (index, think time after the fictive root) of the sessions without predecessor.
+        """Return the sessions without predecessor, as pairs of index and think time in seconds.
 
-        The think time is the recorded first submission time, in seconds.
+        Their think time is the recorded first submission time.
         """
         pairs = enumerate(zip(self.sessions, self.predecessors, strict=True))
         return [(index, session.start) for index, (session, before) in pairs if not before]
 
     def think_times(self) -> list[float]:
-        """Return the think times of all edges but those of the root, in seconds."""
+        """Return the think times of all edges in seconds, without edges from the fictive root."""
         return [think_time for before in self.predecessors for _, think_time in before]
 
     def arity(self) -> list[int]:
-        """Return the number of direct predecessors of each session, 0 if it hangs on the root.
+        """Return the number of direct predecessors of each session, without the fictive root.
 
-        With arrival:60 the largest of SDSC-SP2-1998-4 is 11, as the arity of Madon et al., Fig. 6.
+        With arrival:60 the largest of SDSC-SP2-1998-4 is 11, the arity in Madon et al., Fig. 6.
         """
         return [len(before) for before in self.predecessors]
 
     def longest_path(self) -> int:
-        """Return the number of sessions on the longest chain, the root not counted."""
+        """Return the number of sessions on the longest path, without the fictive root."""
         length = [0] * len(self.sessions)
         before = {i: [j for j, _ in edges] for i, edges in enumerate(self.predecessors)}
         for index in TopologicalSorter(before).static_order():
@@ -67,10 +67,10 @@ class SessionGraph(msgspec.Struct):
 
 
 def build_graph(sessions: Sequence[Session]) -> SessionGraph:
-    """Return the transitively reduced session graph of one user, in O(n log n + edges).
+    """Build the transitively reduced session graph of one user, in O(n log n + edges).
 
-    ``sessions`` belong to one user, in any order. Of sessions without length at the same instant
-    the one that comes first in ``sessions`` precedes the others: no session precedes itself.
+    ``sessions`` belong to one user, in any order. Among zero-length sessions at the same instant,
+    the first in ``sessions`` precedes the others: no session precedes itself.
 
     Raises :class:`UsageError` if a session has no known finish, or ends before it starts.
     """
@@ -112,7 +112,7 @@ def _check(sessions: Sequence[Session]) -> None:
 
 @extra("graphs")
 def to_networkx(graph: SessionGraph) -> nx.DiGraph[int]:
-    """Return the graph for networkx, the fictive root included.
+    """Convert a session graph to a networkx graph, with the fictive root.
 
     Nodes are the ids of the sessions, with the attributes ``start`` and ``finish`` (seconds) and
     ``nb_jobs``; the root is node 0 (:data:`ROOT`), with 0 for all three. Edges have the attribute

@@ -1,1 +1,1 @@
-"""Looking at users: which delimitation fits a log, and portraits of logs and simulations."""
+"""Studies of users: choosing a delimitation of sessions, and portraits of users."""

@@ -1,4 +1,4 @@
-"""Common style of the user layer's figures: colours of curves, and an axis of minutes."""
+"""Common parts of the user layer's figures: looks of curves, titles and axes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _LONGER = {43200: "30 d", 525600: "1 y"}
 def distinguish_curves(
     labels: Sequence[str], looks: Mapping[str, Sequence[Any]] | None = None, **legend: Any
 ) -> dict[str, Any]:
-    """Return how rows are told apart whose ``curve`` is the index of one of the labels.
+    """Return Altair channels that give each curve its own look, with a legend of the labels.
 
-    ``looks`` are values of the channels ``color``, ``strokeDash``, ``strokeWidth`` and
-    ``opacity`` for the labels in turn; without them it is colour and line style, after seven of
-    which they come again. Labels may be the same. ``legend`` are options of the legend.
+    The column ``curve`` is the index of a label. ``looks`` are values of the channels ``color``,
+    ``strokeDash``, ``strokeWidth`` and ``opacity`` for the labels in turn; by default, colours and
+    line styles, which repeat after seven. Labels may be equal. ``legend`` are its options.
     """
     looks = looks or {"color": COLOURS, "strokeDash": DASHES}
     channels = {
@@ -53,9 +53,9 @@ def distinguish_curves(
 
 
 def draw_lines(points: Sequence[tuple[Any, Any]], **mark: Any) -> Any:
-    """Return a chart of curves through points ``(x, y)``, distinguished by ``curve``.
+    """Draw a curve through each of ``points``, a pair of columns ``(x, y)``.
 
-    ``mark`` are options of the lines.
+    Rows have the number of their curve as ``curve``. ``mark`` are options of the lines.
     """
     frames = [pd.DataFrame({"curve": at, "x": x, "y": y}) for at, (x, y) in enumerate(points)]
     rows = pd.concat(frames) if frames else pd.DataFrame(columns=["curve", "x", "y"])
@@ -63,24 +63,24 @@ def draw_lines(points: Sequence[tuple[Any, Any]], **mark: Any) -> Any:
 
 
 def add_title(chart: Any, title: str, width: int, height: int) -> Any:
-    """Return a chart with a title at its left end; pixels of its axes."""
+    """Give a chart a title at its left end, and its width and height in pixels."""
     heading = alt.TitleParams(title, anchor="start", frame="group", fontWeight="normal")
     return chart.properties(title=heading, width=width, height=height)
 
 
 def label_ticks(names: Mapping[int, str] | Mapping[float, str], **axis: Any) -> Any:
-    """Return an axis with these texts at these values; ``axis`` are its further options."""
+    """Make an axis with ticks at the keys of ``names``, labelled by its texts."""
     texts = msgspec.json.encode({f"{value:g}": text for value, text in names.items()}).decode()
     return alt.Axis(values=list(names), labelExpr=f"{texts}[datum.value]", **axis)
 
 
 def make_minutes_axis(least: float, most: float) -> dict[str, Any]:
-    """Return options of a logarithmic axis of minutes, with ticks at times that people know."""
+    """Return options of a logarithmic axis of minutes, with ticks such as 1 min, 1 h and 1 d."""
     names = {at: text for at, text in (_MINUTES | _LONGER).items() if least <= at <= most}
     scale = alt.Scale(type="log", domain=[least, most], nice=False)
     return {"scale": scale, "axis": label_ticks(names)}
 
 
 def make_percent_axis() -> dict[str, Any]:
-    """Return options of an axis of shares, from 0 to 100 %."""
+    """Return options of an axis for shares from 0 to 1, labelled 0 to 100 %."""
     return {"scale": alt.Scale(domain=[0, 1], nice=False), "axis": alt.Axis(format=".0%")}

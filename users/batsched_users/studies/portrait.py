@@ -1,7 +1,7 @@
-"""A portrait of users: when they submit, how long they stay, how they react to waiting.
+"""Draws portraits of users: when they submit, their session lengths, and their think times.
 
-Of a log, of a simulation, or of several laid over each other: a model beside the log it was learnt
-from. The numbers are functions of their own; drawing only shows them.
+Several portraits may be laid over each other, such as a log and a simulation of a model that was
+learnt from it. Other functions than those that draw compute the numbers.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ Looks = dict[str, Any]
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 LONGEST_THINK_TIME = BOUND
-"""Seconds; whoever comes back later was away (Schlagkamp 2015: think times below 28,800 s)."""
+"""Seconds; users who return later were away (Schlagkamp 2015: think times below 28,800 s)."""
 RESPONSES: Column = np.array([0, 1, 2, 5, 10, 20, 60, 120, 240, 480, 1440]) * MINUTE
 """Edges of the bins of response times, seconds; the last bin has no upper edge."""
 FEWEST = 10
-"""Pairs in a bin without which its quartiles are not drawn."""
+"""Smallest number of pairs in a bin whose quartiles are drawn."""
 _NO_PAIR = 0.7
-"""Where a bin without a pair is drawn, since 0 has no place on a logarithmic axis."""
+"""Position of a bin without pairs, since a logarithmic axis has no 0."""
 _LEAST_DRAWN = 0.1
-"""Minutes; shorter think times are drawn there, since 0 has no place on a logarithmic axis."""
+"""Minutes at which shorter think times are drawn, since a logarithmic axis has no 0."""
 
 
 class Portrait(msgspec.Struct, frozen=True, eq=False):
-    """The numbers behind the picture."""
+    """The numbers of a portrait of users, which the figure shows."""
 
     label: str
     hours: Column
@@ -54,17 +54,17 @@ class Portrait(msgspec.Struct, frozen=True, eq=False):
     session_lengths: Column
     """Minutes from first to last submission, ascending; shape (sessions,). One job: 0."""
     think_times: Column
-    """Quartiles (25 %, 50 %, 75 %) in seconds of the think times after each bin of
-    :data:`RESPONSES`; nan where it has no pair. Shape (bins, 3)."""
+    """Quartiles (25 %, 50 %, 75 %) in seconds of the think times in each bin of response times,
+    :data:`RESPONSES`; nan without pairs. Shape (bins, 3)."""
     pairs: NDArray[np.int64]
     """Number of think times in each bin; shape (bins,)."""
     clock_known: bool
 
 
 def measure_portrait(jobs: JobColumns, label: str) -> Portrait:
-    """Return the numbers of the three panels; sources are at the functions that count them.
+    """Measure the numbers of a portrait: submissions, session lengths and think times.
 
-    Raises :class:`UsageError` for no jobs and for jobs without user.
+    Raises :class:`UsageError` without jobs, and for jobs without user.
     """
     if not len(jobs):
         raise UsageError(f"{label}: there are no jobs, so there is nothing to draw")
@@ -80,7 +80,7 @@ def measure_portrait(jobs: JobColumns, label: str) -> Portrait:
 
 
 def measure_session_lengths(jobs: JobColumns) -> Column:
-    """Return the lengths in minutes of the sessions by arrival:60:>, ascending.
+    """Measure the lengths of sessions by arrival:60:> in minutes, ascending.
 
     Source: Zakay, PhD thesis, chapter 2.
     """
@@ -89,11 +89,11 @@ def measure_session_lengths(jobs: JobColumns) -> Column:
 
 
 def bin_think_times(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]]:
-    """Return quartiles (bins, 3) in seconds and number (bins,) of think times by response time.
+    """Return quartiles in seconds (bins, 3) and numbers (bins,) of think times by response time.
 
-    They are the times from the end of a user's job to the next submission, if that comes after
-    the end and less than 8 hours later; a pair is put into its bin by the response time of its
-    first job, lower edges included.
+    A think time is the time from the end of a user's job to the next submission, if that is after
+    the end and less than 8 hours later. The response time of the job selects the bin, lower edges
+    included.
 
     Source: the pairs of S. Schlagkamp, JSSPP 2015, section 3.
     """
@@ -106,7 +106,7 @@ def bin_think_times(jobs: JobColumns) -> tuple[Column, NDArray[np.int64]]:
 
 
 def draw_portraits(portraits: Sequence[Portrait]) -> Any:
-    """Draw the portraits (at least one) over each other, distinguished by colour and line."""
+    """Draw one or more portraits over each other, distinguished by colour and line style."""
     looks = distinguish_curves([view.label for view in portraits], orient="top", columns=3)
     thinking = alt.vconcat(_thinking(portraits, looks), _pairs(portraits, looks), spacing=4)
     below = alt.hconcat(_lengths(portraits, looks), thinking, spacing=40)
@@ -147,7 +147,7 @@ def _lengths(portraits: Sequence[Portrait], looks: Looks) -> Any:
 
 
 def _bins(column: str, *, labels: bool) -> Any:
-    """Return the axis of response times, in bins; with texts only where it is the last."""
+    """Return the axis of response times in bins, with or without labels."""
     names = dict(enumerate(("0", "1", "2", "5", "10", "20 min", "1 h", "2", "4", "8 h", "1 d")))
     scale = alt.Scale(domain=[0, len(RESPONSES)], nice=False)
     title = "response time of the job" if labels else None

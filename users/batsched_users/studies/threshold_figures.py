@@ -1,4 +1,4 @@
-"""Figures of a threshold study, and the numbers of their curves as a table."""
+"""Draws the figures of a threshold study, and writes their curves as a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from batsched_users.studies.figure_style import (
 from batsched_users.studies.thresholds import DAY_MINUTES, LONG, ThresholdStudy, Values, survival
 
 GRID: Values = np.geomspace(0.1, 1e6, 141)
-"""Minutes at which distributions are written down: 20 to a factor of ten."""
+"""Minutes at which distributions are written: 20 points per factor of ten."""
 _SHOWN = 240
 """Minutes up to which the derivative is drawn; after that it is flat."""
 _SMOOTHED = 5
@@ -48,7 +48,7 @@ _LINES: dict[str, tuple[list[int], float, float]] = {
 
 
 def draw_inter_arrival_times(studies: Sequence[ThresholdStudy]) -> Any:
-    """Draw how inter-arrival times are distributed, and the derivative, a curve per log."""
+    """Draw the distribution of inter-arrival times and its derivative, a curve for each log."""
     looks = distinguish_curves([study.name for study in studies], orient="top")
     hours = label_ticks({hour * 60: f"{hour} h" for hour in range(0, 25, 4)})
     day = alt.Scale(domain=[0, DAY_MINUTES], nice=False)
@@ -72,7 +72,7 @@ def draw_inter_arrival_times(studies: Sequence[ThresholdStudy]) -> Any:
 
 
 def _smooth(derivative: Values) -> tuple[Values, Values]:
-    """Return minutes and means; a value of 0 has no place on a logarithmic axis."""
+    """Return minutes and smoothed shares, without zeros, for a logarithmic axis."""
     means = np.convolve(derivative, np.ones(_SMOOTHED) / _SMOOTHED, mode="valid")
     smooth = means.astype(np.float64)
     middle = np.arange(len(smooth), dtype=np.float64) + _SMOOTHED / 2
@@ -81,7 +81,7 @@ def _smooth(derivative: Values) -> tuple[Values, Values]:
 
 
 def _where_it_is_sought() -> Any:
-    """Return where the thesis looks for a threshold, and what it takes."""
+    """Draw the range in which the thesis looks for a threshold, and its choice."""
     names = ["where the thesis looks for a threshold", "60 minutes, which it takes"]
     rows = pd.DataFrame({"x": [40.0, 59.6], "until": [100.0, 60.4], "sign": names})
     legend = alt.Legend(orient="top")
@@ -91,12 +91,12 @@ def _where_it_is_sought() -> Any:
 
 
 def draw_think_times(study: ThresholdStudy) -> Any:
-    """Draw the think times after batches that Last and Max agree on, and after the others."""
+    """Draw think times after batches that Last and Max both find, and that only one finds."""
     at = np.geomspace(0.1, 1e5, 400)
     times = {name: getattr(study.think_times, kind) for kind, name in _KINDS.items()}
     times = {name: values for name, values in times.items() if len(values)}
     labels = [f"{name} ({len(values):,})" for name, values in times.items()]
-    # The common ones lie on each other: the first is drawn broad and pale.
+    # The common curves coincide, so the first is drawn broad and pale.
     broad = {"strokeWidth": [5, 1.8, 1.8, 1.8], "opacity": [0.35, 1, 1, 1]}
     looks = {"color": COLOURS, "strokeDash": DASHES} | broad
     drawn = draw_lines([(at, 1 - survival(values, at)) for values in times.values()]).encode(
@@ -108,7 +108,7 @@ def draw_think_times(study: ThresholdStudy) -> Any:
 
 
 def draw_session_lengths(study: ThresholdStudy) -> Any:
-    """Draw the share of the sessions that are longer than a time, a curve per delimitation."""
+    """Draw the share of sessions that are longer than a time, a curve for each delimitation."""
     at = np.geomspace(1, 1e6, 800)
     shares = [survival(lengths, at) for lengths in study.lengths.values()]
     points = [(at[share > 0], share[share > 0]) for share in shares]
@@ -131,9 +131,9 @@ def draw_session_lengths(study: ThresholdStudy) -> Any:
 
 
 def _looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return how each delimitation is drawn: Last as dashes on the broad band of its Max.
+    """Return the look of each delimitation: Last as dashes on the broad band of its Max.
 
-    They nearly coincide where a cut hides most of what they differ in.
+    The two nearly coincide if a cut hides most of their differences.
     """
     rules = {name: Delimitation.parse(name) for name in names}
     kinds = {
@@ -145,7 +145,7 @@ def _looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def format_curves(study: ThresholdStudy) -> str:
-    """Return the curves as CSV: name, log, minutes, and share (0 to 1)."""
+    """Format the curves of a study as CSV text: curve, data, minutes, and share (0 to 1)."""
     rows = (
         (curve, of, f"{at:.6g}", f"{share:.8g}")
         for curve, of, minutes, shares in _curves(study)

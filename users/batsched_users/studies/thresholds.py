@@ -1,8 +1,8 @@
-"""Numbers by which a delimitation of sessions is chosen.
+"""Measures how delimitations cut a log into sessions, to choose a method and its threshold.
 
-There is no record of when people sat down and stood up, so a method and its threshold are judged
-by what they lead to: where inter-arrival times stop being those of somebody at work, think times
-that do not depend on how a batch was found, and sessions of a length that a person can hold out.
+Logs do not record when users began and stopped to work, so a delimitation is judged by its results:
+its threshold is where inter-arrival times are no longer typical of work, think times do not depend
+on how a batch was found, and sessions have a plausible length.
 
 Source: N. Zakay, PhD thesis, chapter 2. All times here are in **minutes**, as there.
 """
@@ -27,7 +27,7 @@ Values = NDArray[np.float64]
 DAY_MINUTES = round(DAY / MINUTE)
 """Minutes; longer inter-arrival times say nothing about a session."""
 LONG = 1_000.0
-"""Minutes; nobody works for more than 16 hours on end."""
+"""Minutes; a longer session, of more than 16 hours, is not plausible."""
 USUAL = tuple(
     Delimitation.parse(text)
     for text in (
@@ -35,25 +35,25 @@ USUAL = tuple(
         *(f"{method}+{cut}:20" for method in ("last", "max") for cut in (30, 60, 120)),
     )
 )
-"""What the thesis compares."""
+"""The delimitations that the thesis compares."""
 
 
 class InterArrivalCurve(msgspec.Struct, frozen=True, eq=False):
-    """How inter-arrival times within a day are distributed."""
+    """The distribution of inter-arrival times within a day, by minutes."""
 
     minutes: Values
     """0, 1, ..., 1440; shape (1441,)."""
     cumulative: Values
-    """Share of the times that are at most so long, 0 to 1; shape (1441,)."""
+    """Share of the times that are at most these minutes, 0 to 1; shape (1441,)."""
     derivative: Values
-    """Share of the times that fall into each minute, from above its beginning to its end; shape
-    (1440,). Times of 0 are in none."""
+    """Share of the times in each minute, begin excluded and end included, shape (1440,). Times of
+    0 are in no minute."""
 
 
 class ThinkTimes(msgspec.Struct, frozen=True, eq=False):
-    """Think times that follow batches found by both methods (common) and by one only (unique).
+    """Think times after batches found by both Last and Max (common), or by one only (unique).
 
-    A think time by Last is counted from the end of the batch's last job, one by Max from the end
+    A think time by Last begins at the end of the batch's last job, a think time by Max at the end
     of all its jobs. In minutes, shape (number,), in order of users and submission.
     """
 
@@ -65,7 +65,7 @@ class ThinkTimes(msgspec.Struct, frozen=True, eq=False):
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many jobs, batches and sessions a delimitation finds; shares are 0 to 1."""
+    """Numbers of jobs, batches and sessions that a delimitation finds; shares are 0 to 1."""
 
     jobs: int
     batches: int
@@ -82,7 +82,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThresholdStudy(msgspec.Struct, frozen=True, eq=False):
-    """All of it for one log."""
+    """The results of a threshold study of one log."""
 
     name: str
     inter_arrival: InterArrivalCurve
@@ -95,9 +95,9 @@ class ThresholdStudy(msgspec.Struct, frozen=True, eq=False):
 def study_thresholds(
     name: str, jobs: Sequence[WorkloadJob], delimitations: Iterable[Delimitation] = USUAL
 ) -> ThresholdStudy:
-    """Return the numbers of a log under each delimitation.
+    """Measure the sessions of a log under each delimitation, and its inter-arrival times.
 
-    Raises :class:`UsageError` for no jobs, and for jobs without user or recorded finish.
+    Raises :class:`UsageError` without jobs, and for jobs without user or recorded finish.
     """
     if not jobs:
         raise UsageError(f"{name}: there are no jobs, so there are no sessions to look at")
@@ -113,10 +113,10 @@ def study_thresholds(
 
 
 def measure_inter_arrivals(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
-    """Return the curve of all users' times between consecutive submissions.
+    """Measure the distribution of times between consecutive submissions, over all users.
 
-    A threshold belongs where the derivative has become flat (section on choosing it: 40 to 100
-    minutes). Raises :class:`UsageError` for jobs without user.
+    The derivative should be flat at a threshold (in the thesis: 40 to 100 minutes). Raises
+    :class:`UsageError` for jobs without user.
     """
     everything = Delimitation("arrival", float("inf"))
     submits = [
@@ -132,10 +132,11 @@ def measure_inter_arrivals(jobs: Iterable[WorkloadJob]) -> InterArrivalCurve:
 
 
 def compare_think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
-    """Compare the batches by Last with those by Max over all jobs of each user.
+    """Compare think times after batches by Last with think times after batches by Max.
 
-    A job that comes at the very end of a batch joins it. The think time after a user's last batch
-    is not known. Raises :class:`UsageError` as :func:`partition` does.
+    Batches are found over all jobs of each user. A job submitted at the end of a batch joins it.
+    The think time after a user's last batch is unknown. Raises :class:`UsageError` like
+    :func:`partition`.
     """
     jobs = list(jobs)
     by_last, by_max = _think_times(jobs, "last"), _think_times(jobs, "max")
@@ -157,10 +158,10 @@ def compare_think_times(jobs: Iterable[WorkloadJob]) -> ThinkTimes:
 def measure_session_lengths(
     sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation
 ) -> Values:
-    """Return how long the sessions are in minutes, in order; shape (sessions,).
+    """Measure the lengths of sessions in minutes, in order; shape (sessions,).
 
-    From the first submission to the last one (Arrival), to the end of the last job (Last) or of
-    all jobs (Max), as far as a cut lets it be seen.
+    A session lasts from its first submission to the last one (Arrival), to the end of the last job
+    (Last) or to the end of all jobs (Max), ends being limited by a cut.
     """
 
     def end(jobs: Sequence[WorkloadJob]) -> float:
@@ -175,10 +176,11 @@ def measure_session_lengths(
 
 
 def count_sessions(sessions: Mapping[str, Sequence[Session]], delimitation: Delimitation) -> Counts:
-    """Return the counts of ``sessions``, which ``delimitation`` found (at least one).
+    """Count the jobs, batches and sessions of ``sessions``, which ``delimitation`` found.
 
-    By Last and Max (with or without cut), batches are those of the method: a job opens one if it
-    comes after what the method looks at. In sessions by Arrival they are of overlapping jobs.
+    Needs at least one session. By Last and Max (with or without cut), batches are those of the
+    method: a job opens one if it comes after the end of the last job, or of all jobs. In sessions
+    by Arrival, batches are sets of overlapping jobs.
     """
     in_session = [len(session.jobs) for session in chain(*sessions.values())]
     in_batch = _batch_sizes(sessions, delimitation)
@@ -197,14 +199,14 @@ def count_sessions(sessions: Mapping[str, Sequence[Session]], delimitation: Deli
 
 
 def survival(values: Values, at: Values) -> Values:
-    """Return the share of ``values`` (at least one) that are larger than each of ``at``."""
+    """Return the share of ``values`` (at least one) that exceed each number of ``at``."""
     return 1 - np.searchsorted(np.sort(values), at, side="right") / len(values)
 
 
 def ks_distance(a: Values, b: Values) -> float:
-    """Return the largest difference of two cumulative distributions (Kolmogorov-Smirnov), 0 to 1.
+    """Return the Kolmogorov-Smirnov distance of two samples, 0 to 1.
 
-    Both need a value at least.
+    It is the largest difference of their cumulative distributions. Both need a value.
     """
     everywhere = np.concatenate([a, b])
     return float(np.abs(survival(a, everywhere) - survival(b, everywhere)).max())
