@@ -19,7 +19,7 @@ from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import PlayedJob, play_model
 from batsched_users.models import tbuos
 from batsched_users.models.distribution import InHours
-from batsched_users.models.fluid import measure_round
+from batsched_users.models.fluid import measure_period
 from batsched_users.models.resampled import Resampled
 from batsched_users.models.tbuos import REACTIONS, Tbuos
 from batsched_users.resampling.drawn_users import LONG_TERM, RARE, Arrival, DrawnUsers, Size
@@ -360,7 +360,7 @@ def test_windows_are_as_many_weeks_late_as_their_user() -> None:
     shifts = set()
     for trace in traces(LOG.jobs, Delimitation.parse(SESSIONS)).values():
         spans = [(session.start, session.jobs[-1].submit_time) for session in trace.sessions]
-        period = measure_round(spans, Calendar.of(LOG))
+        period = measure_period(spans, Calendar.of(LOG))
         first_jobs = {batch.jobs[0].id for batch in trace.batches}
         for submission in submitted:
             if recorded(submission).id in first_jobs:

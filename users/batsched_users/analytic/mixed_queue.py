@@ -48,9 +48,9 @@ class Bounds(msgspec.Struct, frozen=True):
 def mixed(
     nb_users: int, open_rate: float, think_time: float, service_rate: float
 ) -> list[MixedPoint]:
-    """Solve the mixed model exactly for 1, 2, ..., ``nb_users`` closed users, by MVA.
+    """Solve the mixed model for 1, 2, ..., ``nb_users`` closed users by mean value analysis.
 
-    MVA is mean value analysis. ``think_time`` is the mean of the closed users,
+    ``think_time`` is the mean of the closed users,
     ``1 / service_rate`` the mean service (S). Open jobs slow the server down for the closed class:
     ``Sc = S / (1 - open_rate S)``. A closed job that arrives finds the queue of one user fewer
     (Reiser and Lavenberg 1980), an open job the queue of all users: ``Ro = Sc (1 + closed_queue)``,

@@ -39,7 +39,7 @@ class RunTimeProfiles(Mapping[str, dict[str, Any]]):
     """
 
     def __init__(self, rules: Mapping[str, Any] | None = None) -> None:
-        """``rules`` are those of a workload (None: the default ones)."""
+        """Take the ``rules`` of a workload (None: the default rules)."""
         self._kind = (rules or {}).get("profile", "parallel_homogeneous")
 
     def __getitem__(self, name: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The levers of digital sufficiency: how users change a job while energy is scarce.
 
 Names are those of Madon's thesis (2024): delay, reconfiguration, space degradation, time
-degradation, renounce. A user who does none of them is rigid.
+degradation, renounce. A user who applies no lever is rigid.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class LeverCounts:
         self._first, self._last = inf, -inf
 
     def note_time(self, now: float) -> None:
-        """Extend the covered time to ``now`` (seconds)."""
+        """Note that the run has reached ``now`` (seconds), which extends the time it covers."""
         self._first, self._last = min(self._first, now), max(self._last, now)
 
     def add(self, lever: str) -> None:

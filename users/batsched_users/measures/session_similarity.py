@@ -169,7 +169,7 @@ class _SessionsOfUsers:
                 ratios = ratio(a[low : low + rows, None], b[None, :])
                 if distance:
                     yield ratios.ravel()
-                else:  # each job with those after it
+                else:  # each job with the later ones
                     yield ratios[np.arange(len(b)) > np.arange(low, low + len(ratios))[:, None]]
 
 

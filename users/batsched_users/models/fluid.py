@@ -117,7 +117,7 @@ class Recycled:
         self._starts = [start for start, _ in spans]
         # Windows may overlap: one is open if the latest end of the begun ones has not passed.
         self._ends = list(accumulate((end for _, end in spans), max))
-        self._period = measure_round(spans, calendar)
+        self._period = measure_period(spans, calendar)
         self._origin = calendar.week_start(calendar.week(self._starts[0]))
 
     def open_until(self, now: float) -> float | None:
@@ -145,14 +145,14 @@ class Recycled:
 
 
 class Reinserted:
-    """Session windows of which unused ones recur a week later; if none is left, all recur."""
+    """Session windows that recur a week later while unused; if none is left, all recur."""
 
     def __init__(
         self, spans: list[tuple[float, float]], calendar: Calendar, first: int = 0
     ) -> None:
         """``first`` is the window in which a visit begins; times of later calls never decrease."""
         self._spans = spans
-        self._period = measure_round(spans, calendar)
+        self._period = measure_period(spans, calendar)
         self._rounds = 0
         self._left = sorted(spans[first:])
         self._used = {spans[first]}
@@ -199,6 +199,6 @@ class Reinserted:
             insort(self._left, (start + shift, end + shift))
 
 
-def measure_round(spans: list[tuple[float, float]], calendar: Calendar) -> float:
+def measure_period(spans: list[tuple[float, float]], calendar: Calendar) -> float:
     """Return the period of the windows in seconds: whole weeks that contain all of them."""
     return (calendar.week(spans[-1][0]) - calendar.week(spans[0][0]) + 1) * WEEK

@@ -46,7 +46,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def selection(self) -> str:
-        """The option that selects the member's users of the log, empty without one."""
+        """Name of the option that selects the member's users of the log, empty if none does."""
         parts = {"share": self.share is not None, "users": self.users is not None}
         return ", ".join(
             name for name, is_given in (parts | {"rest": self.rest}).items() if is_given

@@ -38,7 +38,7 @@ from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 
 SHIPPED = Path(__file__).parents[1] / "data" / "site"
-"""The set of distributions that comes with the project, made by
+"""The default set of distributions, made by
 ``batsched_users.learning.learn_site.learn_site`` from the logs that its files name."""
 
 SETS = {
@@ -48,7 +48,7 @@ SETS = {
         for name in ("logs-alike", "series", "Par", "CTC", "KTH", "SP2", "BLUE")
     },
 }
-"""The sets that come with the project by name. All are from the same five logs: ``pooled``, where
+"""Name of each set of distributions in the package -> its folder. All are from the same five logs: ``pooled``, where
 every job counts the same; ``logs-alike``, where every log does; ``series``, where sizes and run
 times count once per run of repetitions; and each log by itself."""
 
@@ -322,7 +322,7 @@ class SiteUsers:
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Plan the next batch of the user if this job ended the last one: think, rest or sleep."""
+        """Plan the next batch of the user if this job completed the last one."""
         index = int(job.user or 0) - 1
         user = self._users[index]
         if self._all_must_end:

@@ -167,7 +167,7 @@ class Sufficient:
         return min(held, next_due(self._inner))
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Yield delayed jobs that are due, then new jobs of the wrapped model with levers."""
+        """Yield delayed jobs that are due, then new jobs of the wrapped model."""
         self._counts.note_time(now)
         submitted = False
         while self._held and self._held[0][0] <= now:

@@ -145,7 +145,7 @@ class DrawnUsers:
     def begin_anew(
         self, start: Arrival, since: float | None = None, *, gap: bool = True
     ) -> Arrival:
-        """Return the next arrival of a long-term user after the last job: the trace from its begin.
+        """Return the next arrival of a long-term user after the last job, with the whole trace.
 
         The gap is the time from the user's last job to the end of the log, plus the time from the
         begin of the log to the first job. So a user begins anew after the length of the log,

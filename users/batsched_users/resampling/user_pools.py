@@ -19,7 +19,7 @@ from batsched_users.sessions.batches import JOINS, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 
 LONG_WEEKS = 12.0
-"""Users who are active for longer are long-term: shorter activities cluster, longer ones spread."""
+"""Activity from which on users are long-term: most are far shorter, longer ones spread evenly."""
 EDGE_WEEKS = 4.0
 """Weeks at the edges of a log, where the activity of temporary users may be cut off.
 
@@ -56,7 +56,7 @@ class Rare(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> list[Rare]:
-        """Read periods such as ``374`` or ``31:200:215``, separated by commas: USER:BEGIN:END.
+        """Read periods USER or USER:BEGIN:END, with commas between: ``374,31:200:215``.
 
         Times are days of the log. Raises :class:`UsageError` for anything else.
         """

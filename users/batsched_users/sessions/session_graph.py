@@ -86,8 +86,8 @@ def build_graph(sessions: Sequence[Session]) -> SessionGraph:
             latest = max(latest, (sessions[ended].start, ended))
         # If s -> q -> s' for some q, then finish(s) <= start(q) <= start(latest) and s comes before
         # q, hence before `latest`: s -> latest -> s' holds too, so that looking at `latest` alone
-        # finds every edge implied by a path. The start of `latest` only grows, so what is dropped
-        # here would be dropped for all later sessions too.
+        # finds every edge implied by a path. The start of `latest` only grows, so a session
+        # dropped here would be dropped for all later sessions too.
         candidates = [i for i in candidates if sessions[i].finish > latest[0] or i == latest[1]]
         predecessors[index] = [(i, start - sessions[i].finish) for i in sorted(candidates)]
         heappush(running, (sessions[index].finish, index))

@@ -1,7 +1,7 @@
 """Draws portraits of users: when they submit, their session lengths, and their think times.
 
 Several portraits may be laid over each other, such as a log and a simulation of a model that was
-learnt from it. Other functions than those that draw compute the numbers.
+learnt from it. Functions that measure are separate from functions that draw.
 """
 
 from __future__ import annotations
