@@ -48,9 +48,9 @@ SETS = {
         for name in ("logs-alike", "series", "Par", "CTC", "KTH", "SP2", "BLUE")
     },
 }
-"""Name of each set of distributions in the package -> its folder. All are from the same five logs: ``pooled``, where
-every job counts the same; ``logs-alike``, where every log does; ``series``, where sizes and run
-times count once per run of repetitions; and each log by itself."""
+"""Name of each set of distributions in the package -> its folder. All are from five logs: in
+``pooled``, every job counts the same; in ``logs-alike``, every log does; in ``series``, sizes and
+run times count once per run of repetitions; the others are from one log each."""
 
 ALWAYS = ActivityCycle(0, 0)
 """The activity cycle of users who never sleep."""

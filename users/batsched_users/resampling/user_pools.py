@@ -19,7 +19,7 @@ from batsched_users.sessions.batches import JOINS, Trace, traces
 from batsched_users.sessions.delimitation import Delimitation
 
 LONG_WEEKS = 12.0
-"""Activity from which on users are long-term: most are far shorter, longer ones spread evenly."""
+"""Users active for more weeks are long-term; activities cluster below, and spread evenly above."""
 EDGE_WEEKS = 4.0
 """Weeks at the edges of a log, where the activity of temporary users may be cut off.
 
