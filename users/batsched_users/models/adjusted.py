@@ -8,12 +8,12 @@ from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Rea
 
 
 class Adjusted(BatchFeedback):
-    """Users who take as long as recorded between batches, whatever the hour.
+    """Users who leave the recorded gaps between their batches, at any hour of the day.
 
-    A batch arrives its recorded think time after the end of what it depends on, or its recorded
-    distance after the batch before, whichever event comes last. Who finishes two hours late goes
-    on two hours late: daily and weekly cycles fade. With the recorded ends, every submission is at
-    its recorded time.
+    A batch arrives its recorded think time after the end of the batches that it depends on, or its
+    recorded distance after the batch before, whichever event is last. A user whose jobs end two
+    hours late continues two hours late, so daily and weekly cycles fade. With the recorded ends,
+    every submission is at its recorded time.
 
     Source: Zakay, PhD thesis, section 4.3 (model A, "adjusted").
     """

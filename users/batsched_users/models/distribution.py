@@ -17,16 +17,16 @@ from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Rea
 
 
 class Distribution(BatchFeedback):
-    """Users with hours of work who go on, or take a break, by how long their last job took.
+    """Users with hours of work, who continue or take a break by their last response time.
 
     Each user works by day or by night, on weekdays or at weekends
-    (:class:`batsched_users.behaviour.weekly_activity.ActivityCycle`). A batch that may come
-    outside these hours comes when
-    they begin. Else the user goes on with probability 0.8 / (0.05 R + 1), R being the response
-    time of the last job that ended in minutes (0 before any has), after a gap drawn from those
-    that the user made inside sessions; or takes a break drawn from the gaps between sessions
-    shorter than 8 hours, and to the next hours of work if it ends outside them. Who never made
-    such a gap takes the batch's own in a session, and as a break leaves until work begins again.
+    (:class:`batsched_users.behaviour.weekly_activity.ActivityCycle`). A batch that is released
+    outside these hours arrives when they begin. Inside, the user continues with probability
+    0.8 / (0.05 R + 1), where R is the response time in minutes of the job that ended last (0 before
+    any). The gap is then drawn from the user's gaps inside sessions. Otherwise, the user takes a
+    break drawn from the gaps between sessions below 8 hours, extended to the next hours of work.
+    Without recorded gaps to draw from, the gap is the batch's own, and a break lasts until the next
+    hours of work.
 
     Source: Zakay, PhD thesis, section 4.3 (model B), adapted from Shmueli and Feitelson 2009.
     """

@@ -35,17 +35,16 @@ class _Replayed(msgspec.Struct, eq=False):
 
 
 class ThinkTimeFeedback:
-    """Users wait for their sessions to finish, think as long as recorded, and go on.
+    """Users who wait for their sessions to finish, think as long as recorded, and continue.
 
     The recorded sessions of each user form a graph (:mod:`batsched_users.sessions.session_graph`).
-    A session is free when
-    all its predecessors have finished (their last jobs ended; a rejected job counts as ended at
-    once); it starts at the maximum of (finish + think time) over them. Inside a session the
-    recorded distances between submissions are kept.
+    A session may start when all its predecessors have finished: when their last jobs have ended,
+    where a rejected job ends at once. It starts at the maximum of (finish + think time) over them.
+    Inside a session the recorded distances between submissions are kept.
 
-    With ``resampled`` they are the users of a resampled log, another one at each seed: that of the
-    model ``resampled`` with the same seed, ``weeks``, ``begin``, ``long_weeks`` and
-    ``edge_weeks``, each job with its recorded wait.
+    With ``resampled``, users come from a resampled log, which differs with each seed. It is the log
+    of the model ``resampled`` with the same seed, ``weeks``, ``begin``, ``long_weeks`` and
+    ``edge_weeks``, in which each job keeps its recorded wait.
 
     Source: Madon et al. 2024, section 3 (model) and algorithms ``wake_on_feedback`` (here
     :meth:`job_ended`) and ``jobs_to_submit``.

@@ -21,17 +21,17 @@ from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Rea
 
 
 class Fluid(BatchFeedback):
-    """Users who work in their recorded hours and then submit their next jobs.
+    """Users who work in their recorded hours, and then submit their next jobs.
 
-    The recorded sessions of a user are windows of time. A batch that may come while a window is
-    open comes after a gap drawn from those that the user made inside sessions; else at the start
-    of the user's next window. So days, nights and holidays stay, and work flows between
-    sessions. When the windows are used up, all of them come again some whole weeks later.
+    The recorded sessions of a user are windows of time. A batch that is released in an open window
+    arrives after a gap drawn from the user's gaps inside sessions; otherwise it arrives when the
+    user's next window opens. So days, nights and holidays stay, and work flows between sessions.
+    After the last window, all windows recur some whole weeks later.
 
     ``window_end`` is a session's ``last_arrival`` or ``last_end``. ``check="arrival"`` also moves a
-    batch whose gap leads beyond the window to the next one. ``recycle="next_week"`` lets a window
-    that nothing came in open again a week later (chapter 5 has both; chapter 4, the default,
-    ``check="release"`` and ``recycle="after_last"``).
+    batch to the next window if its gap ends after the present one. ``recycle="next_week"`` opens an
+    unused window again a week later. Chapter 5 of the thesis has both; the default is chapter 4,
+    ``check="release"`` and ``recycle="after_last"``.
 
     Source: Zakay, PhD thesis, section 4.3 (model C, "fluid").
     """

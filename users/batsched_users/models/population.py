@@ -65,7 +65,7 @@ class _Group(msgspec.Struct, eq=False):
 
 
 class Population:
-    """Several models side by side, each for some of the users.
+    """Several user models on one machine, each for some of the users.
 
     ``file`` is a TOML file with a table for each member:
 
@@ -77,7 +77,7 @@ class Population:
         options.sessions = "max:20" # of the model
 
         [[member]]
-        name = "machines"           # else it is called as its model
+        name = "machines"           # by default the name of the model
         model = "rigid"             # users who submit at the recorded times
         users = ["12", "17"]        # of the log
 
@@ -85,18 +85,18 @@ class Population:
         model = "site"
         options = { nb_users = 20, weeks = 8 }
 
-    ``share`` (of the users whom no member names), ``users`` or ``rest = true`` say which users of
-    the log a member has: it sees a log of their jobs only. A member with none of them has a log
-    without jobs, and the machine and the clock; so it is right for models that make jobs up.
-    Users that no member has submit nothing; jobs of no user are with the rest.
+    ``share`` (of the users that no member names), ``users`` or ``rest = true`` select the users of
+    the log that a member gets: it sees a log of their jobs only. A member without these options
+    gets the machine and the clock, but no jobs, which suits models that generate jobs. Users
+    without a member submit nothing; jobs without user belong to the member with the rest.
 
-    The jobs, users and profiles of a member are called ``NAME:...`` (``site:5``), so that those
-    of two members never clash. A single member's names stay as they are.
+    The jobs, users and profiles of a member have the prefix ``NAME:`` (``site:5``), so that names
+    of two members never clash. The names of a single member stay unchanged.
 
-    Of jobs that are due at one instant those of earlier members come first. Each member has a
-    seed of its own that depends on ``seed`` and its name, whoever else is in the population; its
-    option ``seed`` says another. A ``file.py`` is looked for beside the population file, then
-    from the working directory; files in options are the model's affair (mostly: from there).
+    If jobs are due at the same instant, the jobs of earlier members are first. Each member has its
+    own seed, which depends only on ``seed`` and its name; its option ``seed`` replaces it. A
+    ``file.py`` is looked for in the folder of the population file, then in the working directory.
+    Paths in options are read by the model (mostly from the working directory).
 
     Raises :class:`UsageError` and :class:`InputError`, naming file and member.
     """

@@ -23,19 +23,19 @@ from batsched_users.sessions.feedback_engine import make_submission, rank_jobs
 class Resampled:
     """Users drawn from a log at random, each with their recorded jobs, moved by whole weeks.
 
-    It is replay without feedback, of another workload at each seed: long-term users, always as
-    many, who begin anywhere in what they did and begin anew after the length of the log, and
-    temporary ones who come and go (:class:`batsched_users.resampling.drawn_users.DrawnUsers`).
-    ``weeks`` is for how long (None: as long as the log); ``load`` multiplies the numbers of users;
-    ``n_long``, ``n_temporary``, ``rate`` set them. ``rare`` (``USER`` or ``USER:BEGIN:END`` in
-    days, with commas) takes rare behaviour out of the log, of which ``rare_per_week`` come in its
-    stead; it loads the machine and is not measured.
+    This is a replay without feedback, with another workload for each seed. Long-term users are
+    constant in number, begin anywhere in their trace, and begin anew after the length of the log.
+    Temporary users arrive and leave (:class:`batsched_users.resampling.drawn_users.DrawnUsers`).
+    ``weeks`` is the length of the workload (None: that of the log). ``load`` multiplies the numbers
+    of users; ``n_long``, ``n_temporary``, ``rate`` set them. ``rare`` (``USER`` or
+    ``USER:BEGIN:END`` in days, with commas) takes rare behaviour out of the log, and
+    ``rare_per_week`` adds users with it; their jobs load the machine, but are not measured.
 
-    As in the thesis, long-term users begin within what they did (``begin="active"``). They then
-    come again one length of the log later, so that more of them are at work at the beginning and
-    at the end of it than halfway (twice as many on KTH-SP2). With ``begin="anywhere"`` they may be
-    in the gap between two rounds at first, and the load is even. Nothing is submitted before the
-    first Monday 0:00, where weeks begin.
+    As in the thesis, long-term users begin inside their trace (``begin="active"``). They begin anew
+    one length of the log later, so that more of them work at the beginning and at the end of this
+    time than halfway (twice as many on KTH-SP2). With ``begin="anywhere"`` they may begin in the
+    gap between two rounds, and the load is even. Nothing is submitted before the first Monday
+    0:00, at which weeks begin.
 
     Source: Zakay, PhD thesis, chapter 3.
     """

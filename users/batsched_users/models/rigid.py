@@ -14,8 +14,8 @@ from batsched_py.workload import Workload, WorkloadJob
 class Rigid:
     """Each job of the log is submitted at its recorded time (open loop).
 
-    It is for members of a population. ``--users rigid`` of the command line is the same replay
-    without any user, as a workload of the simulator.
+    This class is for members of a population. ``--users rigid`` on the command line is the same
+    replay without a user model, as a workload of the simulator.
     """
 
     reacts = False

@@ -198,47 +198,46 @@ class _SiteUser(msgspec.Struct, eq=False):
 
 
 class SiteUsers:
-    """Users who submit a batch, wait for its last job, and go on, take a break, or sleep.
+    """Site-Sim users, who submit a batch, wait for its last job, then continue, rest or sleep.
 
     When the last job of a batch ends after a response time R, the user
 
     - sleeps until the next opening of the activity cycle, if it is closed now;
-    - else goes on with the session with probability ``continuation(R in minutes)``, after a think
-      time of less than 20 minutes. The work goes on even if the window closes meanwhile;
-    - else comes back after a break of 20 minutes to 8 hours; if the window is closed then, at its
-      next opening.
+    - else continues the session with probability ``continuation(R in minutes)``, after a think
+      time of less than 20 minutes, even if the window closes meanwhile;
+    - else returns after a break of 20 minutes to 8 hours, or at the next opening of the window if
+      it is closed then.
 
     Sleep and breaks begin new sessions. All jobs of a batch are submitted at one instant. A
-    size and a run time are drawn, independently, and repeated in succession, across batches too,
-    as often as a third draw says (locality). At first a user comes at a uniform instant of the
-    first seven days, or at the next opening, as if the work had always gone on. Times drawn are
-    rounded to seconds, run times are at least one.
+    size and a run time are drawn independently, and repeated in succession, also across batches,
+    for a number of jobs that is drawn too (locality). The first batch of a user is at a uniform
+    instant of the first seven days, or at the next opening. Drawn times are rounded to seconds, run
+    times are at least one.
 
     ``workload`` gives the machine size, the calendar and the kind of profiles; its jobs are not
-    looked at.
-    ``distributions`` is a folder of files, or the name of one of :data:`SETS` (None: ``pooled``);
-    ``continuation`` a function of minutes, or a number for a probability that does not depend on
-    the response. ``last_job`` is the job that is waited for: the last ``submitted``, as the think
-    times were learnt, or the last that ``ended``. Sizes beyond the machine are drawn again
-    (``redraw``), or ``cut`` to it. The ``estimates`` that policies are told are ``exact`` (the
-    paper's users have run times only), or ``learnt``: a requested time of the logs that is no
-    shorter than the run time (on the shipped set run times are then 22 % of the request on
-    average, 34 % in the logs). No job has a walltime. After ``weeks`` nothing more is submitted.
+    used. ``distributions`` is a folder of files, or the name of one of :data:`SETS` (None:
+    ``pooled``). ``continuation`` is a function of minutes, or a number for a probability that does
+    not depend on the response time. Users wait for ``last_job``: the last ``submitted``, as for the
+    learnt think times, or the last that ``ended``. Sizes beyond the machine are drawn again
+    (``redraw``), or ``cut`` to it. The ``estimates`` that policies see are ``exact`` (the paper's
+    users have run times only), or ``learnt``: a requested time of the logs that is no shorter than
+    the run time (with the default set, run times are then 22 % of the request on average, 34 % in
+    the logs). No job has a walltime. Nothing is submitted after ``weeks``.
 
     With one seed, a user's k-th job is the same under every policy, so that policies can be
-    compared pairwise; when it is submitted is up to the model.
+    compared pairwise; the time of its submission depends on the model.
 
-    To see what depends on what, parts of the model can be left out: without ``batches`` each job
-    is waited for alone, without ``locality`` each is drawn anew, without ``sleep`` there are no
-    activity cycles; run times beyond ``longest_run_time`` seconds and sizes beyond ``largest_size``
+    To study their effects, parts of the model can be left out: without ``batches`` users wait for
+    each job, without ``locality`` each job is drawn anew, without ``sleep`` there are no activity
+    cycles; run times beyond ``longest_run_time`` seconds and sizes beyond ``largest_size``
     processors are drawn again. ``run_times`` are drawn as ``learnt``, or in ``thirds``: up to 1
-    minute, to 10 minutes, and longer equally often, as the classes "of approximately the same
-    size" of section 6; within a class they keep the proportions of the logs (up to
+    minute, to 10 minutes, and longer equally often, like the classes "of approximately the same
+    size" of section 6. Within a class they keep the proportions of the logs (up to
     ``longest_run_time``).
 
-    Source: Shmueli, Feitelson, TPDS 20(7), 2009, section 3. Which job is the last, the starts,
-    what a closed window does to think times and breaks, and the widths beyond the machine
-    are not said there. Raises :class:`UsageError`, and InputError for wrong files.
+    Source: Shmueli, Feitelson, TPDS 20(7), 2009, section 3. The paper does not say which job is the
+    last, when users start, how a closed window affects think times and breaks, and what happens to
+    jobs wider than the machine. Raises :class:`UsageError`, and InputError for wrong files.
     """
 
     makes_up_jobs = True

@@ -52,44 +52,44 @@ class _Wish(msgspec.Struct, frozen=True, gc=False):
 class Sufficient:
     """Users of another model who delay, change or renounce their jobs while energy is scarce.
 
-    ``model`` is who they are: a name as for ``--users``, or ``file.py:Class``; all options that
-    are not listed here are its own (``-U model=feedback -U sessions=arrival:60``).
+    ``model`` is their user model: a name as for ``--users``, or ``file.py:Class``. All options that
+    are not listed here are options of that model (``-U model=feedback -U sessions=arrival:60``).
 
-    ``signal`` says what they are told: hours of every day that are red (``16:00-20:00``), or a
-    CSV file with the columns ``time`` and ``state`` (green, yellow, red), or ``time`` and a value
-    (a carbon intensity, a price) that is yellow from ``yellow_from`` on and red from ``red_from``
-    on. With ``repeats`` it begins anew when it ends. Without, all is green before and after it.
+    ``signal`` is what users see: hours of every day that are red (``16:00-20:00``), or a CSV file
+    with the columns ``time`` and ``state`` (green, yellow, red), or ``time`` and a value (a carbon
+    intensity, a price) that is yellow from ``yellow_from`` on and red from ``red_from`` on. With
+    ``repeats`` the signal repeats without end; otherwise it is green before and after.
 
-    ``share`` of the users take part, drawn by chance; who does in a share does in a larger one.
-    ``red``, ``yellow`` and ``green`` say what they do with a job that they would submit in
-    that state, by probabilities for each job: ``delay:0.5,renounce:0.1``, or ``delay`` for all
-    jobs; without ``red`` that is ``delay``, where the signal is ever red. The rest is submitted as
-    it is. Chances are of the seed, the user and the job, the same for a recorded job in every
-    model, and whoever does something does it with larger probabilities in the same proportions too:
+    A random ``share`` of the users take part; a larger share includes them. ``red``, ``yellow`` and
+    ``green`` are the levers for jobs that users would submit in that state, with probabilities for
+    each job: ``delay:0.5,renounce:0.1``, or ``delay`` for all jobs. The default of ``red`` is
+    ``delay``, if the signal is ever red. Other jobs are submitted unchanged. Random numbers depend
+    on the seed, the user and the job, and are the same for a recorded job in every model. If the
+    probabilities grow in proportion, jobs with a lever keep it. The levers are:
 
-    - ``delay``: submitted as soon as the signal is better; with ``again`` decided on anew then.
-    - ``reconfiguration``: ``space_factor`` of the processors, for as much longer as makes up for
-      it (``alpha`` = 1; on 1/k of the processors k^alpha times as long).
+    - ``delay``: submitted as soon as the signal is better; with ``again``, a lever is drawn again.
+    - ``reconfiguration``: ``space_factor`` of the processors, for a longer time (``alpha`` = 1 for
+      the same work; on 1/k of the processors k^alpha times as long).
     - ``space_degradation``: ``space_factor`` of the processors for the same time.
     - ``time_degradation``: the same processors for ``time_factor`` of the time.
     - ``renounce``: not submitted.
 
-    Walltime and estimate change as the run time. Processors are rounded up, so jobs of one
-    processor are neither reconfigured nor degraded in space. Jobs of no user are left alone.
+    Walltime and estimate change like the run time. Processors are rounded up, so jobs of one
+    processor are neither reconfigured nor degraded in space. Jobs without user stay unchanged.
 
-    The wrapped model learns of its own jobs. One that was renounced ends for it at once, as a job
-    that the system rejects. One that was delayed was submitted when it was
-    (``counts_from=submission``), or when the model wished (``wish``): that matters to models
-    whose users mind response times.
+    The wrapped model sees its jobs as it wished them. A renounced job ends at once, like a rejected
+    job. Response times of delayed jobs count from the submission (``counts_from=submission``) or
+    from the time of the wish (``wish``), which matters to models that react to them.
 
     Jobs carry the lever and, if delayed, the time of the wish in the columns ``lever`` and
-    ``wished_submission_time``; one that was delayed and then changed has both levers, as
-    ``delay+reconfiguration``. How many jobs met which lever, those renounced too, and how long it
-    was red and yellow meanwhile, is told at the end, and kept as ``user_statistics``.
+    ``wished_submission_time``; a job that was delayed and then changed has both levers, as
+    ``delay+reconfiguration``. The run ends with a summary of the jobs by lever, renounced ones
+    included, and of the time in red and yellow, which is also stored as ``user_statistics``.
 
     Sources: Madon, Da Costa, Pierson, Euro-Par 2022; Gatt, Madon, Da Costa, ICT4S 2024; names of
     the levers by Madon, PhD thesis, Toulouse 2024. There, users submit at recorded times. Halves
-    of processors and time, and that delayed jobs come as soon as it is better, are our readings.
+    of processors and time, and the submission of delayed jobs as soon as possible, are our
+    assumptions.
     """
 
     def __init__(

@@ -22,34 +22,35 @@ from batsched_users.behaviour.random_streams import Chance, Seed
 
 
 class Synthetic:
-    """Jobs drawn from the distributions of a log: open arrivals, nobody reacts.
+    """Jobs drawn from the distributions of a log, with open arrivals: users do not react.
 
     Gaps between submissions are Weibull distributed, independent of each other and of the jobs.
     Width, estimate and run time are drawn jointly (see
     :class:`batsched_users.behaviour.job_attributes.Joint` for the cells).
-    ``jobs`` is how many are made. ``shrink`` multiplies all submission times, so that 0.8 is a load
-    of 1 / 0.8; 0 is off-line. ``extension`` multiplies run times and estimates instead: 1.1 raises
-    all areas, and so the load, by a tenth. Times are whole seconds, the first submission is at 0.
+    ``jobs`` is the number of jobs. ``shrink`` multiplies all submission times: 0.8 is a load of
+    1 / 0.8, and with 0 all jobs are submitted at once. ``extension`` multiplies run times and
+    estimates instead: 1.1 raises all areas, and so the load, by a tenth. Times are whole seconds,
+    the first submission is at 0.
 
-    ``arrivals`` says whose gaps they are:
+    ``arrivals`` selects the distribution of the gaps:
 
     ``fit`` (default)
-        those of the log, by maximum likelihood (see
+        fitted to the gaps of the log by maximum likelihood (see
         :meth:`batsched_users.behaviour.arrivals.Weibull.fit`);
     ``thesis``
-        with the parameters that the thesis has for this log of the archive, known by its name
+        with the parameters of the thesis for this log of the archive, recognised by its name
         (CTC-SP2-1996, KTH-SP2-1996, LANL-CM5-1994, SDSC-SP2-1998, in any version);
     ``CTC``, ``KTH``, ``LANL``, ``SDSC``, ``PC2-2001``, ``PC2-2002``, ``CHPC`` or ``MHPCC``
-        with its parameters for that trace.
+        with the parameters of the thesis for that trace.
 
-    ``alpha`` (shape) and ``beta`` (scale, seconds), given together, take their place.
+    ``alpha`` (shape) and ``beta`` (scale, seconds), given together, replace these parameters.
 
-    The k-th job of a seed is the same at every ``shrink`` and for all numbers of ``jobs``, under
-    every policy, and but for its times at every ``extension``. A job runs at most as long as its
-    estimate, which is its kill limit. Jobs of the log without estimate or known run time are not
-    learnt from; run times below 1 s count as 1 s. Jobs wider than ``split`` processors come in
-    parts, ``15.1``, ``15.2``, ..., as wide as that and a remainder; each job then has a user of its
-    own, so that on a grid its parts have one home.
+    The k-th job of a seed is the same under every policy, at every ``shrink``, for all numbers of
+    ``jobs``, and except for its times at every ``extension``. A job runs at most as long as its
+    estimate, which is its walltime. Jobs of the log without estimate or known run time are left
+    out; run times below 1 s count as 1 s. Jobs wider than ``split`` processors are split into parts
+    of that width and a remainder, ``15.1``, ``15.2``, ...; each job then has its own user, so that
+    on a grid its parts have one home.
     """
 
     makes_up_jobs = True

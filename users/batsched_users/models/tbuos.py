@@ -24,15 +24,15 @@ from batsched_users.sessions.feedback_engine import (
 
 
 class Tbuos(BatchFeedback):
-    """Trace-based user-oriented simulation: a resampled population with feedback.
+    """Trace-based user-oriented simulation: users drawn from a log, who react to the system.
 
-    Users are drawn as for ``resampled``, and react as in ``fluid`` (or ``adjusted``,
-    ``distribution``). Temporary users come whatever happens and leave when their last job has
-    ended; long-term ones never leave, and begin anew after their last job has ended. So what
-    the users submit in a given time, the throughput, depends on how well the system serves them.
+    Users are drawn as in ``resampled``, and react as in ``fluid`` (or ``adjusted``,
+    ``distribution``). Temporary users arrive whatever happens and leave when their last job has
+    ended. Long-term users never leave: they begin anew after their last job has ended. So the
+    throughput, the work submitted in a given time, depends on how well the system serves users.
 
-    ``regeneration`` is what lies between: the ``gap`` of a resampled user, or ``none`` (the first
-    week possible). The other options are those of ``resampled`` and of ``fluid``.
+    ``regeneration`` is the time until they begin anew: the ``gap`` of a resampled user, or ``none``
+    (the first week possible). The other options are those of ``resampled`` and of ``fluid``.
 
     Source: Zakay, PhD thesis, chapter 5.
     """

@@ -130,39 +130,38 @@ class _Chain(msgspec.Struct, eq=False, kw_only=True):
 class WeeklyUsers:
     """Users submit a job, wait for its end, think, and submit the next: a chain of jobs.
 
-    Weeks are active by the chance ``activity``. A submission that would fall outside the working
-    day [day_begin, day_end], or on a day that is not worked, moves to the next working day of the
-    user. That holds after long jobs too: one that ends in the evening, at the weekend or in an
-    inactive week is followed by a job on the next working day, and a user who thinks beyond the
-    evening goes on the next working day, not after the rest of the think time.
+    A week is active with the probability ``activity``. A submission outside the working day
+    [day_begin, day_end], or on a day without work, moves to the next working day of the user. So a
+    job that ends in the evening, at the weekend or in an inactive week is followed by a job on the
+    next working day. A user whose think time ends after the evening continues on the next working
+    day, not after the rest of the think time.
 
-    The paper leaves open, and the options decide:
+    Options decide where the paper is not precise:
 
-    ``chains`` -- how many jobs a user has in the system.
-        ``single`` (default; a user waits for the job before): one. ``daily``: on each working day
-        of an active week one more chain begins, so that five equal days make up to five jobs on
-        Friday. The chains of the days before go on by the rule above, on working days of the same
-        week only: what would be submitted after the last of them is not, and nothing of a chain
-        comes in a later week, however long its jobs take. The paper says one job; its numbers
-        need several (see the study of dynamic think times).
+    ``chains`` -- the number of jobs that a user has in the system.
+        ``single`` (default): one, as a user waits for the job before. ``daily``: one more chain
+        begins on each working day of an active week, so that a user with five equal days has up to
+        five jobs on Friday. Chains of earlier days continue by the rule above, but only on working
+        days of the same week: submissions after the last of these days are dropped. The paper says
+        one job; its numbers need several (see the study of dynamic think times).
     ``days`` -- how the shares p_d of the weekdays select days.
-        ``each`` (default): in an active week a day is worked by the chance min(1, 5 p_d), so that
-        users of five equal days work all of them. ``draw``: a submission that has to move draws
-        one weekday and goes to the next such day, today included, of an active week; those of
-        the present day stay. Daily chains then begin on every day whose share is not 0, and end
-        when the day drawn is over in their week.
+        ``each`` (default): a day of an active week is a working day with probability
+        min(1, 5 p_d), so that users with five equal days work on all of them. ``draw``: a
+        submission that has to move draws a weekday, and moves to the next such day of an active
+        week, which may be today; submissions of the present day stay. Daily chains then begin on
+        every day whose share is not 0, and end when the drawn day is over in their week.
     ``short`` -- run times below 1 s.
-        ``redraw`` (default) draws again, ``clip`` takes 1 s. The paper's tables speak for ``clip``:
-        their mean responses are some 1,877 s above their mean waits, and the mean run time is
-        1,872 s clipped, 1,908 s redrawn; their slowdowns too are those of jobs of 1 s.
-    ``first`` -- when the first job of a day is submitted, a new chain's or one that has moved.
-        ``begin`` (default; the paper speaks of the start of the next day): at its begin, all users
-        at once. ``spread``: at an instant drawn from the whole working day, for each chain.
+        ``redraw`` (default) draws again, ``clip`` takes 1 s. The paper's tables fit ``clip``:
+        their mean responses are about 1,877 s above their mean waits, and the mean run time is
+        1,872 s clipped, 1,908 s redrawn. Their slowdowns also need jobs of 1 s.
+    ``first`` -- when the first job of a day is submitted, in a new chain or after a move.
+        ``begin`` (default; the paper mentions the start of the next day): at the begin of the day,
+        all users at once. ``spread``: at an instant drawn from the working day, for each chain.
 
     Jobs wider than the machine ask for all of it and keep their run time. Run times are whole
-    seconds; policies are told them as estimates (of a machine as fast as the log's), and there is
-    no kill limit. The first submissions are looked for from second 0 on; it is Monday 0:00 if the
-    workload does not know its time. Nothing is submitted from ``weeks`` weeks on.
+    seconds; policies see them as estimates (of a machine as fast as the log's), and jobs have no
+    walltime. First submissions are searched from second 0 on, which is Monday 0:00 if the workload
+    does not know its time. Nothing is submitted from ``weeks`` weeks on.
     """
 
     makes_up_jobs = True
