@@ -473,9 +473,7 @@ def test_long_run_times_are_drawn_again() -> None:
     times = [job.end - job.submit for job in played(longest_run_time=limit, locality=False)]
     assert max(times) <= limit
     logs = SiteDistributions.read(SHIPPED).run_times
-    assert np.median(times) == pytest.approx(
-        logs.quantile(logs.probability_below(limit) / 2), rel=0.1
-    )
+    assert np.median(times) == pytest.approx(logs.quantile(logs.share_below(limit) / 2), rel=0.1)
     longer_than_all = played(longest_run_time=1e9)
     assert [job.end for job in longer_than_all] == [job.end for job in played()]
 

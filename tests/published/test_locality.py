@@ -89,9 +89,8 @@ def test_stack_depth(
     jobs = columns(shared / f"swf/{file}.swf.gz")
     values = jobs.attribute(attribute)[jobs.run_time >= 0]
     printed, *_ = PUBLISHED["stack"][name][place]
-    assert mean_depth(find_stack_depths(values, tolerance=tolerance)) == pytest.approx(
-        printed, abs=0.01
-    )
+    depth = mean_depth(find_stack_depths(values, tolerance=tolerance))
+    assert depth == pytest.approx(printed, abs=0.01)
 
 
 @LOGS

@@ -31,15 +31,8 @@ def test_quantiles_lie_on_straight_lines() -> None:
     """Half of the values are from 0 to 10, half from 10 to 40; the mean is 0.5 * 5 + 0.5 * 25."""
     waits = Quantiles(ABOUT, ((0, 0), (0.5, 10), (1, 40)))
     assert [waits.quantile(p) for p in (0, 0.25, 0.5, 0.75, 1)] == [0, 5, 10, 25, 40]
-    assert [waits.probability_below(v) for v in (-1, 0, 5, 10, 25, 40, 41)] == [
-        0,
-        0,
-        0.25,
-        0.5,
-        0.75,
-        1,
-        1,
-    ]
+    shares = [waits.share_below(v) for v in (-1, 0, 5, 10, 25, 40, 41)]
+    assert shares == [0, 0, 0.25, 0.5, 0.75, 1, 1]
     assert waits.mean == 15
 
 
@@ -47,8 +40,8 @@ def test_a_value_that_many_have_is_a_flat_line() -> None:
     """Three quarters are exactly 7; nothing is below it, and all that is at least 7 follows."""
     waits = Quantiles(ABOUT, ((0, 7), (0.75, 7), (1, 9)))
     assert waits.quantile(0.6) == 7
-    assert waits.probability_below(7) == 0
-    assert waits.probability_below(8) == 0.875
+    assert waits.share_below(7) == 0
+    assert waits.share_below(8) == 0.875
 
 
 def test_sampling_at_least_a_value() -> None:
@@ -104,9 +97,7 @@ def test_parts_that_are_equally_likely() -> None:
     """A tenth up to 10 and nine tenths to 100 become halves; within each the values are uniform."""
     waits = Quantiles(ABOUT, ((0, 0), (0.1, 10), (0.4, 40), (1, 100)))
     halves = waits.balance_parts(10)
-    assert [halves.probability_below(v) for v in (5, 10, 55, 100)] == pytest.approx(
-        [0.25, 0.5, 0.75, 1]
-    )
+    assert [halves.share_below(v) for v in (5, 10, 55, 100)] == pytest.approx([0.25, 0.5, 0.75, 1])
     assert halves.mean == pytest.approx((5 + 55) / 2)
     with pytest.raises(UsageError, match="waits: no values up to 0 to count more"):
         waits.balance_parts(0)
@@ -123,16 +114,14 @@ def test_equal_parts_keep_proportions(values: list[int], borders: list[int], at:
     """Each part has its share, and the quantiles of a part are those that it had."""
     waits = learn_quantiles([0, *values, 1000], ABOUT)
     ends = sorted(borders)
-    shares = [0.0, *map(waits.probability_below, ends), 1.0]
+    shares = [0.0, *map(waits.share_below, ends), 1.0]
     if not all(low < high for low, high in pairwise(shares)):
         with pytest.raises(UsageError):
             waits.balance_parts(*ends)
         return
     alike = waits.balance_parts(*ends)
     n = len(ends) + 1
-    assert [alike.probability_below(end) for end in ends] == pytest.approx(
-        [k / n for k in range(1, n)]
-    )
+    assert [alike.share_below(end) for end in ends] == pytest.approx([k / n for k in range(1, n)])
     for part, (low, high) in enumerate(pairwise(shares)):
         inside = 0.01 + 0.98 * at / 100
         own = waits.quantile(low + inside * (high - low))
@@ -214,10 +203,8 @@ def test_below_undoes_quantile(values: list[int], probability: float) -> None:
     """On a rising line exactly; on a flat one it is where that begins."""
     learnt = learn_quantiles(values, ABOUT)
     value = learnt.quantile(probability)
-    assert learnt.probability_below(value) <= probability + 1e-9
-    assert learnt.quantile(learnt.probability_below(value)) == pytest.approx(
-        value, rel=1e-6, abs=1e-6
-    )
+    assert learnt.share_below(value) <= probability + 1e-9
+    assert learnt.quantile(learnt.share_below(value)) == pytest.approx(value, rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,8 @@ class Once:
 
 def test_jobs_start_at_once_and_their_users_learn_of_the_end() -> None:
     users = Once()
-    assert [(p.job.id, p.submit, p.end) for p in play_model(users)] == [
-        ("5", 5, 15),
-        ("18", 18, 28),
-    ]
+    jobs = [(p.job.id, p.submit, p.end) for p in play_model(users)]
+    assert jobs == [("5", 5, 15), ("18", 18, 28)]
     assert users.ended == [(15, "5", SUCCESS), (28, "18", SUCCESS)]
 
 

@@ -71,7 +71,7 @@ class Quantiles:
         """Return the value that is not exceeded with ``probability``, in [0, 1]."""
         return _on_line(self._probabilities, self.values, probability)
 
-    def probability_below(self, value: float) -> float:
+    def share_below(self, value: float) -> float:
         """Return the probability of being less than ``value``."""
         return _on_line(self.values, self._probabilities, value)
 
@@ -81,7 +81,7 @@ class Quantiles:
         It is ``least`` itself if all values are less. Takes one number of ``random`` (inverse
         transform).
         """
-        under = self.probability_below(least)
+        under = self.share_below(least)
         return max(least, self.quantile(under + (1 - under) * random.random()))
 
     def truncate(self, most: float) -> Quantiles:
@@ -95,7 +95,7 @@ class Quantiles:
             )
         if most == self.values[0]:
             return Quantiles(self.about, ((0.0, most), (1.0, most)))
-        share = self.probability_below(most)
+        share = self.share_below(most)
         if not 0 < share < 1:
             return self
         kept = [(probability / share, value) for probability, value in self.pairs if value < most]
@@ -108,7 +108,7 @@ class Quantiles:
         values, a value counts 1 / (n s), with n the number of parts. Borders ascend. Raises
         :class:`UsageError` for a part without values.
         """
-        shares = [0.0, *map(self.probability_below, borders), 1.0]
+        shares = [0.0, *map(self.share_below, borders), 1.0]
         pairs: list[Pair] = [(0.0, self.values[0])]
         ends = (*borders, self.values[-1])
         for part, ((low, high), end) in enumerate(zip(pairwise(shares), ends, strict=True)):
@@ -150,7 +150,7 @@ class Probabilities:
         """Return the least value that is not exceeded with ``probability``, in [0, 1]."""
         return self.values[bisect_left(self._up_to, probability)]
 
-    def probability_below(self, value: float) -> float:
+    def share_below(self, value: float) -> float:
         """Return the probability of being less than ``value``."""
         place = bisect_left(self.values, value)
         return self._up_to[place - 1] if place else 0.0
@@ -193,7 +193,7 @@ def ks_distance(values: ArrayLike, distribution: Distribution) -> float:
     where = np.union1d(seen, distribution.values)
     both_sides = np.concatenate((where, np.nextafter(where, inf)))
     shares = np.searchsorted(seen, both_sides) / len(seen)
-    expected = [distribution.probability_below(value) for value in both_sides.tolist()]
+    expected = [distribution.share_below(value) for value in both_sides.tolist()]
     return float(np.abs(shares - expected).max())
 
 

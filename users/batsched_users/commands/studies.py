@@ -85,9 +85,8 @@ def thresholds(
     studies: list[ThresholdStudy] = []
     for path in paths:
         workload = load_with_notes(path, rules, skip_bad_lines)
-        studies.append(
-            study_thresholds(_unused(stem(workload.name), studies), workload.jobs, tried)
-        )
+        name = _unused(stem(workload.name), studies)
+        studies.append(study_thresholds(name, workload.jobs, tried))
     for study_of_log in studies:
         _show(study_of_log)
     if figures is not None:

@@ -129,17 +129,15 @@ def _named(
     owners: dict[str | None, int] = {}
     users_of_log = set(log_users)
     for place, member in enumerate(members):
+        label = label_member(path, member)
         for user in map(str, member.users or ()):
             if user not in users_of_log:
                 hint = did_you_mean(user, users_of_log)
                 raise InputError(
-                    f"{label_member(path, member)}: the log has no user {user!r}{hint}; it has "
-                    f"{len(users_of_log)} users"
+                    f"{label}: the log has no user {user!r}{hint}; it has {len(users_of_log)} users"
                 )
             if user in owners:
                 other = members[owners[user]].name
-                raise InputError(
-                    f"{label_member(path, member)}: user {user!r} is in {other!r} already"
-                )
+                raise InputError(f"{label}: user {user!r} is in {other!r} already")
             owners[user] = place
     return owners

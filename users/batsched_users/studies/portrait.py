@@ -137,9 +137,7 @@ def _lengths(portraits: Sequence[Portrait], looks: Looks) -> Any:
         for view in portraits
     ]
     drawn = draw_lines([(at, share) for share in shares], strokeWidth=1.8).encode(
-        x=alt.X(
-            "x:Q", title="from first to last submission", **make_minutes_axis(1, float(at[-1]))
-        ),
+        x=alt.X("x:Q", title="from first to last submission", **make_minutes_axis(1, at[-1])),
         y=alt.Y("y:Q", title="of the sessions, at most so long", **make_percent_axis()),
         **looks,
     )
