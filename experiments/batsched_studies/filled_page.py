@@ -11,8 +11,8 @@ from batsched_py.files.readers import read_text
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def line(*cells: object) -> str:
-    """Return a line of a table."""
+def format_line(*cells: object) -> str:
+    """Return a line of a Markdown table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
@@ -24,7 +24,7 @@ def fill_template(template: Path, parts: Mapping[str, str]) -> str:
     return text
 
 
-def page_parser(study: str, page: Path, shared: str = "") -> ArgumentParser:
+def make_page_parser(study: str, page: Path, shared: str = "") -> ArgumentParser:
     """Return the command-line parser of ``python -m batsched_studies.STUDY``, which writes a page.
 
     ``shared`` is the help of the option ``--shared``; without it there is no such option.

@@ -19,10 +19,10 @@ from batsched_studies.claims.page import (
     KEPT,
     PAGE,
     TEXT,
-    as_json,
-    brought_up,
-    from_results,
+    encode_verdicts,
+    judge_results,
     make_page,
+    merge_verdicts,
     read_kept,
 )
 from helpers.calling import command
@@ -48,7 +48,7 @@ def collection_of(folder: Path, *names: str, ran: tuple[str, ...]) -> Path:
 def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
     there = ("reservations/limits", "dynp")
     file = collection_of(tmp_path, "reservations/limits", "creasy", "dynp", ran=there)
-    made = make_page(from_results(tmp_path, str(file)), str(file))
+    made = make_page(judge_results(tmp_path, str(file)), str(file))
     head, _, limits, dynp = made.split("\n## ")
     assert "Not judged yet: creasy." in head
     assert "`batsched-py campaign reservations/limits`" in limits
@@ -59,7 +59,7 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
 def test_a_campaign_of_which_runs_are_missing_is_told(tmp_path: Path) -> None:
     file = collection_of(tmp_path, "reservations/limits", ran=("reservations/limits",))
     next((tmp_path / "reservations_limits/runs").glob("*/out_run.json")).unlink()
-    made = make_page(from_results(tmp_path, str(file)), str(file))
+    made = make_page(judge_results(tmp_path, str(file)), str(file))
     assert "Run in part: reservations/limits." in made
     assert re.search(r"\| reservations/limits \|.*\| 14 of 90 \|", made)
 
@@ -67,7 +67,7 @@ def test_a_campaign_of_which_runs_are_missing_is_told(tmp_path: Path) -> None:
 def test_a_campaign_without_claims_and_the_revision_of_the_others_are_told(tmp_path: Path) -> None:
     names = ("creasy/generated", "dynp")
     file = str(collection_of(tmp_path, *names, ran=names))
-    made = make_page(from_results(tmp_path, file), file)
+    made = make_page(judge_results(tmp_path, file), file)
     assert "Without a claim: creasy/generated." in made
     revision = open_results(tmp_path / "dynp").provenance["git_revision"]
     shown = re.search(r"\| dynp \|.*\| ([0-9a-f]+(-dirty)?) \| \1 \|", made)
@@ -76,7 +76,7 @@ def test_a_campaign_without_claims_and_the_revision_of_the_others_are_told(tmp_p
 
 def test_there_is_no_page_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no campaign of claims/at_size is there"):
-        from_results(tmp_path)
+        judge_results(tmp_path)
 
 
 def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None:
@@ -94,21 +94,21 @@ def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None
 def test_what_is_kept_is_replaced_by_no_fewer_runs(tmp_path: Path) -> None:
     """What was judged of 90 runs stays beside 14 of them, and gives way to as many."""
     file = collection_of(tmp_path, "reservations/limits", ran=("reservations/limits",))
-    anew = from_results(tmp_path, str(file))
+    anew = judge_results(tmp_path, str(file))
     ((name, of),) = anew.items()
     other = replace(of, name="other")
     for nb_runs, taken in ((of.nb_runs + 1, False), (of.nb_runs, True), (0, True)):
         before = {"other": other, name: replace(of, nb_runs=nb_runs, title="before")}
-        told = brought_up(before, anew)
+        told = merge_verdicts(before, anew)
         assert list(told) == list(before)
         assert told["other"] is other
         assert told[name] is (of if taken else before[name])
-    assert brought_up({}, anew) == anew
+    assert merge_verdicts({}, anew) == anew
 
 
 def test_what_is_kept_is_read_as_it_was_written(tmp_path: Path) -> None:
     kept = read_kept()
-    (tmp_path / "judged.json").write_bytes(as_json(kept))
+    (tmp_path / "judged.json").write_bytes(encode_verdicts(kept))
     assert read_kept(tmp_path / "judged.json") == kept
     assert set(kept) <= {member.label for member in at_size().campaigns}
     assert all(kept[m.label].command == m.command() for m in at_size().campaigns if m.label in kept)

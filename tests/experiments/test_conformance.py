@@ -28,7 +28,7 @@ def test_the_text_of_pages_that_a_command_writes(written: Any) -> None:
 
 
 def test_the_recorded_runs_of_the_page(shared: Path) -> None:
-    for part in page.recorded_parts(shared).values():
+    for part in page.make_recorded_parts(shared).values():
         assert part in PAGE
 
 
@@ -53,16 +53,16 @@ def test_published_schedules(
         for variant in published_schedules.VARIANTS[name]
         if (variant.options, variant.passes) == (options, passes)
     )
-    theirs = published_schedules.published(shared, site, name)
-    ours = published_schedules.simulated(shared, site, name, wanted)
-    assert len(published_schedules.differing(theirs, ours)) == others
+    theirs = published_schedules.read_published_schedule(shared, site, name)
+    ours = published_schedules.simulate_variant(shared, site, name, wanted)
+    assert len(published_schedules.find_different_starts(theirs, ours)) == others
     section = PAGE.partition(f"### {site}, {name}\n")[2].partition("\n#")[0]
-    assert published_schedules.row(theirs, ours, wanted) in section.splitlines()
+    assert published_schedules.make_row(theirs, ours, wanted) in section.splitlines()
 
 
 @pytest.mark.long
 def test_planning_on_kth(shared: Path) -> None:
-    rows = page.planning_section(shared, ["KTH-SP2-1996-2"])
+    rows = page.make_planning_section(shared, ["KTH-SP2-1996-2"])
     assert rows
     assert rows in PAGE
 
@@ -123,5 +123,5 @@ def test_passes_of_predictsim(events: list[m.Event], parts: list[list[str]]) -> 
 def test_the_twin_of_batsched(shared: Path, run: str) -> None:
     """Processors by number and 5 s are all that sets batsched's conservative apart: the proof."""
     twin = recorded_runs.Comparison(run, "twins.py:ConservativeBySets")
-    equal, total = recorded_runs.equal_replies(shared, twin)
+    equal, total = recorded_runs.count_equal_replies(shared, twin)
     assert equal == total

@@ -19,7 +19,7 @@ from batsched_studies.real_batsim import page
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import compare_sides
 from batsched_studies.real_batsim.made_up_workloads import make_mixed
-from batsched_studies.real_batsim.two_simulators import Left, served, simulated
+from batsched_studies.real_batsim.two_simulators import OutputFiles, make_run, make_served_run
 from helpers.sealed_runs import seal, unsealed
 
 IDEAL = platforms_folder() / "ideal_64.xml"
@@ -39,14 +39,14 @@ def test_the_page_has_each_case_once() -> None:
     assert different == [beginning(case) for case in CASES if case not in equal]
     groups = {of: cases.split("; ") for of, cases in table(lines, "| of what |")}
     assert {of.rpartition(": ")[0]: cases for of, cases in groups.items()} == {
-        group: [page.entry(case) for case in equal if case.group == group]
+        group: [page.format_entry(case) for case in equal if case.group == group]
         for group in dict.fromkeys(case.group for case in equal)
     }
 
 
 def beginning(case: Case) -> str:
     """Return the first cell of a case that differs."""
-    return f"**{case.name}**: {case.group}; {case.told}"
+    return f"**{case.name}**: {case.group}; {case.about}"
 
 
 def table(lines: list[str], head: str) -> list[list[str]]:
@@ -82,13 +82,13 @@ def test_cases_are_of_what_they_say(name: str, words: list[str], tmp_path: Path)
 
 
 @pytest.fixture
-def twice(tmp_path: Path) -> tuple[Left, Left]:
+def twice(tmp_path: Path) -> tuple[OutputFiles, OutputFiles]:
     """The same twenty jobs on both sides."""
-    run = simulated(first=20)
+    run = make_run(first=20)
     return run("embedded", tmp_path / "a"), run("embedded", tmp_path / "b")
 
 
-def seal_again(left: Left) -> None:
+def seal_again(left: OutputFiles) -> None:
     """Have a run that was changed by hand say that it is whole."""
     path = Path(f"{left.prefix}_run.json")
     if path.exists():
@@ -105,7 +105,7 @@ def seal_again(left: Left) -> None:
     ],
 )
 def test_jobs_that_differ_are_counted(
-    twice: tuple[Left, Left], column: str, text: str, words: str, kind: Kind
+    twice: tuple[OutputFiles, OutputFiles], column: str, text: str, words: str, kind: Kind
 ) -> None:
     path = Path(f"{twice[1].prefix}_jobs.csv")
     with path.open(newline="") as file:
@@ -117,7 +117,7 @@ def test_jobs_that_differ_are_counted(
         writer.writerows(rows)
     seal_again(twice[1])
     case = BY_NAME["delays"]
-    row = page.row(case, compare_sides(*twice))
+    row = page.make_row(case, compare_sides(*twice))
     assert row.startswith(f"| {beginning(case)} | 19 of 20 | {words}. ")
     assert page.NOT_KNOWN in row
     assert ("Mean waiting times: embedded " in row) is (kind <= Kind.CONTENT)
@@ -132,7 +132,7 @@ def test_jobs_that_differ_are_counted(
     ],
 )
 def test_what_differs_beside_the_jobs_is_named(
-    twice: tuple[Left, Left], file: str, old: str, new: str, named: str
+    twice: tuple[OutputFiles, OutputFiles], file: str, old: str, new: str, named: str
 ) -> None:
     path = twice[1].prefix.with_name(file)
     assert old in path.read_text()
@@ -167,7 +167,7 @@ def test_the_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert "{{" not in text
     assert [line.startswith(f"{n} of 2: ") for n, line in enumerate(told, start=1)] == [True, True]
     assert table(text.splitlines(), "| of what |") == [
-        [f"{case.group}: 1 cases, {jobs} jobs", page.entry(case)]
+        [f"{case.group}: 1 cases, {jobs} jobs", page.format_entry(case)]
         for case, jobs in zip(cases, (383, 400), strict=True)
     ]
 
@@ -175,16 +175,16 @@ def test_the_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
     """Here in the place of Batsim: another order too, in which other jobs come."""
 
-    def run(side: str, folder: Path) -> Left:
+    def run(side: str, folder: Path) -> OutputFiles:
         shake = {"embedded": None, "batsim": 7}[side]
-        return simulated(users="weekly", user_options=users, shake=shake)("embedded", folder)
+        return make_run(users="weekly", user_options=users, shake=shake)("embedded", folder)
 
     users = {"nb_users": 40, "weeks": 1}
-    seeds = [simulated(users="weekly", user_options=users, shake=seed) for seed in range(2)]
+    seeds = [make_run(users="weekly", user_options=users, shake=seed) for seed in range(2)]
     case = Case("users", "shaken", "", run, shaken=seeds)
-    comparison = page.result(case, tmp_path)
+    comparison = page.compare_case(case, tmp_path)
     assert not comparison.same_schedule
-    row = page.row(case, comparison)
+    row = page.make_row(case, comparison)
     assert re.search(
         r"Mean waiting times: embedded [\d.]+ h, Batsim [\d.]+ h; "
         r"embedded with 2 seeds of `--shake` [\d.]+ to [\d.]+ h\. \|$",
@@ -197,7 +197,9 @@ def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_a_side_that_fails_says_why(tmp_path: Path) -> None:
     """Nobody starts the jobs."""
-    run = served(lambda: lambda message: m.Message(message.now, []), make_mixed(["delay"]), IDEAL)
+    run = make_served_run(
+        lambda: lambda message: m.Message(message.now, []), make_mixed(["delay"]), IDEAL
+    )
     with pytest.raises(SimulationError, match=r"simulator said: .*deadlock"):
         run("embedded", tmp_path / "x")
 

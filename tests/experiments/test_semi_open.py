@@ -30,7 +30,7 @@ def few() -> Measured:
     """All cases with five seeds of 300 users."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reopening, "USERS", 300)
-        return {case: [reopening.simulated(case, seed) for seed in range(5)] for case in CASES}
+        return {case: [reopening.simulate_case(case, seed) for seed in range(5)] for case in CASES}
 
 
 CASES = dict.fromkeys(reopening.CASES)
@@ -42,7 +42,7 @@ def lines(heading: str) -> list[str]:
 
 def test_the_mixed_model_of_the_page() -> None:
     """It is exact: the page has these lines to the digit, all as by the other program."""
-    rows = list(tables.mixed_rows())
+    rows = list(tables.make_mixed_rows())
     assert len(rows) == 8
     for row in rows:
         assert row in lines("## Mixed: users from outside, and N who always come back")
@@ -52,7 +52,7 @@ def test_the_mixed_model_of_the_page() -> None:
 
 def test_a_simulation_of_the_page() -> None:
     """The first seed of a case is in the mean that the page has, and near its other program's."""
-    result = reopening.simulated(Case(EXPONENTIAL, open_rate=0.3), 0)
+    result = reopening.simulate_case(Case(EXPONENTIAL, open_rate=0.3), 0)
     assert result == reopen(0.3, exponential(), nb_users=10_000, seed=0)
     (row,) = [
         line
@@ -66,10 +66,10 @@ def test_a_simulation_of_the_page() -> None:
 
 def test_every_line_has_the_columns_of_its_table() -> None:
     parts = {
-        "constant": tables.constant_rows(few()),
-        "think": tables.think_rows(few()),
-        "adaptive": tables.adaptive_rows(few(), HYPERBOLA),
-        "verdicts": verdicts.verdict_rows(few()),
+        "constant": tables.make_constant_rows(few()),
+        "think": tables.make_think_rows(few()),
+        "adaptive": tables.make_adaptive_rows(few(), HYPERBOLA),
+        "verdicts": verdicts.make_verdict_rows(few()),
     }
     columns = {"constant": 9, "think": 6, "adaptive": 7, "verdicts": 4}
     for name, rows in parts.items():
@@ -80,7 +80,7 @@ def test_every_line_has_the_columns_of_its_table() -> None:
 
 def test_claims_are_those_of_the_page() -> None:
     """Few users tell those apart that are far apart."""
-    found = verdicts.verdicts(few())
+    found = verdicts.judge_claims(few())
     words = [f"| {word} |" for word in WORDS.values()]
     told = [line for line in PAGE.splitlines() if any(word in line for word in words)]
     assert [line.strip("| ").split(" | ")[0] for line in told] == [v.claim for v in found]
@@ -114,14 +114,14 @@ def test_seeds_are_compared_with_themselves(ratios: list[float], holds: bool | N
         for p in PROBABILITIES
         for rate, results in rates.items()
     }
-    found = {verdict.claim: verdict.holds for verdict in verdicts.verdicts(measured)}
+    found = {verdict.claim: verdict.holds for verdict in verdicts.judge_claims(measured)}
     assert found["Constant p: the think rate has no effect on the response"] is holds
 
 
 def test_how_far_jobs_are_from_a_line() -> None:
     """Of two seeds: one on the line, one 0.5 above it in the middle."""
     jobs = np.array([[2.0, 3.0], [1.5, 2.5], [1.0, 1.0]])
-    assert verdicts.from_line(jobs) == pytest.approx([0, 0.5])
+    assert verdicts.measure_bend(jobs) == pytest.approx([0, 0.5])
 
 
 def test_cases_are_those_of_the_thesis() -> None:
@@ -131,11 +131,11 @@ def test_cases_are_those_of_the_thesis() -> None:
 
 
 def test_pictures_have_a_panel_for_each_number() -> None:
-    assert len(page.mixed_picture().concat) == 2
-    assert len(page.think_picture(few()).concat) == 3
-    assert len(page.constant_picture().concat) == 4
-    assert len(page.adaptive_picture(few()).concat) == 4
-    assert len(page.bias_picture(few()).concat) == 1
+    assert len(page.draw_mixed().concat) == 2
+    assert len(page.draw_think_rates(few()).concat) == 3
+    assert len(page.draw_constant().concat) == 4
+    assert len(page.draw_adaptive(few()).concat) == 4
+    assert len(page.draw_bias(few()).concat) == 1
     for name in ("mixed", "think", "constant", "adaptive", "bias"):
         assert (page.IMAGES / f"semi_open_{name}.png").is_file()
         assert f"images/semi_open_{name}.png" in PAGE

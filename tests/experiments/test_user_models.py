@@ -28,14 +28,14 @@ def test_every_line_has_the_columns_of_its_table() -> None:
 
 
 def test_sessions_of_kth(shared: Path) -> None:
-    found = sessions.session_rows(shared, KTH)
+    found = sessions.make_session_rows(shared, KTH)
     assert found["counts"][0].count("28,489 / 16,488 / 10,303 |") == 2
     for rows in (found["counts"], found["think"]):
         assert rows[0] in section("Sessions and batches")
 
 
 def test_pools_of_kth(shared: Path) -> None:
-    (row,) = sessions.pool_rows(shared, KTH)["pools"]
+    (row,) = sessions.make_pool_rows(shared, KTH)["pools"]
     assert row in section("Pools of resampling")
     assert row.endswith(
         "| 102 / 25,202 | **102 / 25,202** | 66 / 2,349 | 84 / 3,087 | **66 / 2,349** |"
@@ -44,7 +44,7 @@ def test_pools_of_kth(shared: Path) -> None:
 
 def test_locality_of_kth(shared: Path) -> None:
     """What is measured on the log; resampled workloads take too long for a test."""
-    rows = locality.locality_rows(KTH, locality.of_log(shared, KTH), [])
+    rows = locality.make_locality_rows(KTH, locality.measure_log(shared, KTH), [])
     page = section("Locality and self-similarity")
     starts = [row.removesuffix("|  |  |") for row in rows]
     assert all(any(line.startswith(start) for line in page) for start in starts)
@@ -52,17 +52,17 @@ def test_locality_of_kth(shared: Path) -> None:
 
 def test_similarity_of_kth(shared: Path) -> None:
     page = section("Similarity of a user's jobs")
-    for (row,) in locality.similarity_rows(shared, KTH).values():
+    for (row,) in locality.make_similarity_rows(shared, KTH).values():
         assert row in page
 
 
 def test_think_times_of_kth(shared: Path) -> None:
-    row = thinking.think_time_rows(shared, {KTH: thinking.PAPER_LOGS[KTH]})[0]
+    row = thinking.make_think_time_rows(shared, {KTH: thinking.PAPER_LOGS[KTH]})[0]
     assert row in section("Think times against response times")
 
 
 def test_facts_of_kth(shared: Path) -> None:
-    (row,) = thinking.fact_rows(shared, KTH)["facts"]
+    (row,) = thinking.make_fact_rows(shared, KTH)["facts"]
     assert row in section("Facts of site-level simulation")
 
 
@@ -71,23 +71,23 @@ def test_facts_of_kth(shared: Path) -> None:
 )
 def test_within(mean: float, text: str) -> None:
     """The thesis has 10 +- 1."""
-    assert locality.within(mean, locality.Printed("any", 2, 9.0, 10.0, 1.0)) == text
+    assert locality.describe_deviation(mean, locality.Printed("any", 2, 9.0, 10.0, 1.0)) == text
 
 
 def test_lines_of_locality() -> None:
     """Two resampled workloads with 6 and 8 throughout: mean 7, deviation 1.4."""
-    rows = locality.locality_rows(KTH, [5.0] * 4, [[6.0] * 4, [8.0] * 4])
+    rows = locality.make_locality_rows(KTH, [5.0] * 4, [[6.0] * 4, [8.0] * 4])
     assert rows[0].startswith("| KTH-SP2-1996-2 | same | stack depth, run time | 35.25 | 5.00 |")
     assert all("7.00 ± 1.41 | " in row or "7.000 ± 1.414 | " in row for row in rows)
 
 
 def test_versions() -> None:
-    assert logs.versions(KTH) == "KTH-SP2-1996-2 | same"
-    assert logs.versions("SDSC-SP2") == "SDSC-SP2-1998-4.1-cln | 1998-3.1-cln"
-    assert logs.versions("KTH-SP2", "site", "KTH-SP2-1996-2.1-cln").endswith("| 1996-2")
+    assert logs.format_files(KTH) == "KTH-SP2-1996-2 | same"
+    assert logs.format_files("SDSC-SP2") == "SDSC-SP2-1998-4.1-cln | 1998-3.1-cln"
+    assert logs.format_files("KTH-SP2", "site", "KTH-SP2-1996-2.1-cln").endswith("| 1996-2")
 
 
 def test_mean_run_time() -> None:
     """Longer than the mean response that the paper prints: what the text says."""
-    assert float(page.mean_run_time()) > 78
-    assert f"a mean run time of {page.mean_run_time()} minutes" in PAGE
+    assert float(page.format_mean_run_time()) > 78
+    assert f"a mean run time of {page.format_mean_run_time()} minutes" in PAGE

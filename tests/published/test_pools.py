@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from batsched_studies.user_models.logs import PRINTED
-from batsched_studies.user_models.sessions import EDGES, sizes_of_pools
+from batsched_studies.user_models.sessions import EDGES, measure_pools
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from batsched_studies.user_models.sessions import EDGES, sizes_of_pools
 )
 def test_pools(shared: Path, log: str, same_version: bool) -> None:
     users, jobs, *temporary = PRINTED["zakay"]["pools"][log]
-    (long_term, of_4_weeks), (_, of_60_days) = (sizes_of_pools(shared, log, w) for w in EDGES)
+    (long_term, of_4_weeks), (_, of_60_days) = (measure_pools(shared, log, w) for w in EDGES)
     if same_version:
         assert long_term == (users, jobs)
         assert of_60_days == tuple(temporary)

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batsched_studies.user_models.logs import HERE, PRINTED, jobs_of, path_of, rows_of
-from batsched_studies.user_models.sessions import BY_ARRIVAL, counts_of, jobs_that_ran
+from batsched_studies.user_models.logs import HERE, PRINTED, find_path, load_jobs, read_log
+from batsched_studies.user_models.sessions import BY_ARRIVAL, count_sessions, select_jobs_that_ran
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import (
     compare_think_times,
@@ -36,7 +36,7 @@ KTH, SP2, DS, BLUE = LOGS = ("KTH-SP2", "SDSC-SP2", "SDSC-DS", "SDSC-BLUE")
     ],
 )
 def test_counts(shared: Path, log: str, off: tuple[int, int, int] | float) -> None:
-    counts = counts_of(shared, log, BY_ARRIVAL)
+    counts = count_sessions(shared, log, BY_ARRIVAL)
     ours = np.array((counts.jobs, counts.batches, counts.sessions))
     theirs = np.array(PRINTED["zakay"]["counts"][log])
     if isinstance(off, tuple):
@@ -47,9 +47,9 @@ def test_counts(shared: Path, log: str, off: tuple[int, int, int] | float) -> No
 
 def test_sdsc_sp2_as_the_rules_take_it(shared: Path) -> None:
     """No other filter than the rules' own: 5,674 of 59,725 jobs have a negative run time."""
-    path = path_of(shared, HERE[SP2])
-    assert len(jobs_of(path).jobs) == 54_051
-    assert len(rows_of(path)) == 59_725
+    path = find_path(shared, HERE[SP2])
+    assert len(load_jobs(path).jobs) == 54_051
+    assert len(read_log(path)) == 59_725
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_sdsc_sp2_as_the_rules_take_it(shared: Path) -> None:
 def test_share_of_long_sessions(
     shared: Path, log: str, rule: str, printed: float, off: float
 ) -> None:
-    assert counts_of(shared, log, rule).long_sessions == pytest.approx(printed, abs=off)
+    assert count_sessions(shared, log, rule).long_sessions == pytest.approx(printed, abs=off)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_share_of_long_sessions(
 def test_share_of_long_sessions_with_cut(shared: Path, log: str, cut: int, exponent: float) -> None:
     """Read off a plot; 10^-3.9 is 7 sessions of SDSC-BLUE and 3 of SDSC-SP2: a job matters."""
     for method in ("last", "max"):
-        share = counts_of(shared, log, f"{method}+{cut}:20").long_sessions
+        share = count_sessions(shared, log, f"{method}+{cut}:20").long_sessions
         assert log10(share) == pytest.approx(exponent, abs=0.12)
         if (log, cut) == (BLUE, 120):
             assert share > 1e-3
@@ -97,15 +97,15 @@ def test_longest_sessions(shared: Path) -> None:
     """
     for log in (BLUE, SP2):
         for rule in ("last:20", "max:20"):
-            assert counts_of(shared, log, rule).longest_session > 1e5
+            assert count_sessions(shared, log, rule).longest_session > 1e5
     for cut in (30, 60, 120):
-        assert counts_of(shared, SP2, f"max+{cut}:20").longest_session < 2_030
-        assert counts_of(shared, BLUE, f"max+{cut}:20").longest_session < 4_000
+        assert count_sessions(shared, SP2, f"max+{cut}:20").longest_session < 2_030
+        assert count_sessions(shared, BLUE, f"max+{cut}:20").longest_session < 4_000
 
 
 def test_most_sessions_and_batches_have_one_job(shared: Path) -> None:
     """Printed: generally over 50 % and over 75 %. BLUE's 48.9 %, KTH's 74.5 %, DS's 73.4 %."""
-    counts = {log: counts_of(shared, log, BY_ARRIVAL) for log in LOGS}
+    counts = {log: count_sessions(shared, log, BY_ARRIVAL) for log in LOGS}
     assert [log for log, c in counts.items() if c.single_job_sessions > 0.5] == [KTH, SP2, DS]
     assert [log for log, c in counts.items() if c.single_job_batches > 0.75] == [SP2, BLUE]
     assert all(c.single_job_sessions > 0.485 for c in counts.values())
@@ -115,7 +115,7 @@ def test_most_sessions_and_batches_have_one_job(shared: Path) -> None:
 @pytest.mark.parametrize("log", LOGS)
 def test_inter_arrival_times_flatten(shared: Path, log: str) -> None:
     """E1: the derivative still drops visibly before 40 minutes and is nearly flat after 100."""
-    per_minute = measure_inter_arrivals(jobs_that_ran(shared, log)).derivative
+    per_minute = measure_inter_arrivals(select_jobs_that_ran(shared, log)).derivative
     steepness = [
         -np.polyfit(np.arange(begin, end), per_minute[begin:end], 1)[0]
         for begin, end in ((10, 40), (40, 100), (100, 200))
@@ -127,7 +127,7 @@ def test_inter_arrival_times_flatten(shared: Path, log: str) -> None:
 @pytest.mark.parametrize("log", LOGS)
 def test_last_gives_the_more_believable_think_times(shared: Path, log: str) -> None:
     """E2: those of Last's own batches are near to the common ones, those of Max's are not."""
-    times = compare_think_times(jobs_that_ran(shared, log))
+    times = compare_think_times(select_jobs_that_ran(shared, log))
     assert ks_distance(times.common_last, times.common_max) < 0.02
     last = ks_distance(times.unique_last, times.common_last)
     assert last < 0.11
@@ -139,7 +139,7 @@ def test_arrival_drops_at_its_threshold(shared: Path) -> None:
     kept = []
     for threshold in (10, 20, 60):
         rule = Delimitation("arrival", threshold, ">")
-        lengths = measure_session_lengths(partition(jobs_that_ran(shared, KTH), rule), rule)
+        lengths = measure_session_lengths(partition(select_jobs_that_ran(shared, KTH), rule), rule)
         tenth = threshold / 10
         below = np.sum((lengths > threshold - tenth) & (lengths <= threshold))
         above = np.sum((lengths > threshold) & (lengths <= threshold + tenth))

@@ -30,9 +30,9 @@ def marks(case: Case) -> list[pytest.MarkDecorator]:
 def test_what_the_page_says(case: Case, tmp_path: Path) -> None:
     """The numbers are those of Batsim 4.2.0."""
     lines = page.PAGE.read_text(encoding="utf-8").splitlines()
-    comparison = page.result(case, tmp_path)
+    comparison = page.compare_case(case, tmp_path)
     if comparison.all_equal:
         group = next(line for line in lines if line.startswith(f"| {case.group}: "))
-        assert page.entry(case) in group.removesuffix(" |").split(" | ")[1].split("; ")
+        assert page.format_entry(case) in group.removesuffix(" |").split(" | ")[1].split("; ")
     else:
-        assert page.row(case, comparison) in lines
+        assert page.make_row(case, comparison) in lines

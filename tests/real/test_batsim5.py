@@ -34,7 +34,7 @@ def compared(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Compa
     program.write_text('#!/bin/sh\nexec batsim5 "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
-    return page.result(case._replace(shaken=()), folder)
+    return page.compare_case(case._replace(shaken=()), folder)
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_as_the_embedded_simulator(
     if case.name in OF_THE_CLOCK:
         assert not comparison.all_equal
     else:
-        assert comparison.all_equal, page.row(case, comparison)
+        assert comparison.all_equal, page.make_row(case, comparison)

@@ -1,1 +1,1 @@
-"""The claims of all studies on one page."""
+"""The page docs/claims.md, which collects the claims of all studies."""

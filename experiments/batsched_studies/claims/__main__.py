@@ -1,12 +1,12 @@
-"""Run by ``python -m batsched_studies.claims``."""
+"""The command ``python -m batsched_studies.claims``, which writes docs/claims.md."""
 
 from pathlib import Path
 
 from batsched_py.files.writers import write_whole
 from batsched_studies.claims import page as p
-from batsched_studies.filled_page import page_parser
+from batsched_studies.filled_page import make_page_parser
 
-parser = page_parser("claims", p.PAGE)
+parser = make_page_parser("claims", p.PAGE)
 parser.add_argument(
     "--results", type=Path, help=f"folder of campaigns of {p.AT_SIZE}, to be judged anew"
 )
@@ -14,10 +14,10 @@ parser.add_argument("--kept", type=Path, default=p.KEPT, help=f"default: {p.KEPT
 arguments = parser.parse_args()
 kept = p.read_kept(arguments.kept)
 if arguments.results is not None:
-    anew = p.from_results(arguments.results)
-    kept = p.brought_up(kept, anew)
+    anew = p.judge_results(arguments.results)
+    kept = p.merge_verdicts(kept, anew)
     for name, of in anew.items():
         what = "judged anew" if kept[name] is of else "as before: here are fewer runs"
         print(f"{name}: {of.nb_runs} runs, {what}")
-    write_whole(arguments.kept, p.as_json(kept))
+    write_whole(arguments.kept, p.encode_verdicts(kept))
 write_whole(arguments.output, p.make_page(kept))

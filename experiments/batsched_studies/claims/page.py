@@ -1,7 +1,7 @@
-"""Writes docs/claims.md: the claims of each study and their verdicts, from results.
+"""Writes docs/claims.md: the claims of each study and their verdicts, from campaign results.
 
-All results are some 40 hours' work, and need not be on one machine: what was judged is kept in
-``judged.json``, in which results that are at hand replace those of their campaigns.
+All campaigns take some 40 hours, and need not run on one machine: verdicts are stored in
+``judged.json``, where new results replace the stored verdicts of their campaigns.
 
 python -m batsched_studies.claims --results FOLDER
 """
@@ -32,17 +32,17 @@ TEXT = Path(__file__).with_name("template.md")
 
 
 def read_kept(path: Path = KEPT) -> dict[str, Judged]:
-    """Read the stored verdicts of each campaign, by its label."""
+    """Read the stored verdicts of each campaign, by the label of the campaign."""
     return {of.name: of for of in read_json(path, list[Judged])}
 
 
-def as_json(told: Mapping[str, Judged]) -> bytes:
-    """Return the JSON that :func:`read_kept` reads, one value a line."""
-    return msgspec.json.format(msgspec.json.encode(list(told.values())), indent=1) + b"\n"
+def encode_verdicts(judged: Mapping[str, Judged]) -> bytes:
+    """Return the verdicts as the JSON that :func:`read_kept` reads, one value a line."""
+    return msgspec.json.format(msgspec.json.encode(list(judged.values())), indent=1) + b"\n"
 
 
-def from_results(results: Path, file: str = AT_SIZE) -> dict[str, Judged]:
-    """Return the verdicts of the campaigns of the file whose results are in the folder.
+def judge_results(results: Path, file: str = AT_SIZE) -> dict[str, Judged]:
+    """Return new verdicts for the campaigns of ``file`` whose results are in the folder.
 
     Raises :class:`UsageError` if none of them is there.
     """
@@ -53,8 +53,8 @@ def from_results(results: Path, file: str = AT_SIZE) -> dict[str, Judged]:
     return {of.label: _judged(of, members[of], results / of.folder) for of in there}
 
 
-def brought_up(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> dict[str, Judged]:
-    """Return the new verdicts, or the stored ones where these had more runs."""
+def merge_verdicts(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> dict[str, Judged]:
+    """Return for each campaign its new verdicts, or the stored ones if they come from more runs."""
     better = {
         name: of
         for name, of in anew.items()
@@ -63,19 +63,19 @@ def brought_up(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> dict
     return {**before, **better}
 
 
-def make_page(told: Mapping[str, Judged], file: str = AT_SIZE) -> str:
-    """Return the page of all campaigns with verdicts, in the order of the file.
+def make_page(judged: Mapping[str, Judged], file: str = AT_SIZE) -> str:
+    """Return docs/claims.md: all campaigns with verdicts, in the order of the campaign file.
 
-    How many runs there are to be is what the campaign files say now.
+    The number of planned runs is that of the present campaign files.
     """
     labels = {of.label: len(_planned(of, path).runs) for of, path in _campaigns(file).items()}
     shown = [
-        msgspec.structs.replace(told[label], nb_planned=planned)
+        msgspec.structs.replace(judged[label], nb_planned=planned)
         for label, planned in labels.items()
-        if label in told
+        if label in judged
     ]
     lists = {
-        "Not judged yet": [label for label in labels if label not in told],
+        "Not judged yet": [label for label in labels if label not in judged],
         "Run in part": [of.name for of in shown if of.nb_runs < of.nb_planned],
         "Without a claim": [of.name for of in shown if not has_claims(of)],
     }
@@ -96,7 +96,7 @@ def _planned(member: Member, path: Path) -> Campaign:
 
 
 def _judged(member: Member, path: Path, folder: Path) -> Judged:
-    """Return what the study's report says of results; also of some that are not whole."""
+    """Return the verdicts of the study's report on results, which may be incomplete."""
     results = open_results(folder)
     campaign = _planned(member, path)
     code = campaign.report

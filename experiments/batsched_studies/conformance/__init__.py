@@ -1,1 +1,1 @@
-"""Our policies beside published schedules and recorded runs: docs/conformance.md."""
+"""Compares our policies with published schedules and recorded runs: docs/conformance.md."""

@@ -1,4 +1,4 @@
-"""Published per-job schedules against our variants of the rule."""
+"""Published schedules, job by job, compared with the schedules of our policies."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.swf import read_swf
-from batsched_studies.filled_page import line
+from batsched_studies.filled_page import format_line
 
 LOGS = {"KTH-SP2": "KTH-SP2-1996-2", "SDSC-SP2": "SDSC-SP2-1998-4.1-cln"}
 """The published name of a log, and ours."""
 
 
 class PassesOfPredictsim:
-    """Runs the policy when the simulator predictsim does: stands between simulator and policy.
+    """Runs a policy at the moments when the simulator predictsim would run it.
 
     An instant's message is cut into several. There is a pass after every submission, then after
     every end in the order of the starts. But jobs that end exactly at their estimate are free
@@ -74,7 +74,7 @@ class PassesOfPredictsim:
 
 
 PASSES = {"instant": "per instant", "event": "per event", "predictsim": "as predictsim"}
-"""When the policy runs, and how the page says it."""
+"""The moments at which a policy runs, and their names on the page."""
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """The policy as the page writes it."""
+        """The policy and its options as Markdown code."""
         options = "".join(f" {key}={value}" for key, value in self.options.items())
         return f"`{self.policy}{options}`"
 
 
 @dataclass
 class Schedule:
-    """The start of each job by its number, and the three metrics of the page."""
+    """The start of each job by its job number, and the three metrics that the page shows."""
 
     starts: dict[str, float]
     mean_wait: float
@@ -112,8 +112,8 @@ VARIANTS = {
 """Variants by published file, the one that must fit first."""
 
 
-def published(shared: Path, site: str, name: str) -> Schedule:
-    """Return a published schedule."""
+def read_published_schedule(shared: Path, site: str, name: str) -> Schedule:
+    """Read the published schedule of a log under a policy."""
     log = read_swf(shared / "oracles" / "predictsim" / site / f"{name}.swf.gz")
     numbers = log.column("job_number").astype(int)
     submit, wait, run = (log.column(name) for name in ("submit_time", "wait_time", "run_time"))
@@ -132,8 +132,8 @@ def _workload(path: Path, exact: bool) -> Workload:
     return load_workload(path, rules)
 
 
-def simulated(shared: Path, site: str, name: str, variant: Variant) -> Schedule:
-    """Simulate the log of a published schedule under a variant."""
+def simulate_variant(shared: Path, site: str, name: str, variant: Variant) -> Schedule:
+    """Simulate the log of a published schedule under one of our policies."""
     workload = _workload(shared / "swf" / f"{LOGS[site]}.swf.gz", name.endswith("_exact"))
     process = make_process(
         ProcessSettings(scheduler=variant.policy, scheduler_options=dict(variant.options)), None
@@ -143,11 +143,11 @@ def simulated(shared: Path, site: str, name: str, variant: Variant) -> Schedule:
         answer = PassesOfPredictsim(answer)
     options = Options(each_event=variant.passes == "event")
     simulator = Simulator(make_homogeneous(workload.nb_res), [workload], options)
-    return of_output(EmbeddedOutput(simulator.run(answer)))
+    return make_schedule(EmbeddedOutput(simulator.run(answer)))
 
 
-def of_output(output: EmbeddedOutput) -> Schedule:
-    """Return the schedule of the jobs that ran in the embedded simulator."""
+def make_schedule(output: EmbeddedOutput) -> Schedule:
+    """Return the starts and the metrics of the jobs that ran in the embedded simulator."""
     table = output.table
     names = [job.description.id.partition("!")[2] for job in output.outcome.jobs]
     starts = zip(names, table.start.tolist(), strict=True)
@@ -159,8 +159,8 @@ def of_output(output: EmbeddedOutput) -> Schedule:
     )
 
 
-def differing(theirs: Schedule, ours: Schedule) -> list[str]:
-    """Return the jobs that start at another time, in order of the earlier of their two starts."""
+def find_different_starts(theirs: Schedule, ours: Schedule) -> list[str]:
+    """Return the jobs with different starts in two schedules, by the earlier of both starts."""
     names = theirs.starts.keys() | ours.starts.keys()
     never = float("inf")
 
@@ -171,33 +171,35 @@ def differing(theirs: Schedule, ours: Schedule) -> list[str]:
     return sorted(different, key=lambda name: (min(both(name)), name))
 
 
-def share(theirs: Schedule, different: list[str]) -> str:
-    """Return how many of the starts are identical, as per cent rounded down."""
+def format_share(theirs: Schedule, different: list[str]) -> str:
+    """Return the per cent of starts that are identical in both schedules, rounded down."""
     total = len(theirs.starts)
     same = total - len(different)
     return f"{same * 10_000 // total / 100:.2f} %"
 
 
-def row(theirs: Schedule, ours: Schedule, variant: Variant) -> str:
-    """Return the line of a variant."""
-    different = differing(theirs, ours)
+def make_row(theirs: Schedule, ours: Schedule, variant: Variant) -> str:
+    """Return the table line that compares a policy with the published schedule."""
+    different = find_different_starts(theirs, ours)
     metrics_of = (f"{ours.mean_wait:.4f}", f"{ours.slowdown:.6f}", f"{ours.makespan:.0f}")
-    cells = (variant.label, PASSES[variant.passes], *metrics_of, share(theirs, different))
+    cells = (variant.label, PASSES[variant.passes], *metrics_of, format_share(theirs, different))
     cause = CAUSES.get(variant.cause, "") if different else ""
-    return line(*cells, len(different), first_other(theirs, ours, different, ".0f"), cause)
+    return format_line(
+        *cells, len(different), describe_first(theirs, ours, different, ".0f"), cause
+    )
 
 
-def first_other(theirs: Schedule, ours: Schedule, different: list[str], digits: str) -> str:
-    """Return the first job that starts at another time, and both times (s); empty for none."""
+def describe_first(theirs: Schedule, ours: Schedule, different: list[str], digits: str) -> str:
+    """Return the first job with different starts, and both starts (s); empty without such a job."""
     if not different:
         return ""
     name = different[0]
     return f"job {name}: {theirs.starts[name]:{digits}}, ours {ours.starts[name]:{digits}}"
 
 
-def table(shared: Path, site: str, name: str) -> list[str]:
-    """Return the table of a published schedule, a line each."""
-    theirs = published(shared, site, name)
+def make_table(shared: Path, site: str, name: str) -> list[str]:
+    """Return the lines of the table that compares our policies with one published schedule."""
+    theirs = read_published_schedule(shared, site, name)
     lines = [
         "| | passes | mean wait [s] | mean bounded slowdown | makespan [s] | identical starts "
         "| others | first other start | cause |",
@@ -206,5 +208,5 @@ def table(shared: Path, site: str, name: str) -> list[str]:
         f"| {theirs.makespan:.0f} | | | | |",
     ]
     for variant in VARIANTS[name]:
-        lines.append(row(theirs, simulated(shared, site, name, variant), variant))
+        lines.append(make_row(theirs, simulate_variant(shared, site, name, variant), variant))
     return lines

@@ -1,4 +1,4 @@
-"""Recorded runs of batsched and pybatsim against our nearest policies."""
+"""Recorded runs of batsched and pybatsim compared with the most similar of our policies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from batsched_py.transport.exchange_replay import Turn, first_difference, read_t
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_studies.conformance import published_schedules
-from batsched_studies.filled_page import line
+from batsched_studies.filled_page import format_line
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def scheduler(self) -> str:
-        """The policy as plug-ins are named."""
+        """The policy as the option ``--scheduler`` expects it: a name, or ``FILE.py:CLASS``."""
         in_a_file = ".py:" in self.policy
         return str(Path(__file__).parent / self.policy) if in_a_file else self.policy
 
@@ -51,14 +51,14 @@ NO_COUNTERPART: dict[str, str] = published_schedules.COMPARISONS["recorded"]["no
 """Recorded runs whose scheduler tests Batsim; no policy of ours does the same."""
 
 
-def folder(shared: Path, run: str) -> Path:
+def find_folder(shared: Path, run: str) -> Path:
     """Return the folder of a recorded run."""
     return shared / "batsim_transcripts" / run
 
 
-def exchange(shared: Path, run: str, without: str | None = None) -> list[Turn]:
-    """Return the recorded messages with their replies, ``without`` a field of EXECUTE_JOB."""
-    turns = read_turns(folder(shared, run) / "exchange.jsonl")
+def read_exchange(shared: Path, run: str, without: str | None = None) -> list[Turn]:
+    """Read the recorded messages and replies; ``without`` is a field of EXECUTE_JOB to ignore."""
+    turns = read_turns(find_folder(shared, run) / "exchange.jsonl")
     if without is not None:
         for turn in turns:
             for event in turn.reply.events if turn.reply else ():
@@ -67,9 +67,9 @@ def exchange(shared: Path, run: str, without: str | None = None) -> list[Turn]:
     return turns
 
 
-def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
-    """Return how many replies are equal before the first that is not, and of how many."""
-    recorded = exchange(shared, comparison.run, comparison.without)
+def count_equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
+    """Return how many replies are equal before the first difference, and the number of replies."""
+    recorded = read_exchange(shared, comparison.run, comparison.without)
 
     def scheduler(_: m.SimulationBegins) -> Partner:
         kind = load(SCHEDULERS, comparison.scheduler)
@@ -82,9 +82,9 @@ def equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]:
     return [turn.n for turn in recorded].index(difference.n), len(recorded)
 
 
-def recorded_schedule(shared: Path, run: str) -> published_schedules.Schedule:
-    """Return the schedule of the recorded scheduler, without rejected jobs."""
-    table = read_jobs(folder(shared, run) / "out_jobs.csv")
+def read_recorded_schedule(shared: Path, run: str) -> published_schedules.Schedule:
+    """Read the schedule that the recorded scheduler made, without rejected jobs."""
+    table = read_jobs(find_folder(shared, run) / "out_jobs.csv")
     values = metrics.overall(table.only_ran)
     starts = zip(table.text_column("job_id"), table.start.tolist(), table.ran, strict=True)
     return published_schedules.Schedule(
@@ -95,9 +95,9 @@ def recorded_schedule(shared: Path, run: str) -> published_schedules.Schedule:
     )
 
 
-def our_schedule(shared: Path, comparison: Comparison) -> published_schedules.Schedule:
-    """Simulate the input of a recorded run under our policy."""
-    source = folder(shared, comparison.run)
+def simulate_recorded_run(shared: Path, comparison: Comparison) -> published_schedules.Schedule:
+    """Simulate the workload of a recorded run under our policy, and return the schedule."""
+    source = find_folder(shared, comparison.run)
     workload = load_workload(source / "workload0.json", make_rules())
     for job in workload.jobs if comparison.delay else ():
         assert job.walltime is not None
@@ -109,42 +109,42 @@ def our_schedule(shared: Path, comparison: Comparison) -> published_schedules.Sc
         scheduler_options=comparison.options,
     )
     assert isinstance(result.output, EmbeddedOutput)
-    return published_schedules.of_output(result.output)
+    return published_schedules.make_schedule(result.output)
 
 
-def row(shared: Path, comparison: Comparison) -> str:
-    """Return the line of a comparison."""
-    theirs = recorded_schedule(shared, comparison.run)
-    ours = our_schedule(shared, comparison)
-    different = published_schedules.differing(theirs, ours)
-    equal, total = (0, 0) if comparison.delay else equal_replies(shared, comparison)
+def make_row(shared: Path, comparison: Comparison) -> str:
+    """Return the table line that compares a recorded run with our policy."""
+    theirs = read_recorded_schedule(shared, comparison.run)
+    ours = simulate_recorded_run(shared, comparison)
+    different = published_schedules.find_different_starts(theirs, ours)
+    equal, total = (0, 0) if comparison.delay else count_equal_replies(shared, comparison)
     replies = f"all {total}" if equal == total else f"{equal} of {total}"
-    return line(
+    return format_line(
         f"`{comparison.run}`",
         comparison.label or f"`{comparison.policy}`",
         "" if comparison.delay else replies,
         *(f"{schedule.mean_wait:.2f}" for schedule in (theirs, ours)),
         *(f"{schedule.slowdown:.4f}" for schedule in (theirs, ours)),
-        published_schedules.share(theirs, different),
+        published_schedules.format_share(theirs, different),
         len(different),
-        published_schedules.first_other(theirs, ours, different, "g"),
+        published_schedules.describe_first(theirs, ours, different, "g"),
         published_schedules.CAUSES.get(comparison.cause, ""),
     )
 
 
-def table(shared: Path) -> list[str]:
-    """Return the lines of the recorded runs."""
-    return [row(shared, comparison) for comparison in RUNS]
+def make_table(shared: Path) -> list[str]:
+    """Return a table line for each recorded run that one of our policies can repeat."""
+    return [make_row(shared, comparison) for comparison in RUNS]
 
 
-def others(shared: Path) -> list[str]:
-    """Return the lines of the runs without a counterpart."""
+def list_runs_without_counterpart(shared: Path) -> list[str]:
+    """Return a table line for each recorded run that none of our policies can repeat."""
     runs = NO_COUNTERPART.items()
-    return [line(f"`{run}`", len(exchange(shared, run)), what) for run, what in runs]
+    return [format_line(f"`{run}`", len(read_exchange(shared, run)), what) for run, what in runs]
 
 
-def in_one_block(shared: Path, run: str) -> tuple[int, int]:
-    """Return how many jobs of a recorded run have neighbouring processors only, and of how many."""
-    places = read_jobs(folder(shared, run) / "out_jobs.csv").text_column("allocated_resources")
+def count_contiguous_jobs(shared: Path, run: str) -> tuple[int, int]:
+    """Return how many jobs of a recorded run got adjacent processors, and how many jobs ran."""
+    places = read_jobs(find_folder(shared, run) / "out_jobs.csv").text_column("allocated_resources")
     ran = [place for place in places if place]
     return sum(" " not in place for place in ran), len(ran)

@@ -1,4 +1,4 @@
-"""Small twins of other tools' rules, which prove the cause of a difference; not for use.
+"""Small copies of other tools' rules, which prove the cause of a difference; not for use.
 
 They are written from what the recorded runs show and from published descriptions.
 """
@@ -16,7 +16,7 @@ from batsched_py.processors.sets import ProcessorSet
 
 
 class Reservation:
-    """Processors that are taken from a start to an end (seconds)."""
+    """The processors that a plan keeps for a job, from a start to an end (seconds)."""
 
     def __init__(self, job: Job, start: float, end: float, processors: ProcessorSet) -> None:
         self.job = job
@@ -25,8 +25,8 @@ class Reservation:
         self.processors = processors
 
 
-class BySets:
-    """A plan of named processors: a job keeps the same ones, so a plan can be fragmented."""
+class ProcessorPlan:
+    """A plan that names the processors of each job, so that free processors can be fragmented."""
 
     def __init__(self, nb_processors: int, delay: float) -> None:
         self.delay = delay
@@ -35,7 +35,7 @@ class BySets:
         self.reserved: dict[int, Reservation] = {}
 
     def advance(self, now: float) -> bool:
-        """Forget the jobs that ended; tell whether there was any."""
+        """Remove the ended jobs from the plan; return whether there were any."""
         self.now = now
         ended = [
             number
@@ -47,7 +47,7 @@ class BySets:
         return bool(ended)
 
     def place(self, job: Job) -> Reservation:
-        """Reserve the lowest processors that are free all the time, as early as possible.
+        """Reserve the lowest processors that are free for the whole job, as early as possible.
 
         A job that is in the plan already is taken out before.
         """
@@ -73,7 +73,7 @@ class BySets:
 
 
 class ConservativeBySets:
-    """Conservative backfilling where a reservation names its processors.
+    """Conservative backfilling in which each reservation names its processors.
 
     When a job ended, each waiting job in queue order gives its reservation back and takes a new
     one; when none ended, only new jobs take one.
@@ -81,12 +81,12 @@ class ConservativeBySets:
 
     def __init__(self, *, delay: float = 5.0) -> None:
         self._delay = delay
-        self._plan: BySets | None = None
+        self._plan: ProcessorPlan | None = None
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Keep the plan up to date, and start the jobs whose time has come."""
+        """Update the plan, and start the jobs whose reservation begins now."""
         if self._plan is None:
-            self._plan = BySets(machine.nb_processors, self._delay)
+            self._plan = ProcessorPlan(machine.nb_processors, self._delay)
         plan = self._plan
         ended = plan.advance(now)
         for job in list(queue):

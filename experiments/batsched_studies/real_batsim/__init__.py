@@ -1,1 +1,1 @@
-"""Real Batsim beside the embedded simulator, case by case: docs/real.md."""
+"""Compares real Batsim with the embedded simulator, case by case: docs/real.md."""

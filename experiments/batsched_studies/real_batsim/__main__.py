@@ -1,4 +1,4 @@
-"""Run by ``python -m batsched_studies.real_batsim``."""
+"""The command ``python -m batsched_studies.real_batsim``, which writes docs/real.md."""
 
 import shutil
 import sys
@@ -6,10 +6,10 @@ from functools import partial
 
 from batsched_py.errors import BatschedError
 from batsched_py.files.writers import write_whole
-from batsched_studies.filled_page import page_parser
+from batsched_studies.filled_page import make_page_parser
 from batsched_studies.real_batsim.page import PAGE, make_page
 
-parser = page_parser("real_batsim", PAGE)
+parser = make_page_parser("real_batsim", PAGE)
 arguments = parser.parse_args()
 if shutil.which("batsim") is None:
     parser.exit(2, "there is no program 'batsim' on PATH: docs/batsim.md says how to install it\n")

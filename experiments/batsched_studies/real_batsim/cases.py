@@ -1,4 +1,4 @@
-"""The cases for both simulators, with at least one line for each policy and user model."""
+"""The cases for both simulators: at least one for each policy and each user model."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from batsched_py.support.installation import platforms_folder, studies_folder
 from batsched_py.transport import Partner
 from batsched_studies.real_batsim import message_schedulers as schedulers
 from batsched_studies.real_batsim.made_up_workloads import make_mixed, put_in_partitions
-from batsched_studies.real_batsim.two_simulators import Left, Run, served, simulated
+from batsched_studies.real_batsim.two_simulators import OutputFiles, Run, make_run, make_served_run
 
 
 class Case(NamedTuple):
-    """A simulation, to be run on both sides."""
+    """A simulation to run with both simulators."""
 
     group: str
     name: str
-    told: str
-    """What is simulated, beside what the name and the group say."""
+    about: str
+    """What is simulated, in addition to the name and the group."""
     run: Run
     plugin: str = ""
-    """The policy or user model that it is of."""
+    """The policy or user model that the case tests."""
     note: str = ""
-    """Why something differs, where it does."""
+    """Why outputs differ, if they do."""
     shaken: Sequence[Run] = ()
-    """The same with other orders of simultaneous events: how much such an order matters."""
+    """Runs with other orders of simultaneous events, which show how much the order matters."""
 
 
 _POLICIES = "policies; jobs at their recorded times"
@@ -50,44 +50,44 @@ _SIX_DECIMALS = "Times fall between two microseconds, and Batsim's messages have
 
 def _policy(name: str, how: str = "", **settings: Any) -> Case:
     title = f"`{name}` ({how})" if how else f"`{name}`"
-    return Case(_POLICIES, title, "", simulated(first=600, scheduler=name, **settings), name)
+    return Case(_POLICIES, title, "", make_run(first=600, scheduler=name, **settings), name)
 
 
 def _grid(how: str, **options: Any) -> Case:
     return _policy("grid", how, sites="big:48,small:16@0.5", scheduler_options=options)
 
 
-def _users(name: str, told: str = "", first: int | None = 600, **options: Any) -> Case:
-    run = simulated(first=first, users=name, user_options=options)
-    return Case(_USERS, f"`{name}`", told, run, name)
+def _users(name: str, about: str = "", first: int | None = 600, **options: Any) -> Case:
+    run = make_run(first=first, users=name, user_options=options)
+    return Case(_USERS, f"`{name}`", about, run, name)
 
 
 def _feedback(scheduler: str) -> Case:
-    run = simulated(first=600, users="feedback", scheduler=scheduler)
+    run = make_run(first=600, users="feedback", scheduler=scheduler)
     return Case(_OTHER_POLICIES, f"`feedback` with `{scheduler}`", "", run, "feedback")
 
 
-def _large(name: str, told: str, note: str = "", shaken: int = 0, **settings: Any) -> Case:
-    seeds = [simulated(shake=seed, **settings) for seed in range(shaken)]
-    return Case(_LARGE, name, told, simulated(**settings), note=note, shaken=seeds)
+def _large(name: str, about: str, note: str = "", shaken: int = 0, **settings: Any) -> Case:
+    seeds = [make_run(shake=seed, **settings) for seed in range(shaken)]
+    return Case(_LARGE, name, about, make_run(**settings), note=note, shaken=seeds)
 
 
-def _machine(name: str, told: str, note: str = "", **settings: Any) -> Case:
-    return Case(_MACHINES, name, told, simulated(first=600, **settings), note=note)
+def _machine(name: str, about: str, note: str = "", **settings: Any) -> Case:
+    return Case(_MACHINES, name, about, make_run(first=600, **settings), note=note)
 
 
-def _jobs(name: str, told: str, kinds: list[str], platform: str, widest: int = 8) -> Case:
-    run = simulated(make_mixed(kinds, widest=widest), platform=str(_PLATFORMS / platform))
-    return Case(_PROFILES, name, f"{told}, `{platform}`", run)
+def _jobs(name: str, about: str, kinds: list[str], platform: str, widest: int = 8) -> Case:
+    run = make_run(make_mixed(kinds, widest=widest), platform=str(_PLATFORMS / platform))
+    return Case(_PROFILES, name, f"{about}, `{platform}`", run)
 
 
-def _partitions(name: str, told: str = "", **settings: Any) -> Case:
+def _partitions(name: str, about: str = "", **settings: Any) -> Case:
     file = str(studies_folder() / "real_batsim" / "machine.toml")
 
-    def run(side: str, folder: Path) -> Left:
-        return simulated(put_in_partitions(), machine=file, **settings)(side, folder)
+    def run(side: str, folder: Path) -> OutputFiles:
+        return make_run(put_in_partitions(), machine=file, **settings)(side, folder)
 
-    return Case(_MACHINE_FILE, name, told, run)
+    return Case(_MACHINE_FILE, name, about, run)
 
 
 _COMPUTE = ["compute", "uneven", "total", "delay", "composed", "failing"]
@@ -133,7 +133,7 @@ _SIMULATED = (
         _POLICIES,
         "`grid` (a site each cluster)",
         "`m64-8.xml`",
-        simulated(first=600, scheduler="grid", platform=str(_PLATFORMS / "m64-8.xml")),
+        make_run(first=600, scheduler="grid", platform=str(_PLATFORMS / "m64-8.xml")),
         note="Batsim's own messages take 3e-10 s on this network, so an end is told "
         "after a submission of the same second",
     ),
@@ -203,7 +203,7 @@ _SIMULATED = (
 
 def _served(
     name: str,
-    told: str,
+    about: str,
     scheduler: Callable[[], Partner],
     kinds: list[str],
     *options: str,
@@ -213,10 +213,10 @@ def _served(
     note: str = "",
 ) -> Case:
     workload = make_mixed(kinds, widest=widest)
-    run = served(scheduler, workload, _PLATFORMS / platform, *options, events=events)
+    run = make_served_run(scheduler, workload, _PLATFORMS / platform, *options, events=events)
     shown = [f"`{option}`" for option in (*options, *(["--events"] if events else []))]
-    told = ", ".join((told, *shown, f"`{platform}`"))
-    return Case(_OWN_OPTIONS, name, told, run, note=note)
+    about = ", ".join((about, *shown, f"`{platform}`"))
+    return Case(_OWN_OPTIONS, name, about, run, note=note)
 
 
 def _event(kind: str, time: float, resources: str) -> str:

@@ -13,49 +13,49 @@ from batsched_py.protocol import message_json
 from batsched_py.report.comparing.job_differences import ROUNDING, Kind, find_differences
 from batsched_py.run.result import Result
 from batsched_py.transport.exchange_replay import read_turns
-from batsched_studies.real_batsim.two_simulators import Left
+from batsched_studies.real_batsim.two_simulators import OutputFiles
 
 _FILES = ("schedule", "consumed_energy", "pstate_changes", "machine_states")
-"""Batsim's tables beside that of the jobs; most runs have the first only."""
+"""Batsim's tables besides that of the jobs; most runs have only the first."""
 _NOT_COMPARED = ("scheduling_time", "simulation_time", "batsim_version", "epower")
-"""Columns that are no results of the simulation, and the mean power since the last event: at one
-instant it is a quotient of the last bits of a clock."""
+"""Columns that are no results of the simulation, and the mean power since the last event, which is
+numerically unstable between events of one instant."""
 _SIX_DIGITS = 1e-5
-"""Relative difference of equal numbers: most of these files have six significant digits."""
+"""The relative difference up to which numbers are equal: most files have six digits."""
 
 
 class Comparison(NamedTuple):
-    """How far two sides agree."""
+    """How far the outputs of both simulators agree in one case."""
 
     jobs: int
-    """That ended or were refused, with the embedded simulator."""
+    """Jobs that ended or were refused in the embedded simulator."""
     kinds: Counter[Kind]
-    """How many jobs differ, by the gravest difference."""
+    """The number of jobs that differ, by their gravest difference."""
     others_beside: list[str]
-    """What else differs: Batsim's other tables, by name, and the ``events`` of all messages."""
+    """Other outputs that differ: names of Batsim's tables, and ``events`` for the messages."""
     waits: tuple[float, float]
     """The mean waiting times, in seconds, with the embedded simulator and with Batsim."""
     shaken_waits: Sequence[float] = ()
-    """With the embedded simulator and other orders of simultaneous events."""
+    """The mean waiting times in the embedded simulator with other orders of simultaneous events."""
 
     @property
     def equal(self) -> int:
-        """Jobs that are equal in all columns."""
+        """The number of jobs that are equal in all columns."""
         return self.jobs - self.kinds.total()
 
     @property
     def same_schedule(self) -> bool:
-        """Whether no job starts or ends at another time, or becomes something else."""
+        """Whether each job starts and ends at the same time and in the same state on both sides."""
         return not any(kind.another_schedule for kind in self.kinds)
 
     @property
     def all_equal(self) -> bool:
-        """Whether all jobs and all that is beside them are, in however many messages."""
+        """Whether all jobs and all other tables and events are equal on both sides."""
         return self.equal == self.jobs and not self.others_beside
 
 
-def compare_sides(embedded: Left, batsim: Left) -> Comparison:
-    """Compare the outputs of one case; raises :class:`InputError` for malformed files."""
+def compare_sides(embedded: OutputFiles, batsim: OutputFiles) -> Comparison:
+    """Compare the outputs of both simulators; raises :class:`InputError` for malformed files."""
     here, there = Result.load(embedded.prefix), Result.load(batsim.prefix)
     beside = [
         name
@@ -73,7 +73,7 @@ def compare_sides(embedded: Left, batsim: Left) -> Comparison:
 
 
 def mean_wait(result: Result) -> float:
-    """Return the mean waiting time, in seconds."""
+    """Return the mean waiting time of a result, in seconds."""
     wait: float = result.measured["overall"]["mean_waiting_time"]
     return wait
 
@@ -98,10 +98,9 @@ def _number(text: str) -> float | str:
 
 
 def _events(exchange: Path) -> dict[str, list[tuple[float, Any]]]:
-    """Return times and contents of the simulator's events by type and job, in whatever messages.
+    """Return times and contents of the simulator's events by type and job, in any messages.
 
-    Not the first, which says how the simulator was started, and not the recorded end of a job,
-    which is told to users only.
+    The first event, with the simulator's options, and recorded ends of jobs are left out.
     """
     events = defaultdict(list)
     for turn in read_turns(exchange)[1:]:
@@ -125,7 +124,7 @@ def _same_events(
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare what was read, numbers within :data:`_SIX_DIGITS`."""
+    """Return whether two values are equal, numbers within :data:`_SIX_DIGITS`."""
     if isinstance(one, float | int) and isinstance(other, float | int):
         return isclose(one, other, rel_tol=_SIX_DIGITS, abs_tol=_SIX_DIGITS)
     if isinstance(one, dict) and isinstance(other, dict):

@@ -18,7 +18,7 @@ Profile = dict[str, Any]
 
 
 def make_mixed(kinds: list[str], *, widest: int = 8) -> Workload:
-    """Return a workload of 200 jobs of ``kinds`` in turn, a profile each.
+    """Return a workload of 200 jobs that have the ``kinds`` of profiles in turn.
 
     Gaps are drawn with a mean of 200 s, sizes up to ``widest``; work is of 1 to 1000 s.
     All times have three decimals, so that hardly anything happens at the same instant. Each
@@ -44,10 +44,7 @@ def make_mixed(kinds: list[str], *, widest: int = 8) -> Workload:
 
 
 def put_in_partitions() -> Workload:
-    """Return the first 600 jobs of the sample log, in the partitions of ``machine.toml`` in turn.
-
-    Wide ones are not in the small partition ``alone``.
-    """
+    """Return 600 jobs of the sample log, put in :data:`PARTITIONS` in turn if they fit."""
     workload = load_workload(find_log(SAMPLE), Rules(first=600))
     for number, job in enumerate(workload.jobs):
         name = PARTITIONS[number % len(PARTITIONS)]
@@ -93,7 +90,7 @@ def _profiles(
 
 
 def _talking(name: str, seconds: float) -> dict[str, Profile]:
-    """Return a job that says something, does what it is told, and ends."""
+    """Return a job that sends a message, works if the reply allows it, and ends."""
     say, hear, work, leave = (f"{name}{part}" for part in ("say", "hear", "work", "leave"))
     return {
         say: {"type": "send", "msg": {"asks": name}, "sleeptime": 0.5},

@@ -1,7 +1,7 @@
-"""Schedulers for requests that no policy here makes: pstates, kills, sharing, messages.
+"""Schedulers with requests that no policy makes: pstates, kills, sharing, messages of jobs.
 
-Each answers messages as a :data:`~batsched_py.transport.Partner` and decides by what it is told
-only, so that two simulators which say the same are told the same.
+Each replies to messages as a :data:`~batsched_py.transport.Partner`. Decisions depend only on the
+messages, so that two simulators with equal messages get equal replies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from batsched_py.units import HOUR, MINUTE
 
 
 class FirstFit:
-    """Starts whatever fits, in order of submission, on the lowest free processors."""
+    """Starts each job that fits, in order of submission, on the lowest free processors."""
 
     def __init__(self) -> None:
         self.waiting: list[m.JobDescription] = []
@@ -30,17 +30,17 @@ class FirstFit:
         """Return the decisions on a message."""
         self.now, self._decisions = message.now, []
         for event in message.events:
-            self.hear(event)
+            self.handle_event(event)
         if type(message.events[0]) is not m.SimulationEnds:
             self.decide()
         return m.Message(message.now, self._decisions)
 
-    def say(self, kind: type[m.Event], **fields: Any) -> None:
-        """Decide something now."""
+    def send(self, kind: type[m.Event], **fields: Any) -> None:
+        """Add a decision of this type to the reply, with the present time."""
         self._decisions.append(kind(timestamp=self.now, **fields))
 
-    def hear(self, event: m.Event) -> None:
-        """Take note of an event."""
+    def handle_event(self, event: m.Event) -> None:
+        """Update the free processors and the waiting jobs by an event of the simulator."""
         if isinstance(event, m.SimulationBegins):
             self.free = ProcessorSet.interval(0, event.nb_compute_resources)
         elif isinstance(event, m.JobSubmitted):
@@ -51,21 +51,21 @@ class FirstFit:
             self.more_to_come = False
 
     def decide(self) -> None:
-        """Start the first jobs that fit."""
+        """Start the waiting jobs that fit on the free processors."""
         for job in [job for job in self.waiting if job.size <= len(self.free)]:
             if job.size <= len(self.free):
                 self.start(job, self.free.lowest(job.size))
 
     def start(self, job: m.JobDescription, alloc: ProcessorSet, **fields: Any) -> None:
-        """Start a job on ``alloc``."""
+        """Start a job on the processors ``alloc``; ``fields`` are further ones of EXECUTE_JOB."""
         self.waiting.remove(job)
         self.running[job.id] = alloc
         self.free -= alloc
-        self.say(m.ExecuteJob, job_id=job.id, alloc=alloc, **fields)
+        self.send(m.ExecuteJob, job_id=job.id, alloc=alloc, **fields)
 
     @property
     def done(self) -> bool:
-        """Whether no job waits, runs or is to come."""
+        """Whether no job waits or runs, and none will be submitted."""
         return not (self.more_to_come or self.waiting or self.running)
 
 
@@ -80,12 +80,12 @@ class PowerSaver(FirstFit):
         self._asleep = self._woken = NO_PROCESSORS
         self._speed = 0
 
-    def hear(self, event: m.Event) -> None:
-        """Processors that were switched are there again, or asleep."""
-        super().hear(event)
+    def handle_event(self, event: m.Event) -> None:
+        """Take processors that changed their pstate back into use, or note that they sleep."""
+        super().handle_event(event)
         if isinstance(event, m.SimulationBegins | m.RequestedCall) and not self.done:
-            self.say(m.Query, requests={"consumed_energy": {}})
-            self.say(m.CallMeLater, time=self.now + HOUR)
+            self.send(m.Query, requests={"consumed_energy": {}})
+            self.send(m.CallMeLater, time=self.now + HOUR)
             self._speed = 1 - self._speed
             self._switch(self.free, self._speed)
         elif isinstance(event, m.ResourceStateChanged):
@@ -96,7 +96,7 @@ class PowerSaver(FirstFit):
                 self._woken -= event.resources
 
     def decide(self) -> None:
-        """Start jobs; wake as many processors as they lack, or let all rest."""
+        """Start jobs; wake as many processors as they need, or let all idle ones sleep."""
         super().decide()
         lacking = sum(job.size for job in self.waiting) - len(self.free)
         lacking = min(lacking - len(self._woken), len(self._asleep))
@@ -107,7 +107,7 @@ class PowerSaver(FirstFit):
 
     def _switch(self, processors: ProcessorSet, state: int) -> ProcessorSet:
         if processors:
-            self.say(m.SetResourceState, resources=processors, state=str(state))
+            self.send(m.SetResourceState, resources=processors, state=str(state))
             self.free -= processors
             self._asleep -= processors
         return processors
@@ -121,18 +121,18 @@ class Killer(FirstFit):
         self._due: list[tuple[float, str]] = []
 
     def start(self, job: m.JobDescription, alloc: ProcessorSet, **fields: Any) -> None:
-        """Request a call at the time when the job will be killed."""
+        """Start a job; of each fourth job request a call at the time when it will be killed."""
         super().start(job, alloc, **fields)
         if int(job.id.partition("!")[2]) % 4 == 0:
             self._due.append((self.now + MINUTE, job.id))
-            self.say(m.CallMeLater, time=self.now + MINUTE)
+            self.send(m.CallMeLater, time=self.now + MINUTE)
 
     def decide(self) -> None:
-        """Kill the jobs that are due; times in messages have six decimals."""
+        """Kill the jobs that are due, then start jobs; times in messages have six decimals."""
         due = [entry for entry in self._due if entry[0] <= self.now + 1e-5]
         self._due = [entry for entry in self._due if entry not in due]
         if job_ids := [job_id for _, job_id in due if job_id in self.running]:
-            self.say(m.KillJob, job_ids=job_ids)
+            self.send(m.KillJob, job_ids=job_ids)
         super().decide()
 
 
@@ -143,14 +143,14 @@ class Sharing(FirstFit):
         super().__init__()
         self._load: Counter[int] = Counter()
 
-    def hear(self, event: m.Event) -> None:
-        """A processor is free as long as it has less than two jobs."""
+    def handle_event(self, event: m.Event) -> None:
+        """Count the jobs of each processor; it is free while it has fewer than two."""
         if isinstance(event, m.JobCompleted):
             self._load.subtract(self.running[event.job_id])
-        super().hear(event)
+        super().handle_event(event)
 
     def start(self, job: m.JobDescription, alloc: ProcessorSet, **fields: Any) -> None:
-        """Share."""
+        """Start a job, every fifth one with two executors on each of half as many processors."""
         if int(job.id.partition("!")[2]) % 5 == 0 and job.size % 2 == 0:
             alloc = alloc.lowest(job.size // 2)
             fields["mapping"] = {str(rank): str(rank // 2) for rank in range(job.size)}
@@ -160,38 +160,38 @@ class Sharing(FirstFit):
 
 
 class Talker(FirstFit):
-    """Answers messages of jobs, and sets their metadata."""
+    """Answers messages that jobs send, and sets the metadata of these jobs."""
 
-    def hear(self, event: m.Event) -> None:
-        """Answer ``go`` to every other job."""
-        super().hear(event)
+    def handle_event(self, event: m.Event) -> None:
+        """Answer ``go`` to jobs with even numbers, and ``stop`` to others."""
+        super().handle_event(event)
         if isinstance(event, m.FromJobMsg):
             even = int(event.job_id.partition("!")[2]) % 2 == 0
-            self.say(m.ToJobMsg, job_id=event.job_id, msg="go" if even else "stop")
-            self.say(m.SetJobMetadata, job_id=event.job_id, metadata=f"said {event.msg}")
+            self.send(m.ToJobMsg, job_id=event.job_id, msg="go" if even else "stop")
+            self.send(m.SetJobMetadata, job_id=event.job_id, metadata=f"said {event.msg}")
 
 
 class Resubmitter(FirstFit):
-    """Registers each job once more when it ends, with a profile of its own."""
+    """Registers each job a second time when it ends, with another profile."""
 
     def __init__(self) -> None:
         super().__init__()
         self._not_yet_again: set[str] = set()
 
-    def hear(self, event: m.Event) -> None:
-        """Register a job anew at its first end."""
-        super().hear(event)
+    def handle_event(self, event: m.Event) -> None:
+        """Register a job anew when it ends for the first time."""
+        super().handle_event(event)
         if isinstance(event, m.JobSubmitted) and event.job_id.startswith("w0!"):
             self._not_yet_again.add(event.job_id)
         elif isinstance(event, m.JobCompleted) and event.job_id in self._not_yet_again:
             self._not_yet_again.remove(event.job_id)
             self._register(int(event.job_id.partition("!")[2]))
             if not self.more_to_come and not self._not_yet_again:
-                self.say(m.Notify, type="registration_finished")
+                self.send(m.Notify, type="registration_finished")
 
     def _register(self, number: int) -> None:
         profile = {"type": "delay", "delay": 100.0 + number}
         name = f"again{number}"
-        self.say(m.RegisterProfile, workload_name="dyn", profile_name=name, profile=profile)
+        self.send(m.RegisterProfile, workload_name="dyn", profile_name=name, profile=profile)
         again = m.JobDescription(f"dyn!{number}", self.now, 1 + number % 4, name)
-        self.say(m.RegisterJob, job_id=again.id, job=again)
+        self.send(m.RegisterJob, job_id=again.id, job=again)

@@ -1,4 +1,4 @@
-"""Writes docs/real.md: real Batsim beside the embedded simulator, case by case.
+"""Writes docs/real.md: real Batsim compared with the embedded simulator, case by case.
 
     python -m batsched_studies.real_batsim
 
@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from batsched_py.report.comparing.job_differences import MEANING
 from batsched_py.run.result import Result
-from batsched_studies.filled_page import DOCS, fill_template, line
+from batsched_studies.filled_page import DOCS, fill_template, format_line
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import Comparison, compare_sides, mean_wait
 
@@ -27,10 +27,10 @@ TEXT = Path(__file__).with_name("template.md")
 NOT_KNOWN = "The cause is not known"
 
 
-def result(case: Case, folder: Path) -> Comparison:
-    """Run a case on both sides, in a folder of its own, and compare the outputs.
+def compare_case(case: Case, folder: Path) -> Comparison:
+    """Run a case with both simulators, in a folder of its own, and compare the outputs.
 
-    Raises :class:`~batsched_py.errors.BatschedError` for a side that does not come to its end.
+    Raises :class:`~batsched_py.errors.BatschedError` if a simulator fails.
     """
     embedded, batsim = (case.run(side, folder / side) for side in ("embedded", "batsim"))
     shaken = [run("embedded", folder / str(seed)) for seed, run in enumerate(case.shaken)]
@@ -39,25 +39,25 @@ def result(case: Case, folder: Path) -> Comparison:
     )
 
 
-def row(case: Case, compared: Comparison) -> str:
-    """Return the line of a case that is not equal in all."""
+def make_row(case: Case, compared: Comparison) -> str:
+    """Return the table line of a case in which some outputs differ."""
     sentences = [_differences(compared), case.note or NOT_KNOWN, *_waits(compared)]
-    return line(
-        f"**{case.name}**: {'; '.join(filter(None, (case.group, case.told)))}",
+    return format_line(
+        f"**{case.name}**: {'; '.join(filter(None, (case.group, case.about)))}",
         f"{compared.equal:,} of {compared.jobs:,}",
         " ".join(f"{sentence}." for sentence in sentences),
     )
 
 
 def _differences(compared: Comparison) -> str:
-    """Return what differs, in words."""
+    """Return the differences of a case as text."""
     jobs = [f"{MEANING[kind]}: {count:,}" for kind, count in sorted(compared.kinds.items())]
     beside = ", ".join(f"`{name}`" for name in compared.others_beside)
     return "; ".join([*jobs, beside] if beside else jobs)
 
 
 def _waits(compared: Comparison) -> list[str]:
-    """Return what another schedule changes, in words."""
+    """Return a sentence on the mean waits if the schedules differ."""
     if compared.same_schedule:
         return []
     here, there, *shaken = (wait / 3600 for wait in (*compared.waits, *compared.shaken_waits))
@@ -68,25 +68,25 @@ def _waits(compared: Comparison) -> list[str]:
     return [sentence]
 
 
-def entry(case: Case) -> str:
-    """Return the entry of a case whose outputs are all equal."""
-    return f"{case.name} ({case.told})" if case.told else case.name
+def format_entry(case: Case) -> str:
+    """Return the name of a case, and what it simulates."""
+    return f"{case.name} ({case.about})" if case.about else case.name
 
 
-def table_row(case: Case, compared: Comparison) -> str:
-    """Return the row of a case for a table of the page."""
-    return entry(case) if compared.all_equal else row(case, compared)
+def make_table_row(case: Case, compared: Comparison) -> str:
+    """Return the table line of a case, or its list entry if all outputs are equal."""
+    return format_entry(case) if compared.all_equal else make_row(case, compared)
 
 
-def equal_row(group: str, equal: Sequence[tuple[Case, Comparison]]) -> str:
-    """Return the line of the cases of a group that are equal in all."""
-    entries = "; ".join(entry(case) for case, _ in equal)
+def make_equal_row(group: str, equal: Sequence[tuple[Case, Comparison]]) -> str:
+    """Return the table line that lists the cases of a group in which all outputs are equal."""
+    entries = "; ".join(format_entry(case) for case, _ in equal)
     jobs = sum(compared.jobs for _, compared in equal)
-    return line(f"{group}: {len(equal)} cases, {jobs:,} jobs", entries)
+    return format_line(f"{group}: {len(equal)} cases, {jobs:,} jobs", entries)
 
 
 def make_page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
-    """Return the whole page; ``tell`` hears of each case as it is done."""
+    """Return docs/real.md as Markdown; ``tell`` gets a line of progress for each case."""
     results = _results(tell, cases)
     done = list(zip(cases, results, strict=True))
     equal = [(case, compared) for case, compared in done if compared.all_equal]
@@ -103,8 +103,8 @@ def make_page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str
             "all_equal": str(len(equal)),
             "equal_jobs": f"{sum(it.equal for it in results):,}",
             "same_schedule": str(sum(it.same_schedule for it in results)),
-            "different": "\n".join(row(*it) for it in done if not it[1].all_equal),
-            "equal": "\n".join(equal_row(group, list(them)) for group, them in groups),
+            "different": "\n".join(make_row(*it) for it in done if not it[1].all_equal),
+            "equal": "\n".join(make_equal_row(group, list(them)) for group, them in groups),
         },
     )
 
@@ -114,13 +114,13 @@ def _results(tell: Callable[[str], None], cases: Sequence[Case]) -> list[Compari
     with TemporaryDirectory(prefix="real-batsim-") as root:
         for number, case in enumerate(cases, start=1):
             folder = Path(root, str(number))
-            results.append(result(case, folder))
+            results.append(compare_case(case, folder))
             shutil.rmtree(folder)
-            tell(f"{number} of {len(cases)}: {table_row(case, results[-1])}")
+            tell(f"{number} of {len(cases)}: {make_table_row(case, results[-1])}")
     return results
 
 
 def _batsim_version(option: str) -> str:
-    """Return what batsim says of its version."""
+    """Return the version that batsim prints with an option."""
     done = subprocess.run(["batsim", option], capture_output=True, text=True, check=True)
     return done.stdout.strip()

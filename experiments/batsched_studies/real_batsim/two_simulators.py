@@ -1,4 +1,4 @@
-"""Run a case in the embedded simulator or in real Batsim, and find its output files."""
+"""Runs a case with the embedded simulator or with real Batsim, and finds its output files."""
 
 from __future__ import annotations
 
@@ -26,32 +26,29 @@ from batsched_py.workload import Workload
 from batsched_py.workload.batsim.batsim_workload import write_workload
 
 PROGRAMS = {"embedded": [*PROGRAM, "simulator"], "batsim": ["batsim"]}
-"""What simulates, by side: the same options and files go to both."""
+"""The command of each simulator: the same options and files go to both."""
 _LIMIT = 60.0
-"""Seconds for a program to ask or to end."""
+"""The longest time (s) that a program may take to send a message or to end."""
 
 
-class Left(NamedTuple):
-    """The output files of one side of a case."""
+class OutputFiles(NamedTuple):
+    """The output files that one simulator wrote for a case."""
 
     prefix: Path
-    """Of ``PREFIX_jobs.csv`` and the other files."""
+    """The beginning of the names of ``PREFIX_jobs.csv`` and the other files."""
     exchange: Path
-    """All messages."""
+    """The file with all messages."""
 
 
-Run = Callable[[str, Path], Left]
-"""Runs a case on a side, in a folder for it."""
+Run = Callable[[str, Path], OutputFiles]
+"""A function that runs a case with one simulator, in a folder for it."""
 
 
-def simulated(source: str | Workload = "sample", batsim: str | None = None, **settings: Any) -> Run:
-    """Return how :func:`batsched_py.simulate` runs ``settings``, here and with Batsim.
+def make_run(source: str | Workload = "sample", batsim: str | None = None, **settings: Any) -> Run:
+    """Return a function that runs :func:`batsched_py.simulate` with ``settings`` on either side."""
 
-    ``batsim`` is its command line.
-    """
-
-    def run(side: str, folder: Path) -> Left:
-        left = Left(folder / "out", folder / "exchange.jsonl")
+    def run(side: str, folder: Path) -> OutputFiles:
+        left = OutputFiles(folder / "out", folder / "exchange.jsonl")
         of_batsim: dict[str, Any] = (
             {"folder": folder / "run", "batsim": batsim} if side == "batsim" else {}
         )
@@ -64,21 +61,21 @@ def simulated(source: str | Workload = "sample", batsim: str | None = None, **se
     return run
 
 
-def served(
+def make_served_run(
     scheduler: Callable[[], Partner],
     workload: Workload,
     platform: Path,
     *options: str,
     events: Sequence[str] = (),
 ) -> Run:
-    """Return how a scheduler is served to a program with Batsim's command line.
+    """Return a function that runs a simulator's command line and serves it with a scheduler.
 
     ``options`` are Batsim's, ``events`` the lines of a file of external events.
     """
 
-    def run(side: str, folder: Path) -> Left:
+    def run(side: str, folder: Path) -> OutputFiles:
         folder.mkdir(parents=True)
-        left = Left(folder / "out", folder / "exchange.jsonl")
+        left = OutputFiles(folder / "out", folder / "exchange.jsonl")
         write_workload(workload, folder / "workload.json")
         command = [*PROGRAMS[side], "-p", str(platform), "-w", str(folder / "workload.json")]
         command += ["-e", str(left.prefix), "-q", "--disable-schedule-tracing", *options]

@@ -1,1 +1,1 @@
-"""N. Zakay, PhD thesis, chapter 6: the semi-open models, as docs/semi-open.md shows them."""
+"""The semi-open models of N. Zakay's PhD thesis, chapter 6: docs/semi-open.md."""

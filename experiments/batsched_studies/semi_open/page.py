@@ -15,7 +15,7 @@ from batsched_py.report.kit import inline_data
 from batsched_py.support import palette
 from batsched_studies.filled_page import DOCS, fill_template
 from batsched_studies.semi_open import reopening, tables
-from batsched_studies.semi_open.verdicts import verdict_rows
+from batsched_studies.semi_open.verdicts import make_verdict_rows
 from batsched_users.analytic.reopen_queue import solve_constant
 
 PAGE = DOCS / "semi-open.md"
@@ -32,13 +32,13 @@ FIELDS = {
 
 
 def make_page(measured: reopening.Measured) -> str:
-    """Return the whole page."""
+    """Return docs/semi-open.md as Markdown."""
     parts = {
-        "mixed": tables.mixed_rows(),
-        "constant": tables.constant_rows(measured),
-        "think": tables.think_rows(measured),
-        **{model: tables.adaptive_rows(measured, model) for model in reopening.ADAPTIVE},
-        "verdicts": verdict_rows(measured),
+        "mixed": tables.make_mixed_rows(),
+        "constant": tables.make_constant_rows(measured),
+        "think": tables.make_think_rows(measured),
+        **{model: tables.make_adaptive_rows(measured, model) for model in reopening.ADAPTIVE},
+        "verdicts": make_verdict_rows(measured),
     }
     lines = {name: "\n".join(rows) for name, rows in parts.items()}
     return fill_template(
@@ -46,21 +46,21 @@ def make_page(measured: reopening.Measured) -> str:
     )
 
 
-def pictures(measured: reopening.Measured, folder: Path) -> None:
-    """Draw the pictures of the page into a folder."""
+def draw_pictures(measured: reopening.Measured, folder: Path) -> None:
+    """Draw all pictures of the page, and write them into a folder."""
     charts = {
-        "mixed": mixed_picture(),
-        "think": think_picture(measured),
-        "constant": constant_picture(),
-        "adaptive": adaptive_picture(measured),
-        "bias": bias_picture(measured),
+        "mixed": draw_mixed(),
+        "think": draw_think_rates(measured),
+        "constant": draw_constant(),
+        "adaptive": draw_adaptive(measured),
+        "bias": draw_bias(measured),
     }
     for name, chart in charts.items():
         write_chart(chart, folder / f"semi_open_{name}.png")
 
 
-def mixed_picture() -> Any:
-    """Return response and throughput over the closed users, by open rate, and the asymptotes."""
+def draw_mixed() -> Any:
+    """Return response time and throughput over the number of closed users, by open rate."""
     points = [
         {
             "users": state.nb_users,
@@ -69,13 +69,13 @@ def mixed_picture() -> Any:
             "throughput": state.throughput,
         }
         for rate in (0.0, 0.25, 0.5, 0.75)
-        for state in tables.steady_states(30, rate)
+        for state in tables.solve_mixed(30, rate)
     ]
     return _panels(points, "users", "closed users", ("response time", "throughput"), "open rate")
 
 
-def think_picture(measured: reopening.Measured) -> Any:
-    """Return a chart of the values that depend on the think rate, and of those that do not."""
+def draw_think_rates(measured: reopening.Measured) -> Any:
+    """Return throughput, response time and throughput by user over the think rate."""
     points = [
         {
             "rate": rate,
@@ -89,8 +89,8 @@ def think_picture(measured: reopening.Measured) -> Any:
     return _panels(points, "rate", "think rate 1 / Z", shown, "p", log=True)
 
 
-def constant_picture() -> Any:
-    """Return a chart of the exact values that grow with a constant probability."""
+def draw_constant() -> Any:
+    """Return the exact values over a constant probability to continue."""
     points = []
     for percent in range(49):
         exact = solve_constant(reopening.OPEN_RATE, percent / 100)
@@ -99,8 +99,8 @@ def constant_picture() -> Any:
     return _panels(points, "p", "p", tuple(FIELDS.values()), "")
 
 
-def adaptive_picture(measured: reopening.Measured) -> Any:
-    """Return the four numbers over the open rate, for both ways to go on."""
+def draw_adaptive(measured: reopening.Measured) -> Any:
+    """Return the four metrics over the open rate, for both adaptive probabilities to continue."""
     points = [
         {"rate": rate, "of": NAMES[model], **_row(measured, reopening.Case(model, open_rate=rate))}
         for model in reopening.ADAPTIVE
@@ -109,8 +109,8 @@ def adaptive_picture(measured: reopening.Measured) -> Any:
     return _panels(points, "rate", "open rate", tuple(FIELDS.values()), "p")
 
 
-def bias_picture(measured: reopening.Measured) -> Any:
-    """Return the run times of jobs after which users go on, and after which they leave."""
+def draw_bias(measured: reopening.Measured) -> Any:
+    """Return the run times of jobs after which users continue, and after which they leave."""
     points = [
         {
             "rate": rate,

@@ -1,4 +1,4 @@
-"""The verdicts on the claims of chapter 6, by comparing cases seed by seed."""
+"""The verdicts on the claims of chapter 6, from cases compared seed by seed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from batsched_py.report import Verdict
 from batsched_py.report.formatting import WORDS
 from batsched_py.report.kit import Interval, all_hold, median_ratio, paired_ratio
-from batsched_studies.filled_page import line
+from batsched_studies.filled_page import format_line
 from batsched_studies.semi_open.reopening import (
     ADAPTIVE,
     CONSTANT,
@@ -27,32 +27,32 @@ from batsched_studies.semi_open.reopening import (
     ratio,
     values,
 )
-from batsched_studies.semi_open.tables import CLOSED_THINK_TIME, format_interval, steady_states
+from batsched_studies.semi_open.tables import CLOSED_THINK_TIME, format_interval, solve_mixed
 from batsched_users.analytic.mixed_queue import closed_response
 from batsched_users.analytic.reopen_queue import solve_constant
 
 SAME = 0.02
-"""Up to this relative difference nothing has an effect (ours)."""
+"""Up to this relative difference there is no effect (our limit)."""
 FULL, FEW = 0.95, 1.2
-"""More throughput than this has come to 1, fewer jobs by user are of a system that limits itself
-(ours)."""
+"""Throughput above the first is about 1; a system with fewer jobs by user than the second limits
+itself (our limits)."""
 NAMES = {EXPONENTIAL: "e^-r", HYPERBOLA: "the hyperbola"}
 SIDES = ("last", "continued")
 LOW, HIGH = RATES[0], RATES[-1]
-"""The ends of the sweep of the open rate."""
+"""The lowest and the highest open rate."""
 
 
-def verdict_rows(measured: Measured) -> Iterator[str]:
-    """Yield the lines of the claims."""
-    for verdict in verdicts(measured):
-        yield line(verdict.claim, WORDS[verdict.holds], verdict.effect, verdict.reading)
+def make_verdict_rows(measured: Measured) -> Iterator[str]:
+    """Yield the table lines of the claims and their verdicts."""
+    for verdict in judge_claims(measured):
+        yield format_line(verdict.claim, WORDS[verdict.holds], verdict.effect, verdict.reading)
 
 
-def verdicts(measured: Measured) -> list[Verdict]:
-    """Return the claims with their verdicts.
+def judge_claims(measured: Measured) -> list[Verdict]:
+    """Return a verdict on each claim of chapter 6.
 
-    Simulated cases are compared by the ratio of their means over pairs of equal seeds: a claim
-    holds if all of the interval is there, and cannot be told if both are in it.
+    Simulated cases are compared by the ratio of their means over pairs of equal seeds. A claim
+    holds if it holds in all of the interval, and is inconclusive if it holds in a part.
     """
     return [
         *_of_mixed(),
@@ -64,7 +64,7 @@ def verdicts(measured: Measured) -> list[Verdict]:
 
 
 def _of_mixed() -> Iterator[Verdict]:
-    states = steady_states(60, OPEN_RATE)
+    states = solve_mixed(60, OPEN_RATE)
     slope = states[-1].closed_response - states[-2].closed_response
     yield _verdict(
         "line",
@@ -120,7 +120,7 @@ def _of_constant() -> Iterator[Verdict]:
 
 def _of_adaptive(measured: Measured) -> Iterator[Verdict]:
     def between(rate: float, field: str) -> Interval:
-        """Return the hyperbola in relation to e^-r."""
+        """Return the ratio of the hyperbola to e^-r."""
         ours, base = (Case(model, open_rate=rate) for model in (HYPERBOLA, EXPONENTIAL))
         return ratio(measured, ours, base, field)
 
@@ -153,12 +153,12 @@ def _comes_to_one(measured: Measured) -> Verdict:
 
 
 def _along_a_line(measured: Measured) -> Verdict:
-    """Compare how far jobs by user are from a line; those of e^-r fall less and less."""
+    """Judge whether jobs by user fall along a line; those of e^-r fall less and less."""
     hyperbola, exponential = (
         np.array([values(measured, Case(model, open_rate=rate), "jobs_per_user") for rate in RATES])
         for model in (HYPERBOLA, EXPONENTIAL)
     )
-    bend = paired_ratio(from_line(hyperbola), from_line(exponential))
+    bend = paired_ratio(measure_bend(hyperbola), measure_bend(exponential))
     first, middle, last = (exponential[at] for at in (0, len(RATES) // 2, -1))
     falls = paired_ratio(first - middle, middle - last)
     return _verdict(
@@ -169,8 +169,8 @@ def _along_a_line(measured: Measured) -> Verdict:
     )
 
 
-def from_line(jobs: Floats) -> Floats:
-    """Return how far jobs, shape (rates, seeds), are from the line between their ends, at most."""
+def measure_bend(jobs: Floats) -> Floats:
+    """Return how far ``jobs``, shape (rates, seeds), are from the line between their ends."""
     share = np.linspace(0, 1, len(jobs))[:, None]
     straight = jobs[0] + share * (jobs[-1] - jobs[0])
     farthest: Floats = np.abs(jobs - straight).max(axis=0)
@@ -198,7 +198,7 @@ def _of_run_times(measured: Measured) -> Iterator[Verdict]:
 
 
 def _bias(measured: Measured, case: Case) -> Floats:
-    """Return by how much the mean run time of last jobs is longer than that of others, by seed."""
+    """Return by how much last jobs run longer on average than other jobs, by seed."""
     last, continued = (values(measured, case, f"{which}_run_time") for which in SIDES)
     return last - continued
 

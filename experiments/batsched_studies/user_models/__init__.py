@@ -1,1 +1,1 @@
-"""Measures of the user layer compared with the published ones: docs/user-models.md."""
+"""Compares measures of users with published ones: docs/user-models.md."""

@@ -1,4 +1,4 @@
-"""The logs of the page, and the printed numbers beside which they are put."""
+"""The logs that docs/user-models.md measures, and the printed numbers to compare with."""
 
 from __future__ import annotations
 
@@ -17,41 +17,36 @@ ROOT = Path(__file__).parents[3]
 
 
 PRINTED = read_published(Path(__file__).parent)
-"""What the studies print."""
+"""The printed numbers of the studies."""
 HERE: dict[str, str] = PRINTED["zakay"]["here"]
-"""By log the file at hand that is nearest to the one of Zakay's thesis."""
+"""The available log file that is nearest to the one of Zakay's thesis, by log."""
 
 
 @lru_cache
-def printed_locality() -> dict[str, Any]:
-    """Return the thesis's tables of similarity, stack depth and Hurst parameter."""
+def read_printed_locality() -> dict[str, Any]:
+    """Read the thesis's tables of similarity, stack depth and Hurst parameter."""
     path = ROOT / "tests" / "published" / "locality.toml"
     return read_toml(path)
 
 
-def path_of(shared: Path, file: str) -> Path:
-    """Return where a log is."""
+def find_path(shared: Path, file: str) -> Path:
+    """Return the path of a log."""
     return shared / "swf" / f"{file}.swf.gz"
 
 
 @lru_cache(maxsize=2)
-def jobs_of(path: Path, **rules: str) -> Workload:
-    """Return a log under the preset ``replay-feedback`` with changes; the last two are kept."""
+def load_jobs(path: Path, **rules: str) -> Workload:
+    """Return a log under the preset ``replay-feedback`` with changes; the last two are cached."""
     return load_workload(path, make_rules("replay-feedback", **rules))
 
 
 @lru_cache(maxsize=2)
-def rows_of(path: Path) -> SwfLog:
-    """Return a log as it is; the last two are kept."""
+def read_log(path: Path) -> SwfLog:
+    """Return a log without conversion; the last two are cached."""
     return read_swf(path)
 
 
-def versions(log: str, study: str = "zakay", here: str | None = None) -> str:
-    """Return two cells: the file used here and the study's, shortened to the difference."""
+def format_files(log: str, study: str = "zakay", here: str | None = None) -> str:
+    """Return two table cells: the file used here, and the ending of the study's file name."""
     file, theirs = here or HERE[log], PRINTED[study]["files"][log]
     return f"{file} | {'same' if file == theirs else theirs.removeprefix(f'{log}-')}"
-
-
-def apart(ours: int, theirs: int) -> str:
-    """Return how many more are ours."""
-    return f"{ours - theirs:+d}" if ours != theirs else "0"

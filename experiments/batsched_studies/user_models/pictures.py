@@ -1,4 +1,4 @@
-"""Draws docs/images/users_MODEL.png: the users of KTH-SP2 beside each model, under EASY.
+"""Draws docs/images/users_MODEL.png: the users of KTH-SP2 and those of each model, under EASY.
 
 python -m batsched_studies.user_models.pictures --shared ../shared [MODEL...]
 """
@@ -31,11 +31,11 @@ MODELS: dict[str, dict[str, Any]] = {
     "site": {"nb_users": 60},
     "population": {"file": str(Path(__file__).with_name("population.toml"))},
 }
-"""Options of each model."""
+"""The options of each user model."""
 
 
 def main() -> None:
-    """Draw the models named on the command line, or all."""
+    """Draw the pictures of the models named on the command line, by default of all models."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
     parser.add_argument("models", nargs="*", default=list(MODELS))

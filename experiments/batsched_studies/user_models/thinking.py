@@ -1,11 +1,11 @@
-"""Think times beside Schlagkamp (2015), and facts of logs beside Shmueli and Feitelson (2009)."""
+"""Think times compared with Schlagkamp (2015), and log facts with Shmueli and Feitelson (2009)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from batsched_studies.filled_page import line
-from batsched_studies.user_models.logs import PRINTED, jobs_of, path_of, rows_of, versions
+from batsched_studies.filled_page import format_line
+from batsched_studies.user_models.logs import PRINTED, find_path, format_files, load_jobs, read_log
 from batsched_users.learning.learn_site import compare_continuation, measure_facts
 from batsched_users.learning.learn_think_times import ThinkTimeFit, find_think_time_pairs, fit_logs
 from batsched_users.measures.job_columns import columns_of_log
@@ -16,42 +16,42 @@ FOLLOWS = "CTC-SP2"
 """The log that follows the paper's formula."""
 
 
-def think_time_rows(shared: Path, logs: dict[str, str]) -> list[str]:
-    """Return the lines of the fits, log by log, then pooled."""
-    jobs = {log: columns_of_log(rows_of(path_of(shared, file))) for log, file in logs.items()}
+def make_think_time_rows(shared: Path, logs: dict[str, str]) -> list[str]:
+    """Return the table lines of the fitted think times, log by log, then pooled."""
+    jobs = {log: columns_of_log(read_log(find_path(shared, file))) for log, file in logs.items()}
     pairs = {log: find_think_time_pairs(columns.ended) for log, columns in jobs.items()}
     return [
-        line(logs.get(log, f"**{log}**"), "not known", fitted(free), fitted(most))
+        format_line(logs.get(log, f"**{log}**"), "not known", format_fit(free), format_fit(most))
         for log, (free, most) in fit_logs(pairs).items()
     ]
 
 
-def fitted(fit: ThinkTimeFit) -> str:
-    """Return the cells of a fit."""
+def format_fit(fit: ThinkTimeFit) -> str:
+    """Return the table cells of a fit of think times over response times."""
     return f"{fit.nb_pairs:,} | {fit.slope:.3f} | {fit.intercept:,.0f} | {fit.explained:.2f}"
 
 
-def think_times(shared: Path) -> dict[str, list[str]]:
-    """Return all lines of think times."""
-    return {"think_times": think_time_rows(shared, PAPER_LOGS)}
+def make_think_times(shared: Path) -> dict[str, list[str]]:
+    """Return the lines of the table of think times, by place holder."""
+    return {"think_times": make_think_time_rows(shared, PAPER_LOGS)}
 
 
-def fact_rows(shared: Path, log: str) -> dict[str, list[str]]:
-    """Return the line of facts of a log."""
+def make_fact_rows(shared: Path, log: str) -> dict[str, list[str]]:
+    """Return the line of a log in the table of facts."""
     file = SITE_LOGS[log]
-    facts = measure_facts(jobs_of(path_of(shared, file), walltime="requested"))
+    facts = measure_facts(load_jobs(find_path(shared, file), walltime="requested"))
     by_time = (facts.negative_think_times, facts.by_day, facts.on_weekdays)
     cells = [f"{100 * share:.0f} %" for share in by_time]
     cells.append(f"{facts.median_run_time:,.0f} s")
     cells += [f"{100 * share:.0f} %" for share in (facts.at_most_a_minute, facts.power_of_two)]
-    used = versions(log, "site", file)
-    return {"facts": [line(used, f"{facts.nb_jobs:,}", *cells)]}
+    used = format_files(log, "site", file)
+    return {"facts": [format_line(used, f"{facts.nb_jobs:,}", *cells)]}
 
 
-def continuation_rows(shared: Path) -> dict[str, list[str]]:
-    """Return the lines of how often sessions go on, by response time."""
-    paths = [path_of(shared, file) for file in SITE_LOGS.values()]
-    workloads = [jobs_of(path, walltime="requested") for path in paths]
+def make_continuation_rows(shared: Path) -> dict[str, list[str]]:
+    """Return the table lines of how often sessions continue, by response time."""
+    paths = [find_path(shared, file) for file in SITE_LOGS.values()]
+    workloads = [load_jobs(path, walltime="requested") for path in paths]
     alone = workloads[list(SITE_LOGS).index(FOLLOWS)]
     lines = []
     bins = zip(compare_continuation(workloads), compare_continuation([alone]), strict=True)
@@ -59,5 +59,7 @@ def continuation_rows(shared: Path) -> dict[str, list[str]]:
         least, below = of_all.least, of_all.below
         minutes = f"{least:g} to {below:g}" if below < float("inf") else "more"
         shares = (of_all.expected, of_all.observed, of_alone.expected, of_alone.observed)
-        lines.append(line(minutes, f"{of_all.nb_jobs:,}", *(f"{share:.3f}" for share in shares)))
+        lines.append(
+            format_line(minutes, f"{of_all.nb_jobs:,}", *(f"{share:.3f}" for share in shares))
+        )
     return {"continuation": lines}
