@@ -83,12 +83,12 @@ def test_arithmetic_by_hand() -> None:
     Long jobs: (99 - 0.17 x 78) / 1.64 and (99 - 0.56 x 78) / 1.25. Room: users would submit 90
     instead of 60 jobs/h, but a machine that is 80 % busy takes 75 at most.
     """
-    assert checks.jobs_in_system(47, 78) == pytest.approx(61.1)
-    assert checks.processors(10, 50, 50) == 1000
-    low, high = checks.long_jobs_share(PUBLISHED)
+    assert checks.compute_jobs_in_system(47, 78) == pytest.approx(61.1)
+    assert checks.compute_machine_size(10, 50, 50) == 1000
+    low, high = checks.bound_long_jobs_share(PUBLISHED)
     assert (low, high) == (pytest.approx(44.256), pytest.approx(52.280, abs=1e-3))
-    assert room.room(60, 80, 90) == pytest.approx(25)
-    assert room.room(60, 20, 90) == pytest.approx(50)
+    assert room.compute_room(60, 80, 90) == pytest.approx(25)
+    assert room.compute_room(60, 20, 90) == pytest.approx(50)
 
 
 @given(st.lists(st.floats(0.1, 50), min_size=3, max_size=3))
@@ -100,14 +100,14 @@ def test_the_bounds_hold_whatever_the_classes_contribute(parts: list[float]) -> 
         "at_250": {"response": {"0": sum(parts), "6000": after}},
         "response_change": changes,
     }
-    low, high = checks.long_jobs_share(made_up)
+    low, high = checks.bound_long_jobs_share(made_up)
     assert low - 1e-9 <= parts[2] <= high + 1e-9
 
 
 @given(st.floats(0, 1))
 def test_class_means_give_the_printed_means(place: float) -> None:
     """Whatever is left open: their means are 78 and 99 min, and each changes as printed."""
-    means = checks.class_means(PUBLISHED, place)
+    means = checks.compute_class_means(PUBLISHED, place)
     assert np.mean(means["easy"]) == pytest.approx(78)
     assert np.mean(means["creasy"]) == pytest.approx(99)
     assert min(means["easy"]) >= -1e-9
@@ -121,20 +121,20 @@ def test_chances_to_go_on_over_a_distribution() -> None:
     """Against samples: exponential responses of 20 min in the mean, and log-normal ones."""
     random = np.random.default_rng(1)
     drawn = random.exponential(20, 200_000)
-    found = checks.goes_on([20], checks.SHAPES["exponential in each class"])
+    found = checks.compute_chance([20], checks.SHAPES["exponential in each class"])
     assert found == pytest.approx(np.mean(0.8 / (0.05 * drawn + 1)), abs=2e-3)
     drawn = 20 * np.exp(random.normal(-0.5, 1, 200_000))
-    found = checks.goes_on([20], checks.SHAPES["log-normal, sigma 1"])
+    found = checks.compute_chance([20], checks.SHAPES["log-normal, sigma 1"])
     assert found == pytest.approx(np.mean(0.8 / (0.05 * drawn + 1)), abs=2e-3)
     alike = checks.SHAPES["all of a class alike"]
-    assert checks.goes_on([20], alike) == pytest.approx(0.4)
+    assert checks.compute_chance([20], alike) == pytest.approx(0.4)
     assert found > 0.4  # the chance is convex
-    assert checks.goes_on([0, 20], alike) == pytest.approx(0.6)
+    assert checks.compute_chance([0, 20], alike) == pytest.approx(0.6)
 
 
 def test_sessions_cannot_lengthen_by_a_half() -> None:
     """By the printed responses at most by 20 %, whatever the classes' means and spread."""
-    table = checks.sessions_table()
+    table = checks.make_sessions_table()
     assert table is not None
     by_shape = table.frame.set_index("what")
     assert by_shape.most.iloc[-1] == pytest.approx(100 * (71 / 47 - 1))  # what is needed
@@ -144,7 +144,7 @@ def test_sessions_cannot_lengthen_by_a_half() -> None:
 
 def test_waits_if_all_classes_wait_alike() -> None:
     """The three means are the wait and the run time of each; they add up to the printed ones."""
-    wait, run_time = checks.waits_alike(PUBLISHED)
+    wait, run_time = checks.compute_equal_wait(PUBLISHED)
     assert wait + run_time == pytest.approx(78, abs=0.1)
     assert (round(wait), round(run_time)) == (42, 36)
 
@@ -152,17 +152,17 @@ def test_waits_if_all_classes_wait_alike() -> None:
 def test_means_over_a_distribution() -> None:
     """Uniform from 0 to 100 s: the mean is 50 s, the mean of the square 3333 s^2."""
     times = Quantiles(About(name="t", unit="s", description=""), ((0, 0), (1, 100)))
-    assert checks.mean_of(times, lambda t: t) == pytest.approx(50)
-    assert checks.mean_of(times, lambda t: t * t) == pytest.approx(10_000 / 3, rel=1e-3)
+    assert checks.compute_mean(times, lambda t: t) == pytest.approx(50)
+    assert checks.compute_mean(times, lambda t: t * t) == pytest.approx(10_000 / 3, rel=1e-3)
 
 
 def test_the_pooled_run_times_contradict_the_paper() -> None:
     """Their long jobs alone run for twice what the paper's response leaves for them."""
-    drawn = checks.expectations(SiteDistributions.read(SHIPPED))
+    drawn = checks.compute_expectations(SiteDistributions.read(SHIPPED))
     assert drawn["run_time"] == pytest.approx(109.6, abs=0.1)
     assert drawn["long_run_time"] == pytest.approx(108.3, rel=5e-3)  # over the logs' jobs: 108.3
     assert drawn["continuation"] == pytest.approx(0.495, abs=2e-3)  # over the logs' jobs: 0.495
-    assert drawn["long_run_time"] > 2 * checks.long_jobs_share(PUBLISHED)[1]
+    assert drawn["long_run_time"] > 2 * checks.bound_long_jobs_share(PUBLISHED)[1]
     assert drawn["batch_width"] > PUBLISHED["at_250"]["session_length"]["0"]
 
 
@@ -179,7 +179,7 @@ def test_measures_of_three_jobs() -> None:
         "size": np.array([1.0, 2.0, 4.0]),
         "original_submit": np.array([np.nan, np.nan, np.nan]),
     }
-    found = measures.numbers(JobTable(**columns, user=["a", "a", "b"], nb_processors=4))
+    found = measures.compute_numbers(JobTable(**columns, user=["a", "a", "b"], nb_processors=4))
     whole = {name: value for name, value in found.items() if not name.endswith("min")}
     assert whole == {
         "mean_run_time": 620,
@@ -209,11 +209,11 @@ def test_late_jobs() -> None:
         original_submit=np.full(3, np.nan),
         user=["a"] * 3,
     )
-    found = measures.late(table)
+    found = measures.measure_late_jobs(table)
     assert found["late_throughput"] == pytest.approx(1 / (2 * 168))
     assert found["late_turnaround_time"] == pytest.approx((120 + 180) / 2)
     assert found["late_slowdown"] == pytest.approx((2 + 3) / 2)
-    assert measures.late(table.select(slice(0, 1))) == {}
+    assert measures.measure_late_jobs(table.select(slice(0, 1))) == {}
 
 
 # Tables and verdicts -----------------------------------------------------------------------------
@@ -298,9 +298,11 @@ def test_the_machine_nearest_to_the_paper() -> None:
 
     Twice of one is as far as half of the other; the one with both a fifth off is nearest.
     """
-    assert room.distance(57, 78) == 0
+    assert room.compute_distance(57, 78) == 0
     assert (
-        room.distance(57, 156) == pytest.approx(room.distance(28.5, 78)) == pytest.approx(np.log(2))
+        room.compute_distance(57, 156)
+        == pytest.approx(room.compute_distance(28.5, 78))
+        == pytest.approx(np.log(2))
     )
     found = {64: (57, 156), 128: (57 * 1.2, 78 * 1.2), 256: (28.5, 78), 512: (20, 60)}
     rows = [
@@ -348,14 +350,14 @@ def test_generated_jobs_are_like_what_users_draw_from() -> None:
     """
     options = {"run_times": "thirds", "longest_run_time": 18_000, "locality": False}
     frame = generated.play_users(options, 256)
-    drawn = generated_jobs.drawn_from(options, 256)
-    values = collect_values(generated_jobs.columns_of(frame))
+    drawn = generated_jobs.read_distributions(options, 256)
+    values = collect_values(generated_jobs.select_columns(frame))
     distances = {name: ks_distance(own, getattr(drawn, name)) for name, own in values.items()}
     assert max(distances[name] for name in ("sizes", "run_times", "batch_widths")) < 0.02
     assert max(distances[name] for name in ("think_times", "breaks")) < 0.1
-    learnt = generated_jobs.drawn_from({}, 256)  # as learnt: more long ones
+    learnt = generated_jobs.read_distributions({}, 256)  # as learnt: more long ones
     assert ks_distance(values["run_times"], learnt.run_times) > 0.08
-    chart = generated.figure(options, 256, "thirds").spec
+    chart = generated.draw_generated_jobs(options, 256, "thirds").spec
     assert "run times" in str(chart)
 
 
@@ -364,13 +366,13 @@ def test_where_the_beginning_ends() -> None:
     days = np.repeat(np.arange(10, 50), 10)
     rng = np.random.default_rng(1)
     submit = 86_400.0 * (days + rng.random(len(days)))
-    found = generated_jobs.warm_up(submit, np.full(len(days), 60.0))
+    found = generated_jobs.find_warm_up(submit, np.full(len(days), 60.0))
     assert found["mser5_jobs"] == 10
     assert found["cut_jobs"] == pytest.approx(10 / 24)
     assert found["whole_jobs"] == pytest.approx(8 / 24)
     assert found["cut_response"] == found["whole_response"] == 60
     growing = np.repeat(np.arange(50), np.arange(1, 51)) * 86_400.0
-    assert np.isnan(generated_jobs.warm_up(growing, growing)["mser5_jobs"])  # no end
+    assert np.isnan(generated_jobs.find_warm_up(growing, growing)["mser5_jobs"])  # no end
 
 
 def test_report_of_generated_jobs() -> None:

@@ -22,18 +22,18 @@ from batsched_users.models.site import SiteDistributions
 _PIECES = 20
 _STEPS = 400
 _SHORT, _BETWEEN = 0.6, 2.7
-"""Mean run time of jobs of up to a minute, and how much longer those of 1 to 10 minutes are (min);
-of the pooled logs."""
+"""In the pooled logs, the mean run time of jobs up to a minute, and how much longer jobs of 1 to 10
+minutes run (min)."""
 _PLACES = 50
 
 
-def at_250(published: Mapping[str, Any], name: str) -> tuple[float, float]:
-    """Return a number under EASY and under CREASY 6000 with 250 users."""
+def find_published_pair(published: Mapping[str, Any], name: str) -> tuple[float, float]:
+    """Return a published number with 250 users: under EASY, and under CREASY 6000."""
     printed = published["at_250"][name]
     return float(printed["0"]), float(printed["6000"])
 
 
-def jobs_in_system(throughput: float, response: float) -> float:
+def compute_jobs_in_system(throughput: float, response: float) -> float:
     """Return the mean number of jobs that wait or run, by Little's law.
 
     ``throughput`` in jobs/h, ``response`` in minutes.
@@ -41,19 +41,19 @@ def jobs_in_system(throughput: float, response: float) -> float:
     return throughput * response / 60
 
 
-def processors(throughput: float, utilisation: float, area: float) -> float:
-    """Return the size of the machine; jobs/h, per cent, and processor hours of a mean job."""
+def compute_machine_size(throughput: float, utilisation: float, area: float) -> float:
+    """Return a machine's processors from its jobs/h, utilisation (%) and a mean job's area (h)."""
     return throughput * area / (utilisation / 100)
 
 
-def long_jobs_share(published: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the largest part of EASY's mean response time that jobs over 10 minutes can cause.
+def bound_long_jobs_share(published: Mapping[str, Any]) -> tuple[float, float]:
+    """Return bounds on the part of EASY's mean response that jobs over 10 minutes cause (minutes).
 
     The mean response is a + b + c, the contributions of the three classes (share times mean).
     Under CREASY it is a (1 + da) + b (1 + db) + c (1 + dc), if the shares stay: the two
     equations leave one unknown, and a, b >= 0 bound c.
     """
-    easy, creasy = at_250(published, "response")
+    easy, creasy = find_published_pair(published, "response")
     change = {name: value / 100 for name, value in published["response_change"].items()}
     long = change["over_10_min"]
     bounds = [
@@ -63,17 +63,17 @@ def long_jobs_share(published: Mapping[str, Any]) -> tuple[float, float]:
     return min(bounds), max(bounds)
 
 
-def class_means(published: Mapping[str, Any], place: float) -> dict[str, tuple[float, ...]]:
-    """Return mean responses (min) by class of run time under EASY, and under CREASY 6000.
+def compute_class_means(published: Mapping[str, Any], place: float) -> dict[str, tuple[float, ...]]:
+    """Return the mean responses (min) by class of run time, under EASY and under CREASY 6000.
 
     The classes are thirds of the jobs, so the means are three times the contributions to the mean
-    response. Of these the printed numbers leave one open (:func:`long_jobs_share`): with
+    response. The printed numbers do not determine one of them (:func:`bound_long_jobs_share`): with
     ``place`` = 0 no time is spent on the shortest jobs, with 1 none on the middle ones.
     """
-    low, high = long_jobs_share(published)
+    low, high = bound_long_jobs_share(published)
     long = low + place * (high - low)
     change = {name: 1 + value / 100 for name, value in published["response_change"].items()}
-    easy, creasy = at_250(published, "response")
+    easy, creasy = find_published_pair(published, "response")
     short_factor, middle_factor, long_factor = change.values()
     rest, rest_after = easy - long, creasy - long_factor * long
     short = (middle_factor * rest - rest_after) / (middle_factor - short_factor)
@@ -84,8 +84,8 @@ def class_means(published: Mapping[str, Any], place: float) -> dict[str, tuple[f
     }
 
 
-def waits_alike(published: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the wait (min) and the mean run time (min), if all jobs wait alike under EASY.
+def compute_equal_wait(published: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the wait and the mean run time (min) if jobs of all classes wait equally under EASY.
 
     Short and middle jobs then have nearly the same response; their mean run times are those of the
     logs. Where long jobs wait longer, as under backfilling, they run for less.
@@ -93,9 +93,9 @@ def waits_alike(published: Mapping[str, Any]) -> tuple[float, float]:
     low, high = 0.0, 1.0
     for _ in range(50):  # the classes' means approach each other from one side
         place = (low + high) / 2
-        short, middle, _long = class_means(published, place)["easy"]
+        short, middle, _long = compute_class_means(published, place)["easy"]
         low, high = (place, high) if middle - short > _BETWEEN else (low, place)
-    short, middle, long = class_means(published, low)["easy"]
+    short, middle, long = compute_class_means(published, low)["easy"]
     wait = short - _SHORT
     return wait, (_SHORT + _SHORT + _BETWEEN + long - wait) / 3
 
@@ -110,11 +110,11 @@ SHAPES: dict[str, Callable[[float], float]] = {
 the logarithms of the responses of a class have a standard deviation of 0.8 to 2.4."""
 
 
-def goes_on(means: Sequence[float], quantile: Callable[[float], float]) -> float:
-    """Return the chance that a user goes on after a job of classes of the same size.
+def compute_chance(means: Sequence[float], quantile: Callable[[float], float]) -> float:
+    """Return the chance that a user continues a session after a job; classes are equally large.
 
-    ``means`` are their mean responses (min), ``quantile`` the shape of each. As the chance falls
-    ever less steeply with the response, it is the larger the more the responses differ.
+    ``means`` are the mean responses (min) of the classes, ``quantile`` is the shape of each class.
+    The chance falls ever less steeply with the response, so it grows with their spread.
     """
     factors = [quantile((step + 0.5) / _STEPS) for step in range(_STEPS)]
     middle = sum(factors) / _STEPS  # not quite 1: the tail is cut
@@ -122,15 +122,15 @@ def goes_on(means: Sequence[float], quantile: Callable[[float], float]) -> float
     return sum(chances) / len(chances)
 
 
-def sessions_table() -> Table | None:
-    """Return how much longer sessions can be under CREASY 6000, by the printed responses alone."""
-    possible = [class_means(PUBLISHED, place / _PLACES) for place in range(_PLACES + 1)]
+def make_sessions_table() -> Table | None:
+    """Return how much longer sessions can be under CREASY 6000, from printed responses alone."""
+    possible = [compute_class_means(PUBLISHED, place / _PLACES) for place in range(_PLACES + 1)]
     possible = [means for means in possible if list(means["easy"]) == sorted(means["easy"])]
-    overall = dict(zip(("easy", "creasy"), at_250(PUBLISHED, "response"), strict=True))
+    overall = dict(zip(("easy", "creasy"), find_published_pair(PUBLISHED, "response"), strict=True))
     alike = [{name: (mean,) for name, mean in overall.items()}]
     rows = [_sessions("all jobs alike", alike, lambda _: 1.0)]
     rows += [_sessions(name, possible, shape) for name, shape in SHAPES.items()]
-    throughput = at_250(PUBLISHED, "throughput")
+    throughput = find_published_pair(PUBLISHED, "throughput")
     needed = 100 * (throughput[1] / throughput[0] - 1)
     rows.append({"what": "what the printed throughput needs", "least": needed, "most": needed})
     return TEXTS.table("sessions", rows)
@@ -141,8 +141,9 @@ def _sessions(
     possible: Sequence[Mapping[str, Sequence[float]]],
     shape: Callable[[float], float],
 ) -> dict[str, Any]:
-    """Return least and most over the possible means: chances to go on, longer sessions (%)."""
-    chances = [(goes_on(m["easy"], shape), goes_on(m["creasy"], shape)) for m in possible]
+    """Return the ranges, over possible means, of chances to continue and longer sessions (%)."""
+    sides = ("easy", "creasy")
+    chances = [[compute_chance(means[side], shape) for side in sides] for means in possible]
     longer = [100 * ((1 - easy) / (1 - creasy) - 1) for easy, creasy in chances]
     easy, creasy = ([100 * pair[side] for pair in chances] for side in (0, 1))
     row: dict[str, Any] = {"what": what, "least": min(longer), "most": max(longer)}
@@ -151,8 +152,8 @@ def _sessions(
     return row
 
 
-def mean_of(times: Quantiles, function: Any) -> float:
-    """Return the expectation of a function of a time (s), by the midpoints of small pieces."""
+def compute_mean(times: Quantiles, function: Any) -> float:
+    """Return the expectation of a function of a random time (s), by the midpoint rule."""
     total = 0.0
     for (low, _), (high, _) in pairwise(times.pairs):
         step = (high - low) / _PIECES
@@ -161,32 +162,31 @@ def mean_of(times: Quantiles, function: Any) -> float:
     return total
 
 
-def expectations(distributions: SiteDistributions) -> dict[str, float]:
-    """Return the averages of the values that users draw.
+def compute_expectations(distributions: SiteDistributions) -> dict[str, float]:
+    """Return the averages of what site-level users draw: run times, sizes, batches, sessions.
 
-    In minutes ``run_time``, and ``long_run_time``, the part of it that is of jobs over 10 minutes;
-    ``area`` in processor hours, size and run time being independent; ``batch_width``; ``inverse``
-    of 1 / run time, per minute, where run times are whole seconds, at least one; ``continuation``,
-    the chance that a session goes on after a batch if nobody waits in the queue, and how many
-    ``batches`` a session has then, if nobody goes home.
+    ``run_time`` and its part by jobs over 10 minutes, ``long_run_time``, are in minutes; ``area``
+    is in processor hours, with independent sizes and run times; ``inverse`` is the mean of
+    1 / run time per minute. ``continuation`` is the chance that a session continues after a batch
+    if no job waits, and ``batches`` the length of a session then, if no user goes home.
     """
     times = distributions.run_times
-    goes_on = mean_of(times, lambda t: continuation(max(1, round(t)) / MINUTE))
+    goes_on = compute_mean(times, lambda t: continuation(max(1, round(t)) / MINUTE))
     return {
         "run_time": times.mean / MINUTE,
-        "long_run_time": mean_of(times, lambda t: t if t > 10 * MINUTE else 0.0) / MINUTE,
+        "long_run_time": compute_mean(times, lambda t: t if t > 10 * MINUTE else 0.0) / MINUTE,
         "area": distributions.sizes.mean * times.mean / HOUR,
         "batch_width": distributions.batch_widths.mean,
-        "inverse": mean_of(times, lambda t: MINUTE / max(1, round(t))),
+        "inverse": compute_mean(times, lambda t: MINUTE / max(1, round(t))),
         "continuation": goes_on,
         "batches": 1 / (1 - goes_on),
     }
 
 
-def table(model: Mapping[str, float], thirds: Mapping[str, float]) -> Table | None:
-    """Return a table that compares the paper's numbers with the distributions.
+def make_table(model: Mapping[str, float], thirds: Mapping[str, float]) -> Table | None:
+    """Return a table that compares the paper's numbers with the distributions of the user model.
 
-    ``model`` is of them as learnt, ``thirds`` with run times in thirds: see :func:`expectations`.
+    Both have what :func:`compute_expectations` returns, ``thirds`` with run times in thirds.
     """
     numbers = _implied(PUBLISHED, model) | {"thirds": thirds}
     names = ("what", "published", "ours", "says")
@@ -197,25 +197,25 @@ def table(model: Mapping[str, float], thirds: Mapping[str, float]) -> Table | No
 def _implied(published: Mapping[str, Any], model: Mapping[str, float]) -> dict[str, Any]:
     """Return the numbers that the rows of the table name; pairs are EASY's and CREASY's."""
     throughput, utilisation, response = (
-        at_250(published, name) for name in ("throughput", "utilisation", "response")
+        find_published_pair(published, name) for name in ("throughput", "utilisation", "response")
     )
-    each = [processors(x, u, 1) for x, u in zip(throughput, utilisation, strict=True)]
+    each = [compute_machine_size(x, u, 1) for x, u in zip(throughput, utilisation, strict=True)]
     areas = [1152 / size for size in each]
     return {
         "model": model,
-        "there": [jobs_in_system(x, r) for x, r in zip(throughput, response, strict=True)],
+        "there": [compute_jobs_in_system(x, r) for x, r in zip(throughput, response, strict=True)],
         "each": each,
         "sizes": [size * model["area"] for size in each],
         "areas": areas,
         "run_time": model["run_time"] * areas[0] / model["area"],
-        "long": long_jobs_share(published),
+        "long": bound_long_jobs_share(published),
         "response": response[0],
         "least": published["at_250"]["session_length"]["0"],
         "most": published["at_50"]["session_length"]["0"],
-        "wait": (at_250(published, "slowdown")[0] - 1) / model["inverse"],
+        "wait": (find_published_pair(published, "slowdown")[0] - 1) / model["inverse"],
         "sessions": throughput[0] / published["at_250"]["session_length"]["0"],
         "session_length": published["at_250"]["session_length"]["0"]
         * throughput[1]
         / throughput[0],
-        "alike": waits_alike(published),
+        "alike": compute_equal_wait(published),
     }

@@ -21,24 +21,24 @@ MARGINAL = 5.0
 """Per cent of throughput beyond which a further gain is more than marginal."""
 
 
-def verdicts(runs: Runs, reading: str) -> Iterator[Verdict]:
-    """Yield a verdict for each claim; ``holds`` is None without an interval."""
-    yield from with_most_users(runs, reading)
+def judge_claims(runs: Runs, reading: str) -> Iterator[Verdict]:
+    """Yield a verdict on each claim of the paper; ``holds`` is None without an interval."""
+    yield from judge_most_users(runs, reading)
     yield from _amounts(runs, reading)
     yield from _sessions(runs, reading)
     yield from _alike(runs, reading)
     yield from _monotone(runs, reading)
 
 
-def over_alpha(runs: Runs, reading: str) -> Iterator[Verdict]:
-    """Yield the verdicts on the scan of alpha for an interpretation."""
+def judge_alphas(runs: Runs, reading: str) -> Iterator[Verdict]:
+    """Yield the verdicts on claims about several values of alpha, for one interpretation."""
     yield from _amounts(runs, reading)
     yield from _monotone(runs, reading)
     yield from _marginal(runs, reading)
 
 
-def with_most_users(runs: Runs, reading: str) -> Iterator[Verdict]:
-    """Yield the verdicts on CREASY 6000 compared with EASY, with 250 users."""
+def judge_most_users(runs: Runs, reading: str) -> Iterator[Verdict]:
+    """Yield the verdicts that compare CREASY 6000 with EASY, both with 250 users."""
     easy, most = (runs.where(nb_users=250, alpha=alpha) for alpha in (EASY, MOST))
     if easy and most:
         yield from _against_easy(easy, most, reading)
@@ -56,10 +56,10 @@ def _against_easy(easy: Runs, most: Runs, reading: str) -> Iterator[Verdict]:
         ("response", response, response.above(0)),
         ("classes", short, all_hold(sooner)),
     )
-    texts: dict[str, Any] = {name: shown(change) for name, change in changes.items()}
+    texts: dict[str, Any] = {name: format_change(change) for name, change in changes.items()}
     texts |= {"gain": gain, "paper": PUBLISHED["response_change"]}
     for claim, change, holds in judged:
-        effect = shown(change) if claim != "classes" else _in_classes(changes)
+        effect = format_change(change) if claim != "classes" else _in_classes(changes)
         yield TEXTS.verdict(claim, holds, effect=effect, reading=reading, **texts)
 
 
@@ -76,14 +76,14 @@ def _amounts(runs: Runs, reading: str) -> Iterator[Verdict]:
             change.within(paper[name] - CLOSE, paper[name] + CLOSE)
             for name, change in changes.items()
         )
-        texts: dict[str, Any] = {name: shown(change) for name, change in changes.items()}
+        texts: dict[str, Any] = {name: format_change(change) for name, change in changes.items()}
         texts |= {"alpha": alpha, "within": CLOSE, "paper": paper}
         effect = _in_classes(changes)
         yield TEXTS.verdict("amounts", holds, effect=effect, reading=reading, **texts)
 
 
 def _in_classes(changes: Mapping[str, Interval]) -> str:
-    return "; ".join(f"{TITLES[name]}: {shown(changes[name])}" for name in CLASSES)
+    return "; ".join(f"{TITLES[name]}: {format_change(changes[name])}" for name in CLASSES)
 
 
 def _sessions(runs: Runs, reading: str) -> Iterator[Verdict]:
@@ -99,9 +99,9 @@ def _sessions(runs: Runs, reading: str) -> Iterator[Verdict]:
     yield TEXTS.verdict(
         "sessions",
         all_hold((easy.below(0), most.within(-flat, flat))),
-        easy=shown(easy),
-        most=shown(most),
-        effect=f"EASY {shown(easy)}; CREASY {shown(most)}",
+        easy=format_change(easy),
+        most=format_change(most),
+        effect=f"EASY {format_change(easy)}; CREASY {format_change(most)}",
         reading=reading,
     )
 
@@ -117,10 +117,10 @@ def _alike(runs: Runs, reading: str) -> Iterator[Verdict]:
         answers += [change.within(-ALIKE, ALIKE) for change in changes]
         most[name] = max(changes, key=_reach)
     holds = all_hold(answers)
-    told = ", ".join(f"{TITLES[name]} {shown(change)}" for name, change in most.items())
+    told = ", ".join(f"{TITLES[name]} {format_change(change)}" for name, change in most.items())
     worst = max(most, key=lambda name: _reach(most[name]))
     texts: dict[str, Any] = {"changes": told, "within": ALIKE}
-    effect = f"{TITLES[worst]} {shown(most[worst])}"
+    effect = f"{TITLES[worst]} {format_change(most[worst])}"
     yield TEXTS.verdict("alike", holds, effect=effect, reading=reading, **texts)
 
 
@@ -135,9 +135,9 @@ def _monotone(runs: Runs, reading: str) -> Iterator[Verdict]:
     if len(scan) < 3:
         return
     steps = {a: scan[a].change("throughput", scan[before]) for before, a in pairwise(sorted(scan))}
-    told = ", ".join(f"to {alpha:g} {shown(step)}" for alpha, step in steps.items())
+    told = ", ".join(f"to {alpha:g} {format_change(step)}" for alpha, step in steps.items())
     least = min(steps, key=lambda alpha: steps[alpha].low)
-    effect = f"{shown(steps[least])} in the step to {least:g}"
+    effect = f"{format_change(steps[least])} in the step to {least:g}"
     holds = all_hold(step.above(0) for step in steps.values())
     yield TEXTS.verdict("monotone", holds, steps=told, effect=effect, reading=reading)
 
@@ -150,21 +150,21 @@ def _marginal(runs: Runs, reading: str) -> Iterator[Verdict]:
     easy = by_alpha[EASY]
     most = by_alpha[MOST].change("throughput", easy)
     gains = {alpha: own.change("throughput", easy) for alpha, own in beyond.items()}
-    told = ", ".join(f"{alpha:,.0f}: {shown(gain)}" for alpha, gain in gains.items())
+    told = ", ".join(f"{alpha:,.0f}: {format_change(gain)}" for alpha, gain in gains.items())
     further = [own.change("throughput", by_alpha[MOST]) for own in beyond.values()]
     largest = max(further, key=_reach)
     yield TEXTS.verdict(
         "marginal",
         all_hold(gain.below(MARGINAL) for gain in further),
-        most=shown(most),
+        most=format_change(most),
         means=told,
         within=MARGINAL,
-        effect=f"up to {shown(largest)} above 6000",
+        effect=f"up to {format_change(largest)} above 6000",
         reading=reading,
     )
 
 
-def shown(change: Interval) -> str:
+def format_change(change: Interval) -> str:
     """Return a change in per cent with its interval and the number of pairs."""
     if not change.is_known:
         return f"{change.value:+.1f} % (n = {change.nb})"

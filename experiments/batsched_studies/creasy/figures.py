@@ -1,4 +1,4 @@
-"""The figures 10 to 13 of the paper, and those on machine sizes and possible gains.
+"""Figures 10 to 13 of the paper, and figures on machine sizes and possible gains.
 
 Policies differ by shape as well as by colour. Filled points and lines are ours, with 95 %
 intervals; open points are the paper's.
@@ -24,7 +24,7 @@ from batsched_py.report.kit import (
 )
 from batsched_py.support import palette
 from batsched_studies.creasy import PUBLISHED, TEXTS
-from batsched_studies.creasy.tables import CLASSES, EASY, MORE, MOST, TITLES, system
+from batsched_studies.creasy.tables import CLASSES, EASY, MORE, MOST, TITLES, name_policy
 
 STYLES = {
     0: (palette.BLACK, "circle"),
@@ -36,22 +36,22 @@ STYLES = {
 }
 """Colour and shape of each alpha."""
 ALPHAS = tuple(STYLES)
-POLICIES = [system(alpha) for alpha in ALPHAS]
-COLOURS = {system(alpha): colour for alpha, (colour, _) in STYLES.items()}
-SHAPES = {system(alpha): shape for alpha, (_, shape) in STYLES.items()}
+POLICIES = [name_policy(alpha) for alpha in ALPHAS]
+COLOURS = {name_policy(alpha): colour for alpha, (colour, _) in STYLES.items()}
+SHAPES = {name_policy(alpha): shape for alpha, (_, shape) in STYLES.items()}
 OF_CLASSES = dict(zip(CLASSES, (palette.GREEN, palette.ORANGE, palette.BLUE), strict=True))
 BY_USERS = {"throughput": 10, "session_length": 10, "response": 11, "slowdown": 11}
 """To each quantity the figure of the paper."""
 SIZE = {"width": "container", "height": 300}
 
 
-def figures(runs: Runs) -> Iterator[Figure | None]:
-    """Yield the figures that a campaign over users allows."""
+def draw_figures(runs: Runs) -> Iterator[Figure | None]:
+    """Yield the figures of a campaign that varies the number of users."""
     for name in BY_USERS if len(runs.labels("nb_users")) > 1 else ():
         yield _by_users(runs, name)
     yield _by_class(runs, "response_by_run_time", "", "mean response (min, square root)")
     yield _by_class(runs, "slowdown_by_run_time", "slowdown_", "mean slowdown (square root)")
-    yield from by_alpha(runs)
+    yield from draw_by_alpha(runs)
 
 
 def _by_users(runs: Runs, name: str) -> Figure:
@@ -118,8 +118,8 @@ def _by_class(runs: Runs, key: str, prefix: str, title: str) -> Figure | None:
     return TEXTS.figure(key, chart.properties(**SIZE))
 
 
-def by_alpha(runs: Runs, suffix: str = "", reading: str = "") -> Iterator[Figure | None]:
-    """Yield figures of throughput and response time by class over alpha, with 250 users."""
+def draw_by_alpha(runs: Runs, suffix: str = "", reading: str = "") -> Iterator[Figure | None]:
+    """Yield throughput, and response time by class, over alpha, with 250 users."""
     of_250 = runs.where(nb_users=250)
     easy = of_250.where(alpha=EASY)
     alphas = {alpha: own for alpha, own in of_250.by("alpha").items() if alpha != EASY}
@@ -162,8 +162,8 @@ def _over_alpha(rows: list[dict[str, Any]], title: str) -> Chart:
     ).properties(**SIZE)
 
 
-def machines(frame: pd.DataFrame) -> Figure:
-    """Return utilisation and response of EASY on all machines, a line for each reading."""
+def draw_machines(frame: pd.DataFrame) -> Figure:
+    """Return utilisation and response under EASY by machine size, one line per interpretation."""
     there = PUBLISHED["at_250"]
     paper = pd.DataFrame([{"x": there["utilisation"]["0"], "y": there["response"]["0"]}])
     base = alt.Chart(frame).encode(
@@ -183,8 +183,8 @@ def machines(frame: pd.DataFrame) -> Figure:
     return TEXTS.figure("machines", chart, "response_by_utilisation")
 
 
-def room_figure(frame: pd.DataFrame, name: str, label: str) -> Figure | None:
-    """Return CREASY's gain against the room that EASY leaves, a point per row where both are."""
+def draw_room(frame: pd.DataFrame, name: str, label: str) -> Figure | None:
+    """Return CREASY's gain over EASY against the largest possible gain, a point for each row."""
     shown = frame.dropna(subset=["room", "gain"])
     if shown.empty:
         return None

@@ -1,8 +1,8 @@
-"""Generated jobs held against the distributions that users draw from, and the warm-up.
+"""Compares the jobs of generated users with the distributions of these users; the warm-up.
 
-What is learnt from the jobs of a run, by the rules by which logs are learnt from, should be what
-the users drew from, as far as they drew it: who waits submits less, breaks that end at night become
-longer, two series of the same size by chance are one.
+Distributions learnt from the jobs of a run, as from a log, should be those that the users drew
+from. Exceptions: users who wait submit less, breaks that end at night become longer, and two series
+of the same size by chance count as one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from batsched_py.report.kit.selection import slug
 from batsched_py.support import palette
 from batsched_py.workload import Workload
 from batsched_studies.creasy import TEXTS
-from batsched_studies.creasy.generated_jobs import columns_of, drawn_from
-from batsched_studies.creasy.tables import EASY, system
+from batsched_studies.creasy.generated_jobs import read_distributions, select_columns
+from batsched_studies.creasy.tables import EASY, name_policy
 from batsched_users.learning.ideal_machine import play_model
 from batsched_users.learning.learn_site import collect_values
 from batsched_users.models.site import SiteUsers
@@ -42,16 +42,16 @@ COLUMNS = (
     "requested_number_of_resources",
     "execution_time",
 )
-"""Of ``_jobs.csv``: what is learnt from."""
+"""The columns of ``_jobs.csv`` from which distributions are learnt."""
 SERIES = {"jobs": "jobs a day", "response": "mean response by day"}
 
 
-def tables(runs: Runs) -> Iterator[Table | None]:
-    """Yield tables of distances and of the warm-up; none for other campaigns."""
+def make_tables(runs: Runs) -> Iterator[Table | None]:
+    """Yield a table of distances between jobs and distributions, and one of the warm-up."""
     distances, cuts = [], []
     measured = "distance_sizes" in runs.frame
     for (reading, alpha), own in runs.groups("reading", "alpha") if measured else ():
-        labels = {"reading": reading, "policy": system(alpha)}
+        labels = {"reading": reading, "policy": name_policy(alpha)}
         for name, title in QUANTITIES.items():
             found = own.mean(f"distance_{name}")
             if found.nb:
@@ -70,12 +70,12 @@ def tables(runs: Runs) -> Iterator[Table | None]:
     yield TEXTS.table("warm_up", cuts)
 
 
-def figure(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
-    """Return a figure of the jobs of 50 users who never wait, with their distributions."""
-    drawn = drawn_from(options, nb_res)
+def draw_generated_jobs(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
+    """Return the distributions of 50 users who never wait, and those of their jobs."""
+    drawn = read_distributions(options, nb_res)
     frame = play_users(options, nb_res)
     rows = []
-    for name, values in collect_values(columns_of(frame)).items():
+    for name, values in collect_values(select_columns(frame)).items():
         distribution = getattr(drawn, name)
         for share in (np.arange(60) + 0.5) / 60:
             generated = float(np.quantile(values, share, method="inverted_cdf"))
@@ -106,7 +106,7 @@ def figure(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
 
 
 def play_users(options: Mapping[str, Any], nb_res: int) -> pd.DataFrame:
-    """Return the jobs of 50 users with these options in eight weeks if nobody waits."""
+    """Return the jobs that 50 users submit in eight weeks on a machine without waits."""
     machine = Workload(name="none", nb_res=nb_res, jobs=[], profiles={})
     own = {key: value for key, value in options.items() if key not in ("nb_users", "weeks")}
     rows = [

@@ -22,36 +22,36 @@ LIMITS = ("too_wide", "run_times", "longest_run_time", "largest_size")
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Return distances from the distributions, and the warm-up by MSER-5; numbers by day.
+    """Return the distances of the jobs from their distributions, and the warm-up by MSER-5.
 
     ``distance_sizes``, ...: Kolmogorov-Smirnov. ``mser5_jobs`` and ``mser5_response`` are days,
-    ``whole_...`` and ``cut_...`` jobs an hour and seconds over all days and over those not cut.
+    ``whole_...`` and ``cut_...`` are jobs/h and seconds over all days and without the warm-up.
     """
     jobs = result.jobs
     run = result.settings["run"]
-    drawn = drawn_from(run["user_options"] or {}, result.settings["nb_processors"])
+    drawn = read_distributions(run["user_options"] or {}, result.settings["nb_processors"])
     found = {
         f"distance_{name}": ks_distance(values, getattr(drawn, name))
-        for name, values in collect_values(columns_of(jobs)).items()
+        for name, values in collect_values(select_columns(jobs)).items()
     }
     submit, response = (jobs[name].to_numpy() for name in ("submission_time", "turnaround_time"))
-    return found | warm_up(submit, response)
+    return found | find_warm_up(submit, response)
 
 
-def drawn_from(options: Mapping[str, Any], nb_res: int) -> SiteDistributions:
-    """Return the distributions of site-level users with these options on ``nb_res`` processors."""
+def read_distributions(options: Mapping[str, Any], nb_res: int) -> SiteDistributions:
+    """Read the distributions of site-level users with these options on ``nb_res`` processors."""
     name = options.get("distributions") or "pooled"
     limits = {key: options[key] for key in LIMITS if key in options}
     return SiteDistributions.read(SETS.get(name, name)).limit(nb_res, **limits)
 
 
-def columns_of(jobs: pd.DataFrame) -> JobColumns:
-    """Return the jobs of ``_jobs.csv`` user by user, without their requests."""
+def select_columns(jobs: pd.DataFrame) -> JobColumns:
+    """Return the jobs of a table like ``_jobs.csv`` user by user, without requested times."""
     return columns_of_frame(jobs.drop(columns="requested_time", errors="ignore")).by_user()
 
 
-def warm_up(submit: NDArray[np.float64], response: NDArray[np.float64]) -> dict[str, float]:
-    """Return the warm-up by MSER-5 in days, by jobs and by mean response time, and the rest.
+def find_warm_up(submit: NDArray[np.float64], response: NDArray[np.float64]) -> dict[str, float]:
+    """Return the warm-up by MSER-5 in days, and the means with and without the warm-up.
 
     Nan where the rule finds no end of the beginning.
     """

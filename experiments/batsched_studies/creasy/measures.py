@@ -24,17 +24,17 @@ LATE = 4 * WEEK
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Return further numbers of a run; nothing for one in which no job ran."""
+    """Return the measures of the study for a run; empty if no job ran."""
     table = result.table.only_ran
-    return numbers(table) if len(table.submit) else {}
+    return compute_numbers(table) if len(table.submit) else {}
 
 
-def numbers(table: JobTable) -> dict[str, float]:
-    """Return means over the jobs, all of which ran: SI units.
+def compute_numbers(table: JobTable) -> dict[str, float]:
+    """Return means over the jobs of a table in which all jobs ran, in SI units.
 
-    A batch is the jobs that a user submits at one instant. ``mean_jobs_in_system`` counts those
-    that wait or run, in the mean over the time from the first to the last submission.
-    ``mean_continuation`` is the mean of the chance that a user goes on after a job, and in classes.
+    A batch is the jobs that a user submits at one instant. ``mean_jobs_in_system`` counts waiting
+    and running jobs, on average from the first to the last submission. ``mean_continuation`` is
+    the mean chance that a user continues after a job, also by class of run time.
     """
     submit, run_time = table.submit, table.execution
     begin, end = submit.min(), submit.max()
@@ -62,11 +62,11 @@ def numbers(table: JobTable) -> dict[str, float]:
                 ),
                 f"spread_of_response_{name}": float(np.log(of_class.turnaround).std()),
             }
-    return found | late(table)
+    return found | measure_late_jobs(table)
 
 
-def late(table: JobTable) -> dict[str, float]:
-    """Return the main numbers of the jobs submitted :data:`LATE` after the first, if there are any.
+def measure_late_jobs(table: JobTable) -> dict[str, float]:
+    """Return the main numbers of the jobs submitted :data:`LATE` or more after the first job.
 
     Throughput (per hour) is of the jobs that end from then on up to the last submission.
     """

@@ -1,7 +1,4 @@
-"""The report of the study: the paper's tables and figures, its claims, and why numbers differ.
-
-All campaign files of the folder have this report: it shows what their runs allow.
-"""
+"""The report of the study: the paper's tables and figures, its claims, and why numbers differ."""
 
 from __future__ import annotations
 
@@ -14,33 +11,33 @@ from batsched_studies.creasy.tables import EASY
 from batsched_users.models.site import SHIPPED, THIRDS, SiteDistributions
 
 FIVE_HOURS = 18_000.0
-"""Seconds: the longest run time of the reading with thirds."""
+"""The longest run time (s) under the interpretation with run times in thirds."""
 
 
 def report(results: CampaignResults) -> Report:
-    """Return tables, figures and verdicts of the runs that are there."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     runs = tables.read(results.runs)
     return TEXTS.report(_parts(runs), _verdicts(runs), _summary(runs), results.title)
 
 
 def _verdicts(runs: Runs) -> Iterator[Verdict]:
     if not runs.labels("reading"):
-        yield from claims.verdicts(runs, _reading(runs)) if len(runs) else ()
+        yield from claims.judge_claims(runs, _reading(runs)) if len(runs) else ()
     for reading, own in _over_alpha(runs):
-        yield from claims.over_alpha(own, reading)
+        yield from claims.judge_alphas(own, reading)
     for reading, own in _on_their_machines(runs):
-        yield from claims.with_most_users(own, reading)
+        yield from claims.judge_most_users(own, reading)
 
 
 def _reading(runs: Runs) -> str:
-    """Return in words how the paper is read in runs of a campaign without readings."""
+    """Return the interpretation of the paper in a campaign that does not name one."""
     thirds = runs.options("user_options").get("run_times") == THIRDS
     nodes = int(runs.frame["nodes"].iloc[0])
     return TEXTS["thirds" if thirds else "documented"].format(nodes=nodes)
 
 
 def _over_alpha(runs: Runs) -> Iterator[tuple[str, Runs]]:
-    """Yield the readings of which there are runs with three alphas at least, on one machine."""
+    """Yield the interpretations that were run with three or more alphas, on one machine."""
     for reading in runs.labels("reading"):
         own = runs.where(reading=reading)
         if len(own.labels("alpha")) > 2 and len(own.labels("nodes")) == 1:
@@ -48,7 +45,7 @@ def _over_alpha(runs: Runs) -> Iterator[tuple[str, Runs]]:
 
 
 def _on_their_machines(runs: Runs) -> Iterator[tuple[str, Runs]]:
-    """Yield the readings that were run without waits too, but for those runs."""
+    """Yield the interpretations that were run without waits too, but not these runs."""
     for reading in runs.labels("reading"):
         by_nodes = runs.where(reading=reading).by("nodes")
         if by_nodes.pop(room.UNLIMITED, None) and len(by_nodes) == 1:
@@ -57,10 +54,10 @@ def _on_their_machines(runs: Runs) -> Iterator[tuple[str, Runs]]:
 
 def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     if not runs.labels("reading") and len(runs):
-        yield "Beside the paper", tables.at_250(runs)
-        more = (tables.by_alpha(runs), tables.by_users(runs))
-        yield "Users and alpha", (*figures.figures(runs), *more)
-        yield "Without the first weeks", (tables.late(runs),)
+        yield "Beside the paper", tables.make_published_tables(runs)
+        more = (tables.make_alpha_table(runs), tables.make_user_table(runs))
+        yield "Users and alpha", (*figures.draw_figures(runs), *more)
+        yield "Without the first weeks", (tables.make_late_table(runs),)
     for reading, own in _over_alpha(runs):
         yield f"Alpha, {reading}", _of_alpha(own, reading)
     yield "What there is to gain", _readings(runs)
@@ -68,38 +65,38 @@ def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     drawn = SiteDistributions.read(SHIPPED)
     thirds = drawn.limit(room.UNLIMITED, run_times=THIRDS, longest_run_time=FIVE_HOURS)
     arithmetic = (
-        checks.table(checks.expectations(drawn), checks.expectations(thirds)),
-        checks.sessions_table(),
+        checks.make_table(checks.compute_expectations(drawn), checks.compute_expectations(thirds)),
+        checks.make_sessions_table(),
     )
     yield "The paper's numbers among themselves", arithmetic
 
 
 def _of_alpha(runs: Runs, reading: str) -> Iterator[Part | None]:
     name = slug(reading)
-    yield tables.by_alpha(runs, f"by_alpha_{name}", f", {reading}")
-    yield from figures.by_alpha(runs, f"_{name}", reading)
+    yield tables.make_alpha_table(runs, f"by_alpha_{name}", f", {reading}")
+    yield from figures.draw_by_alpha(runs, f"_{name}", reading)
 
 
 def _readings(runs: Runs) -> Iterator[Part | None]:
-    """Yield machines of several sizes, or readings on the machine of each and one without waits."""
+    """Yield results by machine size, or possible gains if there are runs without waits."""
     if not runs.labels("reading"):
         return
     sizes = [own.labels("nodes") for own in runs.where(alpha=EASY).by("reading").values()]
     if runs.labels("alpha") == [EASY] and max(map(len, sizes)) > 1:
-        if table := room.by_machine(runs):
-            yield from (table, figures.machines(table.frame))
-    elif any(room.UNLIMITED in own for own in sizes) and (table := room.by_reading(runs)):
-        yield from (table, figures.room_figure(table.frame, table.name, "reading"))
+        if table := room.make_machine_table(runs):
+            yield from (table, figures.draw_machines(table.frame))
+    elif any(room.UNLIMITED in own for own in sizes) and (table := room.make_reading_table(runs)):
+        yield from (table, figures.draw_room(table.frame, table.name, "reading"))
 
 
 def _generated(runs: Runs) -> Iterator[Part | None]:
-    found = list(generated.tables(runs))
+    found = list(generated.make_tables(runs))
     yield from found
     if not any(found):
         return
     for (reading,), own in runs.groups("reading"):
         nodes = int(own.frame["nodes"].iloc[0])
-        yield generated.figure(own.options("user_options"), nodes, reading)
+        yield generated.draw_generated_jobs(own.options("user_options"), nodes, reading)
 
 
 def _summary(runs: Runs) -> str:

@@ -1,8 +1,8 @@
 """Possible gains of any policy, for several machine sizes and interpretations.
 
-Users submit at most as much as if nobody waited, and the machine runs at most as much as it can
-hold. The lesser of the two bounds the throughput of every policy; how far EASY is below that is
-the *room* for a better one.
+Users submit at most as many jobs as if no job waited, and the machine runs at most as many as fit.
+The smaller number bounds the throughput of every policy; how far EASY is below it is the *room*
+for a better one.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from batsched_studies.creasy import PUBLISHED, TEXTS
 from batsched_studies.creasy.tables import CLASSES, EASY, MORE, MOST
 
 UNLIMITED = 16_384
-"""Processors on which hardly anybody ever waits."""
+"""A number of processors with which jobs hardly ever wait."""
 
 
-def by_machine(runs: Runs) -> Table | None:
-    """Return the table of machine sizes, if some reading was on several; the nearest are marked."""
+def make_machine_table(runs: Runs) -> Table | None:
+    """Return the table of machine sizes; the size nearest to the paper's results is marked."""
     rows: list[dict[str, Any]] = []
     marks = []
     for (reading,), of_reading in runs.where(alpha=EASY).groups("reading"):
         sizes = of_reading.by("nodes")
         found = [{"reading": reading, **_of_easy(of_size)} for of_size in sizes.values()]
         for row in found:
-            row["distance"] = distance(row["utilisation"], row["response"])
+            row["distance"] = compute_distance(row["utilisation"], row["response"])
         nearest = min(range(len(found)), key=lambda place: found[place]["distance"])
         marks += [(len(rows) + nearest, name) for name in ("nodes", "distance")]
         found[nearest]["nearest"] = "nearest"
@@ -35,19 +35,19 @@ def by_machine(runs: Runs) -> Table | None:
     return TEXTS.table("machines", rows, marks=marks)
 
 
-def distance(utilisation: float, response: float) -> float:
-    """Return how far EASY with 250 users is from the paper's 57 % and 78 min: 0 is there.
+def compute_distance(utilisation: float, response: float) -> float:
+    """Return how far EASY's results with 250 users are from the paper's 57 % and 78 min.
 
-    The root of the sum of the squared logarithms of both ratios, so that twice as much of either is
-    as far as half. ``utilisation`` in per cent, ``response`` in minutes.
+    It is the root of the sum of both ratios' squared logarithms: twice the value is as far as half.
+    ``utilisation`` in per cent, ``response`` in minutes.
     """
     theirs = PUBLISHED["at_250"]
     ratios = utilisation / theirs["utilisation"]["0"], response / theirs["response"]["0"]
     return hypot(*map(log, ratios))
 
 
-def by_reading(runs: Runs) -> Table | None:
-    """Return the table of readings, if there are any."""
+def make_reading_table(runs: Runs) -> Table | None:
+    """Return a table of the possible gains under each interpretation of the paper."""
     rows = []
     for reading in runs.labels("reading"):
         of_reading = runs.where(reading=reading)
@@ -59,10 +59,10 @@ def by_reading(runs: Runs) -> Table | None:
     return TEXTS.table("readings", rows)
 
 
-def room(throughput: float, utilisation: float, unlimited: float) -> float:
+def compute_room(throughput: float, utilisation: float, unlimited: float) -> float:
     """Return how many per cent more than ``throughput`` any policy can reach.
 
-    ``utilisation`` in per cent; ``unlimited`` is the throughput if nobody waits.
+    ``utilisation`` in per cent; ``unlimited`` is the throughput without waits.
     """
     return 100 * (min(unlimited / throughput, 100 / utilisation) - 1)
 
@@ -80,7 +80,7 @@ def _row(runs: Runs, unlimited: Runs) -> dict[str, Any] | None:
         return None
     row = _of_easy(easy)
     free = unlimited.mean("throughput").value if unlimited else nan
-    row |= {"unlimited": free, "room": room(row["throughput"], row["utilisation"], free)}
+    row |= {"unlimited": free, "room": compute_room(row["throughput"], row["utilisation"], free)}
     for alpha, prefix in ((MOST, ""), (MORE, "more_")):
         creasy = runs.where(alpha=alpha)
         gain = creasy.change("throughput", easy) if creasy else UNKNOWN

@@ -1,4 +1,4 @@
-"""The tables of the study: ours beside the published, with intervals over seeds."""
+"""The tables of the study: our results and published ones, with intervals over seeds."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ PRINTED = ("throughput", "utilisation", "response", "slowdown", "session_length"
 
 
 def read(frame: pd.DataFrame) -> Runs:
-    """Return the runs of a campaign of the study."""
+    """Read the runs of a campaign with the quantities of the study."""
     return Runs(frame, QUANTITIES)
 
 
-def system(alpha: Any) -> str:
-    """Return the name of the policy with this alpha."""
+def name_policy(alpha: Any) -> str:
+    """Return the name of the policy with this alpha: ``EASY``, or ``CREASY ALPHA``."""
     return "EASY" if alpha == EASY else f"CREASY {alpha:g}"
 
 
-def at_250(runs: Runs) -> Iterator[Table | None]:
-    """Yield the paper's numbers at 250 users, and by class of run time, beside ours."""
+def make_published_tables(runs: Runs) -> Iterator[Table | None]:
+    """Yield tables that compare our results with the paper's, with 250 users."""
     of_250 = runs.where(nb_users=250)
     rows: list[dict[str, Any]] = []
     for name in (*PRINTED, "bounded_slowdown", "continuation"):
@@ -78,26 +78,26 @@ def at_250(runs: Runs) -> Iterator[Table | None]:
 
 
 def _rows(title: str, name: str, runs: Runs, numbers: Sequence[float]) -> Iterator[dict[str, Any]]:
-    """Yield a quantity under EASY and CREASY, and its changes, each beside the paper's number.
+    """Yield a quantity under EASY and CREASY, and its changes, each with the paper's number.
 
-    ``numbers`` are the paper's under EASY, under CREASY 6000, and their change.
+    ``numbers`` are the paper's values under EASY, under CREASY 6000, and their change.
     """
     published = dict(zip((EASY, MOST), numbers, strict=False))
     easy = runs.where(alpha=EASY)
     for alpha in (EASY, MOST, MORE):
         if of_policy := runs.where(alpha=alpha):
-            row = {"what": title, "system": system(alpha)}
+            row = {"what": title, "system": name_policy(alpha)}
             row |= cells(of_policy.mean(name), nb="replications")
             yield row | compared(of_policy.values(name), published.get(alpha, nan))
     for alpha, number in ((MOST, numbers[-1]), (MORE, nan)):
         if easy and (creasy := runs.where(alpha=alpha)):
-            row = {"what": title, "system": f"change, {system(alpha)} (%)"}
+            row = {"what": title, "system": f"change, {name_policy(alpha)} (%)"}
             row |= cells(creasy.change(name, easy), nb="replications")
             yield row | {"published": number, "difference": nan, "z": nan}
 
 
-def by_alpha(runs: Runs, name: str = "by_alpha", reading: str = "") -> Table | None:
-    """Return the change against EASY with 250 users by alpha."""
+def make_alpha_table(runs: Runs, name: str = "by_alpha", reading: str = "") -> Table | None:
+    """Return the changes of CREASY against EASY with 250 users, a row for each alpha."""
     of_250, rows = runs.where(nb_users=250), []
     easy = of_250.where(alpha=EASY)
     for alpha, creasy in of_250.by("alpha").items() if easy else ():
@@ -110,13 +110,13 @@ def by_alpha(runs: Runs, name: str = "by_alpha", reading: str = "") -> Table | N
     return TEXTS.table("by_alpha", rows, name, reading=reading)
 
 
-def late(runs: Runs) -> Table | None:
+def make_late_table(runs: Runs) -> Table | None:
     """Return the changes of CREASY with 250 users, with and without the first four weeks."""
     of_250, rows = runs.where(nb_users=250), []
     easy = of_250.where(alpha=EASY)
     for alpha, creasy in of_250.by("alpha").items() if easy else ():
         for name in ("throughput", "response", "slowdown") if alpha != EASY else ():
-            row = {"what": TITLES[name], "policy": system(alpha)}
+            row = {"what": TITLES[name], "policy": name_policy(alpha)}
             row |= cells(creasy.change(name, easy))
             later = creasy.change(f"late_{name}", easy)
             rows.append(row | cells(later, "late", "late_low", "late_high", nb="n"))
@@ -124,14 +124,14 @@ def late(runs: Runs) -> Table | None:
     return TEXTS.table("late", known)
 
 
-def by_users(runs: Runs) -> Table | None:
-    """Return the means of all combinations of alpha and users."""
+def make_user_table(runs: Runs) -> Table | None:
+    """Return the means of the quantities for each alpha and number of users."""
     more = ("bounded_slowdown", "run_time", "area", "batch_width", "jobs", "continuation")
     names = (*PRINTED, *more)
     rows = []
     for alpha, of_alpha in runs.by("alpha").items():
         for users, of_case in of_alpha.by("nb_users").items():
             means = {name: of_case.mean(name).value for name in names}
-            rows.append({"policy": system(alpha), "users": users, **means})
+            rows.append({"policy": name_policy(alpha), "users": users, **means})
     shown = columns("policy", "users", {name: TITLES[name] for name in names})
     return TEXTS.table("by_users", rows, columns=shown)
