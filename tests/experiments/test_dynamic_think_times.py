@@ -22,7 +22,7 @@ from batsched_py.units import WEEK
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.dynamic_think_times import PUBLISHED, cases, claims, tables
 from batsched_studies.dynamic_think_times.measures import NAMES, measure
-from batsched_studies.dynamic_think_times.report import cut, report
+from batsched_studies.dynamic_think_times.report import find_cut, report
 from helpers.made_up_campaign import MadeUpCampaign, changed, having
 
 COLUMNS = {metric.name: metric for metric in (*cases.METRICS, *cases.FURTHER)}
@@ -58,7 +58,7 @@ def world(replications: int = 8) -> list[dict[str, Any]]:
 
 
 def verdicts(rows: list[dict[str, Any]]) -> dict[str, bool | None]:
-    found = claims.verdicts(cases.read(pd.DataFrame(rows)), cases.DAILY)
+    found = claims.judge_claims(cases.read(pd.DataFrame(rows)), cases.DAILY)
     return {said.claim: said.holds for said in found}
 
 
@@ -100,16 +100,16 @@ def test_runs_of_which_only_all_weeks_were_measured() -> None:
 def test_users_are_busy_from_a_submission_to_the_end_of_the_think_time(
     response: float, think: str, cycle: float
 ) -> None:
-    assert cases.busy_weeks(7, response, think) == pytest.approx(7 * cycle / WEEK)
+    assert cases.compute_busy_weeks(7, response, think) == pytest.approx(7 * cycle / WEEK)
 
 
 def test_mean_area_by_hand() -> None:
     """On four cores each job takes all of them, for the mean run time of the paper's table."""
     run_times = 0.05 * (38 + 75 + 7_200 + 14_400) + 0.1 * (150 + 3_600)
     run_times += 0.15 * (300 + 1_200) + 0.3 * 600
-    assert cases.mean_area(4) == pytest.approx(4 * run_times)
-    assert cases.mean_area(8) > cases.mean_area(4)
-    assert cases.mean_area(4_096) == cases.mean_area(1_024)  # no job is wider
+    assert cases.compute_mean_area(4) == pytest.approx(4 * run_times)
+    assert cases.compute_mean_area(8) > cases.compute_mean_area(4)
+    assert cases.compute_mean_area(4_096) == cases.compute_mean_area(1_024)  # no job is wider
 
 
 def test_the_published_numbers_need_more_time_than_users_have() -> None:
@@ -121,7 +121,7 @@ def test_the_published_numbers_need_more_time_than_users_have() -> None:
     assert needed["share"] > 100  # of 50 weeks, day and night
     shares = [
         cases.compute_needed_time(case["nodes"], case["think"], own)["share"]
-        for case, own in cases.published_cases()
+        for case, own in cases.list_published_cases()
     ]
     assert min(shares) > 100 * (4 * 24 + 8) / (7 * 24)  # Monday 9:00 to Friday 17:00
 
@@ -133,28 +133,32 @@ def test_the_error_of_a_median_is_that_of_normal_numbers() -> None:
     """400 medians of 100 normal numbers of deviation 10, simulated: 1.25, as by the quantiles."""
     draws = NormalDist(50, 10).samples(40_000, seed=1)
     medians = [sorted(draws[at : at + 100])[50] for at in range(0, 40_000, 100)]
-    assert cases.median_error(50 - 19.6, 50 + 19.6, 100) == pytest.approx(1.2533, abs=1e-3)
+    assert cases.compute_median_error(50 - 19.6, 50 + 19.6, 100) == pytest.approx(1.2533, abs=1e-3)
     assert stdev(medians) == pytest.approx(1.2533, rel=0.1)
-    known = cases.printed_median([50 - 19.6, 50, 50 + 19.6])
+    known = cases.estimate_printed_median([50 - 19.6, 50, 50 + 19.6])
     assert (known.value, known.high - known.low) == (50, pytest.approx(2 * 1.96 * 1.2533, rel=1e-3))
 
 
 def test_distances_of_medians_by_hand() -> None:
     """101 runs from 0 to 100: the median is 50 (40.2 to 59.8); 50 is printed, or 60."""
     ours = pd.Series(range(101), dtype=float)
-    assert cases.distance(ours, [2.5, 50, 97.5]) == 0
+    assert cases.compute_distance(ours, [2.5, 50, 97.5]) == 0
     error = hypot(9.8 / 1.96, 1.2533 * 95 / 3.92 / 10)
-    assert cases.distance(ours, [12.5, 60, 107.5]) == pytest.approx(-10 / error, rel=1e-2)
-    assert isnan(cases.distance(ours[:5], [2.5, 50, 97.5]))  # five have no interval
+    assert cases.compute_distance(ours, [12.5, 60, 107.5]) == pytest.approx(-10 / error, rel=1e-2)
+    assert isnan(cases.compute_distance(ours[:5], [2.5, 50, 97.5]))  # five have no interval
 
 
 def test_distances_of_ratios_by_hand() -> None:
     """Ours 1.1 with an error of 3 %; the medians of the paper are known to 4 % each, or wholly."""
     ours = Interval(1.1, 1.1 / 1.0605, 1.1 * 1.0605, 100)  # exp(1.96 x 0.03)
     sure, wide = [100, 100, 100], [100 - 62.55, 100, 100 + 62.55]
-    assert cases.ratio_distance(ours, sure, sure) == pytest.approx(log(1.1) / 0.03, rel=1e-2)
+    assert cases.compute_ratio_distance(ours, sure, sure) == pytest.approx(
+        log(1.1) / 0.03, rel=1e-2
+    )
     total = (0.03**2 + 2 * 0.04**2) ** 0.5
-    assert cases.ratio_distance(ours, wide, wide) == pytest.approx(log(1.1) / total, rel=1e-2)
+    assert cases.compute_ratio_distance(ours, wide, wide) == pytest.approx(
+        log(1.1) / total, rel=1e-2
+    )
 
 
 # Equal work ------------------------------------------------------------------------------------
@@ -181,7 +185,7 @@ def test_constant_think_times_at_equal_work(
         made("fcfs", 128, think, work=work, art=art)
         for think, (work, art) in {**points, "lin": lin}.items()
     ]
-    found = cases.at_equal_work(inner(rows)).frame
+    found = cases.interpolate_at_equal_work(inner(rows)).frame
     pairs = [] if found.empty else [(found["art"].item(), found["art_constant"].item())]
     assert pairs == ([] if expected is None else [pytest.approx(expected)])
 
@@ -192,7 +196,7 @@ def test_replications_are_not_mixed_at_equal_work() -> None:
         for replication in range(2)
         for think, work in (("c20", 2), ("c120", 1), ("lin", 1.5))
     ]
-    found = cases.at_equal_work(inner(rows)).frame
+    found = cases.interpolate_at_equal_work(inner(rows)).frame
     assert list(found["art_constant"]) == pytest.approx([150, 300])
 
 
@@ -210,7 +214,7 @@ def test_on_a_straight_line_lin_is_as_good_as_constant_think_times(
         made("fcfs", 128, think, work=each, art=1_000 + slope * each)
         for think, each in [*points, ("lin", min(max(work, min(works)), max(works)))]
     ]
-    found = cases.at_equal_work(inner(rows)).frame
+    found = cases.interpolate_at_equal_work(inner(rows)).frame
     if len(found):  # what lies at an end may be beyond it by the last digit
         assert found["art"].item() == pytest.approx(found["art_constant"].item())
 
@@ -272,7 +276,7 @@ def test_an_interval_that_holds_1_says_nothing() -> None:
     case = {"scheduler": "easy", "nodes": 128, "think": "lin"}
     rows = multiplied(world(), 2.0, "asd", **case, replication=0)
     rows = multiplied(rows, 2.0, "asd", **case, replication=1)
-    (said,) = [v for v in claims.verdicts(inner(rows), cases.DAILY) if not v.holds]
+    (said,) = [v for v in claims.judge_claims(inner(rows), cases.DAILY) if not v.holds]
     assert (said.claim, said.holds, said.reading) == (
         claims.BEATS,
         None,
@@ -315,7 +319,7 @@ def test_better_is_below_1_and_may_be_what_is_printed(
 
 
 def test_readings_tell_the_limits_of_vague_words() -> None:
-    said = {v.claim: v.reading for v in claims.verdicts(inner(world()), cases.DAILY)}
+    said = {v.claim: v.reading for v in claims.judge_claims(inner(world()), cases.DAILY)}
     told = "daily chains, weeks 2 to 9"
     assert said[claims.EQUAL_FCFS] == f"{told}; equal: within a factor of 1.12"
     assert said[claims.BETTER] == (
@@ -325,11 +329,11 @@ def test_readings_tell_the_limits_of_vague_words() -> None:
 
 def test_about_equal_is_what_the_paper_calls_so() -> None:
     """The AWRT of EASY, 34,692 beside 30,978 s, are the farthest apart of those that it means."""
-    assert claims.equal() == pytest.approx(34_692 / 30_978)
+    assert claims.find_equal_tolerance() == pytest.approx(34_692 / 30_978)
 
 
 def told(rows: list[dict[str, Any]], *metrics: str, **labels: str) -> Verdict:
-    return claims.as_printed(cases.read(pd.DataFrame(rows)), "daily", metrics, **labels)
+    return claims.judge_printed_medians(cases.read(pd.DataFrame(rows)), "daily", metrics, **labels)
 
 
 def published(factor: float = 1.0) -> list[dict[str, Any]]:
@@ -338,7 +342,7 @@ def published(factor: float = 1.0) -> list[dict[str, Any]]:
         made(
             **case, replication=at, **{name: factor * own[at % 3] for name, own in printed.items()}
         )
-        for case, printed in cases.published_cases()
+        for case, printed in cases.list_published_cases()
         for at in range(9)
     ]
 
@@ -365,7 +369,7 @@ def test_medians_a_little_off_are_told_apart_by_enough_runs() -> None:
 
 
 def test_a_user_with_one_job_at_a_time_has_not_the_time_for_the_published_numbers() -> None:
-    said = claims.one_at_a_time()
+    said = claims.judge_single_jobs()
     assert said.holds is False
     assert "86 to 108 %" in said.evidence
     assert "62 %" in said.effect
@@ -413,17 +417,17 @@ def test_tables_of_any_part_of_the_runs(data: st.DataObject) -> None:
     reading = st.sampled_from([cases.DAILY, "x"])
     part = [rows[at] | {"reading": data.draw(reading)} for at in chosen]
     runs = cases.read(pd.DataFrame(part))
-    makers = (tables.as_published, tables.schedulers, tables.think_times, tables.equal_work)
-    for maker in (*makers, tables.user_time, tables.readings, tables.independent):
-        table = maker(runs)
+    own = ("published", "scheduler", "think_time", "equal_work", "user_time", "reading")
+    for name in (*own, "independent"):
+        table = getattr(tables, f"make_{name}_table")(runs)
         assert table is None or len(table.frame)
-    assert tables.all_cases(runs).frame["replications"].sum() == 2 * len(part)
-    assert len(claims.verdicts(runs, "x")) == len(claims.TITLES)
+    assert tables.make_case_table(runs).frame["replications"].sum() == 2 * len(part)
+    assert len(claims.judge_claims(runs, "x")) == len(claims.TITLES)
 
 
 def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
     rows = multiplied(world(), 1.5, "work", nodes=256)  # is not there
-    beside = tables.as_published(cases.read(pd.DataFrame(rows))).frame
+    beside = tables.make_published_table(cases.read(pd.DataFrame(rows))).frame
     assert len(beside) == 7 * 5 + 4  # the waits of one case are not printed
     row = beside[(beside["scheduler"] == "fcfs") & (beside["nodes"] == 1024)].iloc[0]
     assert (row["think"], row["metric"], row["published"]) == ("lin", "workload", 1.515)
@@ -432,14 +436,14 @@ def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
     assert row["ratio"] == pytest.approx(1.235 / 1.515)
     assert row["runs"] == 8
     runs = inner(rows)
-    schedulers = tables.schedulers(runs).frame.set_index(["nodes", "think"])
+    schedulers = tables.make_scheduler_table(runs).frame.set_index(["nodes", "think"])
     assert schedulers.loc[(1024, "lin"), "art"] == pytest.approx(0.8)
     assert schedulers.loc[(1024, "lin"), "art_published"] == pytest.approx(10_882 / 13_190)
     assert pd.isna(schedulers.loc[(128, "c120"), "awt_published"])
-    thinks = tables.think_times(runs).frame.set_index(["scheduler", "nodes"])
+    thinks = tables.make_think_time_table(runs).frame.set_index(["scheduler", "nodes"])
     assert thinks.loc[("fcfs", 128), "work"] == pytest.approx(1.235 / 1.035, rel=1e-3)
     assert thinks.loc[("fcfs", 128), "work_published"] == pytest.approx(0.240 / 0.239)
-    equal = tables.equal_work(runs).frame.set_index(["scheduler", "nodes"])
+    equal = tables.make_equal_work_table(runs).frame.set_index(["scheduler", "nodes"])
     expected = (1.07 + 0.035) / (1.15 + 0.035)  # of c20 and c120, two fifths of the way
     assert equal.loc[("fcfs", 128), "art"] == pytest.approx(expected, rel=1e-3)
     assert pd.isna(equal.loc[("fcfs", 1024), "art_published"])
@@ -450,7 +454,7 @@ def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
 
 def test_published_numbers_are_as_the_text_says() -> None:
     """A check of the transcription: quantiles ascend, and the printed orderings are there."""
-    printed_cases = {tuple(case.values()): own for case, own in cases.published_cases()}
+    printed_cases = {tuple(case.values()): own for case, own in cases.list_published_cases()}
     assert len(printed_cases) == 2 * 2 * 2
     for printed in printed_cases.values():
         assert all(low < middle < high for low, middle, high in printed.values())
@@ -538,7 +542,7 @@ def jobs_kept(waits: list[float], begin: float = 0.0) -> pd.DataFrame:
 def test_the_warm_up_of_waits_that_rise_at_first() -> None:
     """Ten jobs that hardly wait, then thirty of 100 s or a little more: week 3.5 is the first."""
     later = [100.0, 101.0, 99.0] * 10
-    row = cut([jobs_kept([0.0] * 10 + later), jobs_kept([2.0] * 10 + later + [500.0])])
+    row = find_cut([jobs_kept([0.0] * 10 + later), jobs_kept([2.0] * 10 + later + [500.0])])
     assert (row["runs"], row["jobs"], row["cut"], row["share"]) == (2, 40, 10, 25)
     assert row["week"] == 3.5
     assert row["wait"] == pytest.approx((75 + (20 + 3_000 + 500) / 41) / 2)
@@ -547,7 +551,7 @@ def test_the_warm_up_of_waits_that_rise_at_first() -> None:
 
 
 def test_no_warm_up_is_told_of_waits_that_only_rise() -> None:
-    row = cut([jobs_kept([float(at) for at in range(40)])])
+    row = find_cut([jobs_kept([float(at) for at in range(40)])])
     assert pd.isna([row[name] for name in ("cut", "share", "week", "wait_after")]).all()
     assert row["wait"] == 19.5
 

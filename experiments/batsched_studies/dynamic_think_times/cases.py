@@ -21,15 +21,15 @@ from batsched_users.models.weekly import PUBLISHED as PARAMETERS
 from batsched_users.models.weekly import read_parameters
 
 DAILY = "daily chains"
-"""The reading of a file that has none, and the study's own."""
+"""The study's own interpretation, also of campaign files that do not name one."""
 SINGLE = "single chain"
-"""What the paper says of its users: one job at a time."""
+"""The interpretation that follows the paper's text: users have one job at a time."""
 INNER, WHOLE = "weeks 2 to 9", "all ten weeks"
-"""Which jobs are measured: those that end then. INNER is the study's own reading."""
+"""When the measured jobs end. INNER is the study's own interpretation."""
 SCHEDULERS = ("fcfs", "easy")
 CASE = ("reading", "scheduler", "nodes", "think")
 ACTIVE_WEEKS = 10 * 10 * 0.5
-"""Ten users, ten weeks and p_a = 0.5, in the mean."""
+"""The mean with ten users, ten weeks and p_a = 0.5."""
 METRICS = (
     Quantity("work", "squashed_area", "workload", 1e-9, "G core-s"),
     Quantity("awrt", "mean_turnaround_time_by_area", "AWRT", unit="s"),
@@ -38,24 +38,24 @@ METRICS = (
     Quantity("asd", "mean_slowdown", "ASD", unit="1"),
 )
 QUALITY = METRICS[1:]
-"""Those that are better if they are less."""
+"""The metrics of which smaller values are better."""
 FURTHER = (
     Quantity("awrt_printed", "area_turnaround_per_processor", "AWRT as printed", 1e-6, "10^6 s^2"),
     Quantity("bsld", "mean_bounded_slowdown", "bounded slowdown", unit="1"),
 )
 Medians = dict[str, list[float]]
-"""By metric what is printed of a case: 2.5 % quantile, median and 97.5 % quantile."""
+"""The printed 2.5 % quantile, median and 97.5 % quantile of a case, by metric."""
 REPLICATIONS = 100
-"""Of the paper."""
+"""The number of replications in the paper."""
 
 
 def read(runs: pd.DataFrame) -> Runs:
-    """Return the runs with :data:`CASE`, ``replication``, ``jobs`` and the metrics by name.
+    """Return a row for each run: :data:`CASE`, ``replication``, ``jobs`` and the metrics by name.
 
-    Each run is there once for each of :data:`INNER` and :data:`WHOLE`, told apart by ``measured``,
-    as far as it has the numbers (``measures.py``). ``busy`` is the time that the chains of all
-    users together spend in cycles of response and think time, in weeks: every think time is a
-    straight line over the response time, so its mean is that of the mean response.
+    A run has one row for :data:`INNER` and one for :data:`WHOLE` (the column ``measured``), as far
+    as ``measures.py`` measured it. ``busy`` is the time (weeks) that all users' chains spend in
+    cycles of response and think time. Think times are linear in the response time, so the mean
+    think time is that of the mean response.
     """
     parts = [_measured(runs, which, suffix) for which, suffix in _SUFFIXES.items()]
     there = [part for part in parts if len(part)]
@@ -78,49 +78,48 @@ def _measured(runs: pd.DataFrame, which: str, suffix: str) -> pd.DataFrame:
     cases["jobs"] = runs[f"nb_ran{suffix}"]
     for metric in (*METRICS, *FURTHER):
         cases[metric.name] = runs[f"{metric.column}{suffix}"].astype(float) * metric.scale
-    cases["busy"] = [busy_weeks(row.jobs, row.art, row.think) for row in kit.rows(cases)]
+    cases["busy"] = [compute_busy_weeks(row.jobs, row.art, row.think) for row in kit.rows(cases)]
     return cases
 
 
-def busy_weeks(jobs: float, response: float, think: str) -> float:
-    """Return the weeks that chains of jobs spend in responses and in think times."""
+def compute_busy_weeks(jobs: float, response: float, think: str) -> float:
+    """Return how many weeks ``jobs`` in succession take, with the think times after them."""
     return jobs * (response + ThinkTime.parse(think)(response)) / WEEK
 
 
-def mean_area(nodes: int) -> float:
-    """Return the core-seconds of a mean job by the paper's probabilities and mean run times."""
+def compute_mean_area(nodes: int) -> float:
+    """Return the core-seconds of a mean job, from the paper's probabilities and mean run times."""
     (kind,) = read_parameters(PARAMETERS).classes
     return sum(size.probability * min(size.size, nodes) * size.mean for size in kind.sizes)
 
 
 def compute_needed_time(nodes: int, think: str, medians: Medians) -> dict[str, float]:
-    """Return the time of users without which the published medians of a case cannot be.
+    """Return how much user time the published medians of a case need at least.
 
-    ``jobs`` are the published workload over the mean area of a job, ``cycle`` the seconds of a mean
-    response and the think time after it, ``needed`` the weeks of all users together, one job after
-    the other, and ``share`` the per cent that these are of all active weeks, nights and weekends
-    included.
+    ``jobs`` is the published workload divided by the mean area of a job, ``cycle`` the seconds of a
+    mean response and the think time after it, ``needed`` the weeks of all users, with one job after
+    another, and ``share`` the per cent of all active weeks, nights and weekends included.
     """
-    jobs, response = medians["work"][1] * 1e9 / mean_area(nodes), medians["art"][1]
-    weeks = busy_weeks(jobs, response, think)
+    jobs, response = medians["work"][1] * 1e9 / compute_mean_area(nodes), medians["art"][1]
+    weeks = compute_busy_weeks(jobs, response, think)
     share = 100 * (weeks / ACTIVE_WEEKS)
     return {"jobs": jobs, "cycle": weeks * WEEK / jobs, "needed": weeks, "share": share}
 
 
-def minutes(think: str) -> float:
-    """Return the minutes of a constant think time, nan for one that is not constant."""
+def parse_minutes(think: str) -> float:
+    """Return the minutes of a constant think time; nan for a think time that is not constant."""
     line = ThinkTime.parse(think)
     return nan if line.slope else line.intercept / 60
 
 
-def groups(runs: Runs) -> Iterator[tuple[dict[str, Any], Runs]]:
+def group_by_case(runs: Runs) -> Iterator[tuple[dict[str, Any], Runs]]:
     """Yield each case with its replications: larger machines first, ``lin`` last."""
     readings = runs.labels("reading")
 
     def place(group: tuple[tuple[Any, ...], Runs]) -> tuple[Any, ...]:
         reading, scheduler, nodes, think = group[0]
         order = SCHEDULERS.index(scheduler) if scheduler in SCHEDULERS else len(SCHEDULERS)
-        constant = minutes(think)
+        constant = parse_minutes(think)
         last = inf if isnan(constant) else constant
         return readings.index(reading), order, scheduler, -nodes, last
 
@@ -128,68 +127,68 @@ def groups(runs: Runs) -> Iterator[tuple[dict[str, Any], Runs]]:
         yield dict(zip(CASE, key, strict=True)), replications
 
 
-def published_cases() -> Iterator[tuple[dict[str, Any], Medians]]:
-    """Yield the published cases (scheduler, nodes, think) with their printed numbers."""
+def list_published_cases() -> Iterator[tuple[dict[str, Any], Medians]]:
+    """Yield the published cases (scheduler, nodes, think time) with their printed numbers."""
     for scheduler, sizes in PUBLISHED["cases"].items():
         for nodes, thinks in sizes.items():
             for think, metrics in thinks.items():
                 yield {"scheduler": scheduler, "nodes": int(nodes), "think": think}, metrics
 
 
-def median_error(low: float, high: float, replications: int) -> float:
-    """Return the standard error of a median over replications with these quantiles.
+def compute_median_error(low: float, high: float, replications: int) -> float:
+    """Return the standard error of a median from its 2.5 % and 97.5 % quantiles.
 
-    ``low`` and ``high`` are 2.5 and 97.5 % quantiles, of which a normal distribution with as wide a
-    range is taken: sqrt(pi / 2) standard deviations over the root of the number. It serves where
-    nothing but quantiles is printed.
+    For cases of which only the quantiles ``low`` and ``high`` are printed. It assumes a normal
+    distribution: sqrt(pi / 2) standard deviations over the root of the number of replications.
     """
     deviation = (high - low) / (2 * 1.96)
     return sqrt(pi / 2) * deviation / sqrt(replications)
 
 
-def printed_median(printed: list[float]) -> Interval:
-    """Return a printed median with its 95 % interval, by :func:`median_error`."""
+def estimate_printed_median(printed: list[float]) -> Interval:
+    """Return a printed median with its 95 % interval, by :func:`compute_median_error`."""
     low, middle, high = printed
-    reach = 1.96 * median_error(low, high, REPLICATIONS)
+    reach = 1.96 * compute_median_error(low, high, REPLICATIONS)
     return Interval(middle, middle - reach, middle + reach, REPLICATIONS)
 
 
-def distance(ours: pd.Series[float], printed: list[float]) -> float:
+def compute_distance(ours: pd.Series[float], printed: list[float]) -> float:
     """Return how far our median is from a printed one, in standard errors of their difference.
 
-    The error of ours is that of its interval, nan for too few; that of the paper's is by
-    :func:`median_error`, from quantiles over 100 replications.
+    The error of ours is that of its interval, nan for too few replications; that of the paper's
+    is by :func:`compute_median_error`.
     """
     own = kit.median_interval(ours)
-    error = hypot(own.high - own.low, 2 * 1.96 * median_error(printed[0], printed[2], REPLICATIONS))
+    theirs = compute_median_error(printed[0], printed[2], REPLICATIONS)
+    error = hypot(own.high - own.low, 2 * 1.96 * theirs)
     return 2 * 1.96 * (own.value - printed[1]) / error
 
 
-def ratio_distance(ours: Interval, of: list[float], base: list[float]) -> float:
-    """Return how far our median of ratios is from that of two printed medians, in standard errors.
+def compute_ratio_distance(ours: Interval, of: list[float], base: list[float]) -> float:
+    """Return how far our median ratio is from the ratio of two printed medians (standard errors).
 
-    On the logarithm. The error of ours is that of its interval; that of the paper's is as if its
-    two cases did not hang together, so it is rather too large.
+    Distances are on the logarithm. The error of ours is that of its interval; that of the paper's
+    assumes that its two cases are independent, so it is rather too large.
     """
     own = np.log(ours.high / ours.low) / (2 * 1.96)
-    theirs = [median_error(low, high, REPLICATIONS) / mid for low, mid, high in (of, base)]
+    theirs = [compute_median_error(low, high, REPLICATIONS) / mid for low, mid, high in (of, base)]
     return float(np.log(ours.value / (of[1] / base[1])) / hypot(own, *theirs))
 
 
-def at_equal_work(runs: Runs) -> Runs:
-    """Return ``lin`` and constant think times at equal work, by replication.
+def interpolate_at_equal_work(runs: Runs) -> Runs:
+    """Return the metrics of ``lin`` and of constant think times at equal work, by replication.
 
-    Columns: each of :data:`QUALITY`, and NAME_constant, read on straight lines between the constant
-    think times of the same replication. Replications whose work is beyond theirs are left out, and
-    all if there are less than two constant think times.
+    Columns: each of :data:`QUALITY`, and NAME_constant, interpolated between the constant think
+    times of the same replication. Replications with work outside their range are left out, and all
+    if there are fewer than two constant think times.
     """
     columns = [name for metric in QUALITY for name in (metric.name, f"{metric.name}_constant")]
     rows = [_at_equal_work(replication.frame) for _, replication in runs.groups(SEED)]
     return Runs(pd.DataFrame([row for row in rows if row], columns=[SEED, *columns]))
 
 
-def ratios_at_equal_work(pairs: Runs) -> dict[str, Interval]:
-    """Return ``lin`` in relation to constant think times by metric, from :func:`at_equal_work`."""
+def compute_ratios_at_equal_work(pairs: Runs) -> dict[str, Interval]:
+    """Return for each metric the ratio of ``lin`` to constant think times at equal work."""
     return {
         metric.name: kit.median_ratio(
             pairs.values(metric.name), pairs.values(f"{metric.name}_constant")
@@ -201,7 +200,7 @@ def ratios_at_equal_work(pairs: Runs) -> dict[str, Interval]:
 def _at_equal_work(runs: pd.DataFrame) -> dict[str, float]:
     """Return the row of one replication, empty if there is none."""
     lin = runs[runs["think"] == "lin"]
-    constant = runs[runs["think"].map(minutes).notna()].sort_values("work")
+    constant = runs[runs["think"].map(parse_minutes).notna()].sort_values("work")
     if len(lin) != 1 or len(constant) < 2:
         return {}
     work = lin["work"].iloc[0]

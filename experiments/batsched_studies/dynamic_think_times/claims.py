@@ -1,9 +1,8 @@
-"""The verdicts on the claims of the paper for the runs of one interpretation.
+"""The verdicts on the claims of the paper under one interpretation.
 
-Systems and think times are compared replication by replication: equal replications are the same
-users. What is compared is the median of the ratios of such pairs. One thing is less than another if
-the 95 % interval of that median is below 1, and is not if it is above; an interval that holds 1
-says nothing.
+Systems and think times are compared replication by replication: the users of a replication are
+always the same. One value is less than another if the 95 % interval of the median ratio of such
+pairs is below 1. It is not less if the interval is above 1; an interval around 1 is inconclusive.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ COMPARISONS = {
     ODD: 1,
     **dict.fromkeys((EQUAL_FCFS, EQUAL_EASY, BETTER), len(c.QUALITY)),
 }
-"""How many comparisons a claim is about at least: metrics, schedulers, sizes (two), think times."""
+"""The least number of comparisons of a claim: metrics, schedulers, sizes (two), think times."""
 GAIN = (0.88, 0.96)
 """The paper's 4 to 12 %, as ratios."""
 WORKING_WEEK = 100 * (4 * 24 + 8) / (7 * 24)
 """Per cent of a week from Monday 9:00 to Friday 17:00, the first and the last submission."""
 
 Ratios = Mapping[str, Interval]
-"""By what is compared."""
+"""The ratios by the name of the comparison."""
 
 
-def verdicts(runs: Runs, reading: str, measured: str = c.INNER) -> list[Verdict]:
+def judge_claims(runs: Runs, reading: str, measured: str = c.INNER) -> list[Verdict]:
     """Return the verdict on each claim for the runs of an interpretation."""
     runs = runs.where(reading=reading, measured=measured)
     if not runs:
         return [Verdict(title, None, "") for title in TITLES]
-    told, tolerance = f"{reading}, {measured}", equal()
+    told, tolerance = f"{reading}, {measured}", find_equal_tolerance()
     same = f" Equal: within a factor of {tolerance:.2f}, the largest of the paper's own medians."
     gain = f"the paper's {GAIN[0]} to {GAIN[1]}"
     better = f"{told}; better: the interval is below 1 and reaches into {gain}"
@@ -67,8 +66,8 @@ def verdicts(runs: Runs, reading: str, measured: str = c.INNER) -> list[Verdict]
     ]
 
 
-def equal() -> float:
-    """Return the largest ratio of a metric of lin and c120 that the paper calls about equal."""
+def find_equal_tolerance() -> float:
+    """Return the largest ratio of lin to c120, of any metric, that the paper calls about equal."""
     ratios: list[float] = []
     for scheduler in c.SCHEDULERS:
         lin, base = (PUBLISHED["cases"][scheduler]["1024"][think] for think in ("lin", "c120"))
@@ -76,11 +75,11 @@ def equal() -> float:
     return max(max(ratio, 1 / ratio) for ratio in ratios)
 
 
-def one_at_a_time() -> Verdict:
-    """Return whether users with one job at a time can have the published numbers: arithmetic."""
+def judge_single_jobs() -> Verdict:
+    """Judge by arithmetic whether users with one job at a time can reach the published numbers."""
     shares = [
         c.compute_needed_time(case["nodes"], case["think"], own)["share"]
-        for case, own in c.published_cases()
+        for case, own in c.list_published_cases()
     ]
     needs = f"{min(shares):.0f} to {max(shares):.0f} %"
     return TEXTS.verdict(
@@ -93,23 +92,22 @@ def one_at_a_time() -> Verdict:
     )
 
 
-def as_printed(
+def judge_printed_medians(
     runs: Runs, key: str, metrics: Iterable[str], measured: str = c.INNER, scheduler: str = ""
 ) -> Verdict:
-    """Return whether the medians of some metrics are the published ones, as far as one can tell.
+    """Judge whether our medians of some metrics agree with the published medians.
 
-    They are, if of all of them none is farther away than chance would take the farthest of so
-    many in one of twenty studies (Bonferroni), were the paper's set-up ours. Without a scheduler
-    it is about both.
+    They agree if none is farther from the published one than chance would explain, at a level of
+    5 % over all of them (Bonferroni). Without a ``scheduler`` it is about both.
     """
     distances, ratios, numbers, missing = [], [], [], 0
     of_reading, chosen = runs.where(reading=c.DAILY, measured=measured), set(metrics)
-    for case, printed in c.published_cases():
+    for case, printed in c.list_published_cases():
         if scheduler not in ("", case["scheduler"]):
             continue
         replications = of_reading.where(**case)
         for name in sorted(chosen & printed.keys()):
-            far = abs(c.distance(replications.values(name), printed[name]))
+            far = abs(c.compute_distance(replications.values(name), printed[name]))
             if isnan(far):
                 missing += 1
                 continue
@@ -167,8 +165,8 @@ def _think_times(runs: Runs, metrics: Iterable[Quantity], *schedulers: str) -> R
 
 
 def _gains(runs: Runs) -> Ratios:
-    pairs = c.at_equal_work(runs.where(scheduler="fcfs", nodes=128))
-    ratios = c.ratios_at_equal_work(pairs)
+    pairs = c.interpolate_at_equal_work(runs.where(scheduler="fcfs", nodes=128))
+    ratios = c.compute_ratios_at_equal_work(pairs)
     return {metric.title: ratios[metric.name] for metric in c.QUALITY}
 
 
@@ -181,14 +179,14 @@ _ODD = {"scheduler": "easy", "nodes": 1024}
 
 
 def _medians_of_odd(runs: Runs) -> str:
-    """Return the medians themselves, of which the paper's text speaks."""
+    """Return the medians themselves, since the paper's text is about them."""
     own = {think: runs.where(**_ODD, think=think).values("asd") for think in ("c120", "c20")}
     told = (f"{think} {median_interval(values)}" for think, values in own.items())
     return f" Of single runs; the medians are {', '.join(told)}."
 
 
 Answer = Callable[[Interval], bool | None]
-"""Whether a ratio is as a claim says, None if it is inconclusive."""
+"""Whether a ratio agrees with a claim, None if it is inconclusive."""
 Against = Callable[[Interval], float]
 """How much a ratio speaks against a claim."""
 _LESS: tuple[Answer, Against] = (lambda ratio: ratio.below(1), lambda ratio: ratio.value)
@@ -197,7 +195,7 @@ _NOT_LESS: tuple[Answer, Against] = (lambda ratio: ratio.within(1, inf), _MORE[1
 
 
 def _about_equal(ratio: Interval) -> bool | None:
-    return ratio.within(1 / equal(), equal())
+    return ratio.within(1 / find_equal_tolerance(), find_equal_tolerance())
 
 
 def _better(ratio: Interval) -> bool | None:
@@ -212,10 +210,10 @@ def _all(
     reading: str,
     more: str = "",
 ) -> Verdict:
-    """Return the verdict on what is to hold of all ratios; None if it does not follow of some.
+    """Return the verdict on a claim about all ratios; None if some are inconclusive.
 
-    So many are to be there as :data:`COMPARISONS` says, or it is None unless one speaks against it.
-    Its effect is the ratio that speaks most against the claim, among those that decide.
+    With fewer ratios than :data:`COMPARISONS` it is None too, unless one contradicts the claim.
+    Its effect is the ratio that speaks most against the claim, among the deciding ones.
     """
     finite = {at: ratio for at, ratio in ratios.items() if ratio.is_known}
     if not finite:

@@ -1,4 +1,4 @@
-"""The figures of the report; each is None if the runs have nothing for it."""
+"""The figures of the report; each is None if the campaign has no runs for it."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ NAMES = ("low", "quarter", "median", "three_quarters", "high")
 Rows = list[dict[str, Any]]
 
 
-def distributions(runs: Runs) -> Iterator[Figure | None]:
-    """Yield a figure for each metric: all cases, the published quantiles beside them."""
+def draw_distributions(runs: Runs) -> Iterator[Figure | None]:
+    """Yield a figure for each metric: our quantiles of each case, and the published ones."""
     for metric in c.METRICS:
         rows = []
-        for case, replications in c.groups(runs):
+        for case, replications in c.group_by_case(runs):
             ours = zip(NAMES, kit.quantiles(replications.values(metric.name), AT), strict=True)
             rows.append(_place(case["scheduler"], case) | dict(ours))
         there = {(row["nodes"], row["think"]) for row in rows}
-        for case, medians in c.published_cases():
+        for case, medians in c.list_published_cases():
             if metric.name in medians and (case["nodes"], case["think"]) in there:
                 theirs = zip(("low", "median", "high"), medians[metric.name], strict=True)
                 rows.append(_place(f"{case['scheduler']} paper", case) | dict(theirs))
-        thinks = list(dict.fromkeys(case["think"] for case, _ in c.groups(runs)))
+        thinks = list(dict.fromkeys(case["think"] for case, _ in c.group_by_case(runs)))
         yield _distribution(rows, metric, thinks) if rows else None
 
 
@@ -77,15 +77,15 @@ def _by_machine(*layers: Chart) -> Chart:
     return chart.resolve_scale(y="independent")
 
 
-def workload(runs: Runs) -> Figure | None:
-    """Return the workload against the mean think time, lin at the mean of its own."""
+def draw_workload(runs: Runs) -> Figure | None:
+    """Return the workload against the mean think time, ours and the paper's."""
     rows: Rows = []
-    for case, replications in c.groups(runs):
+    for case, replications in c.group_by_case(runs):
         work = kit.quantiles(replications.values("work"))
         rows.append(_point("ours", case, work, replications.median("art")))
     if not rows:
         return None
-    for case, medians in c.published_cases():
+    for case, medians in c.list_published_cases():
         if any(row["nodes"] == case["nodes"] for row in rows):
             rows.append(_point("paper", case, medians["work"], medians["art"][1]))
     names = ("minutes", "low", "median", "high")
@@ -112,17 +112,17 @@ def _shape(*marks: str, range: list[str], **options: Any) -> alt.Shape:
 
 
 def _point(whose: str, case: Mapping[str, Any], work: list[float], art: float) -> dict[str, Any]:
-    mean = c.busy_weeks(1, art, case["think"]) * WEEK - art
+    mean = c.compute_busy_weeks(1, art, case["think"]) * WEEK - art
     kind = "lin" if case["think"] == "lin" else "constant"
     row = {"from": whose, **{name: case[name] for name in ("scheduler", "nodes", "think")}}
     row |= {"minutes": mean / 60, "mark": kind if whose == "ours" else f"{kind}, paper"}
     return row | dict(zip(("low", "median", "high"), work, strict=True))
 
 
-def equal_work(runs: Runs) -> Figure | None:
-    """Return each metric against the work, constant think times joined by lines."""
+def draw_metrics(runs: Runs) -> Figure | None:
+    """Return each metric against the work, with a line through the constant think times."""
     rows = []
-    for case, replications in c.groups(runs):
+    for case, replications in c.group_by_case(runs):
         work = replications.median("work")
         for metric in c.QUALITY:
             row = {name: case[name] for name in ("scheduler", "nodes", "think")} | {"work": work}
@@ -153,18 +153,18 @@ def equal_work(runs: Runs) -> Figure | None:
     return TEXTS.figure("equal_work_curves", chart)
 
 
-def readings(runs: Runs) -> Figure | None:
-    """Return mean response against work of each reading, the paper's beside them."""
+def draw_readings(runs: Runs) -> Figure | None:
+    """Return mean response against work for each interpretation, and the paper's medians."""
     names = ["paper", *runs.labels("reading")]
     rows: Rows = []
-    for case, medians in c.published_cases() if len(names) > 2 else ():
+    for case, medians in c.list_published_cases() if len(names) > 2 else ():
         place = {"system": f"{case['scheduler']}, {case['nodes']} cores", "think": case["think"]}
         of_case = runs.where(**case)
         for (reading,), replications in of_case.groups("reading"):
             work, art = (kit.median_interval(replications.values(name)) for name in ("work", "art"))
             rows.append({**place, "reading": reading} | _crossed(work, art))
         if of_case:
-            work, art = (c.printed_median(medians[name]) for name in ("work", "art"))
+            work, art = (c.estimate_printed_median(medians[name]) for name in ("work", "art"))
             rows.append({**place, "reading": "paper"} | _crossed(work, art))
     if not rows:
         return None

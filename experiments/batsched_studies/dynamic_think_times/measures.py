@@ -16,14 +16,14 @@ NAMES = (
     "mean_bounded_slowdown",
 )
 BEGIN, END = 1 * WEEK, 9 * WEEK
-"""Second 0 is the Monday that the first week begins with."""
+"""Second 0 is the Monday with which the first week begins."""
 
 
 def measure(result: Result) -> dict[str, float]:
     """Return the metrics of the jobs that end in weeks 2 to 9, as ``NAME_weeks_2_to_9``.
 
-    ``warm_up`` and ``cool_down`` of a campaign do not say this: they go by the submission, from the
-    first one on, and leave the work of the machine whole. Nothing for runs without such a job.
+    ``warm_up`` and ``cool_down`` of a campaign cannot select them: they go by submission times, and
+    do not reduce the work of the machine. Empty for runs without such a job.
     """
     table = result.table.only_ran
     inner = table.select((table.finish >= BEGIN) & (table.finish < END))

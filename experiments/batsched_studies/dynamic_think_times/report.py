@@ -21,22 +21,22 @@ _CLAIMS_BY_NUMBER = {str(number): title for number, title in enumerate(claims.TI
 
 
 def report(results: CampaignResults) -> Report:
-    """Return tables, figures and verdicts of the runs that are there."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     runs = cases.read(results.runs)
     if not runs:
         return TEXTS.report((), _verdicts(runs), "No runs.")
-    parts = (*_parts(runs), ("Warm-up", [warm_up(results)]))
+    parts = (*_parts(runs), ("Warm-up", [make_warm_up_table(results)]))
     return TEXTS.report(parts, _verdicts(runs), _summary(runs))
 
 
 def _verdicts(runs: Runs) -> Iterator[Verdict]:
-    yield from claims.verdicts(runs, cases.DAILY)
-    yield claims.one_at_a_time()
+    yield from claims.judge_claims(runs, cases.DAILY)
+    yield claims.judge_single_jobs()
     for scheduler in cases.SCHEDULERS:
         metrics = ("work", "awrt", "art", "awt")
-        yield claims.as_printed(runs, "daily", metrics, scheduler=scheduler)
-    yield claims.as_printed(runs, "slowdown", ("asd",))
-    yield claims.as_printed(runs, "whole", ("work",), cases.WHOLE)
+        yield claims.judge_printed_medians(runs, "daily", metrics, scheduler=scheduler)
+    yield claims.judge_printed_medians(runs, "slowdown", ("asd",))
+    yield claims.judge_printed_medians(runs, "whole", ("work",), cases.WHOLE)
 
 
 def _summary(runs: Runs) -> str:
@@ -50,24 +50,24 @@ def _summary(runs: Runs) -> str:
 def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     inner, whole = (runs.where(measured=which) for which in (cases.INNER, cases.WHOLE))
     own = inner.where(reading=cases.DAILY)
-    yield "Beside the paper", [tables.as_published(runs)]
-    yield "Distributions over the replications", figures.distributions(own)
-    yield "Schedulers", [tables.schedulers(inner)]
-    yield "Think times", [tables.think_times(inner), figures.workload(own)]
-    yield "Metrics at equal work", [tables.equal_work(inner), figures.equal_work(own)]
-    others = [tables.readings(runs), _claims_by_reading(runs), figures.readings(inner)]
-    yield "Readings", others
-    why = [Text(TEXTS["argument"]), tables.user_time(whole), tables.independent(whole)]
-    yield "Why users have several jobs", why
-    yield "All cases", [tables.all_cases(runs)]
+    yield "Beside the paper", [tables.make_published_table(runs)]
+    yield "Distributions over the replications", figures.draw_distributions(own)
+    yield "Schedulers", [tables.make_scheduler_table(inner)]
+    yield "Think times", [tables.make_think_time_table(inner), figures.draw_workload(own)]
+    yield "Metrics at equal work", [tables.make_equal_work_table(inner), figures.draw_metrics(own)]
+    readings = [tables.make_reading_table(runs), _claims_by_reading(runs)]
+    yield "Readings", [*readings, figures.draw_readings(inner)]
+    why = [tables.make_user_time_table(whole), tables.make_independent_table(whole)]
+    yield "Why users have several jobs", [Text(TEXTS["argument"]), *why]
+    yield "All cases", [tables.make_case_table(runs)]
 
 
 def _claims_by_reading(runs: Runs) -> Table | None:
-    """Return which claims hold under each reading, and the number that speaks most against each."""
+    """Return the verdicts under each interpretation, and what speaks most against each claim."""
     rows: list[dict[str, Any]] = []
     for reading in runs.labels("reading"):
         for measured in runs.labels("measured"):
-            verdicts = claims.verdicts(runs, reading, measured)
+            verdicts = claims.judge_claims(runs, reading, measured)
             row: dict[str, Any] = {"reading": reading, "measured": measured}
             for number, verdict in zip(_CLAIMS_BY_NUMBER, verdicts, strict=True):
                 row |= {number: verdict.holds, f"effect_{number}": verdict.effect}
@@ -84,8 +84,8 @@ def _claims_by_reading(runs: Runs) -> Table | None:
 Floats = NDArray[np.float64]
 
 
-def warm_up(results: CampaignResults) -> Table | None:
-    """Return where the rule would cut each case; None if the jobs of the runs were not kept."""
+def make_warm_up_table(results: CampaignResults) -> Table | None:
+    """Return the warm-up of each case by MSER-5; None if the jobs of the runs were not stored."""
     runs = results.runs
     if runs.empty or results.kept_jobs(runs.iloc[0]) is None:
         return None
@@ -95,15 +95,15 @@ def warm_up(results: CampaignResults) -> Table | None:
         jobs = [results.kept_jobs(run) for _, run in replications.iterrows()]
         kept = [of_run for of_run in jobs if of_run is not None and len(of_run)]
         if kept:
-            rows.append(dict(zip(CASE, case, strict=True)) | cut(kept))
+            rows.append(dict(zip(CASE, case, strict=True)) | find_cut(kept))
     return TEXTS.table("warm_up", rows)
 
 
-def cut(jobs: list[pd.DataFrame]) -> dict[str, Any]:
-    """Return the cut of a case by the jobs of each replication, and the waits (s) that it changes.
+def find_cut(jobs: list[pd.DataFrame]) -> dict[str, Any]:
+    """Return the warm-up of a case by MSER-5, and the mean waits (s) with and without it.
 
-    ``jobs`` are as many as the replication with the fewest has: so far waits are averaged.
-    ``week`` is the one in which the first job is submitted that would be measured, in the median.
+    Waits are averaged over the replications, up to the number of ``jobs`` that all of them have.
+    ``week`` is the median week in which the first job after the warm-up is submitted.
     """
     ordered = [of_run.sort_values("submission_time", kind="stable") for of_run in jobs]
     waits = [of_run["waiting_time"].to_numpy(dtype=float) for of_run in ordered]

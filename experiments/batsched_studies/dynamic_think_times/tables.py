@@ -1,4 +1,4 @@
-"""The tables of the report; each function returns None if the runs have nothing for it."""
+"""The tables of the report; each function returns None if the campaign has no runs for it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from batsched_studies.dynamic_think_times import cases as c
 _TITLES = {metric.name: metric.title for metric in c.METRICS}
 
 
-def as_published(runs: Runs) -> Table | None:
-    """Return the medians over the replications beside the published ones."""
+def make_published_table(runs: Runs) -> Table | None:
+    """Return a table of our medians over the replications and the published medians."""
     rows = list(_as_published(runs.where(reading=c.DAILY)))
     marks = [(at, "z") for at, row in enumerate(rows) if abs(row["z"]) <= 1.96]
     return TEXTS.table("as_published", rows, marks=marks)
 
 
 def _as_published(runs: Runs) -> Iterator[dict[str, Any]]:
-    for case, medians in c.published_cases():
+    for case, medians in c.list_published_cases():
         inner, whole = (runs.where(measured=which, **case) for which in (c.INNER, c.WHOLE))
         for metric in c.METRICS if inner else ():
             if metric.name not in medians:
@@ -33,23 +33,24 @@ def _as_published(runs: Runs) -> Iterator[dict[str, Any]]:
             median = kit.median_interval(values)
             row = {**case, "metric": metric.title, **kit.cells(median, "median", nb="runs")}
             row["ours_low"], row["ours_high"] = kit.quantiles(values, (0.025, 0.975))
-            theirs = c.printed_median(medians[metric.name])
+            theirs = c.estimate_printed_median(medians[metric.name])
             row |= kit.cells(theirs, "published", "published_from", "published_to")
             row |= {"published_low": low, "published_high": high}
-            row |= {"ratio": median.value / middle, "z": c.distance(values, medians[metric.name])}
+            z = c.compute_distance(values, medians[metric.name])
+            row |= {"ratio": median.value / middle, "z": z}
             row |= {"whole": float(of_all.median()), "whole_ratio": of_all.median() / middle}
-            yield row | {"whole_z": c.distance(of_all, medians[metric.name])}
+            yield row | {"whole_z": c.compute_distance(of_all, medians[metric.name])}
 
 
-def schedulers(runs: Runs) -> Table | None:
-    """Return EASY in relation to FCFS."""
+def make_scheduler_table(runs: Runs) -> Table | None:
+    """Return a table of the ratios of EASY's metrics to those of FCFS."""
     keys = ("nodes", "think")
     rows = list(_ratio_rows(runs, keys, "scheduler", ("easy", "fcfs")))
     return _of_ratios("ratios", keys, rows, "schedulers", title="EASY / FCFS")
 
 
-def think_times(runs: Runs) -> Table | None:
-    """Return think times that grow with responses in relation to two hours."""
+def make_think_time_table(runs: Runs) -> Table | None:
+    """Return the ratios of metrics: think times that grow with responses over two hours."""
     keys = ("scheduler", "nodes")
     rows = list(_ratio_rows(runs, keys, "think", ("lin", "c120")))
     return _of_ratios("ratios", keys, rows, "think_times", title="lin / c120")
@@ -68,15 +69,15 @@ def _ratio_rows(
             yield key | _ratio_row(ratios, theirs)
 
 
-def equal_work(runs: Runs) -> Table | None:
-    """Return ``lin`` in relation to constant think times at equal work."""
+def make_equal_work_table(runs: Runs) -> Table | None:
+    """Return a table of the ratios of ``lin`` to constant think times at equal work."""
     rows = []
     keys = ("scheduler", "nodes")
     for key in _places(runs, "reading", *keys):
-        pairs = c.at_equal_work(runs.where(**key))
+        pairs = c.interpolate_at_equal_work(runs.where(**key))
         if not pairs:
             continue
-        ratios = c.ratios_at_equal_work(pairs)
+        ratios = c.compute_ratios_at_equal_work(pairs)
         paper: list[c.Medians] = [{}, {}]
         if (key["scheduler"], key["nodes"]) == ("fcfs", 128):  # lin and c120 do the same work there
             paper = [_published("fcfs", 128, think) for think in ("lin", "c120")]
@@ -86,7 +87,7 @@ def equal_work(runs: Runs) -> Table | None:
 
 def _places(runs: Runs, *keys: str) -> list[dict[str, Any]]:
     """Return the combinations of these keys that have runs, in the order of the cases."""
-    chosen = dict.fromkeys(tuple(case[name] for name in keys) for case, _ in c.groups(runs))
+    chosen = dict.fromkeys(tuple(case[name] for name in keys) for case, _ in c.group_by_case(runs))
     return [dict(zip(keys, place, strict=True)) for place in chosen]
 
 
@@ -104,7 +105,7 @@ def _ratio_row(ratios: Mapping[str, Interval], paper: Sequence[c.Medians]) -> di
         ours, base = (quantiles_of.get(name) for quantiles_of in paper)
         row |= {f"{name}_published": None, f"{name}_z": None, f"{name}_distance": ""}
         if ours and base:
-            distance = c.ratio_distance(ratio, ours, base)
+            distance = c.compute_ratio_distance(ratio, ours, base)
             row |= {f"{name}_published": ours[1] / base[1], f"{name}_z": distance}
             row[f"{name}_distance"] = "" if isnan(distance) else f"z {distance:+.1f}"
     return row
@@ -135,12 +136,12 @@ def _of_ratios(
 _KEYS = {"nodes": "cores"}
 
 
-def all_cases(runs: Runs) -> Table | None:
-    """Return all cases: medians; the quantiles are in the file."""
+def make_case_table(runs: Runs) -> Table | None:
+    """Return a table of the medians of all cases; its CSV file has the quantiles too."""
     rows = []
     metrics = ("jobs", *(metric.name for metric in (*c.METRICS, *c.FURTHER)))
     for measured in runs.labels("measured"):
-        for case, replications in c.groups(runs.where(measured=measured)):
+        for case, replications in c.group_by_case(runs.where(measured=measured)):
             row = case | {"measured": measured, "replications": len(replications)}
             for metric in metrics:
                 low, middle, high = kit.quantiles(replications.values(metric))
@@ -150,13 +151,10 @@ def all_cases(runs: Runs) -> Table | None:
     return TEXTS.table("cases", rows, columns=[*several, *TEXTS.columns("cases")])
 
 
-def user_time(runs: Runs) -> Table | None:
-    """Return the user time that the published numbers need, and the time that exists.
-
-    ``runs`` are those of all ten weeks.
-    """
+def make_user_time_table(runs: Runs) -> Table | None:
+    """Return the user time that the published numbers need, and that of our ten-week ``runs``."""
     rows = []
-    for case, medians in c.published_cases():
+    for case, medians in c.list_published_cases():
         row = {**case, "work": medians["work"][1], "art": medians["art"][1]}
         row |= c.compute_needed_time(case["nodes"], case["think"], medians)
         for reading, name in ((c.SINGLE, "single"), (c.DAILY, "daily")):
@@ -171,11 +169,8 @@ def user_time(runs: Runs) -> Table | None:
     return TEXTS.table("user_time", rows, columns=shown, active_weeks=c.ACTIVE_WEEKS)
 
 
-def independent(runs: Runs) -> Table | None:
-    """Return our medians and those of a second simulation with one job at a time per user.
-
-    ``runs`` are those of all ten weeks.
-    """
+def make_independent_table(runs: Runs) -> Table | None:
+    """Return our medians of ten weeks and another simulator's, with one job at a time per user."""
     rows = []
     for p_a, reading in ((0.5, "single, redraw"), (1.0, "single, p_a 1, redraw")):
         for scheduler, thinks in PUBLISHED["independent"]["cases"][f"p_a {p_a:g}"].items():
@@ -189,8 +184,8 @@ def independent(runs: Runs) -> Table | None:
     return TEXTS.table("independent", rows, source=f"{source}.")
 
 
-def readings(runs: Runs) -> Table | None:
-    """Return how near each reading comes to the published medians."""
+def make_reading_table(runs: Runs) -> Table | None:
+    """Return how close each interpretation comes to the published medians."""
     names = runs.labels("reading")
     rows = [
         _reading(runs.where(reading=name, measured=measured))
@@ -203,13 +198,13 @@ def readings(runs: Runs) -> Table | None:
 def _reading(runs: Runs) -> dict[str, Any] | None:
     ratios: dict[str, list[float]] = {name: [] for name in _TITLES}
     distances, busy = [], []
-    for case, medians in c.published_cases():
+    for case, medians in c.list_published_cases():
         replications = runs.where(**case)
         if len(replications) < 2:
             continue
         for name, quantiles_of in medians.items():
             ratios[name].append(replications.median(name) / quantiles_of[1])
-            far = abs(c.distance(replications.values(name), quantiles_of))
+            far = abs(c.compute_distance(replications.values(name), quantiles_of))
             distances += [] if isnan(far) else [far]
         busy.append(replications.median("busy"))
     if not busy:
