@@ -16,7 +16,7 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report import Report
 from batsched_py.workload.conversion_rules import PRESETS
 from batsched_studies.dynp import PUBLISHED, layout, load, measures, tables
-from batsched_studies.dynp.report import compared
+from batsched_studies.dynp.report import describe_comparison
 from batsched_studies.dynp.report import report as study_report
 from batsched_users.models.synthetic import Synthetic
 from helpers.made_up_campaign import MadeUpCampaign
@@ -104,7 +104,7 @@ def read(*runs: dict[str, Any]) -> Any:
 
 
 def build(*runs: dict[str, Any]) -> Any:
-    return tables.build(read(*runs))
+    return tables.make_rows(read(*runs))
 
 
 def columns(table: str, trace: str) -> dict[str, float]:
@@ -230,7 +230,7 @@ def policy(settings: Any) -> Any:
         "scheduler": settings.scheduler,
         "scheduler_options": json.dumps(settings.scheduler_options),
     }
-    return measures.policy_of(row)
+    return measures.read_policy(row)
 
 
 def test_every_run_of_a_campaign_file_has_a_place_in_the_published_tables() -> None:
@@ -314,7 +314,7 @@ def test_perfect_estimates_are_only_in_their_own_table() -> None:
     }
     assert found["fcfs", "perfect"] == 2.9228
     assert found["fcfs-preferred full", "user"] == 5.6985
-    table = layout.value_table("estimates", "KTH", tables["estimates"])
+    table = layout.make_value_table("estimates", "KTH", tables["estimates"])
     assert [column.name for column in table.shown][:3] == ["policy", "estimates", "SLDwA"]
     assert len(table.frame) == 6
 
@@ -341,7 +341,7 @@ def test_months_are_those_of_the_thesis_and_of_submission() -> None:
     sldwa = {row.month: (row.ours, row.thesis) for row in rows if row.metric == "SLDwA"}
     assert sldwa["1996-09"] == (1.0, 1.1035)
     assert sldwa["1996-10"] == (pytest.approx((2 * 20 + 20) / (2 * 20 + 10)), 4.1895)
-    table = layout.month_table("KTH", rows)
+    table = layout.make_month_table("KTH", rows)
     assert [(column.name, column.kind) for column in table.shown] == [
         ("month", ""),
         ("jobs", "ours"),
@@ -364,7 +364,7 @@ def test_the_clock_decides_on_the_month(clock: str, month: str) -> None:
             "requested_number_of_resources": [1],
         }
     )
-    assert measures.by_month(jobs, KTH_START, clock)["name"].to_list() == [month]
+    assert measures.group_by_month(jobs, KTH_START, clock)["name"].to_list() == [month]
 
 
 def test_a_log_that_does_not_say_when_it_began_has_no_months() -> None:
@@ -374,7 +374,8 @@ def test_a_log_that_does_not_say_when_it_began_has_no_months() -> None:
 def test_cases_beside_the_thesis() -> None:
     run = make_run(trace="SDSC", decider="simple", statistics=STATISTICS)
     found = {
-        (case.what, case.which): case for case in tables.cases(read(run, make_run(statistics=None)))
+        (case.what, case.which): case
+        for case in tables.count_cases(read(run, make_run(statistics=None)))
     }
     assert len(found) == 1 + 18 + 3 + 1 + 3
     assert found["steps", ""].thesis_count == 155_642
@@ -393,7 +394,7 @@ def test_counts_of_runs_with_slackness_and_of_half_self_tuning() -> None:
         make_run(trace="SDSC", decider="simple", when="half", statistics=STATISTICS),
     ]
     ctc, sdsc = (
-        {(case.what, case.which): case for case in tables.cases([run])} for run in read(*runs)
+        {(case.what, case.which): case for case in tables.count_cases([run])} for run in read(*runs)
     )
     assert ctc["switches", "fcfs"].thesis_count == 253
     assert ctc["case", "1"].thesis_count is None
@@ -409,8 +410,8 @@ def test_other_nodes_or_a_part_of_the_log_are_not_compared() -> None:
     ]
     found = read(*runs)
     assert [run.trace for run in found] == [None, None, None]
-    assert "CTC of the thesis has 430 nodes" in compared(found[0])
-    made = tables.build(found)
+    assert "CTC of the thesis has 430 nodes" in describe_comparison(found[0])
+    made = tables.make_rows(found)
     assert all(row.thesis is None and row.reference is None for row in made["static"])
 
 
@@ -655,7 +656,7 @@ def test_versions_stand_beside_the_static_policies_and_self_tuning() -> None:
     expected = {"by the clock": -50, "by bounds": -25, "advanced full": 25}
     assert gains == pytest.approx(expected)
     assert {row.run.policy.label for row in found["deciders"]} == {"advanced full"}
-    counts = {case.what for case in tables.cases(read(bounds | {"statistics": counted}))}
+    counts = {case.what for case in tables.count_cases(read(bounds | {"statistics": counted}))}
     assert counts == {"steps", "switches", "no switch", "started"}
     (shown,) = [t for t in report(*static, clock, make_run(1.5)).tables if "versions" in t.name]
     assert not any(column.kind == "published" for column in shown.shown)

@@ -1,4 +1,4 @@
-"""A. Streit, PhD thesis, 2003: self-tuning planning."""
+"""The study of dynP, a policy that selects its own queue order: A. Streit, PhD thesis, 2003."""
 
 from pathlib import Path
 

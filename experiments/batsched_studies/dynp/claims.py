@@ -1,4 +1,4 @@
-"""The verdicts on the thesis's conclusions (chapter 5)."""
+"""The verdicts on the conclusions of the thesis (chapter 5)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ GAINS_ON = {"CTC": True, "LANL": True, "KTH": False, "SDSC": False}
 SLDWA = "SLDwA"
 ADVANCED = "advanced full"
 ALIKE = 0.1
-"""Two policies that differ by fewer per cent are alike: none is better."""
+"""Two policies are alike if they differ by fewer per cent."""
 LITTLE = 1.0
-"""A gain of fewer per cent is little, whatever it is a part of."""
+"""A gain of fewer per cent is called little."""
 
 
-def verdicts(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Verdict]:
-    """Yield a verdict for each claim and log that there are runs for."""
+def judge_claims(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Verdict]:
+    """Yield a verdict for each claim and log with runs about the claim."""
     groups: dict[tuple[str, str | None, str], list[Measured]] = {}
     for run in runs:
         for kind in [run.policy.fcfs_list] if run.policy.fcfs_list else ["sorted", "legacy"]:
@@ -117,7 +117,7 @@ def _of_load(load: Load) -> Iterator[Verdict]:
 
 
 def _ordered(load: Load, metric: str, shrink: float) -> dict[str, float]:
-    """Return the values of the static policies; none if they had not the same sets."""
+    """Return the values of the static policies; empty if they were run with different sets."""
     sets = [set(load.values(name, shrink, metric).index) for name in STATIC]
     if not sets[0] or any(other != sets[0] for other in sets):
         return {}
@@ -126,7 +126,7 @@ def _ordered(load: Load, metric: str, shrink: float) -> dict[str, float]:
 
 
 def _ljf(load: Load) -> Iterator[Verdict]:
-    factors = [f for f in load.factors() if len(_ordered(load, SLDWA, f)) == len(STATIC)]
+    factors = [f for f in load.list_factors() if len(_ordered(load, SLDWA, f)) == len(STATIC)]
     if not factors:
         return
     slow, used = (
@@ -145,7 +145,7 @@ def _ljf(load: Load) -> Iterator[Verdict]:
 
 
 def _others_less(load: Load, name: str, shrink: float, metric: str) -> Iterator[Interval]:
-    """Yield a metric of each other static policy less that of one, set by set."""
+    """Yield how much a metric is larger for each other static policy, set by set."""
     ours = load.values(name, shrink, metric)
     for other in STATIC:
         if other != name:
@@ -153,7 +153,7 @@ def _others_less(load: Load, name: str, shrink: float, metric: str) -> Iterator[
 
 
 def _sjf(load: Load) -> Iterator[Verdict]:
-    shrink = min(load.factors())
+    shrink = min(load.list_factors())
     slow, used = _ordered(load, SLDWA, shrink), _ordered(load, "UTIL", shrink)
     if shrink > 0.6 or not {"fcfs", "sjf"} <= set(slow):
         return
@@ -172,18 +172,18 @@ def _on_sjf(load: Load, policy: str, metric: str, unit: str) -> Iterator[Verdict
     better = gain.above(0) if expected else gain.below(0)
     yield TEXTS.verdict(
         "beside_sjf",
-        better if load.whole(policy) else None,
+        better if load.has_all_factors(policy) else None,
         policy=policy.removesuffix(" full"),
         word="better" if expected else "worse",
         metric=metric,
         gain=gain,
         unit=unit,
-        factors=", ".join(f"{f:g}" for f in load.common_factors(policy)),
+        factors=", ".join(f"{f:g}" for f in load.list_common_factors(policy)),
     )
 
 
 def _less_with_slackness(load: Load) -> Iterator[Verdict]:
-    for policy, values in load.slacknesses():
+    for policy, values in load.list_slacknesses():
         gains = {s: load.average_gain(policy, s, SLDWA) for s in values}
         there = {s: gain.value for s, gain in gains.items() if gain is not None}
         if len(there) < 3 or min(there) > 0:

@@ -1,4 +1,4 @@
-"""More load by longer jobs, and as much by shorter gaps (section 3.7), set by set."""
+"""Higher load by longer jobs compared with equally high load by shorter gaps (section 3.7)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from batsched_py.report import CampaignResults, Table, Verdict, kit
 from batsched_py.report.kit import SEED, Interval, Quantity, Runs
 from batsched_studies.dynp import TEXTS
-from batsched_studies.dynp.measures import policy_of
+from batsched_studies.dynp.measures import read_policy
 
 QUANTITIES = (
     Quantity("area", "squashed_area", "total area (processor s)"),
@@ -18,14 +18,14 @@ QUANTITIES = (
     Quantity("SLDwA", "mean_slowdown_by_area", "SLDwA"),
 )
 NEARLY = 2.0
-"""A change within as many points of another is nearly the same: a reading of ours."""
+"""Changes that differ by fewer points are nearly the same (our assumption)."""
 
 
 def read_extensions(results: CampaignResults) -> list[tuple[str, Runs]]:
-    """Return the runs of logs with longer jobs, by ``policy``, ``extension`` and ``shrink``."""
+    """Read the runs of each log with longer jobs, by ``policy``, ``extension`` and ``shrink``."""
     rows = []
     for _, run in results.runs.iterrows():
-        policy = policy_of(run)
+        policy = read_policy(run)
         if policy is None or run["users"] != "synthetic":
             continue
         options = kit.options_of(run, "user_options")
@@ -37,8 +37,8 @@ def read_extensions(results: CampaignResults) -> list[tuple[str, Runs]]:
     return [(log, runs) for (log,), runs in logs if runs.labels("extension") != [1.0]]
 
 
-def tables(logs: list[tuple[str, Runs]]) -> Iterator[Table | None]:
-    """Yield a table for each log."""
+def make_tables(logs: list[tuple[str, Runs]]) -> Iterator[Table | None]:
+    """Yield for each log a table of the effects of longer jobs."""
     for log, runs in logs:
         rows = list(_rows(runs))
         yield TEXTS.table("load_extension", rows, kit.slug("load_extension", log), log=log)
@@ -72,8 +72,8 @@ def _difference(longer: Runs, denser: Runs) -> Interval:
     return kit.paired_difference(*kit.paired(longer.values("UTIL"), denser.values("UTIL")))
 
 
-def verdicts(logs: list[tuple[str, Runs]]) -> Iterator[Verdict]:
-    """Yield the verdicts on the thesis's claims, by log and policy."""
+def judge_claims(logs: list[tuple[str, Runs]]) -> Iterator[Verdict]:
+    """Yield the verdicts on the thesis's claims about longer jobs, by log and policy."""
     for log, runs in logs:
         where = f"{log}, synthetic"
         for (policy, extension), longer in runs.groups("policy", "extension"):

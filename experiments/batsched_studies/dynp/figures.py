@@ -27,7 +27,7 @@ LABELS = {
     "advanced full": "dynP, advanced",
     "sjf-preferred full": "dynP, SJF-preferred",
 }
-"""By policy; others are not drawn."""
+"""The policies that are drawn, and their labels."""
 _COLOURS = (palette.PURPLE, palette.BLUE, palette.ORANGE, palette.BLACK, palette.GREEN)
 COLOURS = dict(zip(LABELS.values(), _COLOURS, strict=True))
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
@@ -36,17 +36,17 @@ MONTHLY = ("fcfs", "sjf", "ljf", "advanced full")
 Lines = list[dict[str, Any]]
 
 
-def figures(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Figure | None]:
-    """Yield the figures that the runs allow."""
-    yield from monthly_figures(runs)
+def draw_figures(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Figure | None]:
+    """Yield the figures of the study, as far as the campaign has runs for them."""
+    yield from draw_months(runs)
     for load in loads:
-        yield load_figure(load, "SLDwA")
-        yield load_figure(load, "UTIL")
-        yield slackness_figure(load)
+        yield draw_load(load, "SLDwA")
+        yield draw_load(load, "UTIL")
+        yield draw_slackness(load)
 
 
-def monthly_figures(runs: Iterable[Measured]) -> Iterator[Figure]:
-    """Yield SLDwA by month of submission, for each log with two policies or more."""
+def draw_months(runs: Iterable[Measured]) -> Iterator[Figure]:
+    """Yield SLDwA by month of submission, for each log that was run under two policies or more."""
     logs: dict[str, dict[str, Measured]] = {}
     for run in runs:
         usual = run.policy.plain and run.estimates == "user"
@@ -70,14 +70,14 @@ def monthly_figures(runs: Iterable[Measured]) -> Iterator[Figure]:
             )
 
 
-def load_figure(load: Load, metric: str) -> Figure | None:
-    """Return a metric by shrinking factor; None if there is one factor only."""
+def draw_load(load: Load, metric: str) -> Figure | None:
+    """Return a metric by shrinking factor; None if only one factor was run."""
     lines = []
-    for policy in load.policies():
-        for shrink in load.factors():
+    for policy in load.list_policies():
+        for shrink in load.list_factors():
             ours = load.mean(policy, shrink, metric)
             if ours is not None and policy in LABELS:
-                thesis = load.thesis(metric, shrink, policy)
+                thesis = load.find_thesis_level(metric, shrink, policy)
                 lines.append(_point(policy, shrink, ours, thesis))
     if len({line["x"] for line in lines}) < 2:
         return None
@@ -91,14 +91,14 @@ def load_figure(load: Load, metric: str) -> Figure | None:
     )
 
 
-def slackness_figure(load: Load) -> Figure | None:
+def draw_slackness(load: Load) -> Figure | None:
     """Return the average gain over SJF by slackness."""
     lines = []
-    for policy, values in load.slacknesses():
+    for policy, values in load.list_slacknesses():
         for slackness in values if policy in LABELS else ():
             ours = load.average_gain(policy, slackness, "SLDwA")
             if ours is not None:
-                thesis = load.thesis_gain(policy, slackness)
+                thesis = load.find_thesis_gain(policy, slackness)
                 lines.append(_point(policy, slackness, ours, thesis))
     if not lines:
         return None

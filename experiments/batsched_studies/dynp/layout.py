@@ -1,4 +1,4 @@
-"""The tables of the study as they are shown: which columns each has."""
+"""The layout of the study's tables: which columns each table has."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _OfRun = TypeVar("_OfRun", Row, Case)
 _Lines = dict[Any, dict[str, Any]]
 
 
-def parts(
+def make_sections(
     tables: dict[str, list[Row]], counted: Iterable[Case]
 ) -> Iterator[tuple[str, Iterable[Table]]]:
-    """Yield the title of a section for each kind of table, and a table for each log."""
+    """Yield the title of a report section for each kind of table, with one table per log."""
     for name, rows in tables.items():
-        make = month_table if name == "monthly" else partial(value_table, name)
+        make = make_month_table if name == "monthly" else partial(make_value_table, name)
         yield TITLES[name], [make(log, of_log) for log, of_log in _by_log(rows)]
-    yield TITLES["cases"], [case_table(log, of_log) for log, of_log in _by_log(counted)]
+    yield TITLES["cases"], [make_case_table(log, of_log) for log, of_log in _by_log(counted)]
 
 
 def _by_log(rows: Iterable[_OfRun]) -> Iterator[tuple[str, list[_OfRun]]]:
@@ -37,8 +37,8 @@ def _by_log(rows: Iterable[_OfRun]) -> Iterator[tuple[str, list[_OfRun]]]:
         yield name, list(of_log)
 
 
-def value_table(name: str, log: str, rows: list[Row]) -> Table:
-    """Return a line per run; per metric ours and, where known, thesis, difference, reference."""
+def make_value_table(name: str, log: str, rows: list[Row]) -> Table:
+    """Return a line per run; per metric our value and any thesis, difference and reference."""
     lines: _Lines = {}
     marks = []
     for row in rows:
@@ -71,15 +71,15 @@ def value_table(name: str, log: str, rows: list[Row]) -> Table:
 
 
 def _labels(rows: list[Row]) -> Iterator[Column]:
-    """Yield the columns that tell lines apart besides the policy."""
+    """Yield the columns, besides the policy, in which lines differ."""
     if any(row.run.policy.fcfs_list == "legacy" for row in rows):
         yield Column("fcfs_list", "FCFS list")
     if any(row.run.estimates == "perfect" for row in rows):
         yield Column("estimates")
 
 
-def month_table(log: str, rows: list[Row]) -> Table:
-    """Return a line per month; per policy ours and, where known, that of the thesis."""
+def make_month_table(log: str, rows: list[Row]) -> Table:
+    """Return a line per month; per policy our value and, where known, that of the thesis."""
     legacy = any(row.run.policy.fcfs_list == "legacy" for row in rows if row.metric != "jobs")
     cells = []
     for row in sorted(rows, key=attrgetter("month")):
@@ -105,8 +105,8 @@ def _beside_thesis(
     return Table(name, log, frame, where_known(frame, shown.values()), note)
 
 
-def case_table(log: str, cases: Sequence[Case]) -> Table:
-    """Return a line per count; per run its share and, where known, that of the thesis."""
+def make_case_table(log: str, cases: Sequence[Case]) -> Table:
+    """Return a line per counter of dynP; per run its share and, where known, that of the thesis."""
     cells, steps = [], []
     for case in cases:
         policy = case.run.policy

@@ -19,15 +19,17 @@ METRICS = {
     "AWT": ("mean_waiting_time", 1),
     "UTIL": ("utilisation", 100),
 }
-"""Name in the thesis (section 3.4): our metric, and how many units of the table are one of ours."""
+"""By name in the thesis (section 3.4): our metric, and the units of its tables per our unit."""
 VERSIONS = {"dynp_bounds": "by bounds", "dynp_clock": "by the clock"}
 """How the versions of dynP that do not tune themselves choose the order."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy of the study: a static one (``order``), self-tuning dynP with its options, or
-    a ``version`` of it that does not tune itself."""
+    """A policy of the study, with its options.
+
+    It is a static one (``order``), self-tuning dynP, or a ``version`` of dynP without self-tuning.
+    """
 
     order: str = ""
     version: str = ""
@@ -41,25 +43,24 @@ class Policy:
 
     @property
     def key(self) -> str:
-        """The name of the policy in ``published.toml``, without metric, slackness and
-        jobs that count."""
+        """The name of the policy in ``published.toml``, without metric, slackness and subset."""
         return self.order or self.version or f"{self.decider} {self.when}"
 
     @property
     def plain(self) -> bool:
-        """Whether it minimises ARTwW of all jobs without slackness (also true of static ones)."""
+        """Whether it minimises ARTwW of all jobs without slackness; also true of static ones."""
         return self.metric == "ARTwW" and self.slackness == 0 and not self.subset
 
     @property
     def subset(self) -> str:
-        """Which jobs of a plan count; empty for all."""
+        """The jobs of a plan that dynP's metric is computed from; empty for all jobs."""
         first = "" if self.first_jobs is None else f"first {self.first_jobs}"
         within = "" if self.within is None else f"within {self.within:g} h"
         return ", ".join(filter(None, (first, within)))
 
     @property
     def label(self) -> str:
-        """The name with metric, slackness and subset where they are not the usual ones."""
+        """The name of the policy, with unusual values of metric, slackness and subset."""
         metric = "" if self.metric == "ARTwW" else self.metric
         slackness = f"{self.slackness:g} %" if self.slackness else ""
         return ", ".join(filter(None, (self.key, metric, slackness, self.subset)))
@@ -74,7 +75,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of a run."""
+    """The results of one run of recorded jobs."""
 
     log: str
     trace: str | None
@@ -90,15 +91,15 @@ class Measured:
     values: dict[str, float]
     """SLDwA; ARTwW and AWT in seconds; UTIL in per cent."""
     months: pd.DataFrame
-    """That of :func:`by_month`; empty if the log does not say when it began."""
+    """The table of :func:`group_by_month`; empty if it is unknown when the log began."""
     statistics: dict[str, Any]
-    """What the policy counted; empty if it did not."""
+    """The statistics that the policy counted, if any."""
 
 
 def read_runs(results: CampaignResults) -> Iterator[Measured]:
-    """Yield the runs of recorded jobs in the order of the campaign; others are left out."""
+    """Yield the runs of recorded jobs in the order of the campaign."""
     for _, run in results.runs.iterrows():
-        policy = policy_of(run)
+        policy = read_policy(run)
         if policy is None or run["users"] != "rigid":
             continue
         stored = results.settings(run)
@@ -114,19 +115,21 @@ def read_runs(results: CampaignResults) -> Iterator[Measured]:
             size=run["size"],
             policy=policy,
             estimates="perfect" if run.get("walltime") == "exact" else "user",
-            values=values_of(run),
-            months=pd.DataFrame() if start is None else by_month(results.jobs(run), start, clock),
+            values=read_metrics(run),
+            months=pd.DataFrame()
+            if start is None
+            else group_by_month(results.jobs(run), start, clock),
             statistics=stored.get("statistics") or {},
         )
 
 
-def values_of(run: Any) -> dict[str, float]:
-    """Return the metrics of a row of the runs by their names in the thesis."""
+def read_metrics(run: Any) -> dict[str, float]:
+    """Return the metrics in a row of the campaign's runs, by their names in the thesis."""
     return {name: run[metric] * scale for name, (metric, scale) in METRICS.items()}
 
 
-def policy_of(run: Any) -> Policy | None:
-    """Return the policy of a row of the runs; None if it is none of the study."""
+def read_policy(run: Any) -> Policy | None:
+    """Return the policy in a row of the campaign's runs; None if the study does not have it."""
     options = options_of(run, "scheduler_options")
     if run["scheduler"] == "planning":
         return Policy(order=options.get("order", "fcfs"))
@@ -138,7 +141,7 @@ def policy_of(run: Any) -> Policy | None:
     return Policy(**{name: value for name, value in options.items() if name in names})
 
 
-def by_month(jobs: pd.DataFrame, unix_start_time: float, clock: str) -> pd.DataFrame:
+def group_by_month(jobs: pd.DataFrame, unix_start_time: float, clock: str) -> pd.DataFrame:
     """Return a row for each month of submission: ``name``, ``jobs`` that ran, their ``sldwa``.
 
     ``name`` is ``YYYY-MM``. The argument ``jobs`` is the job table of a run, ``clock`` a time zone

@@ -1,8 +1,4 @@
-"""The report of the study: the thesis's tables beside ours, figures, and its claims.
-
-A campaign calls :func:`report` of this file; any of the study's campaign files will do: what was
-not run is left out.
-"""
+"""The report of the study: tables of our and the thesis's values, figures, and its claims."""
 
 from __future__ import annotations
 
@@ -21,25 +17,25 @@ from batsched_studies.dynp import (
     layout,
     tables,
 )
-from batsched_studies.dynp.load import Load, load_parts, read_loads
+from batsched_studies.dynp.load import Load, make_load_sections, read_loads
 from batsched_studies.dynp.measures import Measured, read_runs
 
 
 def report(results: Any) -> Report:
-    """Return the tables, figures and verdicts that the runs of a campaign allow."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     runs, loads, longer = [], [], []
     if len(results.runs):
         runs, longer = list(read_runs(results)), extension.read_extensions(results)
         loads = [] if longer else read_loads(results)
-    values, counted = tables.build(runs), tables.cases(runs)
+    values, counted = tables.make_rows(runs), tables.count_cases(runs)
     parts = (
-        *layout.parts(values, counted),
-        *load_parts(loads),
-        (PUBLISHED["sections"]["extension"], extension.tables(longer)),
-        ("Figures", figures.figures(runs, loads)),
+        *layout.make_sections(values, counted),
+        *make_load_sections(loads),
+        (PUBLISHED["sections"]["extension"], extension.make_tables(longer)),
+        ("Figures", figures.draw_figures(runs, loads)),
     )
     summary = TEXTS["summary"] + "\n\n" + "\n".join(_compared(runs, loads, longer))
-    judged = chain(claims.verdicts(runs, loads), extension.verdicts(longer))
+    judged = chain(claims.judge_claims(runs, loads), extension.judge_claims(longer))
     return TEXTS.report(parts, judged, summary)
 
 
@@ -47,7 +43,7 @@ def _compared(
     runs: list[Measured], loads: list[Load], longer: list[tuple[str, Runs]]
 ) -> Iterator[str]:
     """Yield what each log is compared with, as items of a list."""
-    yield from dict.fromkeys(f"- {compared(run)}" for run in runs)
+    yield from dict.fromkeys(f"- {describe_comparison(run)}" for run in runs)
     for log, of_log in longer:
         yield f"- {log}: {len(of_log.labels(SEED))} synthetic job sets, as drawn and longer."
     for load in loads:
@@ -57,8 +53,8 @@ def _compared(
         yield f"- {load.log}: up to {sets} synthetic job sets; {as_thesis}."
 
 
-def compared(run: Measured) -> str:
-    """Return a sentence on what a run is compared with."""
+def describe_comparison(run: Measured) -> str:
+    """Return a sentence that names the published trace with which a run is compared."""
     trace = run.trace or PUBLISHED["logs"].get(run.log)
     thesis = PUBLISHED["traces"].get(trace, {})
     key = "compared" if run.trace else "no_such_log"

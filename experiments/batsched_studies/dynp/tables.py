@@ -24,15 +24,15 @@ UNITS = {"jobs": "1", "SLDwA": "1", "ARTwW": "s", "AWT": "s", "UTIL": "%", GAIN:
 
 @dataclass(frozen=True)
 class Row:
-    """One value of a table beside that of the thesis; None = not known."""
+    """One of our values in a table, and the value in the thesis; None = not known."""
 
     run: Measured
     metric: str
-    """``jobs`` of a month are those of all policies."""
+    """The name of the metric; ``jobs`` is the number of jobs of a month."""
     ours: float
     thesis: float | None
     reference: float | None = None
-    """Of the independent simulator (``published.toml``)."""
+    """The value of the independent simulator (``published.toml``)."""
     month: str = ""
     """``YYYY-MM``; empty for the whole log."""
 
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def difference(self) -> float | None:
-        """Ours minus the thesis; in per cent of the thesis unless the value is a percentage."""
+        """Our value minus the thesis's: points for percentages, else per cent of the thesis."""
         if self.unit == "%":
             return None if self.thesis is None else self.ours - self.thesis
         return 100 * (self.ours / self.thesis - 1) if self.thesis else None
@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Case:
-    """How often something happened in a run of dynP, beside the thesis; None = not known."""
+    """How often something happened in a run of dynP, and in the thesis; None = not known."""
 
     run: Measured
     what: str
@@ -65,8 +65,8 @@ class Case:
     thesis_share: float | None
 
 
-def build(runs: Iterable[Measured]) -> dict[str, list[Row]]:
-    """Return the rows of each table that has any; each has a title in ``layout.py``."""
+def make_rows(runs: Iterable[Measured]) -> dict[str, list[Row]]:
+    """Return the rows of each table that has any, by the name of the table in ``layout.py``."""
     runs = list(runs)
     dynp = [run for run in runs if not (run.policy.order or run.policy.version)]
     users = [run for run in runs if run.estimates == "user"]
@@ -90,8 +90,8 @@ def build(runs: Iterable[Measured]) -> dict[str, list[Row]]:
     return {name: rows for name, rows in tables.items() if rows}
 
 
-def cases(runs: Iterable[Measured]) -> list[Case]:
-    """Return the counters of the runs of dynP."""
+def count_cases(runs: Iterable[Measured]) -> list[Case]:
+    """Return the counters of the runs of dynP: steps, cases of decisions, and switches."""
     return [case for run in runs if "steps" in run.statistics for case in _cases(run)]
 
 
@@ -162,7 +162,7 @@ def _decider(run: Measured, best: _Best) -> Iterator[Row]:
 
 
 def _beside_static(run: Measured, best: _Best) -> Iterator[Row]:
-    """Yield what the thesis has no table of."""
+    """Yield rows for a table that the thesis does not have."""
     yield _row(run, "SLDwA", None)
     yield _row(run, "UTIL", None)
     if not run.policy.order:
