@@ -22,13 +22,13 @@ from batsched_py.report.kit import Runs
 from batsched_py.workload.grid_sites import TABLE_7_1
 from batsched_studies.grid import PUBLISHED, cases, claims, tables
 from batsched_studies.grid.report import report
-from batsched_studies.grid.rules import rules
+from batsched_studies.grid.rules import list_rules
 from helpers.made_up_campaign import MadeUpCampaign, holds, one_row, table_of
 
 FILES = ("campaign", "sharing", "bounds", "adaptive", "readings")
 WORKLOADS = ("10_20k", "30_40k", "60_70k", "syn")
 results = partial(MadeUpCampaign, study="grid")
-RULES = [rule for rule in rules() if rule["kind"] != "crossings"]
+RULES = [rule for rule in list_rules() if rule["kind"] != "crossings"]
 SPLIT = "10_20k_max64"
 HOUR = 3600.0
 
@@ -64,7 +64,7 @@ def test_labels_are_the_options_of_the_policy_with_their_defaults() -> None:
     assert frame["nb_sites"].tolist() == [4, 1, 4]
     assert set(frame["lower_bound"]) == {0}
     assert set(frame["reading"]) == {cases.DOCUMENTED}
-    assert len(cases.one_machine(runs)) == 1
+    assert len(cases.select_one_machine(runs)) == 1
 
 
 def test_runs_in_which_jobs_were_refused_are_left_out() -> None:
@@ -81,11 +81,11 @@ def test_squashed_area_of_multi_site_jobs() -> None:
 def test_misfit_by_hand() -> None:
     """Counts 10 % too high and 20 % too low; shares 1 point and 7 points too high."""
     cells = [{"ours": 110, "published": 100}, {"ours": 160, "published": 200}]
-    fit = tables.misfit(cells, "count")
+    fit = tables.compute_misfit(cells, "count")
     assert fit.rms == pytest.approx(250**0.5)
     assert fit.bias == pytest.approx(-5)
     cells = [{"ours": 31, "published": 30}, {"ours": 47, "published": 40}]
-    fit = tables.misfit(cells, "share")
+    fit = tables.compute_misfit(cells, "share")
     assert fit.rms == pytest.approx(5)
     assert fit.text == "rms 5.0 points, bias +4.0 points"
 
@@ -102,8 +102,8 @@ def test_misfit_by_hand() -> None:
 def test_until_where_it_is_better(awrt: Sequence[float], expected: float) -> None:
     multi = runs_of(*(row(p=10 * k, W=value) for k, value in enumerate(awrt)))
     shared = runs_of(row(scenario="sharing", W=10))
-    assert cases.crossing(multi, shared, "W") == pytest.approx(expected)
-    assert cases.crossing(multi, shared.where(p=1), "W") is None
+    assert cases.find_crossing(multi, shared, "W") == pytest.approx(expected)
+    assert cases.find_crossing(multi, shared.where(p=1), "W") is None
 
 
 def test_made_up_workloads_are_compared_set_by_set() -> None:
@@ -136,7 +136,7 @@ def judged(rule: Mapping[str, Any], value: float) -> Verdict:
         made = [*some(rule, "ours", 10 * (1 + value / 100)), *some(rule, "base", 10)]
     else:
         made = list(some(rule, "ours", value))
-    verdict = claims.on_rule(runs_of(*made), rule)
+    verdict = claims.judge_rule(runs_of(*made), rule)
     assert verdict is not None
     assert verdict.claim == rule["claim"]
     return verdict
@@ -168,11 +168,11 @@ def test_percentages_are_judged_by_recorded_workloads() -> None:
     for workload, value in (recorded | {"syn_org": -60.0}).items():
         for bound, awrt in ((0, 10), (128, 10 * (1 + value / 100))):
             made.append(row(workload, "m384", p=80, lower_bound=bound, RC=awrt))
-    verdict = claims.on_rule(runs_of(*made), rule)
+    verdict = claims.judge_rule(runs_of(*made), rule)
     assert verdict is not None
     assert verdict.holds
     assert "syn_org -60.0; mean -17.0 %" in verdict.effect
-    alone = claims.on_rule(runs_of(*made[-2:]), rule)
+    alone = claims.judge_rule(runs_of(*made[-2:]), rule)
     assert alone is not None
     assert alone.holds is None
 
@@ -183,7 +183,7 @@ def test_the_best_lower_bound_counts() -> None:
     bounds = {0: 80.0, 96: 50.0, 128: 30.0}
     made = [row(sites="m384", p=300, lower_bound=b, W=value) for b, value in bounds.items()]
     made.append(row(sites="m512", scenario="sharing", W=10))
-    verdict = claims.on_rule(runs_of(*made), rule)
+    verdict = claims.judge_rule(runs_of(*made), rule)
     assert verdict is not None
     assert "10_20k_org +200" in verdict.effect
     assert verdict.holds
@@ -195,7 +195,7 @@ def test_better_at_every_overhead_is_asked_of_each() -> None:
     made = []
     for p, awrt in ((30, 5.0), (100, 8.0), (300, 10.1)):
         made += [row(p=p, adaptive=True, W=awrt), row(p=p, lower_bound=0, W=10)]
-    verdict = claims.on_rule(runs_of(*made), rule)
+    verdict = claims.judge_rule(runs_of(*made), rule)
     assert verdict is not None
     assert "10_20k_org +1 %" in verdict.effect
     assert not verdict.holds
@@ -217,7 +217,7 @@ def test_the_tables_of_the_thesis_are_read() -> None:
     """Corners of tables 7.3 and 7.4; from no overhead to 60 % as the text says."""
     assert PUBLISHED["table_count"]["60"][0] == 746
     assert PUBLISHED["table_share"]["0"][3] == 40.75
-    verdicts = claims.verdicts(runs_of(*printed_tables()))
+    verdicts = claims.judge_claims(runs_of(*printed_tables()))
     of_tables = {v.claim[:9]: v for v in verdicts if v.claim.startswith("Table 7")}
     assert [v.holds for v in of_tables.values()] == [True, True]
     assert "rms 0.0 %" in of_tables["Table 7.3"].effect
@@ -242,7 +242,7 @@ def test_tables_within_what_is_asked(count: float, share: float, expected: bool)
 @pytest.mark.parametrize(("factor", "expected"), [(1.6, True), (1.2, False)])
 def test_growth_of_jobs_and_shares(factor: float, expected: bool) -> None:
     made = [row(p=0), row(p=60, count=500 * factor, share=30 * factor)]
-    (verdict,) = (v for v in claims.verdicts(runs_of(*made)) if v.claim.startswith("From no"))
+    (verdict,) = (v for v in claims.judge_claims(runs_of(*made)) if v.claim.startswith("From no"))
     assert verdict.holds is expected
 
 
@@ -254,21 +254,21 @@ def test_equal_sizes_tolerate_more(other: float, expected: bool) -> None:
         for sites, values in ((equal, (8, 12)), (unequal, (other, other))):
             made += [row(SPLIT, sites, p=20 * k, W=value) for k, value in enumerate(values)]
             made.append(row(SPLIT, sites, scenario="sharing", W=10))
-    (verdict,) = (v for v in claims.verdicts(runs_of(*made)) if "tolerates" in v.claim)
+    (verdict,) = (v for v in claims.judge_claims(runs_of(*made)) if "tolerates" in v.claim)
     assert verdict.holds is expected
 
 
 @pytest.mark.parametrize(("awrt", "expected"), [(10.5, True), (12, False)])
 def test_wide_jobs_left_whole(awrt: float, expected: bool) -> None:
     made = [row("10_20k_max128"), row("10_20k_max128", p=60, W=50), row(W=awrt)]
-    (verdict,) = (v for v in claims.verdicts(runs_of(*made)) if "whole" in v.claim)
+    (verdict,) = (v for v in claims.judge_claims(runs_of(*made)) if "whole" in v.claim)
     assert verdict.holds is expected
 
 
 @pytest.mark.parametrize(("best", "expected"), [(64, True), (32, False)])
 def test_the_best_bound_is_half_of_the_machine(best: int, expected: bool) -> None:
     made = [row(p=120, lower_bound=b, RC=8 if b == best else 10) for b in (0, 32, 64, 128)]
-    (verdict,) = (v for v in claims.verdicts(runs_of(*made)) if v.claim.startswith("Half"))
+    (verdict,) = (v for v in claims.judge_claims(runs_of(*made)) if v.claim.startswith("Half"))
     assert verdict.holds is expected
     assert f"{best} -20 %" in verdict.effect
 

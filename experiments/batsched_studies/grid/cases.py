@@ -1,4 +1,4 @@
-"""The runs of the study with their grids, policies and results."""
+"""The runs of the study with their grid sites, policies and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from batsched_py.units import HOUR
 from batsched_py.workload.grid_sites import parse_sites
 
 DOCUMENTED = "as documented"
-"""The reading of all runs that have no other."""
+"""The interpretation of all runs that do not name one."""
 QUANTITIES = (
     Quantity("W", "mean_turnaround_time_by_width", "AWRT by width (h)", 1 / HOUR),
     Quantity("RC", "mean_turnaround_time_by_area", "AWRT by resource consumption (h)", 1 / HOUR),
@@ -30,12 +30,12 @@ _OPTIONS: dict[str, Any] = {"adaptive": False, "lower_bound": 0, "fragments": "u
 
 
 def read(frame: pd.DataFrame) -> Runs:
-    """Return the runs of a campaign of the study by their labels.
+    """Return the runs of a campaign by their labels, with the quantities of the study.
 
-    ``workload``, ``sites``, ``reading``; the policy's ``scenario``, ``reservation``, ``adaptive``,
-    ``lower_bound``, ``fragments``; and ``p``, by how many per cent a job runs longer on several
-    sites; ``nb_sites``. The seeds of a made-up workload are replications. Runs in which jobs were
-    refused are left out: the others do more work.
+    Labels are ``workload``, ``sites``, ``reading``, ``nb_sites``; the policy's ``scenario``,
+    ``reservation``, ``adaptive``, ``lower_bound``, ``fragments``; and ``p``, the per cent by which
+    a job runs longer on several sites. The seeds of a made-up workload are replications. Runs in
+    which jobs were refused are left out, because they do less work.
     """
     whole = frame[frame["nb_rejected"] == 0]
     rows = [run | _labels(run) for run in whole.to_dict("records")]
@@ -59,31 +59,33 @@ def _labels(run: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def one_machine(runs: Runs) -> Runs:
-    """Return the runs on one machine of all processors, with EASY."""
+def select_one_machine(runs: Runs) -> Runs:
+    """Return the runs on one machine that has all processors of the grid, with EASY."""
     return runs.where(nb_sites=1, scenario="sharing", reservation="easy")
 
 
 def mean(runs: Runs, name: str) -> float:
-    """Return the mean of a quantity over the sets of a workload, nan without any."""
+    """Return the mean of a quantity over the job sets of a workload; nan without runs."""
     return float(runs.values(name).mean())
 
 
 def change(ours: Runs, base: Runs, name: str) -> float | None:
-    """Return by how many per cent a quantity differs from ``base``; None if one has no runs."""
+    """Return by how many per cent a quantity differs from ``base``; None if a side has no runs."""
     return ours.change(name, base).value if ours and base else None
 
 
-def workloads(runs: Runs, kind: str) -> list[str]:
-    """Return the workloads of a kind (``org``, ``max64``, ...), in the order in which they come."""
+def list_workloads(runs: Runs, kind: str) -> list[str]:
+    """Return the workloads of a kind (``org``, ``max64``, ...) in the order of the runs."""
     return [name for name in runs.labels("workload") if name.endswith(f"_{kind}")]
 
 
-def crossing(ours: Runs, base: Runs, name: str, otherwise: float | None = None) -> float | None:
+def find_crossing(
+    ours: Runs, base: Runs, name: str, otherwise: float | None = None
+) -> float | None:
     """Return the overhead (%) up to which ``ours`` is better than ``base``, by interpolation.
 
-    The least or the largest overhead that was run, if they do not cross; ``otherwise`` without
-    runs.
+    Without a crossing it is the least or the largest overhead that was run; without runs it is
+    ``otherwise``.
     """
     if not ours or not base:
         return otherwise

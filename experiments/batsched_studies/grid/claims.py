@@ -12,26 +12,26 @@ from typing import Any
 from batsched_py.report import Verdict
 from batsched_py.report.kit import Runs
 from batsched_studies.grid import PUBLISHED, TEXTS
-from batsched_studies.grid.cases import DOCUMENTED, WEIGHTS, change, crossing, workloads
-from batsched_studies.grid.rules import Rule, holds, rules, select_judged, values
-from batsched_studies.grid.tables import adaptive_misfits, beside_tables, misfit
+from batsched_studies.grid.cases import DOCUMENTED, WEIGHTS, change, find_crossing, list_workloads
+from batsched_studies.grid.rules import Rule, compute_values, is_met, list_rules, select_judged
+from batsched_studies.grid.tables import compute_misfit, list_adaptive_misfits, list_cells
 
 
-def verdicts(runs: Runs) -> Iterator[Verdict]:
-    """Yield a verdict for each claim that there are runs for."""
+def judge_claims(runs: Runs) -> Iterator[Verdict]:
+    """Yield a verdict for each claim with runs about the claim."""
     documented = runs.where(reading=DOCUMENTED)
     yield from _tables(documented)
-    for rule in rules():
-        if verdict := on_rule(documented, rule):
+    for rule in list_rules():
+        if verdict := judge_rule(documented, rule):
             yield verdict
     yield from _equal_sizes(documented)
     yield from _whole(documented)
     yield from _best_bounds(documented)
 
 
-def on_rule(runs: Runs, rule: Rule) -> Verdict | None:
-    """Return the verdict by the first quantity of a rule, with the values of all quantities."""
-    of_rule = {name: values(runs, rule, name) for name in rule["quantities"]}
+def judge_rule(runs: Runs, rule: Rule) -> Verdict | None:
+    """Return the verdict on a claim that ``published.toml`` states as a rule; None without runs."""
+    of_rule = {name: compute_values(runs, rule, name) for name in rule["quantities"]}
     if not of_rule[rule["quantities"][0]]:
         return None
     unit, how = rule.get("unit", "%"), rule.get("judged", "each")
@@ -49,7 +49,7 @@ def on_rule(runs: Runs, rule: Rule) -> Verdict | None:
         how
     ]
     first = rule["quantities"][0]
-    paper, held = rule["paper"], holds(rule, of_rule[first])
+    paper, held = rule["paper"], is_met(rule, of_rule[first])
     reading = f"{paper}; {WEIGHTS[first]}" if first in WEIGHTS else paper
     return TEXTS.verdict("rule", held, **texts, judged=over, paper=paper, reading=reading)
 
@@ -59,16 +59,16 @@ def _number(value: float, rule: Rule) -> str:
 
 
 def _tables(runs: Runs) -> Iterator[Verdict]:
-    """Yield whether tables 7.3, 7.4 and 7.6 come out."""
+    """Yield whether tables 7.3, 7.4 and 7.6 are reproduced."""
     for key, limit in (("count", 10.0), ("share", 3.0)):
-        recorded, made_up = (beside_tables(runs, key, made_up=made_up) for made_up in (False, True))
+        recorded, made_up = (list_cells(runs, key, made_up=made_up) for made_up in (False, True))
         if len(recorded) < PUBLISHED["cells"]["recorded"]:
             continue
-        fit = misfit(recorded, key)
-        syn = misfit(made_up, key).text if made_up else "not run"
+        fit = compute_misfit(recorded, key)
+        syn = compute_misfit(made_up, key).text if made_up else "not run"
         texts: dict[str, Any] = {"text": fit.text, "cells": len(recorded), "syn": syn}
         yield TEXTS.verdict(f"table_{key}", fit.rms <= limit, **texts)
-    if fits := dict(adaptive_misfits(runs)):
+    if fits := dict(list_adaptive_misfits(runs)):
         shown = (f"{workload} {fit.text}" for workload, fit in fits.items())
         nearest = min(fit.rms for fit in fits.values())
         yield TEXTS.verdict("table7_6", nearest <= 10, fits="; ".join(shown))
@@ -78,7 +78,7 @@ def _tables(runs: Runs) -> Iterator[Verdict]:
 def _growth(runs: Runs) -> Iterator[Verdict]:
     """Yield whether multi-site jobs and their share grow with the overhead."""
     growth: dict[str, list[float]] = {}
-    for workload in workloads(runs, "org"):
+    for workload in list_workloads(runs, "org"):
         of_grid = runs.where(workload=workload, sites="m128", scenario="multi_site", adaptive=False)
         least, most = (of_grid.where(p=p) for p in (0, 60))
         grown = [change(most, least, key) for key in ("count", "share")]
@@ -110,10 +110,10 @@ def _tolerated(runs: Runs, sites: str) -> dict[str, float]:
     """Return up to which overhead multi-site is better than job sharing, by workload."""
     of_grid = runs.where(sites=sites, adaptive=False, lower_bound=0)
     found = {}
-    for workload in workloads(of_grid, "max64"):
+    for workload in list_workloads(of_grid, "max64"):
         of_workload = of_grid.where(workload=workload)
         multi, shared = (of_workload.where(scenario=name) for name in ("multi_site", "sharing"))
-        at = crossing(multi, shared, "W")
+        at = find_crossing(multi, shared, "W")
         if at is not None:
             found[workload] = at
     return found
@@ -123,7 +123,7 @@ def _whole(runs: Runs) -> Iterator[Verdict]:
     """Yield whether AWRT is much larger if wide jobs are not split before they are submitted."""
     multi = runs.where(sites="m128", scenario="multi_site", adaptive=False)
     changes: dict[str, dict[str, float]] = {"W": {}, "RC": {}}
-    for split in workloads(multi, "max128"):
+    for split in list_workloads(multi, "max128"):
         whole = split.removesuffix("max128") + "org"
         of_whole, of_split = (multi.where(workload=name).by("p") for name in (whole, split))
         for name, by_workload in changes.items():
@@ -145,7 +145,7 @@ def _best_bounds(runs: Runs) -> Iterator[Verdict]:
         of_grid = runs.where(sites=sites, scenario="multi_site", adaptive=False, p=120)
         of_grid = of_grid.where(fragments="unlimited")
         means: dict[int, list[float]] = {}
-        for workload in workloads(of_grid, "org"):
+        for workload in list_workloads(of_grid, "org"):
             of_workload = of_grid.where(workload=workload)
             without = of_workload.where(lower_bound=0)
             for bound, of_bound in of_workload.by("lower_bound").items():

@@ -1,7 +1,4 @@
-"""The report of the study: the thesis's tables beside ours, figures, and a verdict on each claim.
-
-All campaign files of the folder have this report: it shows what their runs allow.
-"""
+"""The report of the study: tables of our and the thesis's values, figures, and verdicts."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ from batsched_py.report import CampaignResults, Figure, Part, Report
 from batsched_py.report.kit import Chart, Runs, inline_data, numbers, scale_of, slug
 from batsched_py.support import palette
 from batsched_studies.grid import TEXTS, cases, claims, tables
-from batsched_studies.grid.cases import QUANTITIES, mean, one_machine
+from batsched_studies.grid.cases import QUANTITIES, mean, select_one_machine
 
 
 def report(results: CampaignResults) -> Report:
-    """Return tables, figures and verdicts of the runs that are there."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     if not len(results.runs):
         return TEXTS.report((), (), "No run is done yet.", results.title)
     runs = cases.read(results.runs)
@@ -30,26 +27,27 @@ def report(results: CampaignResults) -> Report:
     )
     if refused := len(results.runs) - len(runs):
         summary += " " + TEXTS["refused"].format(runs=refused)
-    return TEXTS.report(_parts(runs), claims.verdicts(runs), summary, results.title)
+    return TEXTS.report(_parts(runs), claims.judge_claims(runs), summary, results.title)
 
 
 def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     if len(runs.labels("reading")) > 1:
-        yield "Readings beside the thesis", tables.readings(runs)
+        yield "Readings beside the thesis", tables.make_reading_tables(runs)
     documented = runs.where(reading=cases.DOCUMENTED)
-    of_jobs = (tables.multi_site_jobs(documented, key) for key in ("count", "share"))
+    of_jobs = (tables.make_multi_site_table(documented, key) for key in ("count", "share"))
     yield "Multi-site jobs", of_jobs
-    yield "Configurations", configuration_figures(documented)
+    yield "Configurations", draw_configurations(documented)
     yield (
         "Local processing and job sharing",
         (
-            tables.scenarios(documented),
-            *scenario_figures(documented),
-            tables.sharing(documented),
+            tables.make_scenario_table(documented),
+            *draw_scenarios(documented),
+            tables.make_sharing_table(documented),
         ),
     )
-    yield "Lower bounds and fragments", (tables.bounds(documented), *bound_figures(documented))
-    yield "Adaptive multi-site", (tables.adaptive(documented), *adaptive_figures(documented))
+    bounds, adaptive = tables.make_bound_table(documented), tables.make_adaptive_table(documented)
+    yield "Lower bounds and fragments", (bounds, *draw_bounds(documented))
+    yield "Adaptive multi-site", (adaptive, *draw_adaptive(documented))
 
 
 TITLES = {quantity.name: quantity.title for quantity in QUANTITIES}
@@ -61,13 +59,13 @@ COLOURS = {
     "m256-5": palette.SKY,
     "m384": palette.PURPLE,
 }
-"""Of the configurations of table 7.1; others have the default colours."""
+"""The colours of the configurations of table 7.1; others have the default colours."""
 SIZE = {"width": "container", "height": 320}
 Rows = list[dict[str, Any]]
 
 
-def configuration_figures(runs: Runs) -> Iterator[Figure | None]:
-    """Yield AWRT by overhead, a line per configuration, for each workload."""
+def draw_configurations(runs: Runs) -> Iterator[Figure | None]:
+    """Yield AWRT by overhead for each workload, a line for each configuration."""
     multi = runs.where(scenario="multi_site", adaptive=False, lower_bound=0, fragments="unlimited")
     if len(multi.labels("sites")) < 2:
         return
@@ -77,8 +75,8 @@ def configuration_figures(runs: Runs) -> Iterator[Figure | None]:
         yield _figure("configurations", workload, rows, "W", runs.where(workload=workload))
 
 
-def scenario_figures(runs: Runs) -> Iterator[Figure | None]:
-    """Yield AWRT of multi-site by overhead beside that of job sharing, where both were run."""
+def draw_scenarios(runs: Runs) -> Iterator[Figure | None]:
+    """Yield AWRT by overhead of multi-site jobs and of job sharing, where both were run."""
     for workload in runs.labels("workload"):
         of_workload = runs.where(workload=workload)
         if not of_workload.where(scenario="local"):
@@ -92,8 +90,8 @@ def scenario_figures(runs: Runs) -> Iterator[Figure | None]:
         yield _figure("scenarios", workload, rows, "W", of_workload)
 
 
-def bound_figures(runs: Runs) -> Iterator[Figure | None]:
-    """Yield AWRT by overhead, a line per lower bound, for each configuration and workload."""
+def draw_bounds(runs: Runs) -> Iterator[Figure | None]:
+    """Yield AWRT by overhead for each configuration and workload, a line for each lower bound."""
     multi = runs.where(scenario="multi_site", adaptive=False, fragments="unlimited")
     if len(multi.labels("lower_bound")) < 2 or runs.where(adaptive=True):
         return
@@ -104,7 +102,7 @@ def bound_figures(runs: Runs) -> Iterator[Figure | None]:
             yield _figure("bounds", workload, rows, "RC", base, sites=sites)
 
 
-def adaptive_figures(runs: Runs) -> Iterator[Figure | None]:
+def draw_adaptive(runs: Runs) -> Iterator[Figure | None]:
     """Yield AWRT by overhead, adaptive and not, for each configuration and workload."""
     for (sites, workload), of_place in runs.where(scenario="multi_site").groups(
         "sites", "workload"
@@ -130,7 +128,7 @@ def _figure(
 ) -> Figure | None:
     if not rows:
         return None
-    reference = one_machine(of_workload)
+    reference = select_one_machine(of_workload)
     level = mean(reference, name) if reference else None
     chart = _chart(rows, TITLES[name], level)
     given = {"workload": workload, **texts}

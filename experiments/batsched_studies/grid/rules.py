@@ -1,4 +1,4 @@
-"""Claims as rules of ``published.toml``: compared quantities and their bounds.
+"""Claims that ``published.toml`` states as rules: quantities to compare, and their bounds.
 
 A rule of ``changes`` is about the AWRT of ``ours`` against ``base``, one of ``levels`` about a
 quantity itself, and one of ``crossings`` about the overhead up to which ``ours`` is better.
@@ -14,26 +14,28 @@ from typing import Any
 
 from batsched_py.report.kit import Runs
 from batsched_studies.grid import PUBLISHED
-from batsched_studies.grid.cases import DOCUMENTED, MADE_UP, change, crossing, mean, workloads
+from batsched_studies.grid import cases as c
 
 Rule = Mapping[str, Any]
 ENOUGH = 0.5
-"""The share of what a rule is averaged over that must have been run."""
+"""The share of a rule's cases that must have been run to average them."""
 
 
-def rules() -> Iterator[Rule]:
-    """Yield all rules."""
+def list_rules() -> Iterator[Rule]:
+    """Yield the rules of ``published.toml``, each with its kind."""
     for kind in _KINDS:
         yield from ({**rule, "kind": kind} for rule in PUBLISHED[kind])
 
 
-def values(runs: Runs, rule: Rule, quantity: str, reading: str = DOCUMENTED) -> dict[str, float]:
-    """Return the values of a rule by workload, where there are runs.
+def compute_values(
+    runs: Runs, rule: Rule, quantity: str, reading: str = c.DOCUMENTED
+) -> dict[str, float]:
+    """Return the value that a rule bounds for each workload with runs.
 
-    Where job sharing or one machine was not run in a reading, it is compared with documented ones.
+    If ``reading`` has no runs of job sharing or of one machine, those as documented are used.
     """
     found = {}
-    chosen = [name for kind in rule["kinds"] for name in workloads(runs, kind)]
+    chosen = [name for kind in rule["kinds"] for name in c.list_workloads(runs, kind)]
     for workload in chosen:
         of_workload = runs.where(workload=workload)
         value = _KINDS[rule["kind"]](of_workload, rule, quantity, reading)
@@ -43,13 +45,13 @@ def values(runs: Runs, rule: Rule, quantity: str, reading: str = DOCUMENTED) -> 
 
 
 def select_judged(rule: Rule, by_workload: Mapping[str, float]) -> list[float]:
-    """Return the values to judge: each value, or the values of the mean."""
-    left_out = MADE_UP if rule.get("judged") == "recorded" else ()
+    """Return the values to judge: all values, or those of recorded workloads."""
+    left_out = c.MADE_UP if rule.get("judged") == "recorded" else ()
     return [v for name, v in by_workload.items() if name not in left_out]
 
 
-def holds(rule: Rule, by_workload: Mapping[str, float]) -> bool | None:
-    """Tell whether what is judged is within the bounds of the rule; None if there is nothing."""
+def is_met(rule: Rule, by_workload: Mapping[str, float]) -> bool | None:
+    """Return whether the values, or their mean, are within a rule's bounds; None without values."""
     of_each = select_judged(rule, by_workload)
     if not of_each:
         return None
@@ -59,16 +61,16 @@ def holds(rule: Rule, by_workload: Mapping[str, float]) -> bool | None:
 
 
 def _change(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:
-    """Return the change in per cent, in the mean over ``p``, or the largest of them.
+    """Return the change in per cent, on average over ``p``, or the largest change.
 
-    Where a side has a label with several values it is the best of these: that of the least AWRT.
+    If a side has a label with several values, the one with the least AWRT is taken.
     """
     changes = []
     overheads = [{"p": p} for p in rule["p"]] if "p" in rule else [{}]
     for of_p in overheads:
         ours = _best(_sides(runs, {**of_p, **rule["ours"]}, reading), quantity)
         base = _best(_base(runs, {**of_p, **rule["base"]}, reading), quantity) if ours else None
-        value = change(ours, base, quantity) if ours and base else None
+        value = c.change(ours, base, quantity) if ours and base else None
         changes += [] if value is None else [value]
     if len(changes) < ENOUGH * len(overheads):
         return None
@@ -76,9 +78,9 @@ def _change(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None
 
 
 def _level(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:
-    """Return a quantity in the mean over ``p`` and all that the labels stand for, or the least."""
+    """Return a quantity on average over ``p`` and all values of the labels, or the least value."""
     labels = {**({"p": rule["p"]} if "p" in rule else {}), **rule["ours"]}
-    levels = [mean(side, quantity) for side in _sides(runs, labels, reading)]
+    levels = [c.mean(side, quantity) for side in _sides(runs, labels, reading)]
     asked = prod(len(value) for value in labels.values() if isinstance(value, list))
     if not levels or len(levels) < ENOUGH * asked:
         return None
@@ -88,7 +90,7 @@ def _level(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:
 def _crossing(runs: Runs, rule: Rule, quantity: str, reading: str) -> float | None:
     ours = runs.where(**rule["ours"], reading=reading)
     base = next(_base(runs, rule["base"], reading), None)
-    return crossing(ours, base, quantity) if base else None
+    return c.find_crossing(ours, base, quantity) if base else None
 
 
 _KINDS = {"changes": _change, "levels": _level, "crossings": _crossing}
@@ -106,12 +108,12 @@ def _sides(runs: Runs, labels: Rule, reading: str) -> Iterator[Runs]:
 
 
 def _base(runs: Runs, labels: Rule, reading: str) -> Iterator[Runs]:
-    """Yield the runs with these labels; of job sharing documented ones if the reading has none."""
+    """Yield the runs with these labels; for job sharing those as documented if there are none."""
     there = list(_sides(runs, labels, reading))
     if not there and labels.get("scenario") == "sharing":
-        there = list(_sides(runs, labels, DOCUMENTED))
+        there = list(_sides(runs, labels, c.DOCUMENTED))
     yield from there
 
 
 def _best(sides: Iterable[Runs], quantity: str) -> Runs | None:
-    return min(sides, key=lambda side: mean(side, quantity), default=None)
+    return min(sides, key=lambda side: c.mean(side, quantity), default=None)

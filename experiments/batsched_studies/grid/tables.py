@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 from batsched_py.report import Column, Table
 from batsched_py.report.kit import Runs, columns, in_column, where_known
 from batsched_studies.grid import PUBLISHED, TEXTS
-from batsched_studies.grid.cases import change, crossing, mean, one_machine
-from batsched_studies.grid.rules import holds, rules, select_judged, values
+from batsched_studies.grid.cases import change, find_crossing, mean, select_one_machine
+from batsched_studies.grid.rules import compute_values, is_met, list_rules, select_judged
 
 UNITS = {"count": "%", "share": "points"}
-"""In what the tables 7.3 (counts) and 7.4 (shares) are compared with ours."""
+"""The units in which tables 7.3 (counts) and 7.4 (shares) are compared with ours."""
 ADAPTIVE_P = (30, 300)
 """The overheads of table 7.6, per cent."""
 _YES_OR_NO = {True: "yes", False: "no", None: ""}
 
 
 class Misfit(NamedTuple):
-    """How far numbers are from the thesis's: root of the mean square, and mean."""
+    """The root mean square and the mean of the differences between our numbers and the thesis's."""
 
     rms: float
     bias: float
@@ -29,19 +29,19 @@ class Misfit(NamedTuple):
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The misfit as text for a report."""
         return f"rms {self.rms:.1f} {self.unit}, bias {self.bias:+.1f} {self.unit}"
 
 
-def misfit(rows: Sequence[dict[str, Any]], key: str) -> Misfit:
-    """Return the misfit of rows with ``ours`` and ``published``: counts in per cent."""
+def compute_misfit(rows: Sequence[dict[str, Any]], key: str) -> Misfit:
+    """Return the misfit of rows with ``ours`` and ``published``; of counts in per cent."""
     gaps = [row["ours"] - row["published"] for row in rows]
     if UNITS[key] == "%":
         gaps = [100 * gap / row["published"] for gap, row in zip(gaps, rows, strict=True)]
     return Misfit(sqrt(fmean(gap * gap for gap in gaps)), fmean(gaps), UNITS[key])
 
 
-def beside_tables(runs: Runs, key: str, *, made_up: bool) -> list[dict[str, Any]]:
+def list_cells(runs: Runs, key: str, *, made_up: bool) -> list[dict[str, Any]]:
     """Return the cells of table 7.3 or 7.4 that were run: ``p``, ``workload``, ours, published."""
     of_grid = runs.where(sites="m128", scenario="multi_site", adaptive=False, lower_bound=0)
     rows = []
@@ -54,17 +54,17 @@ def beside_tables(runs: Runs, key: str, *, made_up: bool) -> list[dict[str, Any]
     return rows
 
 
-def multi_site_jobs(runs: Runs, key: str) -> Table | None:
-    """Return table 7.3 (``count``) or 7.4 (``share``) beside the thesis's."""
+def make_multi_site_table(runs: Runs, key: str) -> Table | None:
+    """Return table 7.3 (``count``) or 7.4 (``share``): our values and the thesis's."""
     lines: dict[int, dict[str, Any]] = {}
     shown: dict[str, Column] = {"p": Column("p", "overhead (%)")}
     decimals = {"count": 0, "share": 2}[key]
     notes = []
     for made_up in (False, True):
-        cells = beside_tables(runs, key, made_up=made_up)
+        cells = list_cells(runs, key, made_up=made_up)
         if cells:
             which = "Made-up workload" if made_up else "Recorded workloads"
-            notes.append(f"{which}: {misfit(cells, key).text}.")
+            notes.append(f"{which}: {compute_misfit(cells, key).text}.")
         for cell in cells:
             ours, theirs = cell["workload"], f"{cell['workload']}, thesis"
             line = lines.setdefault(cell["p"], {"p": cell["p"]})
@@ -76,13 +76,13 @@ def multi_site_jobs(runs: Runs, key: str) -> Table | None:
     )
 
 
-def sharing(runs: Runs) -> Table | None:
-    """Return job sharing on each configuration against one machine."""
+def make_sharing_table(runs: Runs) -> Table | None:
+    """Return a table of job sharing on each configuration against one machine."""
     rows = []
     shared = runs.where(scenario="sharing", reservation="easy")
     for workload in runs.labels("workload"):
         of_workload = shared.where(workload=workload)
-        base = one_machine(of_workload)
+        base = select_one_machine(of_workload)
         for sites in of_workload.labels("sites"):
             ours = of_workload.where(sites=sites)
             row = {"workload": workload, "sites": sites}
@@ -92,8 +92,8 @@ def sharing(runs: Runs) -> Table | None:
     return TEXTS.table("sharing", rows)
 
 
-def scenarios(runs: Runs) -> Table | None:
-    """Return local processing, job sharing and multi-site on one configuration."""
+def make_scenario_table(runs: Runs) -> Table | None:
+    """Return a table of local processing, job sharing and multi-site on one configuration."""
     rows = []
     for (workload, sites), of_grid in runs.groups("workload", "sites"):
         local, shared, multi = (
@@ -104,7 +104,7 @@ def scenarios(runs: Runs) -> Table | None:
         row = {"workload": workload, "sites": sites}
         row |= {"local": mean(local, "W"), "shared": mean(shared, "W")}
         row |= {f"gain_{name}": _less(change(shared, local, name)) for name in ("W", "RC")}
-        row |= {f"to_{name}": crossing(multi, shared, name, nan) for name in ("W", "RC")}
+        row |= {f"to_{name}": find_crossing(multi, shared, name, nan) for name in ("W", "RC")}
         row["at_0"] = change(multi.where(p=0), shared, "W")
         rows.append(row)
     return TEXTS.table("scenarios", rows)
@@ -114,8 +114,8 @@ def _less(value: float | None) -> float:
     return nan if value is None else -value
 
 
-def bounds(runs: Runs) -> Table | None:
-    """Return by how much a lower bound and limited fragments change AWRT."""
+def make_bound_table(runs: Runs) -> Table | None:
+    """Return a table of the changes of AWRT by lower bounds and by limited fragments."""
     rows = []
     split = runs.where(scenario="multi_site", adaptive=False)
     for (sites, p), of_place in split.groups("sites", "p"):
@@ -140,8 +140,8 @@ def _by_workload(ours: Runs, base: Runs, name: str) -> dict[str, float]:
     return {workload: value for workload, value in changes.items() if value is not None}
 
 
-def adaptive(runs: Runs) -> Table | None:
-    """Return the adaptive jobs on each configuration, and table 7.6."""
+def make_adaptive_table(runs: Runs) -> Table | None:
+    """Return a table of adaptive jobs on each configuration, with the values of table 7.6."""
     rows = []
     of_policy = runs.where(adaptive=True)
     for (workload, sites), of_grid in of_policy.groups("workload", "sites"):
@@ -151,7 +151,7 @@ def adaptive(runs: Runs) -> Table | None:
         row: dict[str, Any] = {"workload": workload, "sites": sites}
         row |= {"few": mean(few, "count"), "many": mean(many, "count")}
         row |= {"area": change(many, few, "area"), "W": change(many, few, "W")}
-        base = one_machine(runs.where(workload=workload))
+        base = select_one_machine(runs.where(workload=workload))
         row["over"] = change(many, base, "W")
         for name in ("few", "many", "area"):
             row[f"{name}_published"] = in_column(PUBLISHED, ("table7_6", sites), name)
@@ -159,8 +159,8 @@ def adaptive(runs: Runs) -> Table | None:
     return TEXTS.table("adaptive", rows, columns=where_known(rows, TEXTS.columns("adaptive")))
 
 
-def adaptive_misfits(runs: Runs) -> Iterator[tuple[str, Misfit]]:
-    """Yield each workload with the misfit of its counts from table 7.6."""
+def list_adaptive_misfits(runs: Runs) -> Iterator[tuple[str, Misfit]]:
+    """Yield each workload with the misfit of its adaptive jobs from table 7.6."""
     for workload in runs.labels("workload"):
         cells = []
         for sites, of_grid in runs.where(workload=workload, adaptive=True).by("sites").items():
@@ -170,11 +170,11 @@ def adaptive_misfits(runs: Runs) -> Iterator[tuple[str, Misfit]]:
                 if published and ours:
                     cells.append({"ours": mean(ours, "count"), "published": published})
         if cells:
-            yield workload, misfit(cells, "count")
+            yield workload, compute_misfit(cells, "count")
 
 
-def readings(runs: Runs) -> Iterator[Table | None]:
-    """Yield how near each reading comes to the thesis's tables, and to its lower bounds."""
+def make_reading_tables(runs: Runs) -> Iterator[Table | None]:
+    """Yield tables that show how close each interpretation comes to the thesis's values."""
     if len(runs.labels("reading")) < 2:
         return
     by_reading = {reading: runs.where(reading=reading) for reading in runs.labels("reading")}
@@ -184,27 +184,27 @@ def readings(runs: Runs) -> Iterator[Table | None]:
     rows = [
         {"reading": reading, "workload": workload, "rms": fit.rms, "bias": fit.bias}
         for reading, of_reading in by_reading.items()
-        for workload, fit in adaptive_misfits(of_reading)
+        for workload, fit in list_adaptive_misfits(of_reading)
     ]
     yield TEXTS.table("readings_of_adaptive", rows)
 
 
 def _misfits(runs: Runs) -> dict[str, float]:
-    """Return the misfits of tables 7.3 and 7.4, those that there are runs for."""
+    """Return the misfits of tables 7.3 and 7.4, as far as there are runs."""
     fits: dict[str, float] = {}
     for key in ("count", "share"):
-        if cells := beside_tables(runs, key, made_up=False):
-            fit = misfit(cells, key)
+        if cells := list_cells(runs, key, made_up=False):
+            fit = compute_misfit(cells, key)
             fits |= {f"{key}_rms": fit.rms, f"{key}_bias": fit.bias}
     return fits
 
 
 def _claims(runs: Runs) -> Table | None:
-    """Return the claims by reading that were run in several: the mean over the workloads."""
+    """Return the mean over workloads for each claim that was run under several interpretations."""
     rows = []
-    for rule in rules():
+    for rule in list_rules():
         quantity = rule["quantities"][0]
-        by_reading = {r: values(runs, rule, quantity, r) for r in runs.labels("reading")}
+        by_reading = {r: compute_values(runs, rule, quantity, r) for r in runs.labels("reading")}
         there = {
             reading: found for reading, found in by_reading.items() if select_judged(rule, found)
         }
@@ -212,7 +212,7 @@ def _claims(runs: Runs) -> Table | None:
             row = {"claim": rule["claim"], "reading": reading, "quantity": quantity}
             row |= {
                 "ours": fmean(select_judged(rule, found)),
-                "holds": _YES_OR_NO[holds(rule, found)],
+                "holds": _YES_OR_NO[is_met(rule, found)],
             }
             rows.append(row)
     return TEXTS.table("readings_of_claims", rows)

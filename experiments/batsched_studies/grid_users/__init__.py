@@ -1,4 +1,4 @@
-"""Sharing among sites, and users who react: a study of our own, beside no publication."""
+"""Sharing jobs among grid sites when users react: a study of our own."""
 
 from pathlib import Path
 

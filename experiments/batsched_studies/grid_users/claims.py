@@ -1,4 +1,4 @@
-"""The claims of the study, which are our own, and what the runs say of each."""
+"""The claims of the study, which are our own, and their verdicts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from batsched_studies.grid_users.site_runs import (
     RIGID,
     SHARING,
     SiteRuns,
-    changes,
+    compute_changes,
 )
 
 
-def verdicts(runs: SiteRuns) -> Iterator[Verdict]:
-    """Yield a verdict on each claim; it is open where there are too few assignments."""
-    for replay in runs.replays():
+def judge_claims(runs: SiteRuns) -> Iterator[Verdict]:
+    """Yield a verdict on each claim; inconclusive where there are too few assignments."""
+    for replay in runs.list_replays():
         yield _survives(runs, replay)
         yield _everyone(runs, replay)
-    if set(runs.replays()) == set(REPLAYS):
+    if set(runs.list_replays()) == set(REPLAYS):
         yield from _smaller(runs)
         yield _less_late(runs)
-    for replay in runs.replays():
+    for replay in runs.list_replays():
         yield _pays(runs, replay)
         if runs.whole.where(replay=replay, scenario=MULTI_SITE):
             yield _spreading(runs, replay)
@@ -48,7 +48,7 @@ def _survives(runs: SiteRuns, replay: str) -> Verdict:
 
 def _everyone(runs: SiteRuns, replay: str) -> Verdict:
     """Sharing shortens the waits of the users of each site, under each assignment."""
-    found = changes(runs, replay)
+    found = compute_changes(runs, replay)
     shorter = found["after"] < found["before"]
     worst = found.iloc[int(np.argmax(found["change"].fillna(0)))]
     return TEXTS.verdict(
@@ -102,7 +102,7 @@ def _less_late(runs: SiteRuns) -> Verdict:
 
 def _pays(runs: SiteRuns, replay: str) -> Verdict:
     """The users of the site with the largest balance wait longer, under each assignment."""
-    found = changes(runs, replay).reset_index(drop=True)
+    found = compute_changes(runs, replay).reset_index(drop=True)
     givers = found.loc[found.groupby("assignment")["balance"].idxmax()]
     longer = givers["after"] > givers["before"]
     return TEXTS.verdict(

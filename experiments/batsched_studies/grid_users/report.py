@@ -1,4 +1,4 @@
-"""The report of the study: who waits before and after sharing, who gives and takes, and claims."""
+"""The report: waits before and after sharing, work given and taken by each site, and claims."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from batsched_py.report.metric_matrix import SITE
 from batsched_py.support import palette
 from batsched_py.units import HOUR
 from batsched_studies.grid_users import TEXTS, site_runs
-from batsched_studies.grid_users.claims import verdicts
+from batsched_studies.grid_users.claims import judge_claims
 
 
 def report(results: CampaignResults) -> Report:
-    """Return tables, figures and verdicts of the runs that are there."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     logs = site_runs.read(results)
-    judged = (verdict for runs in logs for verdict in verdicts(runs))
+    judged = (verdict for runs in logs for verdict in judge_claims(runs))
     return TEXTS.report(_parts(logs), judged, _summary(results, logs), results.title)
 
 
 def _parts(logs: Sequence[site_runs.SiteRuns]) -> Iterator[tuple[str, Iterable[Part | None]]]:
     for runs in logs:
-        yield runs.log, (*tables(runs), *figures(runs))
+        yield runs.log, (*make_tables(runs), *draw_figures(runs))
 
 
 def _summary(results: CampaignResults, logs: Sequence[site_runs.SiteRuns]) -> str:
@@ -39,13 +39,13 @@ def _summary(results: CampaignResults, logs: Sequence[site_runs.SiteRuns]) -> st
 _WHOLE = ("wait", "awrt", "slowdown", "lateness", "delay", "away", "spread", "utilisation")
 
 
-def tables(runs: site_runs.SiteRuns) -> Iterator[Table | None]:
-    """Yield the tables of a log."""
+def make_tables(runs: site_runs.SiteRuns) -> Iterator[Table | None]:
+    """Yield the tables of a log: all sites together, waits, work and assignments."""
     log = runs.log
     yield TEXTS.table("whole", list(_whole(runs)), slug("whole", log), log=log)
     yield TEXTS.table("waits", list(_waits(runs)), slug("waits", log), log=log)
     yield TEXTS.table("work", list(_work(runs)), slug("work", log), log=log)
-    found = [site_runs.changes(runs, replay) for replay in runs.replays()]
+    found = [site_runs.compute_changes(runs, replay) for replay in runs.list_replays()]
     each = pd.concat(found) if found else pd.DataFrame()
     longer = [(at, "change") for at, change in enumerate(each.get("change", ())) if change > 0]
     yield TEXTS.table("assignments", each, slug("assignments", log), longer, log=log)
@@ -53,7 +53,7 @@ def tables(runs: site_runs.SiteRuns) -> Iterator[Table | None]:
 
 def _whole(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
     """Yield a row for each replay and scenario, over all sites."""
-    for replay in runs.replays():
+    for replay in runs.list_replays():
         of_replay = runs.whole.where(replay=replay)
         local = of_replay.where(scenario=site_runs.LOCAL)
         for scenario in site_runs.SCENARIOS:
@@ -66,8 +66,8 @@ def _whole(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
 
 def _waits(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
     """Yield a row for the users of each site under each replay: their waits before and after."""
-    for replay in runs.replays():
-        for site in runs.names():
+    for replay in runs.list_replays():
+        for site in runs.list_sites():
             of_site = runs.sites.where(replay=replay, **{SITE: site})
             row: dict[str, Any] = {"replay": replay, "site": site}
             row["processors"] = of_site.frame["processors"].iloc[0]
@@ -85,9 +85,9 @@ def _waits(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
 
 def _work(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
     """Yield a row for each site, replay and scenario with exchange: what it gave and took."""
-    for replay in runs.replays():
+    for replay in runs.list_replays():
         for scenario in (site_runs.SHARING, site_runs.MULTI_SITE):
-            for site in runs.names():
+            for site in runs.list_sites():
                 of_site = runs.sites.where(replay=replay, **{SITE: site})
                 of_case, local = (of_site.where(scenario=s) for s in (scenario, site_runs.LOCAL))
                 if not of_case:
@@ -106,42 +106,42 @@ _SHAPES = dict(zip(site_runs.SCENARIOS, ("circle", "square", "triangle-up"), str
 _REPLAYS = {site_runs.RIGID: palette.BLACK, site_runs.FEEDBACK: palette.BLUE}
 
 
-def figures(runs: site_runs.SiteRuns) -> Iterator[Figure | None]:
-    """Yield the figures of a log."""
-    if runs.replays():
+def draw_figures(runs: site_runs.SiteRuns) -> Iterator[Figure | None]:
+    """Yield the figures of a log: the waits of each site's users, and balance against wait."""
+    if runs.list_replays():
         yield _waits_figure(runs)
         yield _balance_figure(runs)
 
 
 def _waits_figure(runs: site_runs.SiteRuns) -> Figure:
     frame = runs.sites.frame
-    shown = frame[frame["replay"].isin(runs.replays()) & (frame["mean_waiting_time"] > 0)]
+    shown = frame[frame["replay"].isin(runs.list_replays()) & (frame["mean_waiting_time"] > 0)]
     points = shown[["replay", "scenario", "assignment", SITE]].rename(columns={SITE: "site"})
     points["wait"] = shown["mean_waiting_time"] / HOUR
     marks = alt.Chart(points).mark_point(size=60)
     marks = marks.encode(
-        x=alt.X("site:N", title=None, sort=runs.names(), axis=alt.Axis(labelAngle=0)),
+        x=alt.X("site:N", title=None, sort=runs.list_sites(), axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("scenario:N", sort=list(site_runs.SCENARIOS)),
         y=alt.Y("wait:Q", title="mean wait of its users (h)", scale=alt.Scale(type="log")),
         color=alt.Color("scenario:N", title=None, scale=scale_of(_SCENARIOS, site_runs.SCENARIOS)),
         shape=alt.Shape("scenario:N", title=None, scale=scale_of(_SHAPES, site_runs.SCENARIOS)),
         tooltip=["replay:N", "site:N", "scenario:N", "assignment:N", *numbers("wait")],
     )
-    replays = runs.replays()
+    replays = runs.list_replays()
     panels = alt.Facet("replay:N", title=None, sort=replays)
     chart = marks.properties(width=300, height=260).facet(facet=panels, columns=len(replays))
     return TEXTS.figure("waits", chart, slug("figure_waits", runs.log), log=runs.log)
 
 
 def _balance_figure(runs: site_runs.SiteRuns) -> Figure:
-    points = pd.concat([site_runs.changes(runs, replay) for replay in runs.replays()])
+    points = pd.concat([site_runs.compute_changes(runs, replay) for replay in runs.list_replays()])
     base = alt.Chart(points).encode(
         x=alt.X("balance:Q", title="given - taken (% of what the site could do)"),
         y=alt.Y("change:Q", title="wait of the site's users, sharing against local (%)"),
     )
     marks = base.mark_point(filled=True, size=70).encode(
-        color=alt.Color("replay:N", title=None, scale=scale_of(_REPLAYS, runs.replays())),
-        shape=alt.Shape("site:N", title=None, sort=runs.names()),
+        color=alt.Color("replay:N", title=None, scale=scale_of(_REPLAYS, runs.list_replays())),
+        shape=alt.Shape("site:N", title=None, sort=runs.list_sites()),
         tooltip=[
             "replay:N",
             "site:N",

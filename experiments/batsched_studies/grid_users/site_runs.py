@@ -1,4 +1,4 @@
-"""The runs of the study as a whole and by site, and what sharing changes."""
+"""The runs of the study, in total and by grid site, and the changes that sharing causes."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class SiteRuns:
-    """The runs of one log: a row each, and a row for each site of each."""
+    """The runs of one log: a row for each run, and a row for each grid site of each run."""
 
     log: str
     whole: Runs
     sites: Runs
 
-    def replays(self) -> list[str]:
-        """Return those replays of which there are runs before and after sharing."""
+    def list_replays(self) -> list[str]:
+        """Return the replays with runs both before and after sharing."""
         return [
             replay
             for replay in REPLAYS
             if all(self.whole.where(replay=replay, scenario=s) for s in (LOCAL, SHARING))
         ]
 
-    def names(self) -> list[Any]:
-        """Return the names of the sites, from the largest to the smallest."""
+    def list_sites(self) -> list[Any]:
+        """Return the names of the grid sites, from the largest to the smallest."""
         frame = self.sites.frame.sort_values("processors", ascending=False, kind="stable")
         return list(frame[SITE].unique())
 
 
 def read(results: CampaignResults) -> list[SiteRuns]:
-    """Return the runs of a campaign of the study by log; each assignment is a replication.
+    """Read the runs of a campaign, log by log; each assignment of users to sites is a replication.
 
-    The work of each site's users, given, taken and the balance are shares of what the site could
-    do, as its utilisation is. A job's delay is from its recorded submission to its start: lateness
+    The work of each site's users, given, taken and the balance are shares of the site's capacity,
+    as its utilisation is. A job's delay is from its recorded submission to its start: lateness
     and wait.
     """
     if results.runs.empty:
@@ -81,15 +81,15 @@ def read(results: CampaignResults) -> list[SiteRuns]:
     ]
 
 
-def changes(runs: SiteRuns, replay: str) -> pd.DataFrame:
-    """Return what sharing changes for each site under each assignment, a row each.
+def compute_changes(runs: SiteRuns, replay: str) -> pd.DataFrame:
+    """Return what sharing changes for each grid site under each assignment, a row each.
 
     ``site``, ``assignment``, the mean waits ``before`` and ``after`` (h), the ``change`` of the
     wait (%), and the ``balance`` after it (% of what the site could do).
     """
     rows = []
     of_replay = runs.sites.where(replay=replay)
-    for site in runs.names():
+    for site in runs.list_sites():
         of_site = of_replay.where(**{SITE: site})
         local, shared = (of_site.where(scenario=name) for name in (LOCAL, SHARING))
         before, after = paired(local.values("wait"), shared.values("wait"))
