@@ -29,14 +29,14 @@ from batsched_studies.league.change import (
     select_around,
     select_before,
 )
-from batsched_studies.league.days import Days, Jobs, busy, jobs_of_log
-from batsched_studies.league.figures import days, jobs_by_day, skills
+from batsched_studies.league.days import Days, Jobs, compute_busy, read_log_jobs
+from batsched_studies.league.figures import count_jobs_by_day, draw_days, draw_skills
 from batsched_studies.league.forecasts import MODELS, Forecast
-from batsched_studies.league.report import busy_at, in_places, report, verdicts
-from batsched_studies.league.scores import covered, crps, crps_of_sample, energy_score
-from batsched_studies.league.site_of_log import jobs_a_week, jobs_on_trial, site_of_log
-from batsched_studies.league.standings import GROUPS, Case, Seen, overall, read
-from batsched_studies.league.worlds import WORLDS, world_of
+from batsched_studies.league.report import count_busy, format_places, judge_claims, report
+from batsched_studies.league.scores import compute_coverage, crps, crps_of_sample, energy_score
+from batsched_studies.league.site_of_log import count_jobs_on_trial, count_jobs_per_week, make_users
+from batsched_studies.league.standings import GROUPS, Case, Seen, compute_skill, read
+from batsched_studies.league.worlds import WORLDS, make_world
 from helpers.made_up_campaign import STUDIES, MadeUpCampaign, holds, one_row, table_of
 
 NUMBERS = st.floats(-100, 100)
@@ -107,7 +107,7 @@ def test_scores_of_what_is_not_known() -> None:
     assert scores[:2].tolist() == [0, 2]
     assert np.isnan(scores[2:]).all()
     assert np.isnan(crps_of_sample([nan], [1.0])).all()
-    assert np.isnan(covered([[nan]], [1.0]))
+    assert np.isnan(compute_coverage([[nan]], [1.0]))
 
 
 def test_the_energy_score_of_one_dimension_is_the_crps() -> None:
@@ -121,7 +121,7 @@ def test_the_energy_score_of_one_dimension_is_the_crps() -> None:
 
 def test_right_forecasts_cover_what_they_should() -> None:
     drawn = np.random.default_rng(4).normal(size=(11, 20_000))
-    assert covered(drawn[1:], drawn[0]) == pytest.approx(9 / 11, abs=0.01)
+    assert compute_coverage(drawn[1:], drawn[0]) == pytest.approx(9 / 11, abs=0.01)
 
 
 # The change --------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ LOG = log_of(series())
 
 def test_weeks_that_count() -> None:
     assert (CHANGE.horizon, CHANGE.learnt) == (3, 3 + 1 + 2)
-    assert [CHANGE.replayed(member) for member in range(3)] == [4, 5, 6]
+    assert [CHANGE.count_replayed_weeks(member) for member in range(3)] == [4, 5, 6]
     known, came = select_before(LOG, CHANGE), select_after(LOG, CHANGE)
     assert -CHANGE.learnt * WEEK == known.jobs[0].submit_time
     assert known.jobs[-1].submit_time < 0 <= came.jobs[0].submit_time
@@ -268,7 +268,7 @@ def another_end(log: Workload) -> Workload:
 @pytest.fixture
 def short_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     """Users of the small log have much to do: some of them tell how many there are."""
-    monkeypatch.setattr("batsched_studies.league.site_of_log.CROWD", 20)
+    monkeypatch.setattr("batsched_studies.league.site_of_log.USERS_ON_TRIAL", 20)
 
 
 @pytest.mark.usefixtures("short_trial")
@@ -348,7 +348,7 @@ def test_days_by_hand() -> None:
     """The first scored day has two jobs of a user and a rejected one of another; then nothing."""
     change = Change("2024-03-25", settle=1, weeks=1)
     first = WEEK
-    seen = Days.of(
+    seen = Days.from_jobs(
         made_jobs(
             [
                 (first - 1, 0, HOUR, 10, "0"),  # submitted before, runs into the day
@@ -384,9 +384,9 @@ def test_busy_processors_are_those_counted_each_hour(rows: list[tuple[int, int, 
     slow = [
         sum(n for s, w, r, n in rows if s + w <= hour < s + w + r) for hour in range(24, 4 * 24)
     ]
-    assert busy(jobs, DAY, 3) == pytest.approx(np.reshape(slow, (3, 24)).mean(axis=1))
-    assert busy_at(jobs, HOUR * np.arange(24, 4 * 24)).tolist() == slow
-    assert jobs_by_day(jobs, 0, 6).sum() == len(rows)
+    assert compute_busy(jobs, DAY, 3) == pytest.approx(np.reshape(slow, (3, 24)).mean(axis=1))
+    assert count_busy(jobs, HOUR * np.arange(24, 4 * 24)).tolist() == slow
+    assert count_jobs_by_day(jobs, 0, 6).sum() == len(rows)
 
 
 def test_widths_are_shares_of_the_machine() -> None:
@@ -395,7 +395,7 @@ def test_widths_are_shares_of_the_machine() -> None:
 
 
 def test_jobs_of_a_log_have_their_recorded_waits() -> None:
-    jobs = jobs_of_log(LOG, 8)
+    jobs = read_log_jobs(LOG, 8)
     assert jobs.wait[:9:3].tolist() == [0, 600, 1200]
     assert set(jobs.run.tolist()) == {3600}
 
@@ -416,7 +416,7 @@ def made_case(world: str = "", *, weeks: int = 8, members: int = 5, **levels: fl
         size, user = random.integers(1, 9, number), random.integers(0, 9, number)
         names = np.array(list(map(str, user)), dtype=object)
         jobs = Jobs(submit, wait, run, size.astype(float), names, 16)
-        return Seen(jobs, _higher(Days.of(jobs, change), level))
+        return Seen(jobs, _higher(Days.from_jobs(jobs, change), level))
 
     forecasts = {model: [seen(level) for _ in range(members)] for model, level in levels.items()}
     return Case("made up", "log", world, change, LOG, seen(0), seen(0), forecasts)
@@ -432,10 +432,10 @@ def test_skill_is_told_by_weeks() -> None:
         assert case.skill(group, "good").above(0) is True
         assert case.skill(group, "bad").above(0) is False
         assert not case.skill(group, "rigid").is_known
-        assert case.places(group)["good"] == (1, 1)
-        assert case.places(group)["bad"] == (4, 4)
+        assert case.find_places(group)["good"] == (1, 1)
+        assert case.find_places(group)["bad"] == (4, 4)
     assert case.skill("submissions", "alike").above(0) is None
-    assert case.places("submissions")["rigid"] == (2, 3)
+    assert case.find_places("submissions")["rigid"] == (2, 3)
     assert case.skill("submissions", "good").nb == 8
     ratio = case.mean("submissions", "jobs", "good") / case.mean("submissions", "jobs", "rigid")
     assert case.skill("submissions", "good", "jobs").value == pytest.approx(1 - ratio)
@@ -470,7 +470,7 @@ def test_two_halves_of_one_ensemble_are_rarely_told_apart(luck: float) -> None:
     cases = [drawn_case(random, luck) for _ in range(300)]
     told = [case.skill("submissions", "other", "jobs").above(0) is not None for case in cases]
     assert np.mean(told) <= 0.05
-    scores = [[case.weekly("submissions", "jobs", half) for half in case.models] for case in cases]
+    scores = [[case.score("submissions", "jobs", half) for half in case.models] for case in cases]
     by_weeks = [paired_ratio(*halves) for halves in scores]
     share = np.mean([interval.above(1) is not None for interval in by_weeks])
     assert share > 0.25 if luck else share < 0.1
@@ -514,17 +514,17 @@ def test_of_fewer_than_five_nothing_is_told(few: str) -> None:
     case = made_case(**{few: 4, "rigid": 0.8, "good": 0.1})  # type: ignore[arg-type]
     assert case.skill("submissions", "good").value > 0.1
     assert case.skill("submissions", "good").above(0) is None
-    assert case.places("submissions") == {"rigid": (1, 2), "good": (1, 2)}
-    assert [verdict.holds for verdict in verdicts([case])] == [None, None]
+    assert case.find_places("submissions") == {"rigid": (1, 2), "good": (1, 2)}
+    assert [verdict.holds for verdict in judge_claims([case])] == [None, None]
 
 
 def test_over_all_each_log_is_one_value() -> None:
     cases = [made_case(rigid=0.8, good=level) for level in (0.1, 0.2, 0.3, 0.2, 0.1)]
     ratios = [case.ratio("submissions", "good", "rigid").value for case in cases]
-    skill = overall(cases, "submissions", "good")
+    skill = compute_skill(cases, "submissions", "good")
     assert skill.value == pytest.approx(1 - np.exp(np.log(ratios).mean()))
     assert (skill.nb, skill.above(0)) == (5, True)
-    assert overall(cases[:4], "submissions", "good").above(0) is None
+    assert compute_skill(cases[:4], "submissions", "good").above(0) is None
 
 
 def test_without_the_replay_of_the_record_waits_have_one_truth() -> None:
@@ -532,8 +532,8 @@ def test_without_the_replay_of_the_record_waits_have_one_truth() -> None:
     case.replayed = None
     assert not case.skill("waits", "good").is_known
     assert case.skill("recorded_waits", "good").above(0) is True
-    assert np.isnan(case.covered("waits", "wait", "good"))
-    assert 0 <= case.covered("recorded_waits", "wait", "good") <= 1
+    assert np.isnan(case.compute_coverage("waits", "wait", "good"))
+    assert 0 <= case.compute_coverage("recorded_waits", "wait", "good") <= 1
 
 
 def test_what_is_predicted_without_error_tells_nobody_apart() -> None:
@@ -542,35 +542,39 @@ def test_what_is_predicted_without_error_tells_nobody_apart() -> None:
     for seen in (case.recorded, *case.forecasts["rigid"], *case.forecasts["good"]):
         seen.jobs.wait[:] = 0
         seen.days.wait[:] = 0
-    assert case.telling_quantities("recorded_waits") == ["utilisation"]
+    assert case.list_telling_quantities("recorded_waits") == ["utilisation"]
     alone = case.skill("recorded_waits", "good", "utilisation")
     assert case.skill("recorded_waits", "good") == alone
     assert alone.above(0) is True
 
 
 def test_claims_are_of_those_who_made_the_record() -> None:
-    told = {v.claim: v.holds for v in verdicts([made_case("closed", rigid=0.8, site=0.1, a60=0.5)])}
+    told = {
+        v.claim: v.holds for v in judge_claims([made_case("closed", rigid=0.8, site=0.1, a60=0.5)])
+    }
     assert list(told.values()) == [True, True, True, True]
-    told = {v.claim: v.holds for v in verdicts([made_case("closed", rigid=0.8, site=0.9, a60=0.1)])}
+    told = {
+        v.claim: v.holds for v in judge_claims([made_case("closed", rigid=0.8, site=0.9, a60=0.1)])
+    }
     assert [holds for claim, holds in told.items() if claim.startswith("No model")] == [False] * 2
-    beaten = verdicts([made_case("open", rigid=0.8, a60=0.1)])
-    right = verdicts([made_case("open", rigid=0.1, a60=0.8)])
-    few = verdicts([made_case("open", weeks=4, rigid=0.1, a60=0.8)])
+    beaten = judge_claims([made_case("open", rigid=0.8, a60=0.1)])
+    right = judge_claims([made_case("open", rigid=0.1, a60=0.8)])
+    few = judge_claims([made_case("open", weeks=4, rigid=0.1, a60=0.8)])
     answers = [[verdict.holds for verdict in found] for found in (beaten, right, few)]
     assert answers == [[False] * 2, [True] * 2, [None] * 2]
-    assert not list(verdicts([made_case("closed", rigid=0.8, a60=0.1)]))
+    assert not list(judge_claims([made_case("closed", rigid=0.8, a60=0.1)]))
 
 
 def test_places_in_words() -> None:
-    assert (in_places((3, 3)), in_places((2, 5))) == ("3", "2 to 5")
+    assert (format_places((3, 3)), format_places((2, 5))) == ("3", "2 to 5")
 
 
 def test_figures_can_be_drawn() -> None:
     case = made_case(rigid=0.8, fluid=0.1, site=0.3)
-    for figure in (skills([case]), days(case)):
+    for figure in (draw_skills([case]), draw_days(case)):
         assert figure is not None
         vl_convert.vegalite_to_vega(set_width(figure.spec))
-    assert days(made_case(fluid=0.1)) is None
+    assert draw_days(made_case(fluid=0.1)) is None
 
 
 # The league itself -------------------------------------------------------------------------------
@@ -609,7 +613,7 @@ def test_the_model_that_made_the_record_wins() -> None:
     made = SmallCampaign("closed", ["rigid", "rigid_recent", "site"], SMALL)
     (case,) = read(made)  # type: ignore[arg-type]
     for group in GROUPS:
-        assert case.places(group)["site"] == (1, 1)
+        assert case.find_places(group)["site"] == (1, 1)
         assert case.skill(group, "site").above(0) is True
     page = report(made)  # type: ignore[arg-type]
     assert set(holds(page).values()) == {True}
@@ -641,7 +645,7 @@ def test_where_nobody_reacts_the_past_is_not_beaten() -> None:
     """Who reads a reaction into the record, and lets users hurry on a larger machine, is wrong."""
     made = SmallCampaign("open", ["rigid", "climatology", "tbuos", "a60"], SMALL)
     (case,) = read(made)  # type: ignore[arg-type]
-    assert case.places("submissions")["rigid"][0] == 1
+    assert case.find_places("submissions")["rigid"][0] == 1
     assert case.skill("submissions", "tbuos").above(0) is None
     assert case.skill("submissions", "a60").above(0) is False
 
@@ -649,8 +653,8 @@ def test_where_nobody_reacts_the_past_is_not_beaten() -> None:
 def test_as_many_users_of_the_site_are_found_as_made_the_record() -> None:
     """From what was before the change alone: 40, on half of the machine, where they waited."""
     log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
-    known = move_weeks(select_before(world_of(log, "closed", SMALL), SMALL), SMALL.learnt)
-    users = site_of_log(known, weeks=14, seed=1)
+    known = move_weeks(select_before(make_world(log, "closed", SMALL), SMALL), SMALL.learnt)
+    users = make_users(known, weeks=14, seed=1)
     found = {job.user for week in range(15) for job in users.jobs_to_submit(week * WEEK)}
     assert len(found) == pytest.approx(40, abs=4)
 
@@ -658,19 +662,19 @@ def test_as_many_users_of_the_site_are_found_as_made_the_record() -> None:
 def test_users_of_the_site_have_as_many_jobs_as_the_log() -> None:
     """Of a log whose users come and go: some 31 submit in a week, who have the jobs of 15."""
     log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
-    users = site_of_log(log, weeks=13, seed=1)
-    assert jobs_on_trial(users, log, 1) == pytest.approx(jobs_a_week(log), rel=0.1)
+    users = make_users(log, weeks=13, seed=1)
+    assert count_jobs_on_trial(users, log, 1) == pytest.approx(count_jobs_per_week(log), rel=0.1)
 
 
 def test_a_world_is_the_same_again_and_half_shut_until_the_change() -> None:
     log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
     for name in WORLDS:
-        first, again = (world_of(log.copy(), name, SMALL) for _ in range(2))
+        first, again = (make_world(log.copy(), name, SMALL) for _ in range(2))
         assert first == again
-        jobs = jobs_of_log(select_around(first, SMALL), log.nb_res)
+        jobs = read_log_jobs(select_around(first, SMALL), log.nb_res)
         until = HOUR * np.arange(-SMALL.learnt * 168, 0)
-        assert busy_at(jobs, until).max() <= log.nb_res / 2
-        assert busy_at(jobs, HOUR * np.arange(0, 168.0)).max() > log.nb_res / 2
+        assert count_busy(jobs, until).max() <= log.nb_res / 2
+        assert count_busy(jobs, HOUR * np.arange(0, 168.0)).max() > log.nb_res / 2
 
 
 def test_a_campaign_that_has_just_begun() -> None:

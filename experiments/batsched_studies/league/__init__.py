@@ -1,4 +1,4 @@
-"""A league of user models that predict users after a change. A study of our own."""
+"""A league of user models that predict submissions after a change: a study of our own."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ from batsched_py.report.kit import Texts
 
 TEXTS = Texts(Path(__file__).parent)
 RECORDED = "recorded"
-"""The run that is no forecast: what was recorded after the change, under our policy."""
+"""The run that is no forecast: the recorded jobs after the change, under our policy."""
 RIGID = "rigid"
-"""The forecast that others are measured by: the last weeks once more, with some to spare."""
+"""The reference forecast: a replay of the last weeks, with some spare weeks."""
 RECENT = "rigid_recent"
-"""The same with none to spare: whoever knows all weeks up to the change is held against this."""
+"""The reference without spare weeks, for models that know all weeks up to the change."""

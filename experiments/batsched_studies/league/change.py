@@ -1,4 +1,4 @@
-"""A log with a change in its middle: jobs known before it, and jobs after it."""
+"""Splits a log at a change of the site: the jobs known before it, and the jobs after it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CUT = "cut-at-request"
 
 
 class Change(msgspec.Struct, frozen=True):
-    """When a log changed, and how many weeks before and after it count.
+    """The date of a change in a log, and how many weeks before and after the change are used.
 
-    Raises :class:`UsageError` for what makes no sense.
+    Raises :class:`UsageError` for impossible values.
     """
 
     change: str
@@ -30,10 +30,9 @@ class Change(msgspec.Struct, frozen=True):
     weeks: int = 12
     """Weeks after these, which are scored."""
     spare: int = 4
-    """Weeks more than that which models that replay are given: with a better machine their users
-    are through sooner."""
+    """Further weeks for models that replay: on a better machine their jobs end sooner."""
     members: int = 10
-    """Of the ensemble of each model; each begins its replay a week earlier than the one before."""
+    """Members of each model's ensemble; each begins its replay a week before the previous one."""
 
     def __post_init__(self) -> None:
         for name, least in (("settle", 0), ("weeks", 1), ("spare", 0), ("members", 1)):
@@ -43,7 +42,7 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def date(self) -> datetime:
-        """Midnight at which the change begins, as if clocks were UTC."""
+        """Midnight at which the change begins, as if the site's clock showed UTC."""
         try:
             return datetime.strptime(self.change, "%Y-%m-%d").replace(tzinfo=UTC)
         except (TypeError, ValueError):
@@ -53,24 +52,24 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def horizon(self) -> int:
-        """Weeks after the change that are predicted."""
+        """The number of weeks after the change that are predicted."""
         return self.settle + self.weeks
 
     @property
     def learnt(self) -> int:
-        """Weeks before the change that models may know, and no others."""
+        """The number of weeks before the change that models may learn from."""
         return self.horizon + self.spare + self.members - 1
 
-    def replayed(self, member: int) -> int:
-        """Return how many weeks before the change the replay of a member begins."""
+    def count_replayed_weeks(self, member: int) -> int:
+        """Return how many weeks before the change the replay of an ensemble member begins."""
         return self.horizon + self.spare + member
 
 
 def select_before(workload: Workload, change: Change) -> Workload:
-    """Return the jobs known at the change: jobs of the learnt weeks that have ended.
+    """Return the jobs of the learnt weeks that had ended at the change.
 
-    Second 0 is the change; times before it are negative. How long a job runs that has not ended
-    nobody knows yet. Raises :class:`UsageError` if the log does not go back so far.
+    Second 0 is the change; times before it are negative. Run times of jobs that have not ended are
+    not known yet. Raises :class:`UsageError` if the log begins too late.
     """
     jobs = _jobs(workload, change, -change.learnt, 0)
     known = [job for job in jobs if job.finish_time is not None and job.finish_time <= 0]
@@ -85,7 +84,7 @@ def select_before(workload: Workload, change: Change) -> Workload:
 def select_after(workload: Workload, change: Change) -> Workload:
     """Return the recorded jobs of the predicted weeks; second 0 is the change.
 
-    Raises :class:`UsageError` if the log does not go on so far.
+    Raises :class:`UsageError` if the log ends too early.
     """
     jobs = _jobs(workload, change, 0, change.horizon)
     if not jobs or jobs[-1].submit_time < change.horizon * WEEK - 7 * DAY:
@@ -102,13 +101,13 @@ def select_around(workload: Workload, change: Change) -> Workload:
 
 
 def move_weeks(workload: Workload, weeks: float) -> Workload:
-    """Return the jobs as if they had been recorded some weeks later."""
+    """Return the workload with all recorded times moved by some weeks."""
     jobs = [move_job(job, weeks * WEEK) for job in workload.jobs]
     return msgspec.structs.replace(workload, jobs=jobs)
 
 
 def move_job(job: WorkloadJob, seconds: float, name: str = "") -> WorkloadJob:
-    """Return a job with its recorded times moved."""
+    """Return a job with its recorded times moved by some seconds."""
     end = None if job.finish_time is None else job.finish_time + seconds
     submit = job.submit_time + seconds
     return msgspec.structs.replace(
@@ -123,8 +122,8 @@ def move_job(job: WorkloadJob, seconds: float, name: str = "") -> WorkloadJob:
 def _jobs(workload: Workload, change: Change, begin: int, end: int) -> list[WorkloadJob]:
     """Return the jobs submitted in some weeks, at the times that clocks showed.
 
-    So weeks and hours are those of the site, summer time or not. Raises :class:`UsageError` for
-    run times that were cut: of these the waits are not known, only the ends.
+    So weeks and hours are those of the site, summer time or not. Raises :class:`UsageError` if run
+    times were cut: then the waits of the jobs are not known.
     """
     if workload.rules.get("runtime") == CUT:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Daily activity of users after a change: recorded, or predicted by one member."""
+"""The daily activity of users after a change: recorded, or predicted by an ensemble member."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from batsched_users.behaviour.job_profiles import run_time_of
 
 Floats = NDArray[np.float64]
 WIDTHS = (1 / 16, 1 / 4)
-"""Up to which share of the machine jobs are narrow, and of middle width; the others are wide."""
+"""The largest shares of the machine of narrow jobs and of jobs of middle width."""
 
 
 class Jobs(msgspec.Struct, frozen=True):
-    """Jobs with their results, columns of shape (n,); second 0 is the change."""
+    """Jobs with their results, in columns of shape (n,); second 0 is the change."""
 
     submit: Floats
     wait: Floats
-    """nan of a job that was rejected."""
+    """nan for a rejected job."""
     run: Floats
     size: Floats
     user: NDArray[np.object_]
@@ -33,23 +33,23 @@ class Jobs(msgspec.Struct, frozen=True):
 
     @property
     def used(self) -> Intervals:
-        """The processors of the jobs that ran, from start to end."""
+        """The processors that jobs occupied, from their start to their end."""
         ran = np.isfinite(self.wait)
         start = (self.submit + self.wait)[ran]
         return Intervals(start, start + self.run[ran], self.size[ran])
 
     @property
     def width(self) -> NDArray[np.intp]:
-        """The class of each job by :data:`WIDTHS`: 0, 1 or 2."""
+        """The width class of each job: 0 narrow, 1 of middle width, 2 wide (:data:`WIDTHS`)."""
         return np.searchsorted(WIDTHS, self.size / self.nb_processors)
 
     @property
     def log_wait(self) -> Floats:
-        """Waits on a logarithmic scale: log10 of minutes, and one more."""
+        """The waits on a logarithmic scale: log10(1 + minutes)."""
         return np.asarray(np.log10(1 + self.wait / MINUTE))
 
 
-def jobs_of_log(workload: Workload, nb_processors: int) -> Jobs:
+def read_log_jobs(workload: Workload, nb_processors: int) -> Jobs:
     """Return the jobs of a log as they were recorded; run times must not have been cut."""
     jobs = workload.jobs
     run = np.array([run_time_of(workload.profiles[job.profile]) for job in jobs])
@@ -61,8 +61,8 @@ def jobs_of_log(workload: Workload, nb_processors: int) -> Jobs:
     return Jobs(submit, wait, run, size, user, nb_processors)
 
 
-def jobs_of_run(jobs: pd.DataFrame, nb_processors: int) -> Jobs:
-    """Return the jobs of a simulation, in which every processor is as fast as the log's."""
+def read_run_jobs(jobs: pd.DataFrame, nb_processors: int) -> Jobs:
+    """Return the jobs of a simulation on processors as fast as those of the log."""
     columns = ("submission_time", "waiting_time", "execution_time")
     submit, wait, run = (jobs[name].to_numpy(dtype=float) for name in columns)
     size = jobs["requested_number_of_resources"].to_numpy(dtype=float)
@@ -71,7 +71,7 @@ def jobs_of_run(jobs: pd.DataFrame, nb_processors: int) -> Jobs:
 
 
 class Days(msgspec.Struct, frozen=True):
-    """The scored quantities by day, shape (days,) unless noted; amounts are ln(1 + x).
+    """The quantities by day that forecasts are scored on, shape (days,); amounts are ln(1 + x).
 
     So a forecast that is wrong by a factor of two counts the same on a busy day and on a quiet one,
     and no single day decides.
@@ -91,8 +91,8 @@ class Days(msgspec.Struct, frozen=True):
     """Share of the processors that were busy, on average."""
 
     @classmethod
-    def of(cls, jobs: Jobs, change: Change) -> Days:
-        """Return the days that are scored."""
+    def from_jobs(cls, jobs: Jobs, change: Change) -> Days:
+        """Return the quantities of the scored days, computed from jobs."""
         begin, number = change.settle * WEEK, change.weeks * 7
         day = np.floor((jobs.submit - begin) / DAY).astype(int)
         inside = (day >= 0) & (day < number)
@@ -115,10 +115,10 @@ class Days(msgspec.Struct, frozen=True):
             users=np.log1p(users.reindex(range(number), fill_value=0).to_numpy(dtype=float)),
             profile=np.log1p(profile.astype(float)),
             wait=wait,
-            utilisation=busy(jobs, begin, number) / jobs.nb_processors,
+            utilisation=compute_busy(jobs, begin, number) / jobs.nb_processors,
         )
 
 
-def busy(jobs: Jobs, begin: float, days: int) -> Floats:
+def compute_busy(jobs: Jobs, begin: float, days: int) -> Floats:
     """Return the mean number of busy processors of each day from ``begin`` on; shape (days,)."""
     return jobs.used.means(begin + DAY * np.arange(days + 1, dtype=float))

@@ -18,16 +18,16 @@ from batsched_studies.league.days import Floats, Jobs
 from batsched_studies.league.standings import GROUPS, Case
 
 SHOWN = {RIGID: palette.RECORDED, "a60": palette.GREEN, "site": palette.ORANGE}
-"""The models whose submissions are drawn, whoever wins: one that does not react, and two that do,
-of which the first has no more work than was recorded."""
+"""The models whose submissions are drawn: one that does not react, one that reacts but has only the
+recorded work, and one that reacts."""
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 _WEEKS_BEFORE = 6
 _LEAST = -1.0
-"""Skills below are drawn here: how bad a bad forecast is does not matter."""
+"""Lower skills are drawn at this value: how bad a bad forecast is does not matter."""
 
 
-def skills(cases: Sequence[Case]) -> Figure:
-    """Return a panel for each group of quantities: skill by model, a point for each case."""
+def draw_skills(cases: Sequence[Case]) -> Figure:
+    """Return the skill of each model, a panel for each group of quantities."""
     names = [case.name for case in cases]
     models = [m for m in dict.fromkeys(m for c in cases for m in c.models) if m != RIGID]
     rows = [
@@ -64,8 +64,8 @@ def _skill(case: Case, group: str, model: str) -> dict[str, Any]:
     return {key: end and max(end, _LEAST) for key, end in found.items()}
 
 
-def days(case: Case) -> Figure | None:
-    """Return a panel for each of :data:`SHOWN`: jobs a day, recorded and predicted."""
+def draw_days(case: Case) -> Figure | None:
+    """Return the recorded and predicted jobs per day, a panel for each model of :data:`SHOWN`."""
     there = [model for model in SHOWN if model in case.models]
     rows = [row for model in there for row in _days(case, model)]
     if not rows:
@@ -91,8 +91,8 @@ def days(case: Case) -> Figure | None:
 def _days(case: Case, model: str) -> list[dict[str, Any]]:
     horizon = case.change.horizon * 7
     first = -min(_WEEKS_BEFORE, case.change.learnt) * 7
-    recorded = jobs_by_day(case.recorded.jobs, first, horizon)
-    members = [jobs_by_day(member.jobs, 0, horizon) for member in case.forecasts[model]]
+    recorded = count_jobs_by_day(case.recorded.jobs, first, horizon)
+    members = [count_jobs_by_day(member.jobs, 0, horizon) for member in case.forecasts[model]]
     low, middle, high = np.quantile(members, (0, 0.5, 1), axis=0)
     rows: list[dict[str, Any]] = []
     for day, count in zip(range(first, horizon), recorded.tolist(), strict=True):
@@ -103,7 +103,7 @@ def _days(case: Case, model: str) -> list[dict[str, Any]]:
     return rows
 
 
-def jobs_by_day(jobs: Jobs, begin: int, end: int) -> Floats:
-    """Return how many jobs are submitted on each day after the change, from ``begin`` on."""
+def count_jobs_by_day(jobs: Jobs, begin: int, end: int) -> Floats:
+    """Return the number of jobs submitted on each day, from day ``begin`` to day ``end``."""
     edges = DAY * np.arange(begin, end + 1)
     return np.histogram(jobs.submit, edges)[0].astype(float)

@@ -1,4 +1,4 @@
-"""Forecasts of submissions after a change, by user models that know the time before."""
+"""Forecasts of submissions after a change, by user models that learn from the weeks before."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from batsched_py.units import WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_studies.league import RECENT, RECORDED, RIGID
 from batsched_studies.league.change import Change, move_job, move_weeks, select_after, select_before
-from batsched_studies.league.site_of_log import site_of_log
-from batsched_studies.league.worlds import world_of
+from batsched_studies.league.site_of_log import make_users
+from batsched_studies.league.worlds import make_world
 from batsched_users import Chance
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.models.adjusted import Adjusted
@@ -30,21 +30,21 @@ from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 
 
 class Forecast:
-    """One member of a model's ensemble: the jobs that its users submit after the change.
+    """One ensemble member of a user model: the jobs that its users submit after the change.
 
-    Second 0 of the simulation is the change. Of the log a model gets the weeks before it, and only
-    jobs that had ended then; the machine and the policy after it are those of the simulation.
+    Second 0 of the simulation is the change. A model knows the jobs of the weeks before it, if they
+    had ended by then; the machine and the policy are those after the change.
 
-    - ``rigid``, ``a0``, ``a60``, ``adjusted``, ``distribution`` and ``fluid`` replay what was
-      recorded from ``horizon + spare + member`` weeks before the change on, so many weeks later.
+    - ``rigid``, ``a0``, ``a60``, ``adjusted``, ``distribution`` and ``fluid`` replay the jobs
+      recorded since ``horizon + spare + member`` weeks before the change.
     - ``rigid_recent`` does so from ``horizon + member`` weeks before the change on.
-    - ``climatology`` replays, for each week, one of the weeks before, drawn by chance.
+    - ``climatology`` replays a random earlier week for each week.
     - ``resampled``, ``tbuos`` and ``site`` draw from all of the weeks before.
-    - ``recorded`` is no forecast: what users did after the change, at the recorded times.
+    - ``recorded`` is no forecast: it replays the jobs recorded after the change.
 
-    Nothing is submitted after the horizon. ``world`` names a world of
-    :mod:`batsched_studies.league.worlds` that stands in for the log. Members have chances of their
-    own. The other options are those of :class:`batsched_studies.league.change.Change`.
+    No job is submitted after the horizon. ``world`` names a world of
+    :mod:`batsched_studies.league.worlds` that replaces the log. Each member has its own random
+    numbers. The other options are those of :class:`batsched_studies.league.change.Change`.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class Forecast:
         members: int = 10,
         seed: Seed = 0,
     ) -> None:
-        """Raises :class:`UsageError` for options that are none, and logs that are too short."""
+        """Raises :class:`UsageError` for invalid options, and for logs that are too short."""
         self._change = Change(change, settle, weeks, spare, members)
         one_of("model", model, (RECORDED, *MODELS))
         place = whole_number("member", member, 0, members - 1)
         if world:
-            workload = world_of(workload, world, self._change)
+            workload = make_world(workload, world, self._change)
         if model == RECORDED:
             self._users: Any = Rigid(select_after(workload, self._change))
         else:
@@ -78,54 +78,55 @@ class Forecast:
         self._until = self._change.horizon * WEEK
 
     def next_submission(self) -> float:
-        """Return when the model submits next, inf after the horizon."""
+        """Return when the model submits next (seconds); inf after the predicted weeks."""
         due: float = self._users.next_submission()
         return due if due < self._until else inf
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs that the model submits."""
+        """Return the jobs that the model submits at ``now``."""
         jobs: Iterable[WorkloadJob] = self._users.jobs_to_submit(now)
         return jobs
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Tell the model."""
+        """Pass the end of a job on to the model."""
         self._users.job_ended(now, job, state)
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The inputs of a member: the log before the change, and options."""
+    """What an ensemble member may use: the log before the change, and its options."""
 
     log: Workload
-    """What was before the change, at negative times."""
+    """The jobs before the change, at negative times."""
     change: Change
     member: int
     seed: np.random.SeedSequence
 
     @property
     def replayed(self) -> Workload:
-        """The log from the member's own week on, with weeks to spare."""
-        return self._last(self.change.replayed(self.member))
+        """The log from the week in which the member's replay begins, with spare weeks."""
+        return self._last(self.change.count_replayed_weeks(self.member))
 
     @property
     def recent(self) -> Workload:
-        """The same with no week to spare."""
+        """The log from the week in which the member's replay begins, without spare weeks."""
         return self._last(self.change.horizon + self.member)
 
     def _last(self, weeks: int) -> Workload:
-        """Return the last weeks, so much later that they begin at the change."""
+        """Return the last weeks, moved so that they begin at the change."""
         jobs = [job for job in self.log.jobs if job.submit_time >= -weeks * WEEK]
         return move_weeks(msgspec.structs.replace(self.log, jobs=jobs), weeks)
 
     @property
     def whole(self) -> Workload:
-        """The whole log, moved so that it begins at the change."""
+        """The whole log before the change, moved so that it begins at the change."""
         return move_weeks(self.log, self.change.learnt)
 
     @property
-    def crowd(self) -> dict[str, Any]:
-        """The options for drawing users from the log.
+    def drawing_options(self) -> dict[str, Any]:
+        """The options for resampling users from the log.
 
-        The thesis's 12 weeks to be long-term, and edges of 4, are less in a log of fewer weeks.
+        Logs of few weeks have smaller limits than the thesis's 12 weeks to be a long-term user and
+        its edges of 4 weeks.
         """
         learnt = self.change.learnt
         return {
@@ -137,7 +138,7 @@ class Known(msgspec.Struct, frozen=True):
 
     @property
     def shuffled(self) -> Workload:
-        """A log for the predicted weeks, made of earlier weeks."""
+        """A log for the predicted weeks, made of weeks before the change in random order."""
         random = Chance(self.seed).stream("weeks")
         weeks: dict[int, list[WorkloadJob]] = {}
         for job in self.log.jobs:
@@ -151,7 +152,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 def _own(seed: Seed, member: int) -> np.random.SeedSequence:
-    """Return the chances of a member, which do not depend on how many there are."""
+    """Return the seed of a member, which does not depend on the number of members."""
     if isinstance(seed, np.random.SeedSequence):
         return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, member))
     return np.random.SeedSequence(seed, spawn_key=(member,))
@@ -161,13 +162,13 @@ MODELS: dict[str, Callable[[Known], Any]] = {
     RIGID: lambda known: Rigid(known.replayed),
     RECENT: lambda known: Rigid(known.recent),
     "climatology": lambda known: Rigid(known.shuffled),
-    "resampled": lambda known: Resampled(known.whole, **known.crowd),
+    "resampled": lambda known: Resampled(known.whole, **known.drawing_options),
     "a0": lambda known: ThinkTimeFeedback(known.replayed, sessions="arrival:0"),
     "a60": lambda known: ThinkTimeFeedback(known.replayed, sessions="arrival:60"),
     "adjusted": lambda known: Adjusted(known.replayed),
     "distribution": lambda known: Distribution(known.replayed, seed=known.seed),
     "fluid": lambda known: Fluid(known.replayed, seed=known.seed),
-    "tbuos": lambda known: Tbuos(known.whole, **known.crowd),
-    "site": lambda known: site_of_log(known.whole, weeks=known.change.horizon, seed=known.seed),
+    "tbuos": lambda known: Tbuos(known.whole, **known.drawing_options),
+    "site": lambda known: make_users(known.whole, weeks=known.change.horizon, seed=known.seed),
 }
 """The models of the league, in the order in which they are shown."""

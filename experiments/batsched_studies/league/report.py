@@ -1,4 +1,4 @@
-"""The report of the study: the league by log and over all, its evidence, figures and claims."""
+"""The report: the league of models by log and over all logs, its evidence, and claims."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from batsched_py.report.kit import cells, slug
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_studies.league import RECENT, RIGID, TEXTS, standings
 from batsched_studies.league.days import Floats, Jobs
-from batsched_studies.league.figures import days, skills
+from batsched_studies.league.figures import draw_days, draw_skills
 from batsched_studies.league.worlds import CLOSED, WORLDS
 
 _ALL = "All logs"
 _KNOW_ALL = ("climatology", "resampled", "tbuos", "site")
-"""Models that know the weeks which :data:`RIGID` has to spare."""
+"""Models that know the spare weeks of :data:`RIGID`."""
 
 
 def report(results: CampaignResults) -> Report:
-    """Return the tables, figures and verdicts of the runs that are there."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     cases = standings.read(results)
     parts = [(_ALL, _of_all(cases)), *((case.name, _of_case(case)) for case in cases)]
     summary = f"{TEXTS['summary']} {TEXTS['question']}" if cases else "No run has finished yet."
-    return TEXTS.report(parts, verdicts(cases), summary, results.title)
+    return TEXTS.report(parts, judge_claims(cases), summary, results.title)
 
 
 def _of_all(cases: Sequence[standings.Case]) -> Iterator[Table | Figure | None]:
     if cases:
-        yield skills(cases)
+        yield draw_skills(cases)
     if len(cases) > 1:
         models = dict.fromkeys(model for case in cases for model in case.models if model != RIGID)
         yield TEXTS.table("overall", [_overall(cases, model) for model in models])
@@ -40,7 +40,7 @@ def _overall(cases: Sequence[standings.Case], model: str) -> dict[str, Any]:
     row: dict[str, Any] = {"model": model}
     for group in standings.GROUPS:
         skills_of_logs = [case.skill(group, model) for case in cases if model in case.models]
-        skill_of_all = standings.overall(cases, group, model)
+        skill_of_all = standings.compute_skill(cases, group, model)
         row |= cells(skill_of_all, group, f"{group}_low", f"{group}_high", nb="logs")
         told = [skill.above(0) for skill in skills_of_logs if skill.is_known]
         row[f"{group}_told"] = f"{told.count(True)} / {told.count(False)}"
@@ -54,9 +54,9 @@ def _of_case(case: standings.Case) -> Iterator[Table | Figure | None]:
     yield TEXTS.table("league", _league(case), slug("league", name), pairs=pairs, **told)
     if RECENT in case.models:
         yield TEXTS.table("recent", list(_recent(case)), slug("recent", name), **told)
-    yield days(case)
+    yield draw_days(case)
     told |= {"learnt": case.change.learnt, "members": members}
-    yield TEXTS.table("evidence", evidence(case), slug("evidence", name), **told)
+    yield TEXTS.table("evidence", make_evidence_rows(case), slug("evidence", name), **told)
     told["right"] = 100 * (members - 1) / (members + 1)
     yield TEXTS.table("scores", list(_scores(case)), slug("scores", name), **told)
 
@@ -65,10 +65,10 @@ def _league(case: standings.Case) -> list[dict[str, Any]]:
     """Return a row for each model, the best forecast of the submissions first."""
     rows: dict[str, dict[str, Any]] = {model: {"model": model} for model in case.models}
     for group in standings.GROUPS:
-        places = case.places(group)
+        places = case.find_places(group)
         for model, row in rows.items():
             row |= cells(case.skill(group, model), group, f"{group}_low", f"{group}_high")
-            row[f"{group}_places"] = in_places(places[model])
+            row[f"{group}_places"] = format_places(places[model])
     first = next(iter(standings.GROUPS))
     worth = {model: 0.0 if model == RIGID else row[first] for model, row in rows.items()}
     return [rows[model] for model in sorted(rows, key=lambda model: -worth[model])]
@@ -78,13 +78,13 @@ def _recent(case: standings.Case) -> Iterator[dict[str, Any]]:
     for model in _KNOW_ALL:
         row: dict[str, Any] = {"model": model}
         for group in standings.GROUPS:
-            skill = standings.as_skill(case.ratio(group, model, RECENT))
+            skill = standings.convert_to_skill(case.ratio(group, model, RECENT))
             row |= cells(skill, group, f"{group}_low", f"{group}_high")
         yield row
 
 
-def in_places(places: tuple[int, int]) -> str:
-    """Return ``3`` or ``2 to 5``."""
+def format_places(places: tuple[int, int]) -> str:
+    """Return the range of a model's place as text: ``3`` or ``2 to 5``."""
     first, last = places
     return f"{first}" if first == last else f"{first} to {last}"
 
@@ -100,15 +100,12 @@ def _scores(case: standings.Case) -> Iterator[dict[str, Any]]:
                     "model": model,
                     "score": case.mean(group, quantity, model),
                     **cells(case.skill(group, model, quantity), "skill"),
-                    "covered": 100 * case.covered(group, quantity, model),
+                    "covered": 100 * case.compute_coverage(group, quantity, model),
                 }
 
 
-def evidence(case: standings.Case) -> list[dict[str, Any]]:
-    """Return rows for the jobs before the change, after it, and under our policy.
-
-    The last has the jobs of the second, replayed.
-    """
+def make_evidence_rows(case: standings.Case) -> list[dict[str, Any]]:
+    """Return statistics of the jobs before the change, after it, and under our policy."""
     change, jobs = case.change, case.recorded.jobs
     before = -change.learnt * WEEK, 0.0
     after = change.settle * WEEK, change.horizon * WEEK
@@ -127,7 +124,7 @@ def _seen(jobs: Jobs, begin: float, end: float) -> dict[str, Any]:
         "jobs": len(run) / (end - begin) * DAY,
         "users": len(users) / (end - begin) * WEEK,
         "work": 100 * float((run * size).sum()) / (end - begin) / jobs.nb_processors,
-        "busy": float(np.quantile(busy_at(jobs, np.arange(begin, end, HOUR / 2)), 0.99)),
+        "busy": float(np.quantile(count_busy(jobs, np.arange(begin, end, HOUR / 2)), 0.99)),
         "widest": float(size.max()),
         "run": float(run.mean()) / HOUR,
         "over_a_day": 100 * float((run > DAY).mean()),
@@ -137,18 +134,18 @@ def _seen(jobs: Jobs, begin: float, end: float) -> dict[str, Any]:
     }
 
 
-def busy_at(jobs: Jobs, moments: Floats) -> Floats:
-    """Return how many processors jobs have at some moments."""
+def count_busy(jobs: Jobs, moments: Floats) -> Floats:
+    """Return how many processors jobs occupy at each of some moments."""
     return jobs.used.at(moments)
 
 
 JUDGED = (standings.SUBMISSIONS, standings.SAME_POLICY)
 
 
-def verdicts(cases: Sequence[standings.Case]) -> Iterator[Verdict]:
-    """Yield a verdict for each claim that there are runs for.
+def judge_claims(cases: Sequence[standings.Case]) -> Iterator[Verdict]:
+    """Yield a verdict for each claim with runs about the claim.
 
-    Of several logs only what they say together: the tables have each of them.
+    For several logs, verdicts are on all logs together: the tables have each log.
     """
     logs = [case for case in cases if not case.world]
     for case in cases if len(logs) < 2 else ():
@@ -157,13 +154,13 @@ def verdicts(cases: Sequence[standings.Case]) -> Iterator[Verdict]:
     for group in JUDGED if len(logs) > 1 else ():
         for model in dict.fromkeys(model for case in logs for model in case.models):
             if model != RIGID:
-                skill = standings.overall(logs, group, model)
+                skill = standings.compute_skill(logs, group, model)
                 told: dict[str, Any] = {"model": model, "what": TEXTS[group], "skill": skill}
                 yield TEXTS.verdict("overall", skill.above(0), **told)
 
 
 def _of_world(case: standings.Case, group: str) -> Iterator[Verdict]:
-    """The model that is right in the open world is ``rigid`` itself."""
+    """Judge the model that made the world; in the open world that is ``rigid`` itself."""
     maker = WORLDS[case.world]
     if maker not in case.models:
         return
@@ -183,7 +180,7 @@ def _of_log(case: standings.Case, group: str) -> Iterator[Verdict]:
 
 
 def _standing(case: standings.Case, group: str, model: str) -> dict[str, Any]:
-    first, last = case.places(group)[model]
+    first, last = case.find_places(group)[model]
     skill, number = case.skill(group, model), len(case.models)
     ends = {"first": first, "last": last, "number": number}
     return {"model": model, "what": TEXTS[group], "skill": skill, **ends}

@@ -1,9 +1,9 @@
-"""Proper scores of forecasts that are ensembles: the smaller, the better.
+"""Proper scores of ensemble forecasts: the smaller a score, the better the forecast.
 
-A score is proper if nobody can do better, on average, than by saying what he believes. Source:
+A score is proper if forecasting what one believes gives the best score on average. Source:
 T. Gneiting, A. Raftery, "Strictly Proper Scoring Rules, Prediction, and Estimation", Journal of the
-American Statistical Association 102(477), 2007. Members are taken as draws from the forecast, and
-the scores as estimates of that of the forecast itself, without bias whatever the number of members
+American Statistical Association 102(477), 2007. Members count as draws from the forecast, and
+scores as unbiased estimates of the forecast's own score, for any number of members
 ("fair"): C. Ferro, "Fair scores for ensemble forecasts", Quarterly Journal of the Royal
 Meteorological Society 140, 2014.
 """
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 def crps(members: ArrayLike, truth: ArrayLike) -> Floats:
-    """Return the fair CRPS of each case, in the unit of the values; shape (n,).
+    """Return the fair CRPS of each forecast, in the unit of the values; shape (n,).
 
     ``members`` have shape (m, n), ``truth`` (n,). Members that are nan are left out; a case whose
     truth is nan, or that has no member, has no score (nan). Of one member it is the absolute error.
@@ -29,7 +29,7 @@ def crps(members: ArrayLike, truth: ArrayLike) -> Floats:
 
 
 def energy_score(members: ArrayLike, truth: ArrayLike) -> Floats:
-    """Return the fair energy score of each case, which is the CRPS of vectors; shape (n,).
+    """Return the fair energy score of each forecast, the CRPS of vectors; shape (n,).
 
     ``members`` have shape (m, n, d), ``truth`` (n, d); distances are Euclidean. nan as in
     :func:`crps`.
@@ -48,10 +48,10 @@ def energy_score(members: ArrayLike, truth: ArrayLike) -> Floats:
 
 
 def crps_of_sample(sample: ArrayLike, truth: ArrayLike) -> Floats:
-    """Return the CRPS of one forecast, a large sample, for each of the values seen; shape (n,).
+    """Return the CRPS of one forecast, a large sample, for each true value; shape (n,).
 
-    It is that of the sample's own distribution (not the fair one): of a sample of thousands they
-    differ by a thousandth. nan for no sample. It takes O((m + n) log m).
+    It is not the fair CRPS, which differs by a thousandth with thousands of values. nan without a
+    sample. It takes O((m + n) log m).
     """
     drawn = np.sort(np.asarray(sample, dtype=float))
     drawn, seen = drawn[np.isfinite(drawn)], np.asarray(truth, dtype=float)
@@ -66,10 +66,10 @@ def crps_of_sample(sample: ArrayLike, truth: ArrayLike) -> Floats:
     return np.asarray(error / number - spread)
 
 
-def covered(members: ArrayLike, truth: ArrayLike) -> float:
-    """Return the share of cases with a true value between the smallest and largest member.
+def compute_coverage(members: ArrayLike, truth: ArrayLike) -> float:
+    """Return the share of true values between the smallest and the largest ensemble member.
 
-    A forecast that is right has (m - 1) / (m + 1) of them. Cases with nan do not count.
+    With a right forecast it is (m - 1) / (m + 1). Cases with nan do not count.
     """
     drawn, seen = np.asarray(members, dtype=float), np.asarray(truth, dtype=float)
     known = np.isfinite(seen) & np.isfinite(drawn).all(axis=0)

@@ -1,4 +1,4 @@
-"""Scores of the models by week, and the significance of their order."""
+"""Scores of the user models by week, and how certain their order is."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from batsched_py.units import WEEK
 from batsched_py.workload import Workload
 from batsched_studies.league import RECORDED, RIGID
 from batsched_studies.league.change import Change, select_around
-from batsched_studies.league.days import WIDTHS, Days, Jobs, jobs_of_log, jobs_of_run
-from batsched_studies.league.scores import covered, crps, crps_of_sample, energy_score
-from batsched_studies.league.worlds import world_of
+from batsched_studies.league.days import WIDTHS, Days, Jobs, read_log_jobs, read_run_jobs
+from batsched_studies.league.scores import compute_coverage, crps, crps_of_sample, energy_score
+from batsched_studies.league.worlds import make_world
 
 Floats = NDArray[np.float64]
 SUBMISSIONS, SAME_POLICY, AS_RECORDED = "submissions", "waits", "recorded_waits"
@@ -32,7 +32,7 @@ GROUPS = {
     SAME_POLICY: WAITS,
     AS_RECORDED: WAITS,
 }
-"""What is scored together: submissions, and waits against either truth."""
+"""The quantities that are scored together: submissions, and waits against either truth."""
 _NO_ERROR = 1e-9
 OPTIONS = ("change", "settle", "weeks", "spare", "members")
 
@@ -45,46 +45,46 @@ class Seen:
     days: Days
 
     @classmethod
-    def of(cls, jobs: Jobs, change: Change) -> Seen:
-        """Look at the days that are scored."""
-        return cls(jobs, Days.of(jobs, change))
+    def from_jobs(cls, jobs: Jobs, change: Change) -> Seen:
+        """Return the jobs with the quantities of the scored days."""
+        return cls(jobs, Days.from_jobs(jobs, change))
 
 
 @dataclass
 class Case:
-    """One change: the two truths, and the members of each model."""
+    """One change of a site: what really happened, and the forecasts of each model."""
 
     name: str
     log: str
     world: str
     change: Change
     workload: Workload
-    """Of the log around the change; second 0 is the change."""
+    """The log around the change; second 0 is the change."""
     recorded: Seen
     replayed: Seen | None
-    """What was recorded, replayed under our policy; None without such a run."""
+    """The recorded jobs, replayed under our policy; None without such a run."""
     forecasts: dict[str, list[Seen]]
     _weekly: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
     _left_out: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
 
     @property
     def models(self) -> list[str]:
-        """The models that there are runs of, in the order of the runs."""
+        """The models with runs, in the order of the runs."""
         return list(self.forecasts)
 
-    def truth(self, group: str) -> Seen | None:
-        """Return the true values of a group of quantities."""
+    def find_truth(self, group: str) -> Seen | None:
+        """Return the jobs that the forecasts of a group are scored against; None if unknown."""
         return self.replayed if group == SAME_POLICY else self.recorded
 
-    def weekly(self, group: str, quantity: str, model: str) -> Floats:
-        """Return the mean score of each week, shape (weeks,); nan where nothing is known."""
+    def score(self, group: str, quantity: str, model: str) -> Floats:
+        """Return a model's mean score of each week, shape (weeks,); nan where nothing is known."""
         key = group, quantity, model
         if key not in self._weekly:
             self._weekly[key] = self._scores(group, quantity, self.forecasts[model])
         return self._weekly[key]
 
-    def left_out(self, group: str, quantity: str, model: str) -> Floats:
-        """Return the mean score without each member in turn, shape (members,)."""
+    def score_left_out(self, group: str, quantity: str, model: str) -> Floats:
+        """Return a model's mean score without each member in turn, shape (members,)."""
         key = group, quantity, model
         if key not in self._left_out:
             members = self.forecasts[model]
@@ -94,8 +94,8 @@ class Case:
         return self._left_out[key]
 
     def _scores(self, group: str, quantity: str, members: Sequence[Seen]) -> Floats:
-        """Return what :meth:`weekly` does, of some members."""
-        seen = self.truth(group)
+        """Return the mean score of some members in each week, shape (weeks,)."""
+        seen = self.find_truth(group)
         if seen is None:
             return np.full(self.change.weeks, nan)
         if quantity == "waits_of_jobs":
@@ -105,40 +105,36 @@ class Case:
         by_day = score(drawn, getattr(seen.days, quantity))
         return _means(by_day.reshape(self.change.weeks, 7))
 
-    def covered(self, group: str, quantity: str, model: str) -> float:
-        """Return the share of days within the range of the members, nan if there are none."""
-        seen = self.truth(group)
+    def compute_coverage(self, group: str, quantity: str, model: str) -> float:
+        """Return the share of days whose true value is in the range of the members, or nan."""
+        seen = self.find_truth(group)
         if seen is None or quantity in ("waits_of_jobs", "profile"):
             return nan
         drawn = [getattr(member.days, quantity) for member in self.forecasts[model]]
-        return covered(drawn, getattr(seen.days, quantity))
+        return compute_coverage(drawn, getattr(seen.days, quantity))
 
     def mean(self, group: str, quantity: str, model: str) -> float:
-        """Return the mean score of all weeks."""
-        return float(_means(self.weekly(group, quantity, model)))
+        """Return a model's mean score over all weeks."""
+        return float(_means(self.score(group, quantity, model)))
 
-    def telling_quantities(self, group: str) -> list[str]:
-        """Return the quantities of a group that tell models apart.
-
-        Not those which rigid replay predicts without any error, as the waits of an empty machine.
-        """
+    def list_telling_quantities(self, group: str) -> list[str]:
+        """Return the quantities of a group that rigid replay does not predict exactly."""
         return [name for name in GROUPS[group] if not self.mean(group, name, RIGID) <= _NO_ERROR]
 
     def ratio(self, group: str, model: str, base: str, quantity: str = "") -> Interval:
-        """Return the score of a model over that of another, with its interval.
+        """Return the score of a model divided by that of another model, with its interval.
 
-        Of a group it is the geometric mean over its quantities, of one quantity if that is named.
-        The interval is of other weeks and of other members: the variances of the logarithm, each by
-        the jackknife, are added. What weeks and members have in common counts twice, and Student's
-        t has the degrees of freedom of whichever are fewer, so it is rather too wide than too
-        narrow. There is none for fewer than :data:`FEWEST` members, or weeks.
+        For a group it is the geometric mean over its quantities, or one ``quantity`` if named. The
+        interval covers other weeks and other members: their variances of the logarithm, each by the
+        jackknife, are added. It is rather too wide than too narrow, since Student's t has the fewer
+        degrees of freedom. There is none for fewer than :data:`FEWEST` members, or weeks.
         """
         if not {model, base} <= set(self.models) or model == base:
             return UNKNOWN
-        names = [name for name in self.telling_quantities(group) if quantity in ("", name)]
+        names = [name for name in self.list_telling_quantities(group) if quantity in ("", name)]
         if not names:
             return UNKNOWN
-        pairs = [[self.weekly(group, name, which) for which in (model, base)] for name in names]
+        pairs = [[self.score(group, name, which) for which in (model, base)] for name in names]
         rows = np.moveaxis(np.array(pairs), 2, 0)  # (weeks, quantities, 2)
         weeks, members = len(rows), min(len(self.forecasts[which]) for which in (model, base))
         ratio = jackknife(rows, _geometric, is_ratio=True)
@@ -152,15 +148,15 @@ class Case:
     def _log_left_out(self, group: str, names: Sequence[str], model: str) -> Floats:
         """Return the mean logarithm of the scores of some quantities without each member."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            scores = [np.log(self.left_out(group, name, model)) for name in names]
+            scores = [np.log(self.score_left_out(group, name, model)) for name in names]
         return np.asarray(np.mean(scores, axis=0))
 
     def skill(self, group: str, model: str, quantity: str = "") -> Interval:
-        """Return by which share the score is smaller than that of rigid replay."""
-        return as_skill(self.ratio(group, model, RIGID, quantity))
+        """Return by which share a model's score is smaller than that of rigid replay."""
+        return convert_to_skill(self.ratio(group, model, RIGID, quantity))
 
-    def places(self, group: str) -> dict[str, tuple[int, int]]:
-        """Return the first and the last place that each model may have.
+    def find_places(self, group: str) -> dict[str, tuple[int, int]]:
+        """Return the first and the last place in the league that each model may have.
 
         A model is before another if the interval of the ratio of their scores is below 1.
         """
@@ -179,24 +175,24 @@ class Case:
         return {model: (1 + before[model], number - behind[model]) for model in self.models}
 
 
-def overall(cases: Sequence[Case], group: str, model: str) -> Interval:
-    """Return the skill over all cases: each counts the same, and is one value of the interval."""
+def compute_skill(cases: Sequence[Case], group: str, model: str) -> Interval:
+    """Return a model's skill over all cases; each case has the same weight."""
     ratios = [case.ratio(group, model, RIGID).value for case in cases]
     known = np.array([ratio for ratio in ratios if ratio > 0])
 
     def geometric(values: Floats) -> float:
         return float(np.exp(np.log(values).mean()))
 
-    return as_skill(jackknife(known, geometric, is_ratio=True))
+    return convert_to_skill(jackknife(known, geometric, is_ratio=True))
 
 
-def as_skill(ratio: Interval) -> Interval:
-    """Return 1 - ratio, ends in their order."""
+def convert_to_skill(ratio: Interval) -> Interval:
+    """Return the skill 1 - ``ratio``, with the ends of the interval in ascending order."""
     return Interval(1 - ratio.value, 1 - ratio.high, 1 - ratio.low, ratio.nb)
 
 
 def read(results: CampaignResults) -> list[Case]:
-    """Return the cases that have rigid replay, in the order of the runs."""
+    """Read the cases of a campaign that have runs of rigid replay, in the order of the runs."""
     runs = results.runs
     if runs.empty:
         return []
@@ -210,21 +206,21 @@ def _case(results: CampaignResults, name: str, runs: pd.DataFrame) -> Case:
     change = Change(**{key: options[key] for key in OPTIONS if key in options})
     world, processors = options.get("world", ""), int(first["nb_res"])
     workload = results.workload(first)
-    workload = select_around(world_of(workload, world, change) if world else workload, change)
+    workload = select_around(make_world(workload, world, change) if world else workload, change)
     seen: dict[str, list[Seen]] = {}
     for model, of_model in runs.groupby("model", sort=False):
         rows = (row for _, row in of_model.sort_values("member").iterrows())
         seen[str(model)] = [
-            Seen.of(jobs_of_run(results.jobs(row), processors), change) for row in rows
+            Seen.from_jobs(read_run_jobs(results.jobs(row), processors), change) for row in rows
         ]
     replayed = seen.pop(RECORDED, [None])[0]
-    recorded = Seen.of(jobs_of_log(workload, processors), change)
+    recorded = Seen.from_jobs(read_log_jobs(workload, processors), change)
     log = log_name(str(first["log"]))
     return Case(name, log, world, change, workload, recorded, replayed, seen)
 
 
 def _common_options(name: str, runs: pd.DataFrame) -> dict[str, Any]:
-    """Return what the user options of all members are but for model and member.
+    """Return the user options of all members, without model and member.
 
     Raises :class:`UsageError` where the runs of a case differ by anything else.
     """
@@ -241,15 +237,15 @@ def _common_options(name: str, runs: pd.DataFrame) -> dict[str, Any]:
 def _error(ours: Floats, base: Floats) -> float:
     """Return the jackknife's standard error of the difference of two values.
 
-    Given are both without each member. Members are taken in pairs: those that replay begin with
-    the same week. Of different numbers there are no pairs, and the variances are added.
+    Arguments are both values without each member in turn. Members are paired, since replays of a
+    pair begin with the same week; with different numbers of members the variances are added.
     """
     sides = [ours - base] if len(ours) == len(base) else [ours, base]
     return hypot(*map(jackknife_error, sides))
 
 
 def _waits_of_jobs(members: Sequence[Seen], truth: Jobs, change: Change) -> Floats:
-    """Return how well the waits of all jobs of a width are those of each job, by week."""
+    """Return by week how well the waits of a width class predict the wait of each job (CRPS)."""
     begin = change.settle * WEEK
     week = np.floor((truth.submit - begin) / WEEK).astype(int)
     scored = (week >= 0) & (week < change.weeks) & np.isfinite(truth.wait)
@@ -265,14 +261,14 @@ def _waits_of_jobs(members: Sequence[Seen], truth: Jobs, change: Change) -> Floa
 
 
 def _geometric(rows: Floats) -> float:
-    """Return the geometric mean over the quantities of mean score over mean score."""
+    """Return the geometric mean, over the quantities, of the ratio of both mean scores."""
     ours, base = _means(np.moveaxis(rows, 0, -1)).T
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.exp(np.mean(np.log(ours / base))))
 
 
 def _means(values: Floats) -> Floats:
-    """Return means over the last axis of what is known; nan where nothing is."""
+    """Return means of the known values over the last axis; nan without any."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(np.nanmean(values, axis=-1)) if values.size else np.asarray(nan)

@@ -1,6 +1,6 @@
-"""Synthetic logs by a known user model, at first on half of the machine.
+"""Synthetic logs of a known user model, on half of the machine until a change.
 
-They are the test of the league itself: the model that made the record should predict it best.
+They test the league itself: the model that made a log should predict it best.
 """
 
 from __future__ import annotations
@@ -20,32 +20,30 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.batsim.profile_types import run_time_profile
 from batsched_studies.league import RIGID
 from batsched_studies.league.change import Change
-from batsched_studies.league.site_of_log import site_of_log
+from batsched_studies.league.site_of_log import make_users
 from batsched_users.learning.ideal_machine import play_model
 from batsched_users.models.rigid import Rigid
 
 CLOSED, OPEN = "closed", "open"
 WORLDS = {CLOSED: "site", OPEN: RIGID}
-"""The models that are right. Users of the closed world react to the system; those of the open one
-submit as they would on a machine without limits, whatever becomes of it, so that nothing changes
-for them and their past is the best forecast."""
+"""The model that makes each world. Users of the closed world react to the system. Those of the open
+world submit as on a machine without waits, so their past is the best forecast."""
 NB_USERS = {CLOSED: 40, OPEN: 8}
-"""On half of the machine of the sample log those of the closed world wait long, the others not."""
+"""On half of the sample log's machine, users wait long in the closed world, not in the open one."""
 LONGEST_RUN_TIME = 4 * HOUR
-"""Without a bound, single users are most of what is seen of so few."""
+"""A bound, since without it single users would dominate."""
 WARM_UP = 4
-"""Weeks before those of the league: users begin on an empty machine."""
+"""Weeks before the learnt ones, in which the empty machine fills."""
 _SEED = 2024
 _SHUT = "shut"
-"""The job of nobody that keeps half of the machine from the others."""
+"""The extra job, which occupies half of the machine until the change."""
 
 
-def world_of(workload: Workload, name: str, change: Change) -> Workload:
-    """Return the record of a world, made from a log under EASY.
+def make_world(workload: Workload, name: str, change: Change) -> Workload:
+    """Return the synthetic log of a world: a known user model, simulated under EASY.
 
-    Until the change half of the machine of the log is shut; it opens at the change. Nothing is
-    drawn that the log or the options do not determine. The last one is kept. Raises
-    :class:`UsageError` for a name that is none.
+    Until the change, half of the log's machine is unavailable. The result depends only on the log
+    and the options; the last one is cached. Raises :class:`UsageError` for an unknown name.
     """
     one_of("world", name, WORLDS)
     made_from = hashlib.sha256(msgspec.json.encode(workload)).hexdigest(), name, change
@@ -63,7 +61,7 @@ def _made(workload: Workload, name: str, change: Change) -> Workload:
     weeks = WARM_UP + change.learnt + change.horizon
     start = change.date.timestamp() - shut
     here = msgspec.structs.replace(workload, unix_start_time=start, time_zone="UTC")
-    users: UserModel = site_of_log(
+    users: UserModel = make_users(
         here,
         weeks=weeks,
         seed=_SEED,
@@ -78,14 +76,14 @@ def _made(workload: Workload, name: str, change: Change) -> Workload:
 
 
 def _whatever_happens(users: UserModel, workload: Workload) -> Rigid:
-    """Return users who submit what these do where every job starts at once, and never react."""
+    """Return a rigid replay of what ``users`` submit if every job starts at once."""
     jobs = [msgspec.structs.replace(at.job, submit_time=at.submit) for at in play_model(users)]
     profiles = {job.profile: users.profiles[job.profile] for job in jobs}
     return Rigid(msgspec.structs.replace(workload, jobs=jobs, profiles=profiles))
 
 
 class HalfShut:
-    """A user model, and a job of nobody that takes half of the machine until some second."""
+    """A user model with one extra job, which takes half of the machine until some second."""
 
     def __init__(self, users: UserModel, workload: Workload, until: float) -> None:
         self._users = users
@@ -99,23 +97,23 @@ class HalfShut:
         ]
 
     def next_submission(self) -> float:
-        """Return 0 at first, then the next submission of the users."""
+        """Return 0 for the extra job, then the next submission of the users (seconds)."""
         return 0.0 if self._shut else self._users.next_submission()
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the job of nobody before all others."""
+        """Return the jobs that are due at ``now``, the extra job first."""
         shut, self._shut = self._shut, []
         due = self._users.next_submission() <= now
         return [*shut, *(self._users.jobs_to_submit(now) if due else ())]
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Tell the users of their jobs."""
+        """Pass the end of a job on to its users, unless it is the extra job."""
         if job.user != _SHUT:
             self._users.job_ended(now, job, state)
 
 
 def _recorded(workload: Workload, table: Any) -> Workload:
-    """Return the jobs that ran as they would stand in a log, whose policies know run times."""
+    """Return the jobs that ran as a log, with their run times as estimates."""
     profiles: dict[str, dict[str, Any]] = {}
     jobs = []
     columns = (table.submit, table.finish, table.execution.round(3), table.size, table.ran)
