@@ -140,22 +140,22 @@ def test_relative_and_additional_lateness_fit_the_mean() -> None:
 
 
 def test_published_values_are_found_equal_in_all_rows() -> None:
-    cells = tables.compare(all_runs())
+    cells = tables.make_cells(all_runs())
     assert len(cells) == 3 * (18 + 12)
     assert all(c.equal and c.ours == pytest.approx(c.published) for c in cells)
-    counts = tables.count(cells)
+    counts = tables.count_reproduced(cells)
     compared = counts[["table", "rows", "equal_rows", "values", "equal_values"]]
     assert compared.to_numpy().tolist() == [
         ["table1", 18, 18, 54, 54],
         ["table2", 12, 12, 36, 36],
     ]
-    assert list(map(tables.ranked, tables.rank(cells).values())) == [True, True]
+    assert list(map(tables.is_ranked, tables.rank_infrastructures(cells).values())) == [True, True]
 
 
 def test_one_digit_makes_a_row_unequal() -> None:
     runs = all_runs()
     runs.loc[0, "makespan"] = 332.92 * DAY
-    counts = tables.count(tables.compare(runs))
+    counts = tables.count_reproduced(tables.make_cells(runs))
     assert counts.loc[0, ["equal_rows", "equal_values"]].to_list() == [17, 53]
     report = study_report(MadeUpCampaign(runs))
     shown = table_of(report, "table1_kth_sp2_1996_2_1_cln_requested")
@@ -182,18 +182,18 @@ def test_one_digit_makes_a_row_unequal() -> None:
     ],
 )
 def test_digits(value: float, text: str) -> None:
-    assert tables.digits(value) == text
+    assert tables.format_digits(value) == text
 
 
 def test_ranking() -> None:
     runs = all_runs()
     runs.loc[(runs.infrastructure == "easy") & (runs.replay == "a60"), "mean_lateness"] = 50 * DAY
-    a0, a60 = tables.rank(tables.compare(runs)).values()
-    assert tables.ranked(a0)
-    assert not tables.ranked(a60)
+    a0, a60 = tables.rank_infrastructures(tables.make_cells(runs)).values()
+    assert tables.is_ranked(a0)
+    assert not tables.is_ranked(a60)
     assert list(a60) == ["perf*2", "infra*2", "infra/2", "perf/2", "easy"]
-    missing = tables.rank(tables.compare(runs[runs.infrastructure != "easy"]))
-    assert list(map(tables.ranked, missing.values())) == [None, None]
+    missing = tables.rank_infrastructures(tables.make_cells(runs[runs.infrastructure != "easy"]))
+    assert list(map(tables.is_ranked, missing.values())) == [None, None]
 
 
 def test_a_log_without_published_values_shows_ours_only() -> None:
@@ -211,7 +211,7 @@ def test_a_log_without_published_values_shows_ours_only() -> None:
 
 @pytest.mark.parametrize("log", [KTH, f"/logs/{KTH}.swf.gz", f"{KTH}.swf"])
 def test_logs_are_known_by_name_or_path(log: str) -> None:
-    cells = tables.compare(pd.DataFrame([make_run("easy", "rigid", log)]))
+    cells = tables.make_cells(pd.DataFrame([make_run("easy", "rigid", log)]))
     assert all(c.equal for c in cells)
 
 
@@ -223,7 +223,7 @@ def test_runs_of_the_first_jobs_or_of_resampled_people_are_not_in_the_tables() -
             make_run("easy", "a0", people="resampled"),
         ]
     )
-    assert all(len(c.values) == 1 for c in tables.compare(runs))
+    assert all(len(c.values) == 1 for c in tables.make_cells(runs))
 
 
 # Spread by the order of events -------------------------------------------------------------------
@@ -264,12 +264,12 @@ def test_a_published_value_among_shaken_runs(middle: float, rank: str, far: bool
             for seed, value in enumerate(days)
         ]
     )
-    cells = tables.compare(runs)
+    cells = tables.make_cells(runs)
     found = cell(cells, "table1", "perf/2", "rigid", "mean_waiting_time")
     assert found.values == pytest.approx(days)
     assert found.beside.rank == rank
     assert (found.beside.p < tables.FAR) is far
-    count = tables.count(cells).loc[0]
+    count = tables.count_reproduced(cells).loc[0]
     assert (count.spread_values, count.far_values) == (3, far)
     report = study_report(MadeUpCampaign(runs))
     frame = table_of(report, "shake_kth_sp2_1996_2_1_cln_requested").frame
@@ -286,23 +286,23 @@ def test_a_value_printed_alike_is_not_outside() -> None:
     runs = pd.DataFrame(
         [make_run("perf/2", "rigid", shake=k, mean_waiting_time=31.8449 * DAY) for k in range(9)]
     )
-    found = cell(tables.compare(runs), "table1", "perf/2", "rigid", "mean_waiting_time")
+    found = cell(tables.make_cells(runs), "table1", "perf/2", "rigid", "mean_waiting_time")
     assert (found.beside.z, found.beside.p) == (0, 1)
 
 
 def test_given_order_of_events_comes_before_shaken_ones() -> None:
     shaken = make_run("easy", "rigid", shake=3, makespan=300 * DAY)
-    cells = tables.compare(pd.DataFrame([shaken, make_run("easy", "rigid")]))
+    cells = tables.make_cells(pd.DataFrame([shaken, make_run("easy", "rigid")]))
     found = cell(cells, "table1", "easy", "rigid", "makespan")
     assert found.equal
     assert found.values == pytest.approx((332.91, 300))
 
 
 def test_one_run_has_no_spread() -> None:
-    cells = tables.compare(all_runs())
+    cells = tables.make_cells(all_runs())
     assert all(math.isnan(c.beside.p) for c in cells)
-    assert not tables.count(cells)["spread_values"].any()
-    assert list(spread.shake_parts(cells)) == []
+    assert not tables.count_reproduced(cells)["spread_values"].any()
+    assert list(spread.make_shake_parts(cells)) == []
 
 
 # Resampled logs ----------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def test_differences_are_taken_replication_by_replication() -> None:
     runs = resampled({"easy": days, "perf*2": [day - 1 for day in days]}).sample(
         frac=1, random_state=1
     )
-    frame = pd.DataFrame(spread.paired_rows(runs))
+    frame = pd.DataFrame(spread.make_paired_rows(runs))
     row = one_row(frame, metric="mean_lateness")
     published = -13.31 - -4.47
     assert row["published"] == pytest.approx(published)
@@ -334,7 +334,7 @@ def test_differences_are_taken_replication_by_replication() -> None:
 
 def test_quantiles_and_intervals_of_resampled_logs() -> None:
     runs = resampled({"easy": list(range(-10, 11))})
-    frame = pd.DataFrame(spread.confidence_rows(runs))
+    frame = pd.DataFrame(spread.make_confidence_rows(runs))
     row = one_row(frame, metric="mean_lateness")
     assert (row["median"], row["mean"], row["published"]) == pytest.approx([-4.47] * 3)
     assert (row["low"], row["high"]) == pytest.approx((-4.47 - 9.5, -4.47 + 9.5))
@@ -358,7 +358,7 @@ def test_a_published_number_stands_for_all_that_are_printed_alike() -> None:
             for at, value in enumerate(values)
         ]
     )
-    frame = pd.DataFrame(spread.confidence_rows(runs))
+    frame = pd.DataFrame(spread.make_confidence_rows(runs))
     row = one_row(frame, metric="mean_waiting_time")
     assert row["published"] == 0
     assert row["rank"] == "2 of 6"
@@ -399,7 +399,7 @@ def test_models_are_means_of_seeds_beside_the_published_a60() -> None:
             make_run("easy", "fluid", seed=2, mean_lateness=4 * DAY),
         ]
     )
-    frame = pd.DataFrame(models.model_rows(runs, KTH)).set_index("model")
+    frame = pd.DataFrame(models.make_model_rows(runs, KTH)).set_index("model")
     assert list(frame.index) == ["a60", "fluid"]
     assert frame["mean_lateness"].to_list() == pytest.approx([-4.47, 3])
     assert frame.loc["fluid", ["mean_lateness_low", "mean_lateness_high"]].to_list() == [2, 4]
@@ -468,9 +468,9 @@ def test_claims_about_session_graphs() -> None:
     graphs = session_graphs.Graphs(
         KTH, {0: [1], 60: [1]}, {0: [40], 60: [12]}, {0: times, 60: times}, PUBLISHED["graphs"]
     )
-    shares = graphs.shares()[["sessions", "hours", "ours", "share"]].to_numpy().tolist()
+    shares = graphs.compute_shares()[["sessions", "hours", "ours", "share"]].to_numpy().tolist()
     assert shares[:2] == [["a0", 1, 0.0, 0.35], ["a0", 10, 0.75, 0.75]]
-    arity, think_times = claims.verdicts([], all_runs(), [graphs])
+    arity, think_times = claims.judge_claims([], all_runs(), [graphs])
     assert (arity.holds, think_times.holds) == (False, False)
     assert arity.effect == "at most 12"
 
@@ -556,7 +556,7 @@ def test_axes_name_what_a_reader_looks_for() -> None:
 def test_logarithmic_axes_name_powers_of_ten(
     values: list[float], least: float, ticks: list[float]
 ) -> None:
-    assert replays.log_axis(values, least).values == ticks
+    assert replays.make_log_axis(values, least).values == ticks
 
 
 def test_texts_do_not_tell_of_what_is_not_there() -> None:
@@ -602,8 +602,8 @@ def test_the_report_says_whether_differences_are_more_than_chance() -> None:
 
 def test_histogram_of_submissions_has_all_jobs() -> None:
     results = FakeResults(all_runs("sample"))
-    (study,) = replays.studies(results)
-    chart = figures.submissions(study).to_dict()
+    (study,) = replays.read_studies(results)
+    chart = figures.draw_submissions(study).to_dict()
     frame = pd.DataFrame(next(iter(chart["datasets"].values())))
     jobs = len(results.kept_jobs(results.runs.iloc[0]))
     assert (frame.groupby("infrastructure")[["rigid", "a60"]].sum() == jobs).all(axis=None)

@@ -45,7 +45,7 @@ def everywhere(**replays: JobTable) -> dict[tuple[str, str], JobTable]:
 
 def said(log: str, replays: dict[tuple[str, str], JobTable], words: str) -> list[Verdict]:
     study = Study(log, None, replays, pd.DataFrame())  # type: ignore[arg-type]
-    return [verdict for verdict in text_claims.verdicts(study) if words in verdict.claim]
+    return [verdict for verdict in text_claims.judge_claims(study) if words in verdict.claim]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def first_jobs(
         for name, seconds in last.items()
     }
     study = Study(KTH, None, replays, pd.DataFrame(rows))  # type: ignore[arg-type]
-    return list(text_claims.of_first_jobs(study))
+    return list(text_claims.judge_first_jobs(study))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def rigid_runs(scheduler: str, *names: str) -> pd.DataFrame:
 
 
 def of_fixed(runs: pd.DataFrame) -> list[Verdict]:
-    found = claims.verdicts(tables.compare(runs), runs, [])
+    found = claims.judge_claims(tables.make_cells(runs), runs, [])
     return [verdict for verdict in found if "fixed shadow time" in verdict.claim]
 
 

@@ -1,7 +1,7 @@
 """The claims of the paper and their verdicts.
 
 Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), sections 4 and 5, and
-what its Tables 1 and 2 show. Numbers in evidence are ours unless said.
+what its Tables 1 and 2 show. Numbers in evidence are ours unless another source is named.
 """
 
 from __future__ import annotations
@@ -28,13 +28,10 @@ SETTLED = ("easy", "perf*2", "infra*2")
 """Infrastructures whose rigid replay has the same digits in each of ten shaken orders of events."""
 
 
-def verdicts(
+def judge_claims(
     cells: Sequence[tables.Cell], runs: pd.DataFrame, graphs: Sequence[Graphs]
 ) -> list[Verdict]:
-    """Return the verdicts on all claims for which there are runs.
-
-    ``cells`` are those of the tables, ``graphs`` the session graphs of :mod:`session_graphs`.
-    """
+    """Return the verdicts on all claims for which there are runs."""
     return [
         *_rankings(cells),
         *_of_tables(cells),
@@ -51,18 +48,18 @@ def _verdict(
 ) -> Verdict:
     """Return a verdict on runs of a log and size."""
     where = f"{log}, {size} sizes"
-    effect = tables.plain(values.pop("effect"))
-    evidence = tables.plain(evidence)
+    effect = tables.escape_stars(values.pop("effect"))
+    evidence = tables.escape_stars(evidence)
     return TEXTS.verdict(key, holds, where, evidence=evidence, effect=effect, **values)
 
 
 def _shown(lateness: dict[str, float], ends: Mapping[str, tables.Ends]) -> str:
-    """Return each lateness with its range, and of which neighbours these overlap."""
+    """Return each lateness with its range, and the adjacent ranks with overlapping ranges."""
     texts = [f"{name} {_with_spread(days, ends[name])}" for name, days in lateness.items()]
     close = [
         f"{one} and {other}"
         for one, other in pairwise(lateness)
-        if tables.overlap(ends[one], ends[other])
+        if tables.do_ranges_overlap(ends[one], ends[other])
     ]
     several = any(low < high for low, high in ends.values())
     key = "overlap" if close else "no_overlap"
@@ -80,14 +77,14 @@ def _from_to(lateness: Mapping[str, float], ends: Mapping[str, tables.Ends]) -> 
 
 def _with_spread(value: float, ends: tables.Ends) -> str:
     low, high = ends
-    spread = f" ({tables.digits(low)} to {tables.digits(high)})" if low < high else ""
-    return f"{tables.digits(value)}{spread}"
+    spread = f" ({tables.format_digits(low)} to {tables.format_digits(high)})" if low < high else ""
+    return f"{tables.format_digits(value)}{spread}"
 
 
 def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
-    for (log, size, replay), lateness in tables.rank(cells).items():
-        holds = tables.ranked(lateness)
-        texts = {"replay": replay, "missing": missing_text(tables.RANKING, lateness)}
+    for (log, size, replay), lateness in tables.rank_infrastructures(cells).items():
+        holds = tables.is_ranked(lateness)
+        texts = {"replay": replay, "missing": describe_missing(tables.RANKING, lateness)}
         of_rank = [
             cell
             for cell in cells
@@ -111,7 +108,7 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
             if comparisons:
                 infrastructures, answers, numbers, near = zip(*comparisons, strict=True)
                 there = {*infrastructures, *(replay for _, replay, _ in values)}
-                missing, right = missing_text((*names, *FEEDBACK), there), all(answers)
+                missing, right = describe_missing((*names, *FEEDBACK), there), all(answers)
                 holds = None if right and missing else right  # one that is wrong is enough
                 evidence = "; ".join(map(add, numbers, near))
                 effect = f"so in {sum(answers)} of {len(answers)}"
@@ -122,20 +119,20 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
 
 
 def _orders(cells: Iterable[tables.Cell]) -> str:
-    """Return of how many orders of simultaneous events the first is told, "" if of one."""
+    """Return a note on the number of shaken runs, of which the first is shown; "" for one run."""
     most = max(len(cell.values) for cell in cells)
     return f", the first of {most} runs" if most > 1 else ""
 
 
-def missing_text(names: Sequence[str], there: Collection[str]) -> str:
-    """Return a sentence on the names of a claim that no run has, "" if there are none."""
+def describe_missing(names: Sequence[str], there: Collection[str]) -> str:
+    """Return a sentence on the names in a claim that have no runs; empty if all have some."""
     missing = ", ".join(name for name in names if name not in there)
-    return TEXTS["missing"].format(names=tables.plain(missing)) if missing else ""
+    return TEXTS["missing"].format(names=tables.escape_stars(missing)) if missing else ""
 
 
 _Values = dict[tuple[str, str, str], tables.Cell]
 _Comparisons = list[tuple[str, bool, str, str]]
-"""Infrastructure, whether it is as the claim says, the numbers, and how near it is, "" if not."""
+"""Infrastructure, whether the claim holds there, the numbers, and a note on overlap, if any."""
 _OVERLAP = " (the ranges of the runs overlap)"
 _SIGN_VARIES = " (the range of the runs has 0 in it)"
 
@@ -147,9 +144,9 @@ def _signs(values: _Values) -> _Comparisons:
             late = values.get((name, replay, "mean_lateness"))
             if late is not None:
                 right = late.ours < 0 if name in FAST else late.ours > 0
-                varies = _SIGN_VARIES if tables.overlap(late.ends, (0, 0)) else ""
+                varies = _SIGN_VARIES if tables.do_ranges_overlap(late.ends, (0, 0)) else ""
                 comparisons.append(
-                    (name, right, f"{name} {replay} {tables.digits(late.ours)} d", varies)
+                    (name, right, f"{name} {replay} {tables.format_digits(late.ours)} d", varies)
                 )
     return comparisons
 
@@ -177,7 +174,7 @@ def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, floa
         for replay in FEEDBACK:
             feedback = values.get((name, replay, metric))
             if rigid is not None and feedback is not None:
-                overlap = _OVERLAP if tables.overlap(rigid.ends, feedback.ends) else ""
+                overlap = _OVERLAP if tables.do_ranges_overlap(rigid.ends, feedback.ends) else ""
                 yield name, replay, rigid.ours, feedback.ours, overlap
 
 
@@ -187,7 +184,7 @@ def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
         holds = of_log.arity <= largest
         effect = f"at most {of_log.arity}"
         yield TEXTS.verdict("arity", holds, of_log.log, effect=effect, largest=largest)
-        points = list(rows(of_log.shares()))
+        points = list(rows(of_log.compute_shares()))
         holds = all(round(100 * point.ours) == round(100 * point.share) for point in points)
         shares = ", ".join(
             f"{p.sessions} < {p.hours} h {100 * p.ours:.1f} % (paper {100 * p.share:.0f} %)"
@@ -199,9 +196,9 @@ def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
 
 
 def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
-    for counted in rows(tables.count(cells)):
+    for counted in rows(tables.count_reproduced(cells)):
         if counted.spread_values:
-            place, title = (counted.log, counted.size), tables.title(counted.table)
+            place, title = (counted.log, counted.size), tables.format_table_title(counted.table)
             cell, limit = counted.furthest, tables.FAR / counted.spread_values
             told: dict[str, Any] = {
                 "furthest": f"{cell.infrastructure} {cell.replay}, {tables.NAMES[cell.metric]}"
@@ -217,9 +214,9 @@ def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
 
 
 def _fixed(cells: Sequence[tables.Cell], runs: pd.DataFrame) -> Iterator[Verdict]:
-    """Yield whether runs of batsched's fast EASY have the digits that textbook EASY has.
+    """Yield whether runs of batsched's fast EASY have the same printed digits as textbook EASY.
 
-    It is asked of :data:`SETTLED` alone, as textbook EASY misses digits of the others, too.
+    Only for :data:`SETTLED`: elsewhere textbook EASY does not have the printed digits either.
     """
     if "scheduler" not in runs or set(runs["scheduler"]) != {"easy_fixed"}:
         return
@@ -229,11 +226,11 @@ def _fixed(cells: Sequence[tables.Cell], runs: pd.DataFrame) -> Iterator[Verdict
         compared = [(cell, cell.published) for cell in of_log if cell.published is not None]
         others = [(cell, published) for cell, published in compared if not cell.equal]
         if compared:
-            missing = missing_text(SETTLED, {cell.infrastructure for cell, _ in compared})
+            missing = describe_missing(SETTLED, {cell.infrastructure for cell, _ in compared})
             holds = all_hold((not others, *[None] * bool(missing)))
             evidence = ", ".join(
-                f"{cell.infrastructure} {tables.NAMES[cell.metric]} {tables.digits(cell.ours)} "
-                f"(paper {tables.digits(published)})"
+                f"{cell.infrastructure} {tables.NAMES[cell.metric]} "
+                f"{tables.format_digits(cell.ours)} (paper {tables.format_digits(published)})"
                 for cell, published in others
             )
             evidence = evidence or "none"
@@ -243,11 +240,11 @@ def _fixed(cells: Sequence[tables.Cell], runs: pd.DataFrame) -> Iterator[Verdict
 
 
 def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
-    for place, of_log in tables.by_log(spread.resampled_runs(runs)):
-        order = list(rows(pd.DataFrame(spread.order_rows(of_log))))
+    for place, of_log in tables.group_by_log(spread.select_resampled_runs(runs)):
+        order = list(rows(pd.DataFrame(spread.make_order_rows(of_log))))
         for replay in FEEDBACK:
-            lateness = spread.lateness_by_replication(of_log, replay)
-            answers = [right for right in map(tables.ranked, lateness) if right is not None]
+            lateness = spread.list_lateness_by_replication(of_log, replay)
+            answers = [right for right in map(tables.is_ranked, lateness) if right is not None]
             if answers:
                 differences = "; ".join(
                     f"{row.later} minus {row.earlier} "
@@ -263,7 +260,7 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
-    for place, of_log in tables.by_log(models.model_runs(runs)):
+    for place, of_log in tables.group_by_log(models.select_model_runs(runs)):
         days = of_log.assign(days=pd.to_numeric(of_log["mean_lateness"]) / DAY)
         for model in [name for name in models.OTHERS if name in set(days["replay"])]:
             seeds = days[days["replay"] == model].groupby("infrastructure")["days"]
@@ -271,8 +268,8 @@ def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
             lateness = {str(name): float(late) for name, late in means.items()}
             ends = {name: (seeds.min()[name], seeds.max()[name]) for name in lateness}
             # A seed that would turn two of them around decides nothing, nor do a few of them.
-            close = any(tables.overlap(ends[a], ends[b]) for a, b in pairwise(lateness))
+            close = any(tables.do_ranges_overlap(ends[a], ends[b]) for a, b in pairwise(lateness))
             few = any(1 < nb < FEWEST for nb in seeds.count())
-            holds = None if close or few else tables.ranked(lateness)
+            holds = None if close or few else tables.is_ranked(lateness)
             told = {"model": model, "effect": _from_to(lateness, ends)}
             yield _verdict("models", holds, *place, _shown(lateness, ends), **told)

@@ -44,7 +44,7 @@ _BY_REPLAY = alt.Color(
 _WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
-def figures(study: replays.Study) -> list[Figure]:
+def draw_figures(study: replays.Study) -> list[Figure]:
     """Return the figures of a log; ``study.left_out`` lists missing figures with reasons."""
     made = []
     for name, draw in FIGURES.items():
@@ -58,16 +58,18 @@ def figures(study: replays.Study) -> list[Figure]:
     return made
 
 
-def submissions(study: replays.Study) -> Chart:
-    """Fig. 2: histogram of submissions over time, rigid against feedback (a60)."""
-    names = study.infrastructures("rigid", "a60")
+def draw_submissions(study: replays.Study) -> Chart:
+    """Draw Fig. 2: histogram of submissions over time, rigid against feedback (a60)."""
+    names = study.list_infrastructures("rigid", "a60")
     times = [study.replays[name, replay].submit for name in names for replay in ("rigid", "a60")]
     first, last = min(map(np.min, times)) / DAY, max(map(np.max, times)) / DAY
     width = next(days for days in (1, 7, 14, 28, 56) if last / days <= _BINS or days == 56)
     edges = np.arange(first // width * width, last + width, width)
     frame = _counts(study, "day", edges, lambda times: np.histogram(times / DAY, edges)[0])
     per = "day" if width == 1 else f"{width} days"
-    return replays.panels(_bars_and_steps("day", alt.Axis(title="days"), f"jobs per {per}"), frame)
+    return replays.make_panels(
+        _bars_and_steps("day", alt.Axis(title="days"), f"jobs per {per}"), frame
+    )
 
 
 def _counts(
@@ -75,7 +77,7 @@ def _counts(
 ) -> pd.DataFrame:
     """Return the submissions from edge to edge of each infrastructure, by replay."""
     frames = []
-    for name in study.infrastructures("rigid", "a60"):
+    for name in study.list_infrastructures("rigid", "a60"):
         counts = {replay: count(study.replays[name, replay].submit) for replay in ("rigid", "a60")}
         ends = {"infrastructure": name, x: edges[:-1], "end": edges[1:]}
         frames.append(pd.DataFrame(ends | counts))
@@ -96,10 +98,10 @@ def _bars_and_steps(x: str, axis: alt.Axis, y_title: str) -> Chart:
     return bars.transform_calculate(replay="'rigid'") + steps.transform_calculate(replay="'a60'")
 
 
-def cumulative(study: replays.Study) -> Chart:
-    """Fig. 3: cumulative number of submitted and finished jobs."""
+def draw_cumulative(study: replays.Study) -> Chart:
+    """Draw Fig. 3: cumulative number of submitted and finished jobs."""
     frames = []
-    for name in study.infrastructures("rigid", "a60"):
+    for name in study.list_infrastructures("rigid", "a60"):
         for replay in ("rigid", "a60"):
             jobs = study.replays[name, replay]
             for kind, times in (("submitted", jobs.submit), ("finished", jobs.finish)):
@@ -113,7 +115,7 @@ def cumulative(study: replays.Study) -> Chart:
         strokeDash=alt.StrokeDash("jobs_are:N", title=None, sort=["submitted", "finished"]),
         tooltip=["infrastructure", "replay", "jobs_are", "day", "jobs"],
     )
-    return replays.panels(alt.layer(base.mark_line(strokeWidth=1.3)), pd.concat(frames))
+    return replays.make_panels(alt.layer(base.mark_line(strokeWidth=1.3)), pd.concat(frames))
 
 
 def _count_curve(days: Any, points: int) -> pd.DataFrame:
@@ -123,11 +125,12 @@ def _count_curve(days: Any, points: int) -> pd.DataFrame:
     return pd.DataFrame({"day": ordered[count - 1].round(3), "jobs": count})
 
 
-def lateness_of_users(study: replays.Study) -> Chart:
-    """Fig. 4: mean lateness of each user against the number of its jobs (a60)."""
-    names = study.infrastructures("a60")
+def draw_lateness_of_users(study: replays.Study) -> Chart:
+    """Draw Fig. 4: mean lateness of each user against the number of their jobs (a60)."""
+    names = study.list_infrastructures("a60")
     frame = pd.concat(
-        replays.of_users(study.replays[name, "a60"]).assign(infrastructure=name) for name in names
+        replays.compute_user_lateness(study.replays[name, "a60"]).assign(infrastructure=name)
+        for name in names
     )
     frame["days"] = (frame["lateness"] / DAY).round(3)
     base = alt.Chart(width=_WIDTH, height=_HEIGHT)
@@ -136,23 +139,23 @@ def lateness_of_users(study: replays.Study) -> Chart:
             "jobs:Q",
             title="jobs (logarithmic)",
             scale=alt.Scale(type="log", nice=False, padding=_EDGE),
-            axis=replays.log_axis(frame["jobs"]),
+            axis=replays.make_log_axis(frame["jobs"]),
         ),
         y=alt.Y("days:Q", title="mean lateness (d)", scale=alt.Scale(padding=_EDGE)),
-        color=replays.colour(names, legend=None),
+        color=replays.encode_colour(names, legend=None),
         tooltip=["infrastructure", "user", "jobs", "days"],
     )
     zero = base.mark_rule().encode(y=alt.datum(0))
-    return replays.panels(points + zero, frame.drop(columns="lateness"))
+    return replays.make_panels(points + zero, frame.drop(columns="lateness"))
 
 
-def additional_lateness(study: replays.Study) -> Chart:
-    """Fig. 5: additional lateness per user: points and box plots (a60)."""
-    names = study.infrastructures("a60")
+def draw_additional_lateness(study: replays.Study) -> Chart:
+    """Draw Fig. 5: additional lateness per user, as points and box plots (a60)."""
+    names = study.list_infrastructures("a60")
     spread = np.random.default_rng(0)  # sideways only, so that points do not hide each other
     frames = []
     for name in names:
-        users = replays.additional_lateness(study.replays[name, "a60"])
+        users = replays.compute_additional_lateness(study.replays[name, "a60"])
         aside = spread.uniform(0.55, 0.95, len(users)).round(3)
         seconds = users["seconds"].round(2)
         drawn = users.assign(infrastructure=name, seconds=seconds, aside=aside)
@@ -165,9 +168,9 @@ def additional_lateness(study: replays.Study) -> Chart:
             "seconds:Q",
             title="additional lateness (s; logarithmic beyond ±100)",
             scale=alt.Scale(type="symlog", constant=100, nice=False, padding=_EDGE),
-            axis=replays.log_axis(frame["seconds"], least=100),
+            axis=replays.make_log_axis(frame["seconds"], least=100),
         ),
-        color=replays.colour(names, legend=None),
+        color=replays.encode_colour(names, legend=None),
     )
     place = alt.Scale(domain=[0, 1])
     points = base.mark_point(filled=True, size=14, opacity=0.5).encode(
@@ -179,23 +182,23 @@ def additional_lateness(study: replays.Study) -> Chart:
     return zero + points + box.encode(xOffset=alt.XOffset(datum=0.3, scale=place))
 
 
-def session_graph_figure(study: replays.Study) -> Chart:
-    """Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
+def draw_session_graphs(study: replays.Study) -> Chart:
+    """Draw Fig. 6: longest path, arity and think times of the session graphs, a0 against a60."""
     graphs = session_graphs.build_graphs(study)
     if graphs.published:
         study.captions["fig06_session_graphs"] = TEXTS["paper_shares"]
-    return session_graphs.chart(graphs)
+    return session_graphs.draw_graphs(graphs)
 
 
-def differences(study: replays.Study) -> Chart:
-    """Fig. 7: distribution of the differences of submission times between replays."""
-    names = study.infrastructures("a60")
+def draw_differences(study: replays.Study) -> Chart:
+    """Draw Fig. 7: distribution of the differences of submission times between replays."""
+    names = study.list_infrastructures("a60")
     frames = []
     for before, after in (("rigid", "a60"), ("a60", "a0")):
         for name in names:
             if (name, before) in study.replays and (name, after) in study.replays:
                 earlier, later = study.replays[name, before], study.replays[name, after]
-                days, shares = replays.quantile_curve((later.submit - earlier.submit) / DAY, 80)
+                days, shares = replays.make_curve((later.submit - earlier.submit) / DAY, 80)
                 curve = {"days": days.round(4), "share": shares.round(4), "infrastructure": name}
                 frames.append(pd.DataFrame({**curve, "replays": f"from {before} to {after}"}))
     if not frames:
@@ -204,7 +207,7 @@ def differences(study: replays.Study) -> Chart:
     lines = base.mark_line(strokeWidth=1.5).encode(
         x=alt.X("days:Q", title="difference of submission times (d)", axis=alt.Axis(tickCount=6)),
         y=alt.Y("share:Q", title="share of jobs with a smaller one", axis=alt.Axis(format="%")),
-        color=replays.colour(names, title=None),
+        color=replays.encode_colour(names, title=None),
         tooltip=["replays", "infrastructure", "days", "share"],
     )
     zero = base.mark_rule(strokeWidth=0.5).encode(x=alt.datum(0))
@@ -216,8 +219,8 @@ def differences(study: replays.Study) -> Chart:
 _PAIRS = ("from rigid to a60", "from a60 to a0")
 
 
-def week(study: replays.Study) -> Chart:
-    """Fig. 8: submissions per hour, all weeks laid over each other, by local clock time."""
+def draw_week(study: replays.Study) -> Chart:
+    """Draw Fig. 8: mean submissions in each hour of the week, by local clock time."""
     workload = study.workload
     if workload.unix_start_time is None:
         raise replays.MissingError(
@@ -239,12 +242,12 @@ def week(study: replays.Study) -> Chart:
         labelOverlap="parity",
         labelSeparation=4,
     )
-    return replays.panels(_bars_and_steps("hour", axis, "jobs per hour"), frame)
+    return replays.make_panels(_bars_and_steps("hour", axis, "jobs per hour"), frame)
 
 
-def windows(study: replays.Study) -> Chart:
-    """Fig. 9: throughput and mean utilisation on windows that begin after two weeks."""
-    names = study.infrastructures()
+def draw_windows(study: replays.Study) -> Chart:
+    """Draw Fig. 9: throughput and mean utilisation in windows that begin after two weeks."""
+    names = study.list_infrastructures()
     lengths = list(_window_lengths(study))
     rows = []
     for length, text in lengths:
@@ -261,7 +264,7 @@ def windows(study: replays.Study) -> Chart:
     )
     bars = base.mark_bar().encode(
         xOffset=alt.XOffset("replay:N", sort=list(tables.REPLAYS)),
-        color=replays.colour(names, legend=None),
+        color=replays.encode_colour(names, legend=None),
         opacity=alt.Opacity(
             "replay:N",
             sort=list(tables.REPLAYS),
@@ -284,7 +287,7 @@ def windows(study: replays.Study) -> Chart:
 
 def _window_lengths(study: replays.Study) -> Iterator[tuple[float, str]]:
     """Yield length (seconds) and title of the windows that fit into the recorded log."""
-    span, fitting = study.span, fitting_months(study)
+    span, fitting = study.span, list_fitting_months(study)
     for months in fitting:
         yield months * MONTH, f"{months} months of 30 days"
     if len(fitting) == len(WINDOW_MONTHS):
@@ -300,13 +303,13 @@ def _window_lengths(study: replays.Study) -> Iterator[tuple[float, str]]:
     study.captions["fig09_windows"] = f" {caption}."
 
 
-def fitting_months(study: replays.Study) -> list[int]:
+def list_fitting_months(study: replays.Study) -> list[int]:
     """Return the lengths (months) of the windows that fit into the recorded log."""
     return [m for m in WINDOW_MONTHS if WINDOW_START + m * MONTH <= study.span]
 
 
-def first_submissions(study: replays.Study) -> Chart:
-    """Fig. 10: first submission of each user; a user's first session waits for nothing."""
+def draw_first_submissions(study: replays.Study) -> Chart:
+    """Draw Fig. 10: the first submission of each user, which waits for no other job."""
     first: dict[str, float] = {}
     for job in study.workload.jobs:
         first.setdefault(job.user or "", job.submit_time)
@@ -323,8 +326,8 @@ def first_submissions(study: replays.Study) -> Chart:
     return (line + ticks).interactive(bind_y=False)
 
 
-def first_jobs(study: replays.Study) -> Chart:
-    """Fig. 11: additional lateness when only the first n jobs of the log are replayed.
+def draw_first_jobs(study: replays.Study) -> Chart:
+    """Draw Fig. 11: additional lateness when only the first n jobs of the log are replayed.
 
     Points are replays of the first n jobs, if there are any; lines are the first n jobs of one
     replay of the whole log, which knows the load of all later jobs too.
@@ -351,7 +354,7 @@ def first_jobs(study: replays.Study) -> Chart:
     base = alt.Chart(width=330, height=250).encode(
         x=alt.X("jobs:Q", title="n (jobs in recorded order)"),
         y=alt.Y("seconds:Q", title="additional lateness (s per job)"),
-        color=replays.colour(names, title=None),
+        color=replays.encode_colour(names, title=None),
         tooltip=["infrastructure", "replay", "of", "jobs", "seconds"],
     )
     whole = base.mark_line().transform_filter("datum.of == 'whole replay'")
@@ -364,7 +367,7 @@ def first_jobs(study: replays.Study) -> Chart:
 
 
 def _first_jobs(lateness: Any) -> pd.DataFrame:
-    seconds = replays.of_first_jobs(lateness)
+    seconds = replays.compute_first_jobs_lateness(lateness)
     n = np.arange(2, len(seconds) + 2)
     shown = n >= len(lateness) // 50  # before, single jobs make it jump
     n, seconds = n[shown], seconds[shown]
@@ -373,15 +376,15 @@ def _first_jobs(lateness: Any) -> pd.DataFrame:
 
 
 FIGURES = {
-    "fig02_submissions": submissions,
-    "fig03_cumulative": cumulative,
-    "fig04_lateness_of_users": lateness_of_users,
-    "fig05_additional_lateness": additional_lateness,
-    "fig06_session_graphs": session_graph_figure,
-    "fig07_differences": differences,
-    "fig08_week": week,
-    "fig09_windows": windows,
-    "fig10_first_submissions": first_submissions,
-    "fig11_first_jobs": first_jobs,
+    "fig02_submissions": draw_submissions,
+    "fig03_cumulative": draw_cumulative,
+    "fig04_lateness_of_users": draw_lateness_of_users,
+    "fig05_additional_lateness": draw_additional_lateness,
+    "fig06_session_graphs": draw_session_graphs,
+    "fig07_differences": draw_differences,
+    "fig08_week": draw_week,
+    "fig09_windows": draw_windows,
+    "fig10_first_submissions": draw_first_submissions,
+    "fig11_first_jobs": draw_first_jobs,
 }
 """The figures in the order of the paper."""

@@ -1,4 +1,4 @@
-"""When users submit, by the clock: measured in each run of ``models.toml``."""
+"""The measures of the runs of ``models.toml``: when users submit, by the clock."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Other ways to react: Zakay's user models on the infrastructures of the study.
+"""Other ways in which users react: Zakay's user models on the infrastructures of the study.
 
 The models are those of N. Zakay, PhD thesis, chapters 4 and 5, see ``docs/users.md``. ``adjusted``
 keeps think times as a60 does, batch by batch; ``distribution`` draws them within hours of work;
-``fluid`` lets the work flow into recorded sessions; ``tbuos`` is ``fluid`` with people drawn anew,
-of whom long-term ones begin again when they are through.
+``fluid`` lets the work flow into recorded sessions; ``tbuos`` is ``fluid`` with resampled users,
+whose long-term ones begin again when they have submitted all their jobs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from batsched_py.report.kit import Chart, columns, quantiles, scale_of, slug, wh
 from batsched_py.support import palette
 from batsched_py.support.statistics import finite
 from batsched_studies.replay_feedback import TEXTS, tables
-from batsched_studies.replay_feedback.spread import figure, interval_panel, where
+from batsched_studies.replay_feedback.spread import draw_panel, format_place, make_figure
 
 MODELS = {
     "rigid": palette.RECORDED,
@@ -31,9 +31,9 @@ MODELS = {
     "tbuos": palette.PURPLE,
     "tbuos, short log": palette.PURPLE,
 }
-"""To each user model its colour."""
+"""The colour of each user model."""
 OTHERS = list(MODELS)[2:]
-"""Those that the paper does not have."""
+"""The models that the paper does not have."""
 METRICS = {
     "makespan": ("makespan (d)", tables.UNITS["d"]),
     "mean_waiting_time": ("mean wait (d)", tables.UNITS["d"]),
@@ -41,24 +41,24 @@ METRICS = {
     "throughput_to_last_submission": ("jobs ended per day", 1 / 24),
     "share_at_work": ("submitted at work", 1.0),
 }
-"""Shown metrics: headings, and the SI units in the unit of the heading."""
+"""The metrics of the tables: headings, and the unit of the heading in SI units."""
 _DECIMALS = {"throughput_to_last_submission": 1}
 
 
-def model_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs that are about user models: all, if any has another model than the paper."""
+def select_model_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return all runs if some have a user model that the paper does not have, else none."""
     if "replay" not in runs or not set(OTHERS) & set(runs["replay"]):
         return runs.iloc[:0]
     return tables.read(runs)
 
 
-def model_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
-    """Yield tables and figures of the user models; nothing if there are none."""
-    logs = list(tables.by_log(model_runs(runs)))
+def make_model_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
+    """Yield tables and figures of the user models; nothing without runs of them."""
+    logs = list(tables.group_by_log(select_model_runs(runs)))
     if logs:
         yield Text(TEXTS["models"])
     for place, of_log in logs:
-        rows = model_rows(of_log, place[0])
+        rows = make_model_rows(of_log, place[0])
         shown = list(columns("infrastructure", "model", nb_runs="seeds"))
         for metric in [metric for metric in METRICS if metric in of_log]:
             shown.append(Column(metric, METRICS[metric][0], _DECIMALS.get(metric, 2), "ours"))
@@ -66,16 +66,16 @@ def model_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
                 shown.append(Column(f"{metric}_spread", "spread", kind="ours"))
             shown.append(Column(f"{metric}_published", "paper", 2, "published"))
         name, shown = slug("models", *place), list(where_known(rows, shown))
-        yield TEXTS.table("models", rows, name, columns=shown, where=where(*place))
-        yield figure("models", *place, model_chart(pd.DataFrame(rows)))
-        hours = hours_frame(of_log)
+        yield TEXTS.table("models", rows, name, columns=shown, where=format_place(*place))
+        yield make_figure("models", *place, draw_models(pd.DataFrame(rows)))
+        hours = compute_hour_shares(of_log)
         if len(hours):
             recorded = _day_infrastructure(of_log)
-            yield figure("hours", *place, hours_chart(hours), infrastructure=recorded)
+            yield make_figure("hours", *place, draw_hours(hours), infrastructure=recorded)
 
 
-def model_rows(runs: pd.DataFrame, log: str) -> list[dict[str, Any]]:
-    """Return a row for each infrastructure and model: means, smallest and largest of its seeds."""
+def make_model_rows(runs: pd.DataFrame, log: str) -> list[dict[str, Any]]:
+    """Return a row for each infrastructure and model: means over the seeds, and their ranges."""
     groups: dict[Any, pd.DataFrame] = dict(iter(runs.groupby(["infrastructure", "replay"])))
     rows = []
     for run in product(tables.INFRASTRUCTURES, MODELS):
@@ -88,15 +88,15 @@ def model_rows(runs: pd.DataFrame, log: str) -> list[dict[str, Any]]:
             ends = quantiles(values, (0, 1))
             row[f"{metric}_low"], row[f"{metric}_high"] = ends
             if len(values) > 1:
-                row[f"{metric}_spread"] = " to ".join(map(tables.digits, ends))
+                row[f"{metric}_spread"] = " to ".join(map(tables.format_digits, ends))
             if metric in tables.NAMES:
-                row[f"{metric}_published"] = tables.printed(log, run, metric)
+                row[f"{metric}_published"] = tables.find_published_value(log, run, metric)
         rows.append(row)
     return rows
 
 
-def model_chart(frame: pd.DataFrame) -> Chart:
-    """Return mean lateness and mean wait of each infrastructure, by model."""
+def draw_models(frame: pd.DataFrame) -> Chart:
+    """Return mean lateness and mean wait of each infrastructure, by user model."""
     there = [model for model in MODELS if model in set(frame["model"])]
     scale = scale_of(MODELS, there)
     base = alt.Chart(width=300, height=300).encode(
@@ -112,7 +112,7 @@ def model_chart(frame: pd.DataFrame) -> Chart:
         if not wait:  # 0 by definition
             shown = shown[shown["model"] != "rigid"]
         options = {"log": True} if wait else {}
-        charts.append(interval_panel(shown, numbers, METRICS[metric][0], base, 45, options))
+        charts.append(draw_panel(shown, numbers, METRICS[metric][0], base, 45, options))
     return alt.hconcat(*charts).resolve_scale(color="shared")
 
 
@@ -122,7 +122,7 @@ def _day_infrastructure(runs: pd.DataFrame) -> str:
     return next(name for name in tables.INFRASTRUCTURES if name in there)
 
 
-def hours_frame(runs: pd.DataFrame) -> pd.DataFrame:
+def compute_hour_shares(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the share of submissions in each hour of the day, by model; empty if not measured."""
     recorded = runs[runs["infrastructure"] == _day_infrastructure(runs)]
     rows = []
@@ -135,8 +135,8 @@ def hours_frame(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).dropna()
 
 
-def hours_chart(frame: pd.DataFrame) -> Chart:
-    """Return a panel for each model with its shares and those of rigid replay."""
+def draw_hours(frame: pd.DataFrame) -> Chart:
+    """Return the submissions by hour of the day: each model against rigid replay, in panels."""
     there = [model for model in MODELS if model in set(frame["model"])]
     reacting = [model for model in there if model != "rigid"] or there
     rigid = frame[frame["model"] == "rigid"].set_index("hour")["share"]

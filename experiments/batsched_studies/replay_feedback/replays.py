@@ -1,4 +1,4 @@
-"""The replays of a log, as the figures are drawn from them."""
+"""The replays of a log, in the form from which the figures are drawn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLOURS = {
     "infra/2": palette.ORANGE,
     "perf/2": palette.VERMILION,
 }
-"""Of the infrastructures, everywhere."""
+"""The colours of the infrastructures in all figures."""
 BY_LATENESS = ("perf*2", "infra*2", "easy", "fcfs", "infra/2", "perf/2")
 PANELS = ("easy", "perf*2", "infra*2", "fcfs", "perf/2", "infra/2")
 """Infrastructures in two rows of panels: the better half above the worse one."""
@@ -36,24 +36,27 @@ Column = NDArray[np.float64]
 
 
 class MissingError(Exception):
-    """A figure cannot be drawn; the message says why."""
+    """Raised if a figure cannot be drawn; the message says why."""
 
 
-def of_users(jobs: JobTable) -> pd.DataFrame:
-    """Return name, number of jobs, and mean lateness (seconds) of each user."""
+def compute_user_lateness(jobs: JobTable) -> pd.DataFrame:
+    """Return each user's name, number of jobs, and mean lateness (seconds)."""
     groups = pd.Series(jobs.lateness).groupby(np.array(jobs.user, dtype=object))
     means = {"jobs": groups.size(), "lateness": groups.mean()}
     return pd.DataFrame(means).reset_index(names="user")
 
 
-def additional_lateness(jobs: JobTable) -> pd.DataFrame:
-    """Return :func:`of_users` with ``seconds``, 2 * mean lateness / (n - 1) of their n > 1 jobs."""
-    users = of_users(jobs)
+def compute_additional_lateness(jobs: JobTable) -> pd.DataFrame:
+    """Return the additional lateness of each user with n > 1 jobs, in the column ``seconds``.
+
+    It is 2 * mean lateness / (n - 1); other columns are as in :func:`compute_user_lateness`.
+    """
+    users = compute_user_lateness(jobs)
     users = users[users["jobs"] > 1]
     return users.assign(seconds=2 * users["lateness"] / (users["jobs"] - 1))
 
 
-def of_first_jobs(lateness: Column) -> Column:
+def compute_first_jobs_lateness(lateness: Column) -> Column:
     """Return the additional lateness (seconds) of the first 2, 3, ... jobs; shape (n - 1,)."""
     n = np.arange(1, len(lateness) + 1)
     sums = np.cumsum(lateness)
@@ -62,7 +65,7 @@ def of_first_jobs(lateness: Column) -> Column:
 
 @dataclass(eq=False)
 class Study:
-    """All that the figures of one log are drawn from."""
+    """The replays of one log, from which its figures are drawn."""
 
     log: str
     workload: Workload
@@ -75,40 +78,40 @@ class Study:
     left_out: list[str] = field(default_factory=list)
     """Figures that could not be drawn, and why."""
     captions: dict[str, str] = field(default_factory=dict)
-    """What the caption of a figure says of these runs beside what it always says."""
+    """Additions to the captions of figures, which are about these runs."""
 
     @property
     def span(self) -> float:
-        """Seconds from the first to the last recorded submission."""
+        """The seconds from the first to the last recorded submission."""
         return float(max(jobs.original_submit.max() for jobs in self.replays.values()))
 
-    def by_length(self, infrastructure: str, replay: str) -> pd.Series[float]:
-        """Return additional lateness (seconds) by n: of the first n jobs alone, then of all.
+    def list_lateness(self, infrastructure: str, replay: str) -> pd.Series[float]:
+        """Return additional lateness (seconds) by n, where only the first n jobs were replayed.
 
         Empty if all were not replayed.
         """
         if (infrastructure, replay) not in self.replays:
             return pd.Series(dtype=float)
-        of_all = of_first_jobs(self.replays[infrastructure, replay].lateness)
+        of_all = compute_first_jobs_lateness(self.replays[infrastructure, replay].lateness)
         runs, n = self.prefixes, len(of_all) + 1
         runs = runs[(runs["infrastructure"] == infrastructure) & (runs["replay"] == replay)]
         first, alone = (pd.to_numeric(runs[name]) for name in ("first", "additional_lateness"))
         fewer = {int(jobs): late for jobs, late in zip(first, alone, strict=True) if jobs < n}
         return pd.Series({**fewer, n: float(of_all[-1])}).sort_index()
 
-    def infrastructures(self, *replays: str) -> list[str]:
-        """Return the infrastructures that have all these replays; raises MissingError if none."""
+    def list_infrastructures(self, *replays: str) -> list[str]:
+        """Return the infrastructures with all these replays; raises MissingError if none has."""
         names = [n for n in BY_LATENESS if all((n, replay) in self.replays for replay in replays)]
         if not names:
             raise MissingError(f"no infrastructure has been replayed as {' and '.join(replays)}")
         return names
 
 
-def studies(results: CampaignResults) -> Iterator[Study]:
-    """Yield the study of each log.
+def read_studies(results: CampaignResults) -> Iterator[Study]:
+    """Yield the replays of each log of a campaign.
 
-    Of several job sizes or orders of simultaneous events the first is drawn (requested; the given
-    order). Nothing for logs of which no jobs were kept, or that were resampled.
+    It has the requested job sizes and the given order of simultaneous events, if there are others
+    too. Logs without stored jobs and resampled logs are left out.
     """
     runs = tables.read(results.runs)
     for log, of_log in runs[runs["people"].isna()].groupby("log"):
@@ -127,7 +130,7 @@ def studies(results: CampaignResults) -> Iterator[Study]:
 
 
 def read(run: Any, jobs: pd.DataFrame) -> JobTable:
-    """Return the jobs of a run in recorded order."""
+    """Return the jobs of a run in the order of their recorded submissions."""
     number = pd.to_numeric(jobs["job_id"], errors="coerce").to_numpy(dtype=float)
     original = jobs["original_submission_time"].to_numpy(dtype=float)
     jobs = jobs.iloc[np.lexsort((number, original))]
@@ -147,24 +150,24 @@ def read(run: Any, jobs: pd.DataFrame) -> JobTable:
     )
 
 
-def quantile_curve(values: Column, points: int) -> tuple[Column, Column]:
+def make_curve(values: Column, points: int) -> tuple[Column, Column]:
     """Return points of the empirical distribution function: values, and shares below them."""
     shares = np.linspace(0, 1, points)
     return np.quantile(values, shares), shares
 
 
-def colour(names: Sequence[str], **options: Any) -> alt.Color:
-    """Return the encoding of infrastructures by colour."""
+def encode_colour(names: Sequence[str], **options: Any) -> alt.Color:
+    """Return the chart encoding that gives each infrastructure its colour."""
     shown = [name for name in BY_LATENESS if name in names]
     scale = scale_of({name: COLOURS[name] for name in shown}, shown)
     return alt.Color("infrastructure:N", scale=scale, sort=shown, **options)
 
 
-def log_axis(values: Any, least: float = 1) -> alt.Axis:
-    """Return the axis of a logarithmic scale that names 0 and powers of ten, of either sign.
+def make_log_axis(values: Any, least: float = 1) -> alt.Axis:
+    """Return a logarithmic axis with ticks at 0 and at powers of ten of either sign.
 
-    They are from ``least`` on and go as far as the values; where that is less than two powers,
-    their double and fivefold are named too.
+    Ticks begin at ``least`` and cover the values; with fewer than two powers of ten, their double
+    and fivefold have ticks too.
     """
     low, high = float(np.min(values)), float(np.max(values))
     most = max(-low, high, least)
@@ -176,7 +179,7 @@ def log_axis(values: Any, least: float = 1) -> alt.Axis:
     return alt.Axis(values=values, format=",.6~g", labelOverlap=False)
 
 
-def panels(chart: Chart, data: pd.DataFrame) -> Chart:
+def make_panels(chart: Chart, data: pd.DataFrame) -> Chart:
     """Return a chart with one panel per infrastructure, with common axes and zoom."""
     shown = [name for name in PANELS if name in set(data["infrastructure"])]
     facet = alt.Facet("infrastructure:N", sort=shown, title=None)

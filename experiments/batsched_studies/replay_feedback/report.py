@@ -1,7 +1,7 @@
-"""The report of the study: Tables 1 and 2 beside the published values, Figures 2 to 11, claims.
+"""The report of the study: Tables 1 and 2, Figures 2 to 11, and claims, ours and published.
 
-It says what the runs at hand allow: of ``campaign.toml`` tables and figures, of ``shake.toml`` and
-``confidence.toml`` their spread, of ``models.toml`` other user models.
+The content depends on the campaign file: ``campaign.toml`` gives tables and figures, ``shake.toml``
+and ``confidence.toml`` their spread, ``models.toml`` other user models.
 """
 
 from __future__ import annotations
@@ -25,44 +25,44 @@ from batsched_studies.replay_feedback import (
     tables,
     text_claims,
 )
-from batsched_studies.replay_feedback.replays import MissingError, Study, studies
+from batsched_studies.replay_feedback.replays import MissingError, Study, read_studies
 
 
 def report(results: CampaignResults) -> Report:
-    """Return the report on the runs of a campaign of the study."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     runs = results.runs
     if runs.empty:
         return TEXTS.report((), (), "No run has finished yet.")
-    of_models = len(models.model_runs(runs))
-    cells = [] if of_models else tables.compare(runs)
-    logs = [] if of_models else list(studies(results))
-    counts = tables.count(cells)
+    of_models = len(models.select_model_runs(runs))
+    cells = [] if of_models else tables.make_cells(runs)
+    logs = [] if of_models else list(read_studies(results))
+    counts = tables.count_reproduced(cells)
     parts = (
-        ("Tables 1 and 2", [*tables.tables(cells), tables.count_table(counts)]),
-        ("The order of simultaneous events", spread.shake_parts(cells)),
-        ("Confidence by resampled logs", spread.confidence_parts(runs)),
-        ("Other user models", models.model_parts(runs)),
+        ("Tables 1 and 2", [*tables.make_tables(cells), tables.make_count_table(counts)]),
+        ("The order of simultaneous events", spread.make_shake_parts(cells)),
+        ("Confidence by resampled logs", spread.make_confidence_parts(runs)),
+        ("Other user models", models.make_model_parts(runs)),
         *((f"Figures, {study.log}", _figures(study)) for study in logs),
     )
-    head = summary(runs, counts)
+    head = write_summary(runs, counts)
     verdicts = _verdicts(cells, runs, logs)
-    return TEXTS.report(parts, verdicts, head, terms=terms(runs))
+    return TEXTS.report(parts, verdicts, head, terms=list_terms(runs))
 
 
 def _verdicts(
     cells: Sequence[tables.Cell], runs: pd.DataFrame, logs: Sequence[Study]
 ) -> list[Verdict]:
-    """Return the verdicts; of ``first.toml`` those on the first n jobs only.
+    """Return the verdicts; for ``first.toml`` only those on the first n jobs.
 
-    Its runs of all jobs are those of ``campaign.toml``, which are asked about the other claims.
+    Its runs of all jobs are also in ``campaign.toml``, whose report judges the other claims.
     """
-    of_first = [verdict for study in logs for verdict in text_claims.of_first_jobs(study)]
-    of_text = (verdict for study in logs for verdict in text_claims.verdicts(study))
-    return of_first or [*claims.verdicts(cells, runs, list(_graphs(logs))), *of_text]
+    of_first = [verdict for study in logs for verdict in text_claims.judge_first_jobs(study)]
+    of_text = (verdict for study in logs for verdict in text_claims.judge_claims(study))
+    return of_first or [*claims.judge_claims(cells, runs, list(_graphs(logs))), *of_text]
 
 
 def _figures(study: Study) -> Iterator[Part]:
-    yield from figures.figures(study)
+    yield from figures.draw_figures(study)
     if study.left_out:
         yield Text("\n".join(f"- {figure}" for figure in study.left_out))
 
@@ -76,18 +76,15 @@ def _graphs(logs: Sequence[Study]) -> Iterator[session_graphs.Graphs]:
                 yield session_graphs.build_graphs(study)
 
 
-def summary(runs: pd.DataFrame, counts: pd.DataFrame) -> str:
-    """Return the summary of the runs as Markdown, with the bases of its comparisons.
-
-    ``counts`` are those of :func:`tables.count`.
-    """
+def write_summary(runs: pd.DataFrame, counts: pd.DataFrame) -> str:
+    """Return the summary of the runs as Markdown."""
     runs = tables.read(runs)
     points = [*map(_reproduced, rows(counts)), _chance(runs)]
     sentences = " ".join([TEXTS["question"], _method(runs), *_results(runs)])
     return sentences + "\n\n" + "\n".join(f"- {point}" for point in points)
 
 
-def terms(runs: pd.DataFrame) -> Iterator[tuple[str, str]]:
+def list_terms(runs: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield the terms of the report with their definitions."""
     there = {*runs["infrastructure"], *runs["replay"]}
     for group in ("infrastructures", "replays"):
@@ -119,7 +116,7 @@ def _method(runs: pd.DataFrame) -> str:
 def _results(runs: pd.DataFrame) -> Iterator[str]:
     """Yield the result on each log: the earliest and the latest users, and how long jobs wait."""
     whole = runs[runs["first"].isna()]
-    for (log, size), of_log in tables.by_log(whole):
+    for (log, size), of_log in tables.group_by_log(whole):
         days = {name: _mean_days(of_log, name) for name in ("mean_lateness", "mean_waiting_time")}
         late, wait = days["mean_lateness"], days["mean_waiting_time"]
         replay = next((r for r in reversed(tables.REPLAYS[1:]) if r in late), None)
@@ -147,16 +144,16 @@ def _when(days: float) -> str:
 
 
 def _reproduced(counted: Any) -> str:
-    """Return what is reproduced of a table to the digit."""
-    numbers = {"count": counted, "table": tables.title(counted.table)}
+    """Return a sentence on how many values of a table are reproduced to the digit."""
+    numbers = {"count": counted, "table": tables.format_table_title(counted.table)}
     shaken = TEXTS["far_out"].format(**numbers) if counted.spread_values else ""
     return TEXTS["reproduced"].format(**numbers, shaken=shaken)
 
 
 def _chance(runs: pd.DataFrame) -> str:
-    """Return what the runs say of chance, and which campaign tells what they do not say."""
+    """Return a sentence on random variation, and on the campaign that measures it."""
     shaken, resampled = (name in runs and runs[name].notna().any() for name in ("shake", "people"))
     key = "shaken_chance" if shaken else "resampled_chance" if resampled else "unknown_chance"
-    if len(models.model_runs(runs)):
+    if len(models.select_model_runs(runs)):
         key = "seeds_chance"
     return TEXTS[key].format(log=runs["log"].iloc[0])

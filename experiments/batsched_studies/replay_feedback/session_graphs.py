@@ -26,27 +26,27 @@ _SIDE = 230
 
 @dataclass(frozen=True)
 class Graphs:
-    """Longest path and largest arity of each user's graph, and all think times, by threshold."""
+    """The session graphs of a log's users: longest paths, largest arities, and think times."""
 
     log: str
     longest: dict[int, list[int]]
-    """Sessions on the longest path of each user; the key is the threshold in minutes."""
+    """Sessions on the longest path of each user, by the threshold in minutes."""
     widest: dict[int, list[int]]
-    """Sessions that one session of the user waits for, at most."""
+    """The largest number of sessions that a session of each user waits for."""
     think_times: dict[int, NDArray[np.float64]]
-    """Of all edges, seconds."""
+    """The think times (s) of all edges."""
     published: dict[str, Any] | None
     """Table ``graphs`` of ``published.toml``; None for logs that the paper does not have."""
 
     @property
     def arity(self) -> int:
-        """The largest arity of a60."""
+        """The largest arity of any session graph with the threshold of 60 minutes."""
         return max(self.widest[60], default=0)
 
-    def shares(self) -> pd.DataFrame:
-        """Return the share of think times below ``hours``, by ``sessions``.
+    def compute_shares(self) -> pd.DataFrame:
+        """Return the share of think times below ``hours``, ours and published, by ``sessions``.
 
-        ``share`` is the published one; empty if nothing was published.
+        ``share`` is the published share; the table is empty without published shares.
         """
         points = []
         printed = self.published["think_times"] if self.published else {}
@@ -61,7 +61,7 @@ class Graphs:
 
 @lru_cache(maxsize=2)
 def build_graphs(study: replays.Study) -> Graphs:
-    """Return the graphs of a log; raises ``MissingError`` where there are none."""
+    """Return the session graphs of a log; raises ``MissingError`` if it has no users."""
     # Part of the distribution, but not of batsched_py, which must not need it.
     from batsched_users.sessions.delimitation import Delimitation, partition
     from batsched_users.sessions.session_graph import build_graph
@@ -80,21 +80,21 @@ def build_graphs(study: replays.Study) -> Graphs:
     return Graphs(study.log, longest, widest, times, published)
 
 
-def chart(graphs: Graphs) -> Chart:
-    """Return longest paths, largest arities, and the distribution of think times."""
+def draw_graphs(graphs: Graphs) -> Chart:
+    """Return a chart of longest paths, largest arities, and the distribution of think times."""
     paths = _counted(graphs.longest, "longest path", "log")
     arity = _counted(graphs.widest, "largest arity", "symlog")
     return alt.hconcat(paths, arity, _think_times(graphs)).resolve_scale(color="independent")
 
 
 def _counted(values: Mapping[int, Sequence[int]], title: str, scale: Any) -> Chart:
-    """Return pairs of integers, larger points where there are more users; and the diagonal."""
+    """Return a0 against a60 with the diagonal; larger points stand for more users."""
     pairs = pd.DataFrame({f"a{minutes}": of_users for minutes, of_users in values.items()})
     frame = pairs.value_counts(sort=False).rename("users").reset_index()
     ends = pd.DataFrame({"a0": [1, frame["a60"].max()]}).assign(a60=lambda ends: ends["a0"])
 
     def of_axis(name: str) -> dict[str, Any]:
-        axis = replays.log_axis(frame[name])
+        axis = replays.make_log_axis(frame[name])
         axis.grid = False
         title = f"{name} (sessions, logarithmic)"  # a longer one is higher than the panel
         return {"title": title, "scale": alt.Scale(type=scale, nice=False, padding=8), "axis": axis}
@@ -113,11 +113,11 @@ def _think_times(graphs: Graphs) -> Chart:
     curves = []
     for minutes, times in graphs.think_times.items():
         if len(times):
-            hours, shares = replays.quantile_curve(np.maximum(times, 1) / HOUR, _POINTS)
+            hours, shares = replays.make_curve(np.maximum(times, 1) / HOUR, _POINTS)
             curve = {"sessions": f"a{minutes}", "hours": hours.round(5), "share": shares.round(4)}
             curves.append(pd.DataFrame(curve))
     frame = pd.concat(curves) if curves else pd.DataFrame(columns=["sessions", "hours", "share"])
-    printed = graphs.shares().drop(columns="ours", errors="ignore")
+    printed = graphs.compute_shares().drop(columns="ours", errors="ignore")
     powers = [10.0**power for power in range(-3, 5)]
     base = alt.Chart(width=_SIDE, height=_SIDE, title="think times").encode(
         x=alt.X(

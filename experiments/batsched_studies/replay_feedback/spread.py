@@ -1,8 +1,8 @@
-"""How far the values of the tables move: by the order of events, and by who is in the log.
+"""How far the values of the tables vary: with the order of events, and with resampled users.
 
 ``shake.toml`` repeats each run with shaken order of simultaneous events, ``confidence.toml`` with
-resampled logs (Zakay, PhD thesis, chapter 3). The runs of one seed have the same people on all
-infrastructures, so that differences between these are taken seed by seed.
+resampled logs (Zakay, PhD thesis, chapter 3). The runs of one seed have the same users on all
+infrastructures, so infrastructures are compared seed by seed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TABULATED = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_latenes
 Rows = list[dict[str, Any]]
 
 
-def resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
+def select_resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs of resampled logs, with short log names."""
     runs = tables.read(runs)
     return runs[runs["people"].notna()]
@@ -44,31 +44,31 @@ def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | 
     if rows and not any(row.get("published") is not None for row in rows):
         shown, note = tuple(column for column in shown if column.name not in about), ""
     made = TEXTS.table(
-        key, rows, slug(key, log, size), columns=shown, where=where(log, size), **values
+        key, rows, slug(key, log, size), columns=shown, where=format_place(log, size), **values
     )
     return made and msgspec.structs.replace(made, note=f"{made.note} {note}".strip())
 
 
-def where(log: str, size: str) -> str:
-    """Return the log and size of runs, for titles."""
+def format_place(log: str, size: str) -> str:
+    """Return the log and the kind of job sizes of some runs, for titles."""
     return f"({log}, {size} sizes)"
 
 
-def figure(key: str, log: str, size: str, chart: Chart, **values: Any) -> Figure:
-    """Return a chart of the runs of a log and size, with a caption."""
+def make_figure(key: str, log: str, size: str, chart: Chart, **values: Any) -> Figure:
+    """Return a chart of the runs of one log and job size as a figure with a caption."""
     name = slug("fig", key, log, size)
     values["paper"] = TEXTS["paper_diamonds"] if log in PUBLISHED["logs"] else ""
-    return TEXTS.figure(key, chart, name=name, where=where(log, size), **values)
+    return TEXTS.figure(key, chart, name=name, where=format_place(log, size), **values)
 
 
-def shake_parts(cells: Sequence[tables.Cell]) -> Iterator[Part | None]:
-    """Yield the parts of the report on shaken runs, if there are any."""
+def make_shake_parts(cells: Sequence[tables.Cell]) -> Iterator[Part | None]:
+    """Yield the tables and figures of runs with shaken order of events, if there are any."""
     several = [cell for cell in cells if len(cell.values) > 1]
     for place in sorted({(cell.log, cell.size) for cell in several}):
         rows = [_spread_row(cell) for cell in several if (cell.log, cell.size) == place]
-        chart = interval_chart(pd.DataFrame(rows), ("minimum", "median", "maximum"))
+        chart = draw_intervals(pd.DataFrame(rows), ("minimum", "median", "maximum"))
         yield _table("shake", *place, rows)
-        yield figure("shake", *place, chart)
+        yield make_figure("shake", *place, chart)
 
 
 def _spread_row(cell: tables.Cell) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _spread_row(cell: tables.Cell) -> dict[str, Any]:
 
 
 def _beside(cell: tables.Cell) -> dict[str, Any]:
-    """Return where the published value is among ours, None if nothing is published."""
+    """Return the median and the rank of the published value; without one, only the median."""
     ours = cell.beside
     row: dict[str, Any] = {"nb_runs": ours.nb, "median": ours.ours, "published": cell.published}
     if cell.published is not None:
@@ -85,24 +85,24 @@ def _beside(cell: tables.Cell) -> dict[str, Any]:
     return row
 
 
-def confidence_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
-    """Yield the parts of the report on resampled logs, if there are any."""
-    logs = list(tables.by_log(resampled_runs(runs)))
+def make_confidence_parts(runs: pd.DataFrame) -> Iterator[Part | None]:
+    """Yield the tables and figures of runs of resampled logs, if there are any."""
+    logs = list(tables.group_by_log(select_resampled_runs(runs)))
     if logs:
         yield Text(TEXTS["confidence"])
     for place, of_log in logs:
-        rows = confidence_rows(of_log)
-        chart = interval_chart(pd.DataFrame(rows), ("low", "median", "high"))
+        rows = make_confidence_rows(of_log)
+        chart = draw_intervals(pd.DataFrame(rows), ("low", "median", "high"))
         yield _table("confidence", *place, rows)
-        yield figure("confidence", *place, chart)
-        yield _table("paired", *place, paired_rows(of_log), base=BASE)
+        yield make_figure("confidence", *place, chart)
+        yield _table("paired", *place, make_paired_rows(of_log), base=BASE)
         name = slug("order", *place)
-        yield TEXTS.table("order", order_rows(of_log), name, where=where(*place))
+        yield TEXTS.table("order", make_order_rows(of_log), name, where=format_place(*place))
 
 
-def confidence_rows(runs: pd.DataFrame) -> Rows:
+def make_confidence_rows(runs: pd.DataFrame) -> Rows:
     """Return a row for each infrastructure, replay and metric of the runs of one log."""
-    cells = [cell for metric in _TABULATED for cell in tables.cells_of(runs, [metric])]
+    cells = [cell for metric in _TABULATED for cell in tables.list_cells(runs, [metric])]
     return [cell.labels | _intervals(cell) for cell in cells]
 
 
@@ -112,13 +112,13 @@ def _intervals(cell: tables.Cell) -> dict[str, Any]:
     return {**means, "low": ours.low, "high": ours.high, **_beside(cell)}
 
 
-def paired_rows(runs: pd.DataFrame) -> Rows:
+def make_paired_rows(runs: pd.DataFrame) -> Rows:
     """Return the differences between each infrastructure and :data:`BASE`, paired by seed."""
     rows = []
-    for cell in (cell for metric in _SHOWN for cell in tables.cells_of(runs, [metric])):
+    for cell in (cell for metric in _SHOWN for cell in tables.list_cells(runs, [metric])):
         pairs = _pairs(runs, cell.metric, cell.replay)
         if cell.infrastructure != BASE and {cell.infrastructure, BASE} <= set(pairs):
-            of_base = tables.printed(cell.log, (BASE, cell.replay), cell.metric)
+            of_base = tables.find_published_value(cell.log, (BASE, cell.replay), cell.metric)
             difference = None
             if cell.published is not None and of_base is not None:
                 difference = cell.published - of_base
@@ -134,8 +134,8 @@ def _difference(ours: pd.Series[float], base: pd.Series[float], **more: Any) -> 
     return {"nb_runs": mean.nb, **estimated(mean, "difference"), **more, "clear": clear}
 
 
-def order_rows(runs: pd.DataFrame) -> Rows:
-    """Return the differences of mean lateness between neighbours of the ranking, by replay."""
+def make_order_rows(runs: pd.DataFrame) -> Rows:
+    """Return the differences of mean lateness between infrastructures of adjacent rank."""
     rows = []
     for replay in tables.REPLAYS[1:]:
         pairs = _pairs(runs, "mean_lateness", replay)
@@ -147,21 +147,21 @@ def order_rows(runs: pd.DataFrame) -> Rows:
     return rows
 
 
-def lateness_by_replication(runs: pd.DataFrame, replay: str) -> Iterator[dict[str, float]]:
-    """Yield the mean lateness (days) of the infrastructures of each replication."""
+def list_lateness_by_replication(runs: pd.DataFrame, replay: str) -> Iterator[dict[str, float]]:
+    """Yield the mean lateness (days) of each infrastructure, replication by replication."""
     for _, row in _pairs(runs, "mean_lateness", replay).iterrows():
         yield {str(name): float(late) for name, late in row.dropna().items()}
 
 
 def _pairs(runs: pd.DataFrame, metric: str, replay: str) -> pd.DataFrame:
-    """Return a row for each replication, a column for each infrastructure; as in the tables."""
+    """Return a metric in its unit, a row per replication and a column per infrastructure."""
     of_replay = runs[runs["replay"] == replay]
     numbers = of_replay.assign(**{metric: pd.to_numeric(of_replay[metric])})
     unit, _ = tables.METRICS[metric]
     return numbers.pivot_table(metric, "replication", "infrastructure") / tables.UNITS[unit]
 
 
-def interval_chart(frame: pd.DataFrame, ends: tuple[str, str, str]) -> Chart:
+def draw_intervals(frame: pd.DataFrame, ends: tuple[str, str, str]) -> Chart:
     """Return intervals of makespan, mean wait, and mean lateness, and the published values."""
     charts = []
     colours = (palette.RECORDED, palette.ORANGE, palette.BLUE)
@@ -175,11 +175,11 @@ def interval_chart(frame: pd.DataFrame, ends: tuple[str, str, str]) -> Chart:
             base = alt.Chart(width=200, height=230).encode(yOffset=offset, color=colour)
             title, wait = str(shown["quantity"].iloc[0]), metric == "mean_waiting_time"
             options = {"log": True} if wait else {"zero": False}
-            charts.append(interval_panel(shown, (*ends, "published"), title, base, 35, options))
+            charts.append(draw_panel(shown, (*ends, "published"), title, base, 35, options))
     return alt.hconcat(*charts).resolve_scale(color="shared")
 
 
-def interval_panel(
+def draw_panel(
     frame: pd.DataFrame,
     numbers: tuple[str, str, str, str],
     title: str,
@@ -189,8 +189,8 @@ def interval_panel(
 ) -> Chart:
     """Return a line of intervals for each infrastructure, and the published values.
 
-    ``numbers`` are the columns of lower end, middle, upper end and published value; the option
-    ``log`` makes the axis logarithmic, the others are those of the scale.
+    ``numbers`` are the columns of lower end, middle, upper end and published value. The option
+    ``log`` makes the axis logarithmic; other options are those of the scale.
     """
     low, middle, high, published = numbers
     names = list(numbers)

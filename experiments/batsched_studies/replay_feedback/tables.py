@@ -1,9 +1,9 @@
-"""Tables 1 and 2 of the study: ours beside the published values.
+"""Tables 1 and 2 of the study: our values and the published ones.
 
 Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), section 4; the published
 numbers are in ``published.toml``. Two values are *equal* if they have the same printed digits
-(two decimals). Of several runs, which differ in the order of simultaneous events only, it is said
-where among them the published value is, give or take half of its last digit.
+(two decimals). Runs of one case differ only in the order of simultaneous events; the rank of the
+published value among them allows for half of its last digit.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ METRICS = {
     for table in TABLES
     for metric, unit in zip(PUBLISHED[table]["metrics"], PUBLISHED[table]["units"], strict=True)
 }
-"""The metrics of both tables: to each its unit and the table that it is in."""
+"""The metrics of both tables: the unit of each metric, and the table that it is in."""
 
 Ends = tuple[float, float]
 """The smallest and the largest of the values of some runs."""
 FAR = 0.05
-"""As far out as this share of further runs is what counts as far."""
+"""A value is far out if at most this share of further runs would be as far out."""
 HALF_DIGIT = 0.005 + 1e-9  # of two decimals; a little more for values on the very border
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One value of a table, in the unit of its metric."""
+    """One value of a published table and our values of it, in the unit of the metric."""
 
     log: str
     size: str
@@ -62,62 +62,63 @@ class Cell:
     replay: str
     metric: str
     values: tuple[float, ...]
-    """Of all runs: that in the given order of events first, if there is one, others by seed."""
+    """The values of all runs: the given order of events first, if there is one, then by seed."""
     published: float | None
     """None if it is not known."""
 
     @property
     def table(self) -> str:
-        """The table that it is in."""
+        """The published table that has the metric: ``table1`` or ``table2``."""
         return METRICS[self.metric][1]
 
     @property
     def ours(self) -> float:
-        """The first of :attr:`values`."""
+        """Our first value."""
         return self.values[0]
 
     @property
     def equal(self) -> bool | None:
-        """Whether ours and the published value have the same printed digits."""
-        return None if self.published is None else digits(self.ours) == digits(self.published)
+        """Whether our first value and the published one have the same printed digits."""
+        published = self.published
+        return None if published is None else format_digits(self.ours) == format_digits(published)
 
     @property
     def beside(self) -> Beside:
-        """Ours beside the number nearest to their median that is printed as the published one."""
+        """The rank and distance of the published value among ours, in favour of its rounding."""
         if self.published is None:
             return kit.beside(self.values, math.nan)
         (middle,) = kit.quantiles(self.values, (0.5,))
-        return kit.beside(self.values, nearest(self.published, middle))
+        return kit.beside(self.values, find_nearest_printed(self.published, middle))
 
     @property
     def ends(self) -> Ends:
-        """The smallest and the largest of :attr:`values`."""
+        """Our smallest and our largest value."""
         return min(self.values), max(self.values)
 
     @property
     def spread(self) -> str | None:
-        """Those ends as text; None if there is one value only."""
-        return " to ".join(map(digits, self.ends)) if len(self.values) > 1 else None
+        """The range of our values as text; None if there is only one value."""
+        return " to ".join(map(format_digits, self.ends)) if len(self.values) > 1 else None
 
     @property
     def labels(self) -> dict[str, Any]:
-        """The labels of the cell within a table of one log and size."""
+        """Infrastructure, replay and metric, as a row of a table of one log and size has them."""
         place = {"infrastructure": self.infrastructure, "replay": self.replay}
-        return place | {"metric": self.metric, "quantity": unit_title(self.metric)}
+        return place | {"metric": self.metric, "quantity": format_metric_heading(self.metric)}
 
 
-def title(table: str) -> str:
-    """Return a table as texts name it, as Table 1."""
+def format_table_title(table: str) -> str:
+    """Return the name of a published table in texts, such as ``Table 1``."""
     return f"{table.capitalize()[:-1]} {table[-1]}"
 
 
-def unit_title(metric: str) -> str:
-    """Return the heading of a metric."""
+def format_metric_heading(metric: str) -> str:
+    """Return the column heading of a metric: its name and its unit."""
     unit, _ = METRICS[metric]
     return NAMES[metric] + ("" if unit == "1" else f" ({unit})")
 
 
-def printed(log: str, run: tuple[str, str], metric: str) -> float | None:
+def find_published_value(log: str, run: tuple[str, str], metric: str) -> float | None:
     """Return the published value of an (infrastructure, replay), in the unit of its table."""
     table = PUBLISHED[METRICS[metric][1]]
     row = kit.find_published(table, PUBLISHED["logs"].get(log), " ".join(run))
@@ -125,7 +126,7 @@ def printed(log: str, run: tuple[str, str], metric: str) -> float | None:
 
 
 def read(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return runs with short log names, and nan for unset options.
+    """Return the runs with short log names, and with nan for unset options.
 
     Runs in the given order of events come first, then shaken ones by seed.
     """
@@ -135,14 +136,14 @@ def read(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.sort_values("shake", kind="stable", na_position="first")
 
 
-def by_log(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
-    """Yield log and size, and the runs that have them."""
+def group_by_log(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+    """Yield each pair of log and job size, with its runs."""
     for (log, size), of_log in runs.groupby(["log", "size"]):
         yield (str(log), str(size)), of_log
 
 
-def cells_of(runs: pd.DataFrame, metrics: Iterable[str]) -> Iterator[Cell]:
-    """Yield the cells of runs of one log and size, run by run in the paper's order.
+def list_cells(runs: pd.DataFrame, metrics: Iterable[str]) -> Iterator[Cell]:
+    """Yield the cells for runs of one log and size, run by run in the paper's order.
 
     ``runs`` has a row per run, values in SI units. Rigid replay has no lateness.
     """
@@ -154,37 +155,37 @@ def cells_of(runs: pd.DataFrame, metrics: Iterable[str]) -> Iterator[Cell]:
             repeats = groups[run]
             log, size = repeats[["log", "size"]].iloc[0]
             values = tuple((pd.to_numeric(repeats[metric]) / UNITS[unit]).to_list())
-            yield Cell(log, size, *run, metric, values, printed(log, run, metric))
+            yield Cell(log, size, *run, metric, values, find_published_value(log, run, metric))
 
 
-def compare(runs: pd.DataFrame) -> list[Cell]:
+def make_cells(runs: pd.DataFrame) -> list[Cell]:
     """Return the cells of both tables, in the paper's order, for each log and size.
 
-    Only of whole logs as they were recorded: neither of the first jobs alone (``first``) nor of
-    resampled people.
+    Only for whole logs as they were recorded: neither for the first jobs alone (``first``) nor for
+    resampled users.
     """
     runs = read(runs)
-    whole = list(by_log(runs[runs["first"].isna() & runs["people"].isna()]))
+    whole = list(group_by_log(runs[runs["first"].isna() & runs["people"].isna()]))
     return [
         cell
         for table, (_, of_log) in product(TABLES, whole)
-        for cell in cells_of(of_log, PUBLISHED[table]["metrics"])
+        for cell in list_cells(of_log, PUBLISHED[table]["metrics"])
     ]
 
 
-def count(cells: Sequence[Cell]) -> pd.DataFrame:
-    """Return how many rows and values are reproduced, for each table, log and size published.
+def count_reproduced(cells: Sequence[Cell]) -> pd.DataFrame:
+    """Return how many published rows and values our runs reproduce, by table, log and size.
 
-    ``equal_rows`` have the printed digits in all columns. Of ``spread_values`` there are enough
-    runs to ask whether the published one is another of them: it is further out than one in twenty
-    would be in ``far_values``, and ``furthest`` is the cell where it is furthest out.
+    ``equal_rows`` have the printed digits in all columns. ``spread_values`` have enough runs to
+    test whether the published value could be one of them; ``far_values`` of these are further out
+    than one run in twenty, and ``furthest`` is the cell that is furthest out.
     """
     counts = []
     for (table, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
         compared = [cell for cell in of_table if cell.published is not None]
         if not compared:
             continue
-        rows = [all(cell.equal for cell in row) for _, row in rows_of(compared)]
+        rows = [all(cell.equal for cell in row) for _, row in group_rows(compared)]
         spread = [cell for cell in compared if len(cell.values) >= FEWEST]
         furthest = min(spread, key=lambda cell: cell.beside.p, default=None)
         numbers = {"table": table, "log": log, "size": size}
@@ -195,8 +196,8 @@ def count(cells: Sequence[Cell]) -> pd.DataFrame:
     return pd.DataFrame(counts)
 
 
-def overlap(first: Ends, second: Ends) -> bool:
-    """Tell whether two ranges have something in common; never if both are a single value."""
+def do_ranges_overlap(first: Ends, second: Ends) -> bool:
+    """Return whether two ranges overlap; False if both are a single value."""
     spread = first[0] < first[1] or second[0] < second[1]
     return spread and first[0] <= second[1] and second[0] <= first[1]
 
@@ -205,7 +206,7 @@ Place = tuple[str, str, str]
 """Log, size and replay."""
 
 
-def rank(cells: Sequence[Cell]) -> dict[Place, dict[str, float]]:
+def rank_infrastructures(cells: Sequence[Cell]) -> dict[Place, dict[str, float]]:
     """Return the infrastructures of section 5 by mean lateness (days), the earliest first."""
     lateness: dict[Place, dict[str, float]] = {}
     for cell in cells:
@@ -216,47 +217,44 @@ def rank(cells: Sequence[Cell]) -> dict[Place, dict[str, float]]:
     return {place: dict(in_order) for place, in_order in earliest.items()}
 
 
-def ranked(lateness: dict[str, float]) -> bool | None:
-    """Tell whether the infrastructures are in the published order; None if some are missing."""
+def is_ranked(lateness: dict[str, float]) -> bool | None:
+    """Return whether the infrastructures are in the published order; None if some are missing."""
     if not set(RANKING) <= set(lateness):
         return None
     return all(lateness[a] < lateness[b] for a, b in pairwise(RANKING))
 
 
-def nearest(published: float, value: float) -> float:
-    """Return the number that is printed as ``published`` and is nearest to ``value``."""
+def find_nearest_printed(published: float, value: float) -> float:
+    """Return the number nearest to ``value`` that rounds to the published digits."""
     return min(max(value, published - HALF_DIGIT), published + HALF_DIGIT)
 
 
-def plain(text: str) -> str:
-    """Return a text in which ``*`` begins no emphasis, as in perf*2 ... infra*2."""
+def escape_stars(text: str) -> str:
+    """Return a text in which Markdown shows ``*`` as it is, as in perf*2 and infra*2."""
     return text.replace("*", r"\*")
 
 
-def digits(value: float) -> str:
-    """Return the value with the decimals that the paper prints; no negative zero."""
+def format_digits(value: float) -> str:
+    """Return a value with the two decimals that the paper prints; no negative zero."""
     return formatting.format_cell(value, 2)
 
 
-def rows_of(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]]]:
-    """Yield the rows of a table: (infrastructure, replay) and the cells."""
+def group_rows(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]]]:
+    """Yield the rows of a table: (infrastructure, replay), and the cells of the row."""
     for key, row in groupby(cells, lambda cell: (cell.infrastructure, cell.replay)):
         yield key, list(row)
 
 
-def tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
-    """Yield each table for each log and size, ours beside the published values.
-
-    Of several runs of a case the spread stands beside each number.
-    """
+def make_tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
+    """Yield Tables 1 and 2 for each log and size, with our values and the published ones."""
     for (name, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
-        lines = list(rows_of(of_table))
+        lines = list(group_rows(of_table))
         in_table = [cell for _, row in lines for cell in row]
         runs = max(len(cell.values) for cell in in_table)
         compared = any(cell.published is not None for cell in in_table)
         shown = [*kit.columns("infrastructure", "replay")]
         for metric in dict.fromkeys(cell.metric for cell in in_table):
-            shown.append(Column(metric, unit_title(metric), 2, "ours"))
+            shown.append(Column(metric, format_metric_heading(metric), 2, "ours"))
             shown += [Column(f"{metric}_spread", "spread", kind="ours")] if runs > 1 else ()
             shown.append(Column(f"{metric}_published", "paper", 2, "published"))
             shown += [
@@ -294,8 +292,8 @@ def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
     return row
 
 
-def count_table(counts: pd.DataFrame) -> Table | None:
-    """Return a table of the counts, None if nothing was published."""
+def make_count_table(counts: pd.DataFrame) -> Table | None:
+    """Return a table of the numbers of reproduced rows and values; None without published ones."""
     several = len(counts) and counts["spread_values"].any()
     shown = TEXTS.columns("counts") if several else TEXTS.columns("counts")[:-1]
     return TEXTS.table("counts", counts, columns=shown)

@@ -1,4 +1,4 @@
-"""The claims in the paper's text about its figures, and their verdicts for a log.
+"""The claims that the paper's text makes about its figures, and their verdicts for a log.
 
 Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), section 5.
 """
@@ -16,22 +16,22 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import listed
 from batsched_py.units import DAY, MONTH
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS, figures, replays, tables
-from batsched_studies.replay_feedback.claims import missing_text
+from batsched_studies.replay_feedback.claims import describe_missing
 from batsched_studies.replay_feedback.replays import Study
-from batsched_studies.replay_feedback.tables import plain
+from batsched_studies.replay_feedback.tables import escape_stars
 
 FEEDBACK = tables.REPLAYS[1:]
 NEARLY_ALL = 0.9
-"""Share of jobs; a reading of ours, as the paper gives no number."""
+"""A share of jobs: our assumption, since the paper gives no number."""
 LEVEL_FROM = 20_000
 LEVEL = 0.1
-"""Share of its range by which a level curve may still move; a limit of ours, as none is printed."""
+"""The share of its range by which a level curve may still move: our limit."""
 ROUNDING = 0.5
-"""Of what is printed without decimals."""
+"""The rounding error of numbers printed without decimals."""
 
 
-def verdicts(study: Study) -> Iterator[Verdict]:
-    """Yield a verdict for each claim that the replays of the whole log say something about."""
+def judge_claims(study: Study) -> Iterator[Verdict]:
+    """Yield a verdict on each claim for which the whole log was replayed."""
     of_paper = PUBLISHED["claims"].get(PUBLISHED["logs"].get(study.log), {})
     if "fcfs_between" in of_paper:
         yield from _fcfs_between(study, *of_paper["fcfs_between"])
@@ -49,7 +49,7 @@ def _fcfs_between(study: Study, earlier: str, later: str) -> Iterator[Verdict]:
         if all((name, replay) in study.replays for name in names):
             days = [study.replays[name, replay].lateness.mean() / DAY for name in names]
             effect = ", ".join(
-                f"{plain(name)} {late:.1f} d" for name, late in zip(names, days, strict=True)
+                f"{escape_stars(name)} {late:.1f} d" for name, late in zip(names, days, strict=True)
             )
             holds = days == sorted(days)
             yield TEXTS.verdict(
@@ -58,14 +58,14 @@ def _fcfs_between(study: Study, earlier: str, later: str) -> Iterator[Verdict]:
                 study.log,
                 effect=effect,
                 replay=replay,
-                earlier=plain(earlier),
-                later=plain(later),
+                earlier=escape_stars(earlier),
+                later=escape_stars(later),
             )
 
 
 def _longest_waits(study: Study, recorded: float) -> Iterator[Verdict]:
     waits = {
-        f"{plain(name)} {replay}": float(np.nanmax(jobs.start - jobs.submit)) / DAY
+        f"{escape_stars(name)} {replay}": float(np.nanmax(jobs.start - jobs.submit)) / DAY
         for (name, replay), jobs in study.replays.items()
         if replay in FEEDBACK
     }
@@ -80,7 +80,7 @@ def _longest_waits(study: Study, recorded: float) -> Iterator[Verdict]:
 def _windows(study: Study, printed: Mapping[str, Any]) -> Iterator[Verdict]:
     """Fig. 9: on machines that are twice as good, in windows of 4, 6 and 8 months."""
     found: dict[str, list[float]] = {"gain": [], "rigid": [], "feedback": []}
-    for name, months in product(printed["on"], figures.fitting_months(study)):
+    for name, months in product(printed["on"], figures.list_fitting_months(study)):
         length = months * MONTH
         there = {
             replay: metrics.window(study.replays[name, replay], figures.WINDOW_START, length)
@@ -116,7 +116,7 @@ def _a0_is_later(study: Study) -> Iterator[Verdict]:
             shares[name] = 100 * float(np.mean(a0 > a60))
     if shares:
         effect = f"{min(shares.values()):.0f} to {max(shares.values()):.0f} % of the jobs"
-        told = ", ".join(f"{plain(name)} {share:.0f} %" for name, share in shares.items())
+        told = ", ".join(f"{escape_stars(name)} {share:.0f} %" for name, share in shares.items())
         right = min(shares.values()) >= 100 * NEARLY_ALL
         holds, missing = _on_all(right, study, replays.BY_LATENESS, FEEDBACK)
         yield TEXTS.verdict(
@@ -130,12 +130,12 @@ def _users_differ(study: Study) -> Iterator[Verdict]:
         return
     ranges = {}
     for name in [name for name in replays.BY_LATENESS if (name, "a60") in study.replays]:
-        seconds = replays.additional_lateness(study.replays[name, "a60"])["seconds"]
+        seconds = replays.compute_additional_lateness(study.replays[name, "a60"])["seconds"]
         low, high = np.quantile(seconds, (0.1, 0.9))
         ranges[name] = float(high - low)
     if ranges:
         least = min(ranges, key=lambda name: ranges[name])
-        effect = f"at least {ranges[least]:,.0f} s ({plain(least)})"
+        effect = f"at least {ranges[least]:,.0f} s ({escape_stars(least)})"
         right = ranges[least] > 10_000
         holds, missing = _on_all(right, study, replays.BY_LATENESS, ["a60"])
         yield TEXTS.verdict("users_differ", holds, study.log, effect=effect, missing=missing)
@@ -144,19 +144,19 @@ def _users_differ(study: Study) -> Iterator[Verdict]:
 def _on_all(
     right: bool, study: Study, infrastructures: Sequence[str], replayed: Sequence[str]
 ) -> tuple[bool | None, str]:
-    """Return whether a claim on all these runs holds, and a sentence on those that are missing.
+    """Return whether a claim on all these runs holds, and a sentence on the missing runs.
 
-    One run can show that it does not hold; only all of them that it does.
+    One run can refute the claim; only all runs can confirm it.
     """
     runs = [f"{name} {replay}" for name, replay in product(infrastructures, replayed)]
-    missing = missing_text(runs, [" ".join(run) for run in study.replays])
+    missing = describe_missing(runs, [" ".join(run) for run in study.replays])
     return (None if right and missing else right), missing
 
 
-def of_first_jobs(study: Study) -> Iterator[Verdict]:
-    """Yield Fig. 11: how additional lateness moves as more of the first n jobs are replayed."""
+def judge_first_jobs(study: Study) -> Iterator[Verdict]:
+    """Yield verdicts on Fig. 11: additional lateness levels off as more jobs are replayed."""
     for replay in FEEDBACK:
-        curves = {name: study.by_length(name, replay) for name in ("easy", "perf*2", "fcfs")}
+        curves = {name: study.list_lateness(name, replay) for name in ("easy", "perf*2", "fcfs")}
         if not all(LEVEL_FROM in curve.index[:-1] for curve in curves.values()):
             continue
         moved, told = {}, []
@@ -164,7 +164,7 @@ def of_first_jobs(study: Study) -> Iterator[Verdict]:
             late = curve[curve.index >= LEVEL_FROM]
             moved[name] = float(np.ptp(late) / np.ptp(curve))
             ends = f"{late.iloc[0]:.0f} to {late.iloc[-1]:.0f} s"
-            told.append(f"{plain(name)} {100 * moved[name]:.0f} % ({ends})")
+            told.append(f"{escape_stars(name)} {100 * moved[name]:.0f} % ({ends})")
         fcfs = moved.pop("fcfs")
         holds = max(moved.values()) < LEVEL <= fcfs
         effect = f"of the range: {listed(told)}"
