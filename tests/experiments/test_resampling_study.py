@@ -71,7 +71,7 @@ KEYS = (
 def test_a_log_in_the_middle_of_its_variants() -> None:
     """200 variants are below, 200 above, and the equal one counts for both sides."""
     place = pd.DataFrame(
-        positions.positions(claims.read(pd.DataFrame([*variants(), run("recorded")])))
+        positions.place_logs(claims.read(pd.DataFrame([*variants(), run("recorded")])))
     )
     assert list(place["metric"]) == ["throughput", "utilisation", "slowdown", "wait"]
     for row in place.itertuples():
@@ -96,7 +96,7 @@ def test_a_log_in_the_middle_of_its_variants() -> None:
 )
 def test_a_log_at_an_end_of_its_variants(factor: float, where: str, outside: bool) -> None:
     recorded = run("recorded", mean_waiting_time=3600 * factor)
-    place = pd.DataFrame(positions.positions(claims.read(pd.DataFrame([*variants(), recorded]))))
+    place = pd.DataFrame(positions.place_logs(claims.read(pd.DataFrame([*variants(), recorded]))))
     (wait,) = place[place["metric"] == "wait"].itertuples()
     assert (wait.where, wait.outside) == (where, outside)
 
@@ -107,7 +107,7 @@ def test_runs_of_another_length_or_load_are_no_variants() -> None:
     rows += [run("variants", n, load=1.0, weeks=np.nan) for n in range(401, 403)]
     rows += [run("variants", n, load=1.5, weeks=np.nan) for n in range(3)]
     rows += [run("variants", n, load=np.nan, weeks=9.0) for n in range(3)]
-    place = pd.DataFrame(positions.positions(claims.read(pd.DataFrame(rows))))
+    place = pd.DataFrame(positions.place_logs(claims.read(pd.DataFrame(rows))))
     assert set(place["variants"]) == {403}
 
 
@@ -199,7 +199,7 @@ def test_more_users_saturate_the_machine(growth: list[float], holds: bool | None
 def test_the_sweep_says_what_stable_runs_reach() -> None:
     rows = loaded(2.0, [0, 5], utilisation_to_last_submission=0.9)
     rows[1]["utilisation_to_last_submission"] = 1.0  # the saturated one
-    (row,) = pd.DataFrame(loads.sweep(claims.read(pd.DataFrame(rows)))).itertuples()
+    (row,) = pd.DataFrame(loads.list_loads(claims.read(pd.DataFrame(rows)))).itertuples()
     assert (row.runs, row.stable, row.utilisation, row.most_stable) == pytest.approx(
         (2, 0.5, 95, 90)
     )
@@ -247,7 +247,7 @@ def test_the_shape_of_six_times_the_users(moved: float, roughness: float, holds:
     shares["share_at_12"] += moved
     rows = loaded(6.0, [0, 0], roughness=roughness, **shares)
     rows.append(run("recorded", 0, OSC))
-    (row,) = pd.DataFrame(loads.sweep(claims.read(pd.DataFrame(rows)))).itertuples()
+    (row,) = pd.DataFrame(loads.list_loads(claims.read(pd.DataFrame(rows)))).itertuples()
     assert row.apart_hours == pytest.approx(moved * 23 / 24)
     assert verdicts(rows)["shape", OSC] is holds
 
@@ -291,7 +291,7 @@ def test_flurries_are_compared_by_seed(
     """Seeds differ manifold, the same one by the factor only."""
     rows = with_flurries(*factors, pairs=pairs)
     assert verdicts(rows)["flurries", DS] is holds
-    table = pd.DataFrame(loads.flurries(claims.read(pd.DataFrame(rows))))
+    table = pd.DataFrame(loads.list_flurries(claims.read(pd.DataFrame(rows))))
     for row in table[table["metric"] == "wait"].itertuples():
         expected = factors[0] if row.rate == 0.25 else factors[1]
         ends = (expected if pairs > 4 else np.nan,) * 2
@@ -321,7 +321,7 @@ def test_flurries_are_seen_and_take_the_place_of_others(
 
 def test_nothing_is_compared_without_runs_that_have_none() -> None:
     rows = [row for row in with_flurries(1.1, 1.2) if row["rare_per_week"]]
-    assert pd.DataFrame(loads.flurries(claims.read(pd.DataFrame(rows)))).empty
+    assert pd.DataFrame(loads.list_flurries(claims.read(pd.DataFrame(rows)))).empty
 
 
 # Parts ------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def test_parts_of_copies_are_as_the_log() -> None:
     """Copies begin at 100, the log ends at 99: in each part of 99 s are nearly the same users."""
     rows = [run("recorded"), run("variants"), run("five times")]
     results = KeptJobs(rows)
-    found = pd.DataFrame(parts.parts(results, claims.read(results.runs)))
+    found = pd.DataFrame(parts.compare_parts(results, claims.read(results.runs)))
     assert set(found["part"]) == {0, 1, 3, 5}
     own = found[found["part"] == 0]
     assert (own["distance"] == 0).all()
@@ -383,7 +383,7 @@ def test_all_runs_of_a_part_are_ranked_among_the_variants(
     rows = distances(0, variants_)
     for part in parts.PARTS:
         rows += distances(part, runs if part == 5 else np.arange(len(runs)) + 3.5)
-    found = parts.beside_variants(pd.DataFrame(rows))
+    found = parts.compare_with_variants(pd.DataFrame(rows))
     (last,) = found[found["part"] == 5].itertuples()
     assert last.times == pytest.approx([value / 4 for value in runs])
     ranks = {value: rank for rank, value in enumerate(sorted([*variants_, *runs]))}
@@ -407,7 +407,7 @@ def test_parts_are_beside_variants_only_if_jobs_are_there() -> None:
 def test_counts_are_of_whole_spans() -> None:
     """From 5 on: two in the first ten, none in the second, one in the third; the rest is short."""
     times = np.array([31.0, 5.0, 14.9, 36.0, 28.0])
-    assert measures.counts(times, 10.0).tolist() == [2, 0, 2]
+    assert measures.count_by_span(times, 10.0).tolist() == [2, 0, 2]
 
 
 def test_what_is_measured_of_a_run_of_the_sample_log() -> None:

@@ -1,4 +1,4 @@
-"""N. Zakay, PhD thesis, chapter 3: experiments with workloads resampled from a log by users."""
+"""Experiments with workloads resampled from a log by users: N. Zakay, PhD thesis, chapter 3."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The verdicts on the claims of chapter 3 for the runs of a campaign."""
+"""The verdicts on the claims of chapter 3 of the thesis for the runs of a campaign."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from batsched_py.report import Verdict, kit
 from batsched_py.report.kit import Interval, Quantity, Runs
 from batsched_studies.resampling import PUBLISHED, TEXTS, positions
 from batsched_studies.resampling.loads import BUSIEST_WEEK, FLURRY_METRICS
-from batsched_studies.resampling.parts import PARTS, beside_variants
+from batsched_studies.resampling.parts import PARTS, compare_with_variants
 
 WORKLOADS = ("recorded", *positions.KINDS, "five times", "flurries")
 PLACES: dict[str, dict[str, str]] = PUBLISHED["places"]
-"""By metric and trace where the thesis has the log among its variants."""
+"""The position of a log among its variants in the thesis, by metric and trace."""
 REACHED: dict[str, tuple[float, float]] = PUBLISHED["reached"]
-"""Within which bounds the utilisation (per cent) is at which a trace saturates."""
+"""The bounds of the utilisation (per cent) at which a trace saturates."""
 UTILISATION_LESS: float = PUBLISHED["limits"]["utilisation_less"]
 VARIANTS: int = PUBLISHED["limits"]["variants"]
 SIX = 6.0
-"""So many times its users OSC gets (figure 11)."""
+"""The factor by which the users of OSC are multiplied (figure 11)."""
 
 
 def read(frame: pd.DataFrame) -> Runs:
-    """Return the runs of a campaign with the quantities of the study."""
+    """Read the runs of a campaign with the quantities of the study."""
     further = (Quantity("wait_99", "wait_99", "99 % of the waits (h)", 1 / 3600),)
     if frame.empty:
         return Runs(frame, (*positions.QUANTITIES, *further))
@@ -34,10 +34,10 @@ def read(frame: pd.DataFrame) -> Runs:
     return Runs(named[named["workload"].isin(WORKLOADS)], (*positions.QUANTITIES, *further))
 
 
-def verdicts(
+def judge_claims(
     place: pd.DataFrame, part: pd.DataFrame, sweep: pd.DataFrame, flurry: pd.DataFrame
 ) -> list[Verdict]:
-    """Return a verdict for each claim and log with runs, and one for a claim without runs."""
+    """Return a verdict for each claim and log with runs, and one for each claim without runs."""
     judged: dict[str, tuple[Callable[..., Iterable[Verdict]], pd.DataFrame]] = {
         "original": (_original, place),
         "throughput": (_throughput, place),
@@ -60,8 +60,7 @@ def verdicts(
 
 
 def _original(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
-    """Yield whether the log is inside, which any variants may show; outside all only as many can
-    show as the thesis has."""
+    """Yield whether the log is in the range of its variants; None if outside of too few."""
     for log, of_log in place[place["kind"] == positions.KINDS[0]].groupby("log", sort=False):
         told = "; ".join(f"{row.metric} {_below(row)}" for row in kit.rows(of_log))
         outside = of_log[of_log["outside"]]
@@ -128,7 +127,7 @@ def _extension(key: str, part: pd.DataFrame) -> Iterator[Verdict]:
     for log, of_log in part.groupby("log", sort=False):
         if not {0, *PARTS} & {*of_log["part"]} > {0}:
             continue
-        found = list(kit.rows(beside_variants(of_log)))
+        found = list(kit.rows(compare_with_variants(of_log)))
         told = "; ".join(f"part {of.part} {_times(of.times)} times, p = {of.p:.2g}" for of in found)
         limit = LEVEL / len(found)
         known = all(of.least <= limit for of in found)
@@ -160,9 +159,9 @@ def _shape(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
 
 
 LEVEL = 0.05
-"""Divided by the number of parts (Bonferroni)."""
+"""The level of the test, divided by the number of parts (Bonferroni)."""
 TOLERANCE = 0.1
-"""Up to this share of the submissions at other hours or days the shape is the same (ours)."""
+"""The shape is the same if at most this share of submissions is at other times (our limit)."""
 
 
 def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
@@ -183,8 +182,8 @@ def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _reached(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
-    """Yield where a machine saturates: from the largest utilisation (per cent) of a stable run up
-    to that of the lightest load of which none is, or to all of the machine."""
+    """Yield the utilisation (per cent) at which a machine saturates: above that of each stable run,
+    and up to that of the lightest load without stable runs, or to 100 %."""
     for log, of_log in sweep.groupby("log", sort=False):
         bounds = REACHED.get(positions.TRACES.get(str(log), ""))
         stable = of_log["most_stable"].max()
@@ -233,7 +232,7 @@ def _fewer(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
 def _beside_none(
     key: str, flurry: pd.DataFrame, metric: str, answer: Callable[[Interval], bool | None]
 ) -> Iterator[Verdict]:
-    """Yield whether the ratios of a metric to none of them are there, at each rate."""
+    """Yield whether a metric's ratios to runs without flurries are as claimed, at each rate."""
     for log, of_log in flurry[flurry["metric"] == metric].groupby("log", sort=False):
         ratios = {row.rate: kit.from_cells(row, "ratio", nb="pairs") for row in kit.rows(of_log)}
         holds = kit.all_hold(map(answer, ratios.values()))

@@ -1,4 +1,4 @@
-"""Effects of more or fewer users, and of flurries (figures 11 to 16)."""
+"""The effects of more or fewer users, and of flurries (figures 11 to 16)."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ FLURRY_METRICS = {
     "throughput": "jobs/h",
     BUSIEST_WEEK: "busiest week",
 }
-"""Of jobs that are no flurries, but for the last, which is of all."""
+"""The metrics of jobs outside flurries; the busiest week is of all jobs."""
 
 
-def sweep(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield a row for each log and load: runs, stable runs, and their metrics.
+def list_loads(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield a row for each log and load: the share of stable runs, and metrics of all runs.
 
-    ``stable`` is the share of runs whose backlog does not grow by more than a job a week, ``fewer``
-    by how much it is less than with the users of the log, in pairs of equal seeds;
-    ``utilisation`` is the mean over all runs in per cent, ``most_stable`` the largest of a stable
-    run; ``apart_hours`` and ``apart_days`` say how far the submissions by hour and by day are from
-    those of the log (half the sum of the differences of the shares), ``roughness`` how much the
-    submissions by hour vary in relation to their mean; ``of_log`` is the roughness of the log.
+    ``stable`` is the share of runs whose backlog does not grow by more than a job a week; ``fewer``
+    is by how much it is smaller than with the log's users, in pairs of equal seeds. ``utilisation``
+    (%) is the mean over all runs, ``most_stable`` the largest of a stable run. ``apart_hours`` and
+    ``apart_days`` are the distances of submissions by hour and by day from the log (half the sum of
+    the differences of the shares). ``roughness`` is the variation of submissions by hour relative
+    to their mean; ``of_log`` is the roughness of the log.
     """
     variants = runs.where(workload="variants")
     if "load" not in variants.frame:
@@ -68,7 +68,7 @@ def sweep(runs: Runs) -> Iterator[dict[str, Any]]:
 
 
 def _stable(runs: Runs) -> pd.Series[bool]:
-    """Return of each run whether its backlog grows by no more than a job a week, by seed."""
+    """Return for each seed whether the backlog grows by no more than a job a week."""
     return ~runs.values("backlog_growth").map(saturated).astype(bool)
 
 
@@ -83,11 +83,11 @@ def _apart(runs: Runs, recorded: Runs, shares: list[str]) -> float:
     return float(np.abs(ours - theirs).sum() / 2)
 
 
-def flurries(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield what flurries do to the others: by log, rate and metric a ratio to none of them, and
-    one to the next lower rate (``step``).
+def list_flurries(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield a row for each log, rate of flurries and metric: the effect on the other users' jobs.
 
-    Pairs are of equal seeds, and so of the same people but for those in whose place flurries come.
+    There is a ratio to runs without flurries, and one to the next lower rate (``step``). Pairs have
+    equal seeds, and so the same users, except for users that flurries replace.
     """
     of_flurries = runs.where(workload="flurries")
     for log in of_flurries.labels("log"):

@@ -10,24 +10,23 @@ from batsched_py.units import HOUR, WEEK
 from batsched_py.workload.logs.clock import local_hours
 
 TAILS = (50, 90, 99)
-"""Percentiles of the waits."""
+"""The percentiles of the waits that are measured."""
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Return quantiles of the waiting times of measured jobs, and the submissions.
+    """Return quantiles of the waiting times of measured jobs, and the submissions by time.
 
-    ``wait_50``, ``wait_90``, ``wait_99`` are seconds. Of all jobs, rare behaviour too:
-    ``share_at_00`` to ``share_at_23`` by the hour of the day and ``share_on_0`` (Monday) to
-    ``share_on_6`` by the day, local time, nothing for a log that does not say when it began;
-    ``roughness`` is the standard deviation over the mean of the submissions by hour, and
-    ``busiest_week`` the most of a week over the mean of a week.
+    ``wait_50``, ``wait_90``, ``wait_99`` are seconds. Other measures are about all jobs, with
+    flurries: ``share_at_00`` to ``share_at_23`` by the hour of the day and ``share_on_0`` (Monday)
+    to ``share_on_6`` by the day, in local time if the log has a date; ``roughness``, the standard
+    deviation over the mean of submissions by hour; and ``busiest_week`` over the mean week.
     """
     table = result.table
     waits = table.only_measured.only_ran.waiting
     if len(waits) < 2 or np.ptp(table.submit) < WEEK:
         return {}
     tails = {f"wait_{tail}": float(np.percentile(waits, tail)) for tail in TAILS}
-    hours, weeks = (counts(table.submit, span) for span in (HOUR, WEEK))
+    hours, weeks = (count_by_span(table.submit, span) for span in (HOUR, WEEK))
     return {
         **tails,
         **_by_the_clock(result),
@@ -36,8 +35,8 @@ def measure(result: Result) -> dict[str, float]:
     }
 
 
-def counts(times: NDArray[np.float64], span: float) -> NDArray[np.int64]:
-    """Return how many of the times (s) are in each whole ``span`` (s) from the first time on."""
+def count_by_span(times: NDArray[np.float64], span: float) -> NDArray[np.int64]:
+    """Return how many times (s) are in each whole ``span`` (s) from the first time on."""
     since = times - times.min()
     whole = int(since.max() // span)
     return np.bincount((since[since < whole * span] // span).astype(int), minlength=whole)

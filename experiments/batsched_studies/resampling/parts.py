@@ -1,4 +1,4 @@
-"""A lengthened log: its parts compared with the log by properties of users (figure 10)."""
+"""Compares the users in each part of a lengthened log with the users of the log (figure 10)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pandas as pd
 
 from batsched_py.report import CampaignResults
 from batsched_py.report.kit import Runs
-from batsched_studies.resampling.positions import plain
+from batsched_studies.resampling.positions import select_plain_runs
 from batsched_users.measures.job_columns import JobColumns, columns_of_frame
 from batsched_users.measures.marginals import Marginals, measure_marginals
 from batsched_users.studies.thresholds import ks_distance
 
 PARTS = (1, 3, 5)
-"""The parts that the thesis shows, of five."""
+"""The numbers of the parts, of five, that the thesis shows."""
 MARGINALS = {
     "jobs": "jobs of a user",
     "sessions": "sessions of a user",
@@ -30,12 +30,12 @@ MARGINALS = {
 }
 
 
-def parts(results: CampaignResults, runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield the distances of users in variants and in parts from the users of the log.
+def compare_parts(results: CampaignResults, runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield how far the users of variants and of parts are from the users of the log.
 
     ``distance`` is the largest difference of the cumulative distributions over the users
-    (Kolmogorov and Smirnov); users are those of the part, each in his part. Part 0 is a variant of
-    the log's own length. Only where jobs were kept.
+    (Kolmogorov and Smirnov), with the jobs of the part only. Part 0 is a variant of the log's own
+    length. Only for runs whose jobs were stored.
     """
     for log in runs.labels("log"):
         of_log = runs.where(log=log)
@@ -45,7 +45,7 @@ def parts(results: CampaignResults, runs: Runs) -> Iterator[dict[str, Any]]:
             continue
         theirs = measure_marginals(recorded)
         length = float(np.ptp(recorded.submit))
-        variants = _jobs(results, plain(of_log.where(workload="variants")))
+        variants = _jobs(results, select_plain_runs(of_log.where(workload="variants")))
         for number, jobs in enumerate(variants):
             yield from _distances(log, 0, number, measure_marginals(jobs), theirs)
         for number, jobs in enumerate(_jobs(results, longer)):
@@ -80,13 +80,13 @@ def _distances(
         yield {"log": log, "part": part, "run": run, "of": name, "distance": apart}
 
 
-def beside_variants(of_log: pd.DataFrame) -> pd.DataFrame:
-    """Return for each part of a log how far its users are, and how often variants' are as far.
+def compare_with_variants(of_log: pd.DataFrame) -> pd.DataFrame:
+    """Return a test for each part of a log: are its users farther from the log than variants'?
 
-    Distances are multiples of the variants' median for the same marginal, and the largest over all
-    marginals counts, so that it is one test for a part: ``times`` are those of the runs, ``p`` that
-    of the rank sum of all runs among the variants (Mann and Whitney, one-sided: farther), and
-    ``least`` the smallest there is of so many.
+    A distance is a multiple of the variants' median for the same marginal. The largest one over all
+    marginals counts, so that there is one test for a part: ``times`` are the distances of the runs,
+    ``p`` is that of their rank sum among the variants (Mann and Whitney, one-sided: farther), and
+    ``least`` the smallest possible ``p`` with these numbers.
     """
     from scipy.stats import mannwhitneyu  # which takes seconds to import
 

@@ -1,4 +1,4 @@
-"""Where a log lies among its variants, metric by metric (figures 8 and 9)."""
+"""The position of a log among its resampled variants, metric by metric (figures 8 and 9)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ QUANTITIES = tuple(
         ("wait", "mean_waiting_time", "mean wait (h)", 1 / 3600),
     )
 )
-"""What the thesis shows; it gives no bound of its slowdown, ours is 10 s."""
+"""The metrics that the thesis shows; it gives no bound of its slowdown, ours is 10 s."""
 EDGE = 0.025
-"""Who has fewer of the variants than this share on one side is at the end of their distribution."""
+"""A log with less than this share of the variants on one side is at the end of their range."""
 KINDS = ("variants", "even variants")
-"""Long-term users begin while they are active, as the thesis says, or anywhere in their round."""
+"""Long-term users begin while they are active, as in the thesis, or anywhere in their round."""
 INSIDE, LOWER, HIGHER, LARGER, OPEN = "inside", "lower", "higher", "larger", "open"
 AMONG: dict[str, Callable[[Interval], bool | None]] = {
     INSIDE: lambda below: below.within(EDGE, 1 - EDGE),
@@ -34,7 +34,7 @@ AMONG: dict[str, Callable[[Interval], bool | None]] = {
     HIGHER: lambda below: below.above(1 - EDGE),
     LARGER: lambda below: below.below(0.5),
 }
-"""Whether a log is there, by the share of variants that have less; ``larger`` are most variants."""
+"""Whether a log has a position, from the share of variants below it."""
 ABOUT = {
     INSIDE: "among them",
     LOWER: "below nearly all",
@@ -44,18 +44,18 @@ ABOUT = {
 TRACES: dict[str, str] = PUBLISHED["logs"]
 
 
-def positions(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield a row for each log, kind of variants and metric: the log's value, and its variants.
+def place_logs(runs: Runs) -> Iterator[dict[str, Any]]:
+    """Yield for each log, kind of variants and metric the log's value, and those of its variants.
 
-    ``below`` is the share of variants with less than the log, with its interval; ``where`` says
-    whether the log is at an end of their distribution, ``open`` if that cannot be told;
-    ``median_percent``, with its interval, ``least_percent`` and ``most_percent`` are variants
-    relative to the log. Of logs that were run as recorded only.
+    ``below`` is the share of variants below the log, with its interval; ``where`` is the log's
+    position in their distribution, ``open`` if inconclusive. ``median_percent``, with its interval,
+    ``least_percent`` and ``most_percent`` are variants relative to the log. Logs that were not run
+    as recorded are left out.
     """
     for log in runs.labels("log"):
         recorded = runs.where(log=log, workload="recorded")
         for kind, quantity in product(KINDS, QUANTITIES):
-            variants = plain(runs.where(log=log, workload=kind))
+            variants = select_plain_runs(runs.where(log=log, workload=kind))
             of_log = finite(recorded.values(quantity.name))
             values = finite(variants.values(quantity.name))
             if len(of_log) and len(values):
@@ -63,8 +63,8 @@ def positions(runs: Runs) -> Iterator[dict[str, Any]]:
                 yield place | _position(of_log[0], values)
 
 
-def plain(runs: Runs) -> Runs:
-    """Return the runs with the numbers of users of the log, and of its length."""
+def select_plain_runs(runs: Runs) -> Runs:
+    """Return the runs with as many users and as many weeks as the log, and without flurries."""
     frame = runs.frame
     for option in ("load", "weeks", "rare_per_week"):
         if option in frame:
@@ -74,7 +74,7 @@ def plain(runs: Runs) -> Runs:
 
 def _position(of_log: float, variants: Any) -> dict[str, Any]:
     low, median, high = kit.quantiles(variants, (EDGE, 0.5, 1 - EDGE))
-    # A variant that is equal counts for both sides.
+    # An equal variant counts half for each side.
     nb_below = float(((variants < of_log) + 0.5 * (variants == of_log)).sum())
     below = kit.share_interval(nb_below, len(variants))
     percent = 100 * (variants / of_log - 1) if of_log else np.full(len(variants), np.nan)

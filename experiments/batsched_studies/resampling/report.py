@@ -1,7 +1,4 @@
-"""The report of the study: figures 8 to 16 of the thesis as tables, figures and verdicts.
-
-Any of the study's campaign files will do: what was not run is left out.
-"""
+"""The report of the study: figures 8 to 16 of the thesis as tables, figures and verdicts."""
 
 from __future__ import annotations
 
@@ -17,32 +14,32 @@ from batsched_py.report.kit import Runs, inline_data, intervals, numbers, rows
 from batsched_py.support import palette
 from batsched_py.support.statistics import finite
 from batsched_studies.resampling import TEXTS
-from batsched_studies.resampling.claims import read, verdicts
-from batsched_studies.resampling.loads import FLURRY_METRICS, HOURS, flurries, sweep
-from batsched_studies.resampling.parts import MARGINALS, PARTS, parts
+from batsched_studies.resampling.claims import judge_claims, read
+from batsched_studies.resampling.loads import FLURRY_METRICS, HOURS, list_flurries, list_loads
+from batsched_studies.resampling.parts import MARGINALS, PARTS, compare_parts
 from batsched_studies.resampling.positions import (
     ABOUT,
     HIGHER,
     KINDS,
     LOWER,
     QUANTITIES,
-    plain,
-    positions,
+    place_logs,
+    select_plain_runs,
 )
 
 
 def report(results: CampaignResults) -> Report:
-    """Return the tables, figures and verdicts that the runs of a campaign allow."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     runs = read(results.runs)
-    found = positions(runs), sweep(runs), flurries(runs), parts(results, runs)
+    found = place_logs(runs), list_loads(runs), list_flurries(runs), compare_parts(results, runs)
     place, swept, flurry, part = map(pd.DataFrame, found)
     sections: dict[str, list[Part | None]] = {
-        "The log among its variants": [_positions(place), *histograms(runs, place)],
+        "The log among its variants": [_positions(place), *draw_histograms(runs, place)],
         "Longer": [_parts(part)],
-        "More and fewer users": [_sweep(swept), success(swept), clock(runs)],
-        "Flurries": [_flurries(flurry), flurry_ratios(flurry)],
+        "More and fewer users": [_sweep(swept), draw_stable_shares(swept), draw_hours(runs)],
+        "Flurries": [_flurries(flurry), draw_flurry_ratios(flurry)],
     }
-    of_claims = verdicts(place, part, swept, flurry)
+    of_claims = judge_claims(place, part, swept, flurry)
     return TEXTS.report(sections.items(), of_claims, TEXTS["summary"])
 
 
@@ -100,13 +97,13 @@ WIDTH, HEIGHT, COLUMNS = 240, 140, 3
 BINS = 30
 
 
-def histograms(runs: Runs, place: pd.DataFrame) -> Iterator[Figure | None]:
-    """Yield for each metric the distribution of the variants of each log, and the log in it."""
+def draw_histograms(runs: Runs, place: pd.DataFrame) -> Iterator[Figure | None]:
+    """Yield for each metric its distribution over the variants of each log, and the log's value."""
     for quantity in QUANTITIES if len(place) else ():
         bars: list[dict[str, Any]] = []
         of_metric = place[(place["metric"] == quantity.name) & (place["kind"] == KINDS[0])]
         for row in rows(of_metric):
-            variants = plain(runs.where(log=row.log, workload=KINDS[0]))
+            variants = select_plain_runs(runs.where(log=row.log, workload=KINDS[0]))
             shares, edges = np.histogram(finite(variants.values(quantity.name)), BINS)
             bars += [
                 {"log": row.log, "from": low, "to": high, "share": share, "recorded": row.recorded}
@@ -134,7 +131,7 @@ def histograms(runs: Runs, place: pd.DataFrame) -> Iterator[Figure | None]:
         )
 
 
-def success(swept: pd.DataFrame) -> Figure | None:
+def draw_stable_shares(swept: pd.DataFrame) -> Figure | None:
     """Return the share of stable runs over the utilisation."""
     if swept.empty:
         return None
@@ -150,14 +147,14 @@ def success(swept: pd.DataFrame) -> Figure | None:
     return TEXTS.figure("success", chart.properties(width="container", height=240).interactive())
 
 
-def clock(runs: Runs) -> Figure | None:
-    """Return the share of the submissions in each hour of the day, with six times the users."""
+def draw_hours(runs: Runs) -> Figure | None:
+    """Return the submissions by hour of the day, with the log's users and six times as many."""
     lines: list[dict[str, Any]] = []
     for log in runs.labels("log"):
         of_log = runs.where(log=log)
         workloads = {
             "log": of_log.where(workload="recorded"),
-            "variants": plain(of_log.where(workload="variants")),
+            "variants": select_plain_runs(of_log.where(workload="variants")),
             "six times": of_log.where(workload="variants", load=6.0),
         }
         if not len(workloads["six times"]) or HOURS[0] not in runs.frame:
@@ -182,8 +179,8 @@ def clock(runs: Runs) -> Figure | None:
     return TEXTS.figure("clock", _by_log(chart.properties(width=2 * WIDTH, height=HEIGHT), lines))
 
 
-def flurry_ratios(flurry: pd.DataFrame) -> Figure | None:
-    """Return how wait and slowdown of the others grow with the flurries."""
+def draw_flurry_ratios(flurry: pd.DataFrame) -> Figure | None:
+    """Return how the other users' waits and slowdowns grow with the rate of flurries."""
     if flurry.empty:
         return None
     shown = flurry[flurry["metric"].isin(("wait", "wait_99", "slowdown"))]
