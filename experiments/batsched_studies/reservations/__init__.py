@@ -1,4 +1,4 @@
-"""The costs of advance reservations and of limits: a study of our own."""
+"""The costs of advance reservations and of limits for other users: a study of our own."""
 
 from pathlib import Path
 

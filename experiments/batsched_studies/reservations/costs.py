@@ -1,4 +1,4 @@
-"""The costs of reservations and limits: runs with them compared with runs without."""
+"""The costs of reservations and limits: runs with them compared with runs without them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batsched_py.report.kit import Interval, Quantity, Runs
 from batsched_py.units import HOUR
 
 NONE = "none"
-"""The request, or the limits, of the runs that others are set beside."""
+"""The label of the runs without reservations, or without limits."""
 REQUEST, LIMITS = "request", "limits"
 OTHERS = "others"
 QUANTITIES = (
@@ -29,32 +29,37 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class Case:
-    """The runs of one policy with reservations or limits, and without."""
+    """The runs of one policy with some reservations or limits, and its runs without them."""
 
     labels: dict[str, Any]
     with_it: Runs
     without: Runs
 
-    def hours(self, name: str = OTHERS) -> Any:
-        """Return by how many hours a wait is longer, by replication."""
-        ours, base = kit.paired(self.with_it.values(name), self.without.values(name))
+    def compute_extra_hours(self) -> Any:
+        """Return by how many hours the other users wait longer than without, by replication."""
+        ours, base = kit.paired(self.with_it.values(OTHERS), self.without.values(OTHERS))
         return ours - base
 
+    def compare_hours(self, base: Case) -> Interval:
+        """Return by how many more hours this case than ``base`` delays the other users."""
+        ours, theirs = (case.compute_extra_hours() for case in (self, base))
+        return kit.paired_difference(*kit.paired(ours, theirs))
+
     def change(self, name: str) -> Interval:
-        """Return by how many per cent a quantity is larger."""
+        """Return by how many per cent a quantity is larger than without reservations or limits."""
         return self.with_it.change(name, self.without)
 
 
 def read(results: CampaignResults) -> list[tuple[str, Runs]]:
-    """Return the runs by log; none if none has finished."""
+    """Read the runs of a campaign, log by log; empty if no run has finished."""
     if results.runs.empty:
         return []
     frame = results.runs.assign(log=results.runs["log"].map(kit.log_name))
     return [(log, of_log) for (log,), of_log in Runs(frame, QUANTITIES).groups("log")]
 
 
-def cases(runs: Runs, axis: str) -> Iterator[Case]:
-    """Yield the cases of :data:`REQUEST` or :data:`LIMITS`, that have runs without."""
+def find_cases(runs: Runs, axis: str) -> Iterator[Case]:
+    """Yield the cases of reservations (:data:`REQUEST`) or :data:`LIMITS` with runs to compare."""
     if not runs.labels(axis):
         return
     places = [name for name in ("policy", "width") if runs.labels(name)]
@@ -64,8 +69,3 @@ def cases(runs: Runs, axis: str) -> Iterator[Case]:
             if value != NONE and len(without):
                 labels = {**dict(zip(places, values, strict=True)), axis: value}
                 yield Case(labels, of_place.where(**{axis: value}), without)
-
-
-def dearer(first: Case, second: Case) -> Interval:
-    """Return by how many hours the others wait longer for the first case than for the second."""
-    return kit.paired_difference(*kit.paired(first.hours(), second.hours()))

@@ -1,4 +1,4 @@
-"""The report of the study: who waits how much longer for reservations and limits, and claims."""
+"""The report of the study: how much longer users wait for reservations and limits; claims."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from batsched_py.report import CampaignResults, Figure, Report, Table, kit
 from batsched_py.report.kit import Runs
 from batsched_py.support import palette
 from batsched_studies.reservations import TEXTS
-from batsched_studies.reservations.claims import verdicts
-from batsched_studies.reservations.costs import LIMITS, OTHERS, REQUEST, Case, cases, read
+from batsched_studies.reservations.claims import judge_claims
+from batsched_studies.reservations.costs import LIMITS, OTHERS, REQUEST, Case, find_cases, read
 
 
 def report(results: CampaignResults) -> Report:
-    """Return the tables, the figure and verdicts of the runs that are there."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     logs = read(results)
     parts = ((log, _parts(log, runs)) for log, runs in logs)
-    judged = (verdict for log, runs in logs for verdict in verdicts(log, runs))
+    judged = (verdict for log, runs in logs for verdict in judge_claims(log, runs))
     return TEXTS.report(parts, judged, _summary(logs), results.title)
 
 
@@ -32,9 +32,9 @@ def _summary(logs: Sequence[tuple[str, Runs]]) -> str:
 
 
 def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:
-    yield cost(log, runs)
+    yield draw_costs(log, runs)
     for axis, row in ((REQUEST, _reservation), (LIMITS, _limit)):
-        rows = [case.labels | row(case) for case in cases(runs, axis)]
+        rows = [case.labels | row(case) for case in find_cases(runs, axis)]
         shown = kit.where_known(rows, TEXTS.columns(axis))
         yield TEXTS.table(axis, rows, kit.slug(axis, log), columns=shown, log=log)
 
@@ -70,12 +70,12 @@ _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross
 _TITLE = "change of the others' mean wait (%)"
 
 
-def cost(log: str, runs: Runs) -> Figure | None:
-    """Return the changes of the others' mean wait; none without reservations.
+def draw_costs(log: str, runs: Runs) -> Figure | None:
+    """Return the changes of the other users' mean wait; None without reservations.
 
-    A panel for each width, with an axis of its own: wide reservations cost far more.
+    Each width has a panel with its own axis, since wide reservations cost far more.
     """
-    found = list(cases(runs, REQUEST))
+    found = list(find_cases(runs, REQUEST))
     if not found:
         return None
     rows = [

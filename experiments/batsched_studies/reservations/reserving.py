@@ -1,4 +1,4 @@
-"""Users of whom some request advance reservations, and measures of the other users."""
+"""Users some of whom request advance reservations, and measures of the other users."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from batsched_users import Chance
 from batsched_users.behaviour.random_streams import Seed
 
 RESERVING, REFUSED = "reserving", "refused"
-"""The users of the jobs that ask for a reservation, and of these jobs once they are refused one."""
+"""The users of jobs that request a reservation, and of these jobs after a refusal."""
 WIDE = 0.25
 """Jobs of more than this share of the machine are wide."""
 
 
 class Reserving:
-    """The jobs of the log at their recorded times, a ``share`` of which are advance reservations.
+    """The jobs of a log at their recorded times, a ``share`` of which are advance reservations.
 
-    Who is drawn does not depend on the other options. Each of them asks, when it is submitted, for
-    ``width`` of the machine (a share of it) from ``lead`` seconds later on, for as long as the
-    estimate of the job; it runs as long as recorded. Who is refused submits the job at once as any
-    other. With ``ask=false`` the same jobs, as wide, are submitted as any others: what reservations
-    cost is the difference between the two.
+    The drawn jobs do not depend on the other options. At its submission, a drawn job requests the
+    share ``width`` of the machine from ``lead`` seconds later, for the length of its estimate; it
+    runs as long as recorded. A refused job is submitted at once without a reservation. With
+    ``ask=false`` the same jobs, equally wide, request no reservations: the difference between both
+    is the cost of reservations.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Reserving:
         ask: bool = True,
         seed: Seed = 0,
     ) -> None:
-        """Raises :class:`UsageError` for options that are none."""
+        """Raises :class:`UsageError` for invalid options."""
         random = Chance(seed).stream("reservations").random
         share, width = number("share", share, 0, 1), number("width", width, 0, 1)
         self.profiles = workload.profiles
@@ -57,12 +57,12 @@ class Reserving:
         self._again = inf
 
     def next_submission(self) -> float:
-        """Return when the next job is due, of the log or refused a reservation (seconds)."""
+        """Return when the next job is due (seconds), of the log or after a refused reservation."""
         recorded = self._jobs[self._next][0].submit_time if self._next < len(self._jobs) else inf
         return min(recorded, self._again)
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs due by ``now``, refused jobs first."""
+        """Return the jobs due by ``now``, those refused a reservation first."""
         due, self._refused, self._again = self._refused, [], inf
         while self.next_submission() <= now:
             job, drawn = self._jobs[self._next]
@@ -71,7 +71,7 @@ class Reserving:
         return due
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Submit a job without reservation again if its reservation was refused."""
+        """Submit a job again, without a reservation, if its reservation was refused."""
         if job.start_time is None and "reserved_start" in job.extra:
             again = msgspec.structs.replace(
                 job.submitted, id=f"{job.id}.refused", user=REFUSED, extra={}
@@ -87,9 +87,9 @@ class Reserving:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Return the waiting times with and without reservation (s), and the admitted share.
+    """Return mean waits of jobs with and without reservation (s), and the admitted share.
 
-    A reservation waits from its request to its start, a refused one as what it became. Wide jobs
+    A reservation waits from its request to its start, a refused one as an ordinary job. Wide jobs
     have more than :data:`WIDE` of the machine.
     """
     table = result.table
