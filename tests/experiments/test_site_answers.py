@@ -9,8 +9,8 @@ import pytest
 from batsched_py.figures.chart_files import set_width
 from batsched_py.report.kit import UNKNOWN, Interval
 from batsched_py.units import HOUR
-from batsched_studies.site.answers import direction
-from batsched_studies.site.other_answers import kind_of
+from batsched_studies.site.answers import find_direction
+from batsched_studies.site.other_answers import classify_answer
 from helpers.made_up_campaign import one_row, table_of
 from helpers.made_up_site import (
     EASY,
@@ -91,10 +91,10 @@ def test_where_nobody_waits_as_it_is_times_are_told() -> None:
 
 
 def test_direction() -> None:
-    assert direction(Interval(0.5, 0.4, 0.9, 5)) == "less"
-    assert direction(Interval(1.5, 1.1, 2.0, 5)) == "more"
-    assert direction(Interval(0.9, 0.8, 1.1, 5)) == "open"
-    assert direction(Interval(0.5, nan, nan, 3)) == "open"
+    assert find_direction(Interval(0.5, 0.4, 0.9, 5)) == "less"
+    assert find_direction(Interval(1.5, 1.1, 2.0, 5)) == "more"
+    assert find_direction(Interval(0.9, 0.8, 1.1, 5)) == "open"
+    assert find_direction(Interval(0.5, nan, nan, 3)) == "open"
 
 
 def test_utilisation_is_told() -> None:
@@ -206,7 +206,7 @@ def test_how_an_answer_is_another_one(
         UNKNOWN if of is None else Interval(of, 0.99 * of, 1.01 * of, 5) for of in (rigid, reacting)
     )
     value = (reacting or 1) / (rigid or 1)
-    assert kind_of(before, after, Interval(value, 0.98 * value, 1.02 * value, 5)) == kind
+    assert classify_answer(before, after, Interval(value, 0.98 * value, 1.02 * value, 5)) == kind
 
 
 def test_the_same_answer_is_not_another_one() -> None:

@@ -16,7 +16,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_studies.site import cases
-from batsched_studies.site.measures import USERS, gini, measure, span
+from batsched_studies.site.measures import USERS, find_span, gini, measure
 from batsched_studies.site.report import report
 from batsched_users.behaviour.calendar import Calendar
 from helpers.calling import command
@@ -142,9 +142,9 @@ def test_when_jobs_are_measured() -> None:
     ends = {"warm_up": WEEK, "cool_down": DAY}
     table = simulate(workload(THREE, 8)).table
     drawn = {"user_options": {"weeks": 6}, **ends}
-    assert span(table, drawn, calendar) == (1.5 * DAY + WEEK, 1.5 * DAY + 6 * WEEK - DAY)
+    assert find_span(table, drawn, calendar) == (1.5 * DAY + WEEK, 1.5 * DAY + 6 * WEEK - DAY)
     everything = {"user_options": {}, "warm_up": 0.0, "cool_down": 0.0}
-    begin, end = span(table, everything, calendar)
+    begin, end = find_span(table, everything, calendar)
     assert (begin, end) == (0, pytest.approx(HOUR / 2))
     assert (table.submit < end).all()
 

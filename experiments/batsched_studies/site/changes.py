@@ -1,8 +1,8 @@
-"""The change in each run of a campaign, from its labels that differ from the site.
+"""Names the change of the site in each run of a campaign, by labels that differ from the site.
 
-The site as it is has the policy ``site`` (the first one if none is called so), and of its log the
-machine file that comes first. The name of a *change* is made of all labels that are others: of one,
-as the study has it, or of several where a campaign crosses them (``EASY, 25 % more nodes``).
+The present site has the policy ``site`` (or else the first policy) and the first machine file of
+its log. The name of a *change* is made of all labels that differ: of one, as in the study, or of
+several if a campaign crosses them (``EASY, 25 % more nodes``).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from batsched_studies.site.cases import (
 
 Labels = Mapping[str, Any]
 _OF_WHOM = (LOG, PEOPLE, CROWD, SEED)
-"""Labels that say whose runs these are, and not what was changed."""
+"""Labels for the users of a run, and not for the change."""
 
 
 def read(results: CampaignResults) -> list[tuple[str, Runs]]:
-    """Return the finished runs by log: columns have the change, the kind of users, and their crowd.
+    """Read the finished runs, log by log, with columns for the change and the kind of users.
 
-    Users are called by their crowd, too, if several are drawn from a log. Raises
+    The name of a kind of users includes the set of drawn users if there are several sets. Raises
     :class:`UsageError` for runs that are repeated by another label than the replication.
     """
     frame = results.runs
@@ -53,17 +53,17 @@ def read(results: CampaignResults) -> list[tuple[str, Runs]]:
     return [(logs[log], runs.where(log=log)) for log in runs.labels(LOG)]
 
 
-def site_of(labels: Iterable[Labels]) -> Labels:
-    """Return the labels of the first planned run of a log as it is; empty if there is none."""
+def find_site_labels(labels: Iterable[Labels]) -> Labels:
+    """Return the labels of the first planned run on the present site; empty if there is none."""
     drawn = (of for of in labels if of.get(PEOPLE) != RECORDED)
     as_it_is = [of for of in drawn if of.get(CHANGE) == AS_IT_IS]
     return next((of for of in as_it_is if of.get(POLICY) == SITE), next(iter(as_it_is), {}))
 
 
 def _called(planned: Mapping[str, Labels]) -> dict[str, Labels]:
-    """Return what the runs of a log are called by their folders."""
+    """Return the change and the kind of users of each run of a log, by the folder of the run."""
     runs = planned.values()
-    site, names = site_of(runs), _names(runs)
+    site, names = find_site_labels(runs), _names(runs)
     crowds = {of.get(CROWD) for of in runs if of.get(PEOPLE) != RECORDED}
     called: dict[str, Labels] = {}
     for folder, of in planned.items():
@@ -76,7 +76,7 @@ def _called(planned: Mapping[str, Labels]) -> dict[str, Labels]:
 
 
 def _names(runs: Collection[Labels]) -> dict[str, dict[Any, str]]:
-    """Return how the values are shown of each label in which runs may differ."""
+    """Return the short names of the values of each label in which runs may differ."""
     labels = [name for name in dict.fromkeys(chain(*runs)) if name not in _OF_WHOM]
     values = {name: dict.fromkeys(of.get(name) for of in runs) for name in labels}
     for name in REPEATED:

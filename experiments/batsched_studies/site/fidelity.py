@@ -1,4 +1,4 @@
-"""How well the site as it is reproduces the waits that its log recorded: how far to trust the rest.
+"""How well the simulated present site reproduces the recorded waits: how far to trust results.
 
 The measures and thresholds are those of ``batsched-py calibrate``.
 """
@@ -27,8 +27,8 @@ from batsched_studies.site.measures import FIDELITY
 
 POOR, PART, GOOD, UNKNOWN = "poor", "part", "good", "unknown"
 _AT_MOST = {"relative_bias": 0.3, "rank_correlation": 0.4, "share_explained": 1.0}
-"""A measure without an interval is judged as if it had one that reaches so far to both sides: then
-it is poor only if it is plainly beyond, and never good."""
+"""The interval to both sides that is assumed for a measure without one: the measure is then poor
+only if it is far off, and never good."""
 _MEASURES = (
     *("relative_bias", "rank_correlation", "near", "users_near", "backlog_correlation"),
     *("share_explained", "usual_share_explained"),
@@ -37,12 +37,12 @@ _SIDES = (
     *(("mean", c.WAIT, 1 / HOUR), ("median", "wait_median", 1 / HOUR)),
     *(("at_once", "at_once", 100.0), ("utilisation", c.BUSY, 100.0)),
 )
-"""What has a recorded and a simulated side: the calibration's name, ours, and our unit."""
+"""The quantities with a recorded and a simulated value: calibration's name, ours, our unit."""
 
 
 def read_measure(runs: Runs, name: str) -> Interval:
-    """Return a measure of the replay of the log, with its interval if it has one, else nan."""
-    replay = c.recorded(runs).frame
+    """Return a measure of the replay of the log, with its interval if it has one; else nan."""
+    replay = c.select_recorded(runs).frame
     if replay.empty:
         return Interval(nan, nan, nan, 0)
     row = replay.iloc[0]
@@ -58,7 +58,7 @@ def _float(value: Any) -> float:
 
 
 def _wide(runs: Runs, name: str) -> Interval:
-    """Return a measure with its interval, or with one that is as wide as :data:`_AT_MOST` says."""
+    """Return a measure with its interval, or else with the interval of :data:`_AT_MOST`."""
     found = read_measure(runs, name)
     reach = _AT_MOST[name]
     if found.is_known:
@@ -67,10 +67,10 @@ def _wide(runs: Runs, name: str) -> Interval:
 
 
 def judge_fidelity(runs: Runs) -> str:
-    """Return how well the recorded schedule is reproduced.
+    """Return how well the recorded schedule is reproduced: poor, part, good or unknown.
 
-    ``poor`` if level or order of the waits clearly are not, or if the waits are clearly farther
-    from those recorded than the mean of these is; ``good`` if both clearly are.
+    ``poor`` if level or order of the waits clearly differ, or if the waits are clearly farther from
+    the recorded ones than their mean is; ``good`` if level and order clearly agree.
     """
     level, order, explained = (_wide(runs, name) for name in _AT_MOST)
     if isnan(level.value):
@@ -81,13 +81,13 @@ def judge_fidelity(runs: Runs) -> str:
     return GOOD if same and order.above(ORDER_REPRODUCED) else PART
 
 
-def least_change(runs: Runs) -> float:
-    """Return the change of the mean wait below which none can be believed, seconds, or nan."""
+def find_least_change(runs: Runs) -> float:
+    """Return the smallest change of the mean wait that can be believed (seconds), or nan."""
     return verdict.find_least_change(read_measure(runs, "bias"))
 
 
-def describe(runs: Runs) -> str:
-    """Return that in words, with the numbers behind it."""
+def describe_fidelity(runs: Runs) -> str:
+    """Return sentences on how well the replay reproduces the recorded waits, with numbers."""
     kind = judge_fidelity(runs)
     if kind == UNKNOWN:
         return TEXTS["fidelity_unknown"]
@@ -98,35 +98,34 @@ def describe(runs: Runs) -> str:
         order=format_number(read_measure(runs, "rank_correlation")),
         explained=format_number(read_measure(runs, "share_explained")),
     )
-    hint = "" if isnan(least_change(runs)) else f" {TEXTS['rule_of_thumb']}"
+    hint = "" if isnan(find_least_change(runs)) else f" {TEXTS['rule_of_thumb']}"
     return f"{text} {verdict.describe_least_change(read_measure(runs, 'bias'))}.{hint}"
 
 
-def compared(runs: Runs) -> str:
-    """Return how many of the jobs of the log are compared, in words; ``-`` where nobody counted."""
+def count_compared(runs: Runs) -> str:
+    """Return as text how many jobs of the log are compared; ``-`` if that was not counted."""
     jobs, of_log = (read_measure(runs, name).value for name in ("compared_jobs", "jobs_in_log"))
     return "-" if isnan(jobs) or isnan(of_log) else f"{jobs:,.0f} of the {of_log:,.0f}"
 
 
-def side(runs: Runs, which: str) -> dict[str, float]:
-    """Return the ``recorded`` or ``simulated`` values with the names and units of a run."""
+def read_side(runs: Runs, which: str) -> dict[str, float]:
+    """Return the ``recorded`` or ``simulated`` values with the names and units of the study."""
     return {
         name: read_measure(runs, f"{what}_{which}").value * scale for what, name, scale in _SIDES
     }
 
 
-def table(log: str, runs: Runs) -> Table | None:
-    """Return the measures as a table; none of a log that was not replayed."""
+def make_table(log: str, runs: Runs) -> Table | None:
+    """Return a table of the measures of fidelity; None if the log was not replayed."""
     if judge_fidelity(runs) == UNKNOWN:
         return None
-    return TEXTS.table(
-        "fidelity", list(_rows(runs)), slug("fidelity", log), log=log, compared=compared(runs)
-    )
+    rows, compared = list(_rows(runs)), count_compared(runs)
+    return TEXTS.table("fidelity", rows, slug("fidelity", log), log=log, compared=compared)
 
 
 def _rows(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield what was recorded and what is simulated, and how near they are."""
-    recorded, simulated = side(runs, "recorded"), side(runs, "simulated")
+    """Yield recorded and simulated values, then the measures of their agreement."""
+    recorded, simulated = read_side(runs, "recorded"), read_side(runs, "simulated")
     for what, name, _ in _SIDES:
         of_both = {"recorded": recorded[name], "simulated": simulated[name]}
         yield {"what": TEXTS[f"fidelity_{what}"], **of_both}

@@ -1,4 +1,4 @@
-"""The figure of the report: the effect of each change, for each kind of users."""
+"""The figure of the report: the effect of each change on each kind of users."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from batsched_studies.site import cases as c
 _PANELS = (c.WAIT, c.WORK, c.BUSY)
 _LOGARITHMIC = alt.Scale(type="log", nice=False, padding=12)
 _LINEAR = alt.Scale(zero=False, nice=False, padding=12)
-"""Of what changes by some per cent."""
+"""The scale of quantities that change by some per cent."""
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 _ROW, _WIDTH = 46, 240
 """Height of a change, and width of a panel, pixels."""
 _FEW_DECADES = 2
-"""Below so many, 2 and 5 have ticks, too."""
+"""With fewer decades, 2 and 5 have ticks too."""
 
 
-def answer(log: str, runs: Runs) -> Figure | None:
-    """Return mean waits, work and utilisation compared with the present site.
+def draw_answer(log: str, runs: Runs) -> Figure | None:
+    """Return mean waits, work and utilisation with each change, relative to the present site.
 
-    Where nobody waits as it is, there is nothing to stand beside: that panel is left out.
+    A panel without waits on the present site has no ratios and is left out.
     """
-    found = list(c.cases(runs))
+    found = list(c.find_cases(runs))
     if not found:
         return None
     rows = [
         {
             "change": case.change,
-            "users": case.people,
+            "users": case.users,
             "panel": name,
             **chart_cells(case.ratio(name)),
         }
@@ -48,7 +48,7 @@ def answer(log: str, runs: Runs) -> Figure | None:
     rows = [row for row in rows if isfinite(row["ours"]) and row["ours"] > 0]
     if not rows:
         return None
-    order, kinds = c.changes(runs), c.people(runs)
+    order, kinds = c.list_changes(runs), c.list_user_kinds(runs)
     panels = [name for name in _PANELS if any(row["panel"] == name for row in rows)]
     chart = alt.hconcat(
         *(_panel(rows, name, order, kinds, first=name == panels[0]) for name in panels)

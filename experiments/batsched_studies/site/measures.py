@@ -1,8 +1,8 @@
 """The measures of the study: waiting times, habits of users, and effects of limits.
 
 Jobs are measured that are submitted in a time that is the same in all cases: the weeks for which
-users are drawn, without the warm-up and the cool-down. What work is is as it was before anything
-changed: on faster processors the same job has the same work.
+users are drawn, without the warm-up and the cool-down. Work is measured as on the present site:
+on faster processors the same job has the same work.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 from batsched_users.behaviour.calendar import Calendar
 
 AT_ONCE = MINUTE
-"""Who waits less starts at once."""
+"""Jobs that wait less start at once."""
 SHORT = 10 * MINUTE
-"""Jobs of so much run time, which somebody may wait for at the screen."""
+"""Jobs up to this run time are short: a user may wait for them at the screen."""
 MORNING = 7 * HOUR
-"""When a night ends that begins at midnight."""
+"""The end of the night, which begins at midnight."""
 NARROW, WIDE = 1 / 32, 1 / 8
-"""Jobs up to this share of the machine as it is are narrow, those above that one wide."""
+"""Shares of the present machine: jobs up to the first are narrow, jobs above the second wide."""
 PARTITION = "partition"
 USERS = "waits_of_users"
 """Under this name the mean wait of each user is stored among the metrics of a run."""
@@ -38,20 +38,20 @@ def measure(result: Result) -> dict[str, float]:
     """Return the numbers of a run by name; times in seconds, work in processor-seconds.
 
     ``wait_in_NAME`` is the mean wait of the ``jobs_in_NAME`` that ran in a partition. A refused job
-    has no wait, and does no work; what it asked for is ``refused_weekly``. ``all_jobs`` are all
-    that were submitted, measured or not, refused or not. Waits of users are the means of each
-    user's own jobs; they are stored with the run as :data:`USERS`. A run of all the log at recorded
-    times is set beside it, too, by :func:`fidelity`.
+    has no wait and no work; the work that it requested is in ``refused_weekly``. ``all_jobs`` are
+    all submitted jobs, measured or not, refused or not. Waits of users are the means of each user's
+    own jobs, stored with the run as :data:`USERS`. A replay of the whole log is also compared with
+    the log (:func:`measure_fidelity`).
     """
     run = result.settings["run"]
     calendar = Calendar.of_clock(result.settings["unix_start_time"], result.settings["time_zone"])
     table = result.table_as_written()
-    begin, end = span(table, run, calendar)
+    begin, end = find_span(table, run, calendar)
     inside = (table.submit >= begin) & (table.submit < end)
     weeks, speed = (end - begin) / WEEK, run["speed_factor"]
     jobs = _Jobs(table, inside)
     machine = float(table.nb_processors or nan)
-    of_users = waits_of_users(jobs.table)
+    of_users = compute_user_waits(jobs.table)
     result.measured[USERS] = of_users
     return {
         **_waits(jobs, machine / run.get("node_factor", 1.0)),
@@ -62,12 +62,12 @@ def measure(result: Result) -> dict[str, float]:
         "all_jobs": float(len(table.submit)),
         "jobs_weekly": len(jobs.submit) / weeks,
         "work_weekly": float(np.nansum(jobs.area)) * speed / weeks,
-        **fidelity(result, table),
+        **measure_fidelity(result, table),
     }
 
 
-def span(table: JobTable, run: dict[str, Any], calendar: Calendar) -> tuple[float, float]:
-    """Return when the jobs are submitted that are measured, seconds, the end not included."""
+def find_span(table: JobTable, run: dict[str, Any], calendar: Calendar) -> tuple[float, float]:
+    """Return from when until when submitted jobs are measured (seconds), the end excluded."""
     weeks = run["user_options"].get("weeks")
     if weeks is None:
         begin, end = float(table.submit.min()), float(np.nextafter(table.submit.max(), np.inf))
@@ -119,8 +119,8 @@ def _waits_by_partition(
         yield f"jobs_in_{name}", float(inside.sum())
 
 
-def waits_of_users(table: JobTable) -> dict[str, float]:
-    """Return the mean wait of each user of whom a job ran."""
+def compute_user_waits(table: JobTable) -> dict[str, float]:
+    """Return the mean wait (seconds) of each user whose jobs ran."""
     ran = table.only_ran
     known = ran.user_number >= 0
     number, wait = ran.user_number[known], ran.waiting[known]
@@ -140,7 +140,7 @@ def _spread(means: Column) -> dict[str, float]:
 
 
 def gini(values: Column) -> float:
-    """Return Gini's coefficient of values from 0 on: 0 if all are equal, towards 1 if one has all.
+    """Return Gini's coefficient of values >= 0: 0 if all are equal, near 1 if one has everything.
 
     Source: C. Gini, 1912; here ``sum_i (2 i - n - 1) x_i / (n sum x)`` over the sorted ``x``.
     """
@@ -163,10 +163,9 @@ def _habits(jobs: _Jobs, calendar: Calendar, speed: float) -> dict[str, float]:
 
 
 def _limits(jobs: _Jobs, weeks: float) -> dict[str, float]:
-    """Return what is refused, and the share of jobs that end at the limit that they asked for.
+    """Return the refused jobs and work, and the share of jobs that end at their walltime.
 
-    What a refused job asked for is its processors for the time that it requested; nan if one
-    requested none.
+    A refused job requested its processors for its requested time; nan if a job requested no time.
     """
     refused = ~jobs.ran
     has_limit = jobs.ran & (jobs.requested > 0)
@@ -180,21 +179,21 @@ def _limits(jobs: _Jobs, weeks: float) -> dict[str, float]:
 
 
 def mean(values: NDArray[Any]) -> float:
-    """Return the mean, nan of none."""
+    """Return the mean of some values; nan if there are none."""
     return float(values.mean()) if len(values) else nan
 
 
 FIDELITY = "fidelity_"
-"""Begins the names of what :func:`fidelity` gives; ``low_`` and ``high_`` follow for ends."""
+"""Begins the names of the measures of fidelity; ``low_`` and ``high_`` follow for ends."""
 INTERVALS = ("bias", "relative_bias", "rank_correlation", "share_explained", "near")
-"""Measures of a calibration of which the intervals are told, too."""
+"""The measures of a calibration that are stored with their intervals."""
 
 
-def fidelity(result: Result, table: JobTable) -> dict[str, float]:
-    """Return how well a run of the log at its recorded times reproduces the waits that it recorded.
+def measure_fidelity(result: Result, table: JobTable) -> dict[str, float]:
+    """Return how well a replay of the log reproduces the waits that the log recorded.
 
-    None of other runs, and of logs that recorded no waits. As :mod:`batsched_py.calibration` has
-    it.
+    Empty for other runs, and for logs without recorded waits. The measures are those of
+    :mod:`batsched_py.calibration`.
     """
     if result.settings["run"]["users"] != "rigid" or result.log is None:
         return {}

@@ -1,4 +1,4 @@
-"""Find the conclusions about a site that differ between rigid replay and reacting users."""
+"""Finds the conclusions about a site that differ between rigid replay and reacting users."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from batsched_py.report import Table
 from batsched_py.report.kit import Interval, Runs, cells, slug
 from batsched_studies.site import TEXTS
 from batsched_studies.site import cases as c
-from batsched_studies.site.answers import LESS, MORE, OPEN, direction
+from batsched_studies.site.answers import LESS, MORE, OPEN, find_direction
 
 _CHANCE = (0.05, 0.08)
-"""Of the answers that are no others, how many an interval of few pairs calls others by chance: of
-five pairs whose quantities are log-normal, 5.5 to 8 % in simulations, of twenty some 5 %."""
+"""The share of equal answers that the interval of few pairs calls different by chance. Simulations
+with log-normal quantities give 5.5 to 8 % for five pairs, some 5 % for twenty."""
 
 
 class Conclusion(msgspec.Struct, frozen=True):
-    """An answer of users who react beside that of users who do not."""
+    """The effect of a change on one quantity, for reacting users and in rigid replay."""
 
     case: c.Case
     quantity: str
 
     @property
     def beside(self) -> Interval:
-        """The ratio to as it is in relation to that of users who do not react."""
-        return self.case.beside_rigid(self.quantity)
+        """The effect for reacting users divided by that in rigid replay (both are ratios)."""
+        return self.case.compare_with_rigid(self.quantity)
 
     @property
     def kind(self) -> str:
-        """Return how it differs, a key of the texts ``kind_...``."""
+        """How the two conclusions differ, a key of the texts ``kind_...``."""
         assert self.case.rigid is not None
         rigid, reacting = (case.ratio(self.quantity) for case in (self.case.rigid, self.case))
-        return kind_of(rigid, reacting, self.beside)
+        return classify_answer(rigid, reacting, self.beside)
 
     @property
     def row(self) -> dict[str, Any]:
-        """Return the row of a table, changes in per cent."""
+        """The row of the conclusion in a table, with changes in per cent."""
         assert self.case.rigid is not None
-        row: dict[str, Any] = {"change": self.case.change, "users": self.case.people}
+        row: dict[str, Any] = {"change": self.case.change, "users": self.case.users}
         row |= {"what": TEXTS[f"name_{self.quantity}"], "kind": TEXTS[f"kind_{self.kind}"]}
         for side, case in (("rigid", self.case.rigid), ("reacting", self.case)):
-            row |= cells(case.change_of(self.quantity), side, f"{side}_low", f"{side}_high")
+            row |= cells(case.compute_change(self.quantity), side, f"{side}_low", f"{side}_high")
         return row | cells(self.beside, "beside", "beside_low", "beside_high", nb="pairs")
 
 
-def kind_of(rigid: Interval, reacting: Interval, beside: Interval) -> str:
-    """Return how an answer is another one, from the ratios to as it is and the ratio of both."""
-    before, after = direction(rigid), direction(reacting)
+def classify_answer(rigid: Interval, reacting: Interval, beside: Interval) -> str:
+    """Return how an answer of reacting users differs from that of rigid replay."""
+    before, after = find_direction(rigid), find_direction(reacting)
     if {before, after} == {LESS, MORE}:
         return "turns"
     if before == OPEN:
@@ -59,40 +59,37 @@ def kind_of(rigid: Interval, reacting: Interval, beside: Interval) -> str:
     return "grows" if beside.above(1) is (after == MORE) else "shrinks"
 
 
-def compared(runs: Runs) -> Iterator[Conclusion]:
-    """Yield each answer of users who react beside that of users who do not.
+def pair_answers(runs: Runs) -> Iterator[Conclusion]:
+    """Yield each answer of reacting users together with that of rigid replay.
 
-    Utilisation is none of those who bring the same work whatever happens: it follows when it comes.
+    Utilisation is left out for users with fixed work: it only depends on when they submit.
     """
-    fixed = c.fixed_work(runs)
-    for case in c.cases(runs):
+    fixed = c.list_kinds_with_fixed_work(runs)
+    for case in c.find_cases(runs):
         if case.rigid is not None:
             for name in c.ASKED:
-                if name != c.BUSY or case.people not in fixed:
+                if name != c.BUSY or case.users not in fixed:
                     yield Conclusion(case, name)
 
 
-def conclusions(compared: Iterable[Conclusion]) -> list[Conclusion]:
-    """Return the conclusions that differ, waiting times first.
-
-    Of these the interval beside users who do not react leaves 1 out.
-    """
-    others = [each for each in compared if direction(each.beside) != OPEN]
+def select_differing(compared: Iterable[Conclusion]) -> list[Conclusion]:
+    """Return the conclusions whose ratio to rigid replay clearly is not 1, waiting times first."""
+    others = [each for each in compared if find_direction(each.beside) != OPEN]
     return sorted(others, key=lambda each: c.ASKED.index(each.quantity))
 
 
-def changed(runs: Runs) -> str:
-    """Return how many answers are other ones where users react, and which ones turn round."""
-    every = list(compared(runs))
+def describe_differing(runs: Runs) -> str:
+    """Return how many answers differ if users react, and which are even reversed."""
+    every = list(pair_answers(runs))
     if not any(each.beside.is_known for each in every):
         return TEXTS["compared_open"] if every else ""
-    others = conclusions(every)
+    others = select_differing(every)
     low, high = (round(share * len(every)) for share in _CHANCE)
     chance = f"{low} to {high}" if low < high else f"{low}"
     text = TEXTS["compared"].format(others=len(others), all=len(every), chance=chance)
     serious = ("turns", "vanishes", "appears")
     told = [
-        f"{TEXTS[f'name_{each.quantity}']} with **{each.case.change}** ({each.case.people}) "
+        f"{TEXTS[f'name_{each.quantity}']} with **{each.case.change}** ({each.case.users}) "
         f"{TEXTS[f'kind_{each.kind}']}"
         for each in others
         if each.kind in serious
@@ -100,7 +97,7 @@ def changed(runs: Runs) -> str:
     return f"{text} {TEXTS['serious'].format(told='; '.join(told))}" if told else text
 
 
-def other_answers(log: str, runs: Runs) -> Table | None:
-    """Return the answers that are other ones where users react, as a table."""
-    rows = [each.row for each in conclusions(compared(runs))]
+def make_conclusion_table(log: str, runs: Runs) -> Table | None:
+    """Return a table of the answers that differ if users react."""
+    rows = [each.row for each in select_differing(pair_answers(runs))]
     return TEXTS.table("conclusions", rows, slug("conclusions", log), log=log)

@@ -1,4 +1,4 @@
-"""The tables of the report; each is left out if the runs have nothing for it."""
+"""The tables of the report; a table without runs is left out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Rows = Iterator[dict[str, Any]]
 _MOST_PARTITIONS = 12
-"""Those with most jobs are shown."""
+"""The number of partitions in the table: those with most jobs."""
 _BASE = (
     *("jobs_weekly", c.WORK, "active_users", "jobs_by_user", c.BUSY, c.WAIT, "wait_median"),
     *("wait_p90", c.SLOWDOWN, "at_once", "user_wait_median", "user_wait_p90", "user_wait_gini"),
@@ -30,8 +30,8 @@ _BASE = (
 _HABITS = ("night", "weekend", "short", "at_once")
 
 
-def tables(log: str, runs: Runs, results: CampaignResults) -> Iterator[Table | None]:
-    """Yield the tables of the changes of a log."""
+def make_tables(log: str, runs: Runs, results: CampaignResults) -> Iterator[Table | None]:
+    """Yield the tables of a log: changes, job sizes, partitions, users, habits and limits."""
     for key, rows in (
         ("changes", _changes(runs)),
         ("sizes", _sizes(runs)),
@@ -45,14 +45,14 @@ def tables(log: str, runs: Runs, results: CampaignResults) -> Iterator[Table | N
 
 
 def _labels(case: c.Case) -> dict[str, Any]:
-    return {"change": case.change, "users": case.people}
+    return {"change": case.change, "users": case.users}
 
 
 def _changes_of(case: c.Case, *names: str) -> dict[str, float]:
     """Return changes in per cent, with their ends."""
     row: dict[str, float] = {}
     for name in names:
-        row |= cells(case.change_of(name), name, f"{name}_low", f"{name}_high")
+        row |= cells(case.compute_change(name), name, f"{name}_low", f"{name}_high")
     return row
 
 
@@ -60,12 +60,12 @@ def _differences(case: c.Case, *names: str) -> dict[str, float]:
     """Return by how much quantities are larger, with their ends."""
     row: dict[str, float] = {}
     for name in names:
-        row |= cells(case.more(name), f"{name}_more", f"{name}_more_low", f"{name}_more_high")
+        row |= cells(case.difference(name), f"{name}_more", f"{name}_more_low", f"{name}_more_high")
     return row
 
 
 def _changes(runs: Runs) -> Rows:
-    for case in c.cases(runs):
+    for case in c.find_cases(runs):
         row = _labels(case) | {"pairs": case.ratio(c.WAIT).nb}
         for name in (c.WAIT, c.BUSY):
             before, after = (side.mean(name).value for side in (case.base, case.runs))
@@ -75,17 +75,17 @@ def _changes(runs: Runs) -> Rows:
 
 
 def _sizes(runs: Runs) -> Rows:
-    for case in c.cases(runs):
+    for case in c.find_cases(runs):
         yield _labels(case) | _changes_of(case, *c.SIZES)
 
 
 def _partitions(runs: Runs) -> Rows:
     """Yield the waits in each partition that has some in all pairs, if there are several."""
-    names = c.partitions(runs)[:_MOST_PARTITIONS]
-    for case in c.cases(runs) if len(names) > 1 else ():
+    names = c.list_partitions(runs)[:_MOST_PARTITIONS]
+    for case in c.find_cases(runs) if len(names) > 1 else ():
         for partition in names:
             name = f"{c.IN}{partition}"
-            change = case.change_of(name)
+            change = case.compute_change(name)
             if change.nb == case.ratio(c.WAIT).nb:
                 before, after = (side.values(name).mean() / HOUR for side in (case.base, case.runs))
                 row = _labels(case) | {"partition": partition, "before": before, "after": after}
@@ -94,24 +94,24 @@ def _partitions(runs: Runs) -> Rows:
 
 def _users(runs: Runs, results: CampaignResults) -> Rows:
     """Yield how many users wait longer, and how unequal their waits are."""
-    for case in c.cases(runs):
+    for case in c.find_cases(runs):
         row = _labels(case)
-        for name, share in shares(results, case.runs.frame, case.base.frame).items():
+        for name, share in compute_shares(results, case.runs.frame, case.base.frame).items():
             row |= cells(share, name, f"{name}_low", f"{name}_high")
         for name in ("user_wait_median", "user_wait_p90"):
-            row[name] = case.change_of(name).value
+            row[name] = case.compute_change(name).value
         yield row | _differences(case, "user_wait_gini")
 
 
 def _habits(runs: Runs) -> Rows:
     """Yield by how many points shares of the jobs differ, and jobs by user in per cent."""
-    for case in c.cases(runs):
+    for case in c.find_cases(runs):
         yield _labels(case) | _changes_of(case, "jobs_by_user") | _differences(case, *_HABITS)
 
 
 def _limits(runs: Runs) -> Rows:
-    """Yield what limits take from the users, where they take anything."""
-    for case in c.cases(runs):
+    """Yield the jobs that limits refuse or cut, for cases with such jobs."""
+    for case in c.find_cases(runs):
         row: dict[str, Any] = _labels(case)
         for name in ("refused", "refused_weekly", "at_limit"):
             row[f"{name}_before"] = case.base.mean(name).value
@@ -121,13 +121,13 @@ def _limits(runs: Runs) -> Rows:
 
 
 def _bases(runs: Runs) -> Rows:
-    """Yield what was recorded, and what is simulated as it is: the log itself, and who is drawn."""
-    recorded, replay = fidelity.side(runs, "recorded"), c.recorded(runs)
+    """Yield the recorded values, and the present site's: the replay of the log, and drawn users."""
+    recorded, replay = fidelity.read_side(runs, "recorded"), c.select_recorded(runs)
     if not isnan(recorded[c.WAIT]):
         yield {"users": TEXTS["base_recorded"], **recorded}
     if replay:
         yield _base(TEXTS["base_replay"], replay)
-    for kind in c.people(runs):
+    for kind in c.list_user_kinds(runs):
         base = runs.where(people=kind, change=c.AS_IT_IS)
         if base:
             yield _base(kind, base)
@@ -138,20 +138,20 @@ def _base(name: str, runs: Runs) -> dict[str, Any]:
 
 
 LEAST_SHARE, LEAST_TIME = 0.1, MINUTE
-"""By how much a user's mean wait must differ to be another: a share of it, and seconds."""
+"""By how much a user's mean wait must change to count as changed: a share of it, and seconds."""
 
 
-def shares(
+def compute_shares(
     results: CampaignResults, changed: pd.DataFrame, base: pd.DataFrame
 ) -> dict[str, Interval]:
-    """Return the shares of users who wait ``longer`` and ``shorter``, per cent, over the pairs.
+    """Return the shares of users who wait ``longer`` and ``shorter``, in per cent, over the pairs.
 
     ``changed`` and ``base`` are rows of runs, each pair of the same replication. The ends of the
     intervals are shares, too: from 0 to 100.
     """
-    waits = {row[SEED]: waits_of(results, row) for _, row in base.iterrows() if SEED in row}
+    waits = {row[SEED]: read_user_waits(results, row) for _, row in base.iterrows() if SEED in row}
     pairs = [
-        _pair(waits_of(results, row), waits[row[SEED]])
+        _pair(read_user_waits(results, row), waits[row[SEED]])
         for _, row in changed.iterrows()
         if row.get(SEED) in waits
     ]
@@ -165,8 +165,8 @@ def _as_shares(values: Floats) -> Interval:
     return Interval(found.value, low, high, found.nb)
 
 
-def waits_of(results: CampaignResults, run: Any) -> dict[str, float]:
-    """Return the stored mean wait of each measured user, in seconds."""
+def read_user_waits(results: CampaignResults, run: Any) -> dict[str, float]:
+    """Read the stored mean wait of each measured user of a run, in seconds."""
     waits: dict[str, float] = results.settings(run)["metrics"].get(USERS, {})
     return waits
 
