@@ -10,7 +10,7 @@ import pytest
 from batsched_py import simulate
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_studies.sufficiency import cases
-from batsched_studies.sufficiency.measures import after_spans, measure
+from batsched_studies.sufficiency.measures import find_following_spans, measure
 from batsched_studies.sufficiency.report import report
 from helpers.made_up_campaign import MadeUpCampaign, changed, having, holds, one_row, table_of
 
@@ -230,8 +230,8 @@ def test_what_was_measured_by_hand() -> None:
 
 def test_times_after_others() -> None:
     """As long as each, until the next or the end."""
-    assert after_spans([(0, 4), (6, 8), (20, 24)], 26) == [(4, 6), (8, 10), (24, 26)]
-    assert after_spans([], 10) == []
+    assert find_following_spans([(0, 4), (6, 8), (20, 24)], 26) == [(4, 6), (8, 10), (24, 26)]
+    assert find_following_spans([], 10) == []
 
 
 def test_jobs_that_were_delayed_and_changed_count_as_both(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Users who use less while energy is scarce, and wait for their jobs: is there a rebound?"""
+"""Users who use less while energy is scarce, and react to their jobs: is there a rebound?"""
 
 from pathlib import Path
 

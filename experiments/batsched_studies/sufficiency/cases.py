@@ -1,9 +1,9 @@
-"""The runs of the study, the savings of each lever, and the rest if users react.
+"""The runs of the study, the savings of each lever, and what is left of them if users react.
 
-A *saving* is by how many per cent a run has less energy above idling than the run of the same
-people under the same kind of users in which nobody does anything. Watts cancel in it. The *rebound*
-is the share of the saving with open users that is not there with users who react, as the rebound
-effect is defined: one less actual by expected saving.
+A *saving* is the per cent of energy above idling that a run saves compared with a run of the same
+users without any lever; watts cancel in it. A *lever* is what users do to save energy. The
+*rebound* is the share of the saving in an open loop that is lost with users who react: 1 - actual
+saving / expected saving.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ ORDER = (*LEVERS, "25", "50", "75", MIXED, STATES)
 EFFORTS = {"25": 0.25, "50": 0.5, "75": 0.75, MIXED: 1.0}
 """The probabilities that a user does anything with a job, by the variants of ``effort.toml``."""
 LESS_WORK = ("space_degradation", "time_degradation", "renounce", MIXED, STATES)
-"""What does less work, so that energy is saved in all."""
+"""The levers that reduce work, so that they save energy in total."""
 RED, AFTER, ALL = "red", "after", "all"
 WORK = "work_all"
 """The work of all jobs, whenever it is done."""
 WATTS = (100.0, 200.0)
-"""Idle and computing power of a processor: made up, for totals with the power of idling."""
+"""Assumed idle and computing power of a processor, for totals with the power of idling."""
 QUANTITIES = (
     Quantity(RED, "busy_red", "work in red hours (h)", 1 / HOUR),
     Quantity(AFTER, "busy_after", "work in the hours after (h)", 1 / HOUR),
@@ -56,7 +56,7 @@ QUANTITIES = (
 
 
 def read(runs: pd.DataFrame) -> dict[str, Runs]:
-    """Return the runs by log; none of a campaign without runs."""
+    """Return the runs by log; empty for a campaign without runs."""
     if runs.empty:
         return {}
     frame = runs.assign(log=runs["log"].map(kit.log_name))
@@ -68,23 +68,23 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
     return {log: Runs(frame[frame["log"] == log], QUANTITIES) for log in frame["log"].unique()}
 
 
-def scarce(runs: Runs) -> str:
-    """Return when energy is scarce: hours of every day, or the name of a file."""
+def describe_scarcity(runs: Runs) -> str:
+    """Return as text when energy is scarce: hours of every day, or the name of a file."""
     signal = str(runs.options("user_options").get("signal", ""))
     if ":" not in signal:
         return f"as {Path(signal).name} has it" if signal else "in hours that are not told"
     return f"from {signal.replace('-', ' to ').replace(',', ', ')} every day"
 
 
-def base(runs: Runs, loop: str) -> Runs:
-    """Return the runs of a kind of users in which nobody does anything."""
+def select_base(runs: Runs, loop: str) -> Runs:
+    """Return the runs of a kind of users in which nobody uses less."""
     return runs.where(loop=loop, lever=RIGID)
 
 
-def cases(runs: Runs) -> Iterator[tuple[str, str, float, Runs]]:
-    """Yield kind of users, lever, share of users and runs of all that is beside its base."""
+def find_cases(runs: Runs) -> Iterator[tuple[str, str, float, Runs]]:
+    """Yield kind of users, lever, share of users and runs, if there are runs to compare with."""
     for loop in LOOPS:
-        if not base(runs, loop):
+        if not select_base(runs, loop):
             continue
         for lever in ORDER:
             of_lever = runs.where(loop=loop, lever=lever)
@@ -95,16 +95,16 @@ def cases(runs: Runs) -> Iterator[tuple[str, str, float, Runs]]:
 def compute_savings(
     runs: Runs, loop: str, lever: str, share: float, where: str
 ) -> pd.Series[float]:
-    """Return the savings by replication in per cent; empty without runs."""
+    """Return the savings in per cent, by replication; empty without runs."""
     ours = runs.where(loop=loop, lever=lever, share=share).values(where)
-    ours, without = kit.paired(ours, base(runs, loop).values(where))
+    ours, without = kit.paired(ours, select_base(runs, loop).values(where))
     return 100 - 100 * ours / without
 
 
-def pairs(
+def pair_savings(
     runs: Runs, loop: str, lever: str, share: float, where: str
 ) -> tuple[pd.Series[float], pd.Series[float]]:
-    """Return the savings, and those of the same users in an open loop, per cent."""
+    """Return the savings, and those of the same users in an open loop, in per cent."""
     return kit.paired(
         compute_savings(runs, loop, lever, share, where),
         compute_savings(runs, OPEN, lever, share, where),
@@ -112,47 +112,47 @@ def pairs(
 
 
 def compute_loss(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interval:
-    """Return by how many points less is saved than with open users, the same people."""
-    ours, expected = pairs(runs, loop, lever, share, where)
+    """Return by how many points less is saved than by the same users in an open loop."""
+    ours, expected = pair_savings(runs, loop, lever, share, where)
     return kit.paired_difference(expected, ours)
 
 
-def rebound(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interval:
-    """Return the rebound in per cent of the saving with open users, of mean savings.
+def compute_rebound(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interval:
+    """Return the rebound in per cent of the saving in an open loop, from mean savings.
 
-    Negative: more is saved than with open users. Over 100: less than nothing is. Unknown where it
-    cannot be told that open users save anything.
+    Negative: reacting users save more. Over 100: they use more energy than without the lever.
+    Unknown if the saving in an open loop is inconclusive.
     """
-    actual, expected = pairs(runs, loop, lever, share, where)
-    return quotient(actual, expected, lambda ratio: 100 * (1 - ratio))
+    actual, expected = pair_savings(runs, loop, lever, share, where)
+    return map_ratio(actual, expected, lambda ratio: 100 * (1 - ratio))
 
 
-def quotient(
-    ours: pd.Series[float], of: pd.Series[float], told: Callable[[float], float]
+def map_ratio(
+    ours: pd.Series[float], of: pd.Series[float], function: Callable[[float], float]
 ) -> Interval:
-    """Return ``told`` of the ratio of two means over pairs.
+    """Return a function of the ratio of two means over pairs, with its interval.
 
-    It is unknown unless the divisor is clearly above 0: of what may be 0 there is no share.
+    It is unknown unless the divisor is clearly above 0.
     """
     if not kit.mean_interval(of).above(0):
         return Interval(nan, nan, nan, len(of))
 
     def statistic(rows: NDArray[np.float64]) -> float:
-        return told(ratio(*rows.mean(axis=0)))
+        return function(ratio(*rows.mean(axis=0)))
 
     return jackknife(np.column_stack((ours, of)), statistic)
 
 
 def compute_own_loss(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
-    """Return by how much work would fall if users did all else as if nobody did anything.
+    """Return by how many per cent work falls if users submit as many jobs as without a lever.
 
-    It is the work that a lever of all users takes from the jobs that they submit in red hours
-    without it, per cent of all work, by replication; 0 for levers that do the same work, and empty
-    where something is done in yellow hours too.
+    It is the work that the lever takes from the jobs submitted in red hours without it, in per cent
+    of all work, by replication, if all users use the lever; 0 for levers that keep the work, and
+    empty for levers that are also used in yellow hours.
     """
     if lever == STATES:
         return pd.Series(dtype=float)
-    without = base(runs, loop)
+    without = select_base(runs, loop)
     work, of_red = without.values(WORK), without.values("work_of_red")
     less = {
         "space_degradation": without.values("half_of_red"),
@@ -161,15 +161,15 @@ def compute_own_loss(runs: Runs, loop: str, lever: str) -> pd.Series[float]:
     }
     if lever in less:
         return 100 * less[lever] / work
-    # The five alike: two of them do the same work.
+    # All five levers are equally frequent; two of them keep the work.
     return 100 * EFFORTS.get(lever, 0.0) * sum(less.values()) / len(LEVERS) / work
 
 
-def lost_of_own(runs: Runs, loop: str, lever: str) -> Interval:
-    """Return by how many points less the work of all jobs falls than :func:`compute_own_loss`.
+def compute_regained(runs: Runs, loop: str, lever: str) -> Interval:
+    """Return how many points of :func:`compute_own_loss` the users regain by further work.
 
-    It is what these users take back. Work counts whenever it is done: what moves into the weeks
-    since there is room for it is no more work. Of open users it is 0.
+    Work counts whenever it is done, so work that only moves is not regained. In an open loop it
+    is 0.
     """
     return kit.paired_difference(
         *kit.paired(

@@ -1,4 +1,4 @@
-"""The claims of the study: the papers' as far as they could be looked up, and our own."""
+"""The claims of the study, from papers as far as available and our own, with verdicts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from batsched_studies.sufficiency import PUBLISHED, TEXTS
 from batsched_studies.sufficiency import cases as c
 
 TOLERANCE = 0.2
-"""By how much, in relation to the line, a saving may miss it and be called linear."""
+"""The relative distance from the line up to which a saving is called linear."""
 Found = dict[str, Interval]
-"""By what it is of."""
+"""Intervals by lever or effort."""
 
 
-def verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
+def judge_claims(log: str, runs: Runs) -> Iterator[Verdict]:
     """Yield a verdict on each claim for which a log has runs."""
-    reading = TEXTS["reading"].format(scarce=c.scarce(runs))
+    reading = TEXTS["reading"].format(scarce=c.describe_scarcity(runs))
     for verdict in _verdicts(log, runs):
         yield msgspec.structs.replace(verdict, reading=reading)
 
@@ -43,7 +43,7 @@ def _verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
         for where in (c.RED, c.ALL):
             yield from _rebounds(log, runs, loop, where, levers)
         asked = [lever for lever in levers if lever in c.LESS_WORK]
-        own = {lever: lost for lever in asked if (lost := c.lost_of_own(runs, loop, lever)).nb}
+        own = {lever: lost for lever in asked if (lost := c.compute_regained(runs, loop, lever)).nb}
         if own:
             yield _all("rebound_own", log, own, users=c.NAMES[loop])
 
@@ -51,7 +51,7 @@ def _verdicts(log: str, runs: Runs) -> Iterator[Verdict]:
 def _rebounds(
     log: str, runs: Runs, loop: str, where: str, levers: Sequence[str]
 ) -> Iterator[Verdict]:
-    """Yield whether less is saved than with open users: by delays, and by each other lever."""
+    """Yield whether less is saved than in an open loop: by delays, and by each other lever."""
     asked = [lever for lever in levers if where == c.RED or lever in c.LESS_WORK]
     found = {
         lever: lost for lever in asked if (lost := c.compute_loss(runs, loop, lever, 1.0, where)).nb
@@ -88,18 +88,18 @@ def _linear(log: str, runs: Runs) -> Iterator[Verdict]:
 
 
 def _on_the_line(part: pd.Series[float], whole: pd.Series[float], effort: float) -> Interval:
-    """Return what is saved, less its part of the whole saving, in relation to that part.
+    """Return how far a saving is from its share of the whole saving, relative to this share.
 
-    Unknown where it cannot be told that the whole effort saves anything.
+    Unknown if the saving of the whole effort is inconclusive.
     """
-    return c.quotient(*kit.paired(part, whole * effort / 100), lambda ratio: ratio - 1)
+    return c.map_ratio(*kit.paired(part, whole * effort / 100), lambda ratio: ratio - 1)
 
 
 def _all(key: str, log: str, found: Found, *, near: bool = False, **values: Any) -> Verdict:
     """Return the verdict that all changes are above 0 or, with ``near``, close to it.
 
-    The claim is open if one of the changes is inconclusive. The effect is the change that speaks
-    most against the claim, among those that decide it.
+    It is inconclusive if one of the changes is. The effect is the deciding change that speaks most
+    against the claim.
     """
     answers = {
         name: change.within(-TOLERANCE, TOLERANCE) if near else change.above(0)

@@ -1,4 +1,4 @@
-"""The measures of the study: work by state of the energy, and actions of users.
+"""The measures of the study: work by state of the energy supply, and what users do.
 
 Energy of equal hosts follows from the processor-seconds (:class:`batsched_py.metrics.EqualHosts`).
 """
@@ -16,13 +16,13 @@ from batsched_users.behaviour.levers import LEVERS, split_levers
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Return processor-seconds in red times, after them, by hour and in all, and jobs by lever.
+    """Return processor-seconds in red times, after them, by hour and in total; jobs by lever.
 
-    All in the weeks that users are drawn for. ``busy_after`` is in as much time after each red one
-    as it lasted, as far as it is not red again. ``work_of_red`` is that of the jobs submitted in
-    red times, whenever it was done, ``half_of_red`` what these have less on half of the processors,
-    and ``work_all`` that of all jobs. ``wait_from_wish`` is from when users wished to submit a job
-    to its start. A job that was delayed and then changed counts as both.
+    All measures are about the weeks for which users are drawn. ``busy_after`` covers as much time
+    after each red time as it lasted, unless that is red again. ``work_of_red`` is the work of jobs
+    submitted in red times, ``half_of_red`` what these lose on half of the processors, ``work_all``
+    the work of all jobs. ``wait_from_wish`` is the time from the wished submission of a job to its
+    start. A job that was delayed and then changed counts as both.
     """
     settings = result.settings
     options = settings["run"]["user_options"]
@@ -33,7 +33,7 @@ def measure(result: Result) -> dict[str, float]:
     begin = calendar.first_week  # when the users who are drawn begin
     end = begin + options["weeks"] * WEEK
     red = signal.spans(RED, begin, end)
-    after = after_spans(red, end)
+    after = find_following_spans(red, end)
     table = result.table
     hours = {
         f"busy_at_{hour:02d}": busy_within(table, _each_day(hour, begin, end)) for hour in range(24)
@@ -63,7 +63,7 @@ def measure(result: Result) -> dict[str, float]:
     }
 
 
-def after_spans(spans: list[Span], end: float) -> list[Span]:
+def find_following_spans(spans: list[Span], end: float) -> list[Span]:
     """Return as much time after each span as it lasts, until the next one or the end."""
     begins = [*(begin for begin, _ in spans[1:]), end]
     return [
@@ -73,6 +73,6 @@ def after_spans(spans: list[Span], end: float) -> list[Span]:
 
 
 def _each_day(hour: int, begin: float, end: float) -> list[Span]:
-    """Return an hour of every day, from a midnight to another."""
+    """Return the span of an hour on each day, from one midnight to another."""
     midnights = np.arange(begin, end, DAY)
     return [(at + hour * HOUR, at + (hour + 1) * HOUR) for at in midnights]

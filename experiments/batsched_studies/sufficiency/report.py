@@ -14,24 +14,26 @@ from batsched_py.support import palette
 from batsched_py.units import HOUR
 from batsched_studies.sufficiency import PUBLISHED, TEXTS, cases
 from batsched_studies.sufficiency import cases as c
-from batsched_studies.sufficiency.claims import verdicts
+from batsched_studies.sufficiency.claims import judge_claims
 from batsched_users.behaviour.levers import LEVERS
 
 
 def report(results: CampaignResults) -> Report:
-    """Return tables, figures and verdicts of the runs that are there."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     logs = cases.read(results.runs)
-    judged = (verdict for log, runs in logs.items() for verdict in verdicts(log, runs))
-    parts = ((log, (*tables(log, runs), *figures(log, runs))) for log, runs in logs.items())
+    judged = (verdict for log, runs in logs.items() for verdict in judge_claims(log, runs))
+    parts = (
+        (log, (*make_tables(log, runs), *draw_figures(log, runs))) for log, runs in logs.items()
+    )
     summary = "No run has finished yet."
     if logs:
-        scarce = cases.scarce(next(iter(logs.values())))
+        scarce = cases.describe_scarcity(next(iter(logs.values())))
         summary = TEXTS["summary"].format(runs=len(results.runs), scarce=scarce)
     return TEXTS.report(parts, judged, summary, results.title)
 
 
-def tables(log: str, runs: Runs) -> Iterator[Table | None]:
-    """Yield the tables of a log."""
+def make_tables(log: str, runs: Runs) -> Iterator[Table | None]:
+    """Yield the tables of a log: rebound, savings, effects on users, and effort."""
     for key, rows in (
         ("rebound", list(_rebound(runs))),
         ("own", list(_own(runs))),
@@ -44,23 +46,23 @@ def tables(log: str, runs: Runs) -> Iterator[Table | None]:
 
 
 def _rebound(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield what is saved with open users and where they react, and the rebound."""
-    for loop, lever, share, _ in c.cases(runs):
-        if loop not in c.REACTING or not c.base(runs, c.OPEN):
+    """Yield the savings in an open loop and with reacting users, and the rebound."""
+    for loop, lever, share, _ in c.find_cases(runs):
+        if loop not in c.REACTING or not c.select_base(runs, c.OPEN):
             continue
         for where in (c.RED, c.ALL) if lever in c.LESS_WORK else (c.RED,):
-            actual, expected = c.pairs(runs, loop, lever, share, where)
+            actual, expected = c.pair_savings(runs, loop, lever, share, where)
             row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
             row |= {"where": where, "expected": expected.mean(), "actual": actual.mean()}
             row |= kit.cells(c.compute_loss(runs, loop, lever, share, where), "lost", nb="n")
-            rebound = c.rebound(runs, loop, lever, share, where)
+            rebound = c.compute_rebound(runs, loop, lever, share, where)
             yield row | kit.cells(rebound, "rebound", "rebound_low", "rebound_high")
 
 
 def _own(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield the fall of the work of all jobs, and what is saved over all weeks."""
-    for loop, lever, share, _ in c.cases(runs):
-        lost = c.lost_of_own(runs, loop, lever)
+    """Yield by how much the work of all jobs falls, and the savings over all weeks."""
+    for loop, lever, share, _ in c.find_cases(runs):
+        lost = c.compute_regained(runs, loop, lever)
         if share == 1 and lever in c.LESS_WORK and lost.nb:
             row: dict[str, Any] = {"users": loop, "lever": lever}
             row["expected"] = c.compute_own_loss(runs, loop, lever).mean()
@@ -70,8 +72,8 @@ def _own(runs: Runs) -> Iterator[dict[str, Any]]:
 
 
 def _savings(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield what is saved in red hours, after them and in all."""
-    for loop, lever, share, of_case in c.cases(runs):
+    """Yield the savings in red hours, after them and in total."""
+    for loop, lever, share, of_case in c.find_cases(runs):
         row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
         for where in (c.RED, c.AFTER, c.ALL, "total"):
             found = kit.mean_interval(c.compute_savings(runs, loop, lever, share, where))
@@ -80,16 +82,16 @@ def _savings(runs: Runs) -> Iterator[dict[str, Any]]:
 
 
 def _jobs(runs: Runs) -> dict[str, float]:
-    """Return how many per cent of the jobs that were submitted each lever changed."""
+    """Return the per cent of submitted jobs that each lever changed."""
     jobs = runs.values("nb_jobs").mean()
     return {name: 100 * runs.values(f"jobs_{name}").mean() / jobs for name in LEVERS[:-1]}
 
 
 def _users(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield what it costs the users."""
-    for loop, lever, share, of_case in c.cases(runs):
+    """Yield how much longer users wait and how many fewer jobs they submit."""
+    for loop, lever, share, of_case in c.find_cases(runs):
         row: dict[str, Any] = {"users": loop, "lever": lever, "share": 100 * share}
-        without = c.base(runs, loop)
+        without = c.select_base(runs, loop)
         for name in ("wait", "from_wish", "lateness"):
             change = kit.paired_difference(*kit.paired(of_case.values(name), without.values(name)))
             row |= kit.cells(change, name, f"{name}_low", f"{name}_high", nb="n")
@@ -97,16 +99,16 @@ def _users(runs: Runs) -> Iterator[dict[str, Any]]:
 
 
 def _bases(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield what the machine and the users do if nobody does anything."""
+    """Yield jobs, utilisation and waits without any lever."""
     for loop in c.LOOPS:
-        if without := c.base(runs, loop):
+        if without := c.select_base(runs, loop):
             names = ("jobs", "utilisation", "wait", "slowdown", "lateness")
             row: dict[str, Any] = {"users": loop, "n": len(without)}
             yield row | {name: without.values(name).mean() for name in names}
 
 
 def _effort(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield what the mixed levers save by effort, beside the published number."""
+    """Yield the savings of mixed levers by effort, with the published number."""
     published = PUBLISHED["ict4s"]
     for loop in c.LOOPS:
         for lever, effort in c.EFFORTS.items():
@@ -122,15 +124,15 @@ _COLOURS = dict(zip(c.LOOPS, (palette.BLACK, palette.BLUE, palette.ORANGE), stri
 _WHO = {"nobody": palette.BLACK, "all delay": palette.VERMILION, "all renounce": palette.BLUE}
 
 
-def figures(log: str, runs: Runs) -> Iterator[Figure | None]:
-    """Yield the figures of a log."""
+def draw_figures(log: str, runs: Runs) -> Iterator[Figure | None]:
+    """Yield the figures of a log: the savings of each lever, and the work by hour of the day."""
     yield _savings_figure(log, runs)
     yield _day_figure(log, runs)
 
 
 def _savings_figure(log: str, runs: Runs) -> Figure | None:
     rows: list[dict[str, Any]] = []
-    for loop, lever, share, _ in c.cases(runs):
+    for loop, lever, share, _ in c.find_cases(runs):
         if share == 1:
             found = kit.mean_interval(c.compute_savings(runs, loop, lever, share, c.RED))
             rows.append({"users": loop, "lever": lever, **kit.chart_cells(found)})
@@ -175,5 +177,5 @@ def _day_figure(log: str, runs: Runs) -> Figure | None:
     loops = [loop for loop in c.LOOPS if any(row["users"] == loop for row in rows)]
     panels = alt.Facet("users:N", title=None, sort=loops)
     chart = lines.properties(width=240, height=220).facet(facet=panels, columns=len(loops))
-    scarce = c.scarce(runs)
+    scarce = c.describe_scarcity(runs)
     return TEXTS.figure("day", chart, kit.slug("figure_day", log), log=log, scarce=scarce)
