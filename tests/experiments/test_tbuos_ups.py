@@ -19,7 +19,7 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.tbuos_ups import claims
 from batsched_studies.tbuos_ups import waits as waited
-from batsched_studies.tbuos_ups.verdicts import verdicts
+from batsched_studies.tbuos_ups.verdicts import judge_claims
 
 WEEKS = 6
 FEW = range(6)
@@ -75,7 +75,7 @@ def test_throughput_reacts_under_tbuos_only() -> None:
     rows += [("fluid", system, seed, 1.0) for system in ("fcfs", "easy") for seed in FEW]
     holds = verdicts_on(rows)
     assert {holds[number] for number in ("i", "ii", "iii", "v", "v, open", "vi")} == {True}
-    compared = [e for e in claims.effects(read(rows)).itertuples() if e.replay == "tbuos"]
+    compared = [e for e in claims.compare_systems(read(rows)).itertuples() if e.replay == "tbuos"]
     least = {e.ratio: e.least for e in compared if e.metric == claims.THROUGHPUT}
     assert least["easy / fcfs"] > 1.01
     assert least["ups load 1 / easy"] > 1.01
@@ -100,7 +100,10 @@ def read(rows: list[tuple[str, str, int, float]]) -> Runs:
 
 def verdicts_on(rows: list[tuple[str, str, int, float]]) -> dict[str, bool | None]:
     runs = read(rows)
-    of_claims = verdicts(
-        claims.effects(runs), waited.spreads(runs), waited.calmer(runs), pd.DataFrame()
+    of_claims = judge_claims(
+        claims.compare_systems(runs),
+        waited.compute_spreads(runs),
+        waited.compare_spreads(runs),
+        pd.DataFrame(),
     )
     return {verdict.claim[1:].partition(")")[0]: verdict.holds for verdict in of_claims}

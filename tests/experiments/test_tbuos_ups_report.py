@@ -46,17 +46,17 @@ def throughput(
 
 
 def effects(rows: list[dict[str, Any]], claim: str, metric: str = "throughput") -> list[Any]:
-    found = claims.effects(claims.read(pd.DataFrame(rows)))
+    found = claims.compare_systems(claims.read(pd.DataFrame(rows)))
     return [e for e in found.itertuples() if e.claim == claim and e.metric.startswith(metric)]
 
 
 def all_verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
     runs = claims.read(pd.DataFrame(rows))
-    found = verdicts.verdicts(
-        claims.effects(runs),
-        waited.spreads(runs),
-        waited.calmer(runs),
-        waited.waits(runs),
+    found = verdicts.judge_claims(
+        claims.compare_systems(runs),
+        waited.compute_spreads(runs),
+        waited.compare_spreads(runs),
+        waited.compute_waits(runs),
     )
     return {(verdict.claim[1:].partition(")")[0], verdict.log): verdict for verdict in found}
 
@@ -283,12 +283,12 @@ def test_a_single_seed_that_waits_long_decides_nothing() -> None:
 def test_spread_with_and_without_saturated_runs_beside_the_thesis() -> None:
     rows = waits("resampled", 6.0, 30, slow=[7])
     rows[7]["backlog_growth"] = 2.0
-    every, stable = waited.spreads(claims.read(pd.DataFrame(rows))).itertuples()
+    every, stable = waited.compute_spreads(claims.read(pd.DataFrame(rows))).itertuples()
     assert (every.seeds, every.ratio, every.thesis) == (30, 6.0, 6.59)
     assert every.difference == pytest.approx(6 / 6.59 - 1)
     assert every.spread == pytest.approx(np.std([0] * 29 + [np.log(6)], ddof=1))
     assert (stable.which, stable.seeds, stable.ratio, stable.spread) == ("stable", 29, 1.0, 0.0)
-    (few,) = waited.spreads(claims.read(pd.DataFrame(rows[:5]))).itertuples()
+    (few,) = waited.compute_spreads(claims.read(pd.DataFrame(rows[:5]))).itertuples()
     assert (few.seeds, few.thesis) == (5, None)
 
 
@@ -355,7 +355,7 @@ def test_sign_test_is_two_sided(nearer: int, number: int, p: float) -> None:
 def test_which_easy_is_nearer_by_logarithms(cea: tuple[float, float], holds: bool) -> None:
     """KTH has 8,755 printed and CEA 6,989; on KTH the strict one is nearer in any case."""
     rows = strict_and_usual(KTH, 6889.0, 8608.0) + strict_and_usual(CEA, *cea)
-    apart = waited.strict_beside_usual(waited.waits(claims.read(pd.DataFrame(rows))))
+    apart = waited.compare_easy(waited.compute_waits(claims.read(pd.DataFrame(rows))))
     assert list(apart["nearer"]) == [holds, True]  # CEA, KTH
     assert np.exp(apart["usual_apart"].iloc[1]) == pytest.approx(8755 / 6889)
 
@@ -373,7 +373,7 @@ def test_waits_beside_the_thesis() -> None:
         made("fluid", "easy strict", mean_waiting_time=900.0),
         made("fluid 5", "easy", mean_waiting_time=700.0),
     ]
-    found = waited.waits(claims.read(pd.DataFrame(rows)))
+    found = waited.compute_waits(claims.read(pd.DataFrame(rows)))
     rigid, fluid, other = found.itertuples()  # "strict" lacks open replay
     assert (rigid.ours, rigid.thesis, rigid.ours_to_rigid, rigid.thesis_to_rigid) == (
         *(1000, 8755, 1, 1),
@@ -588,7 +588,7 @@ def test_campaign_files_say_what_their_labels_say(file: str, replays: set[str]) 
 def test_share_of_time_with_more_jobs_waiting() -> None:
     """Submitted at 0, 2, 2 and 10; the first starts at once, the next two wait to 4 and 6."""
     submit, start = np.array([0.0, 2, 2, 10]), np.array([0.0, 4, 6, 30])
-    assert measures.time_above(submit, start, (0, 1, 2)) == pytest.approx([0.4, 0.2, 0.0])
+    assert measures.compute_time_above(submit, start, (0, 1, 2)) == pytest.approx([0.4, 0.2, 0.0])
 
 
 def test_queue_beside_the_mean_queue_length_of_a_simulation() -> None:
@@ -596,7 +596,7 @@ def test_queue_beside_the_mean_queue_length_of_a_simulation() -> None:
     workload = load_workload(find_log("sample", []), make_rules())
     result = simulate(workload, scheduler="fcfs")
     ran = result.table.only_ran
-    shares = measures.time_above(ran.submit, ran.start, tuple(range(5000)))
+    shares = measures.compute_time_above(ran.submit, ran.start, tuple(range(5000)))
     jobs = np.minimum(ran.start, ran.submit.max()) - ran.submit
     assert sum(shares) == pytest.approx(jobs.sum() / np.ptp(ran.submit))
     measured = measures.measure(result)

@@ -1,4 +1,4 @@
-"""N. Zakay, PhD thesis, chapters 4 and 5: effects of users who react."""
+"""The effects of users who react: N. Zakay, PhD thesis, chapters 4 and 5."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""The verdicts on the claims of the study for the runs of a campaign.
+"""The claims of the study, and the comparisons of runs that decide about them.
 
-Source: N. Zakay, PhD thesis, chapters 4 and 5. Most compare two systems, seed by seed: the same
-seed is the same people on both, so that their difference is not drowned by that of the seeds.
+Source: N. Zakay, PhD thesis, chapters 4 and 5. Most claims compare two systems seed by seed: a seed
+has the same users on both systems, so that differences between seeds cancel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from batsched_studies.tbuos_ups import PUBLISHED
 
 OPEN = ("rigid", "resampled")
 DRAW_NOTHING = {"rigid", "adjusted"}
-"""With these users a single run is all that there is, and its ratio is certain."""
+"""These users have no randomness: their only run is certain."""
 FEEDBACK = ("adjusted", "distribution", "fluid", "fluid 5")
 TBUOS = ("tbuos",)
 REPLAYS = (*OPEN, *FEEDBACK, *TBUOS)
@@ -29,7 +29,7 @@ LOAD, RECENCY = (
     for rank in ("load", "recency")
 )
 EASY = ("easy", "easy strict")
-"""Of EASY there are two readings: where they differ, the thesis does not say which is its own."""
+"""Both interpretations of EASY; the thesis does not say which one it uses."""
 SYSTEMS = ("fcfs", *EASY, *LOAD, *RECENCY, "easy twice", "easy 336", "easy 430")
 
 THROUGHPUT = "throughput_to_last_submission"
@@ -41,8 +41,8 @@ SESSION = "mean_session_length_arrival_60"
 
 SAME, EQUAL, DIFFERENT, GREATER, NOT_LESS = "same", "equal", "different", "greater", "not less"
 TOLERANCE = 0.02
-"""Up to this relative difference things are called equal. What waits or runs at the last submission
-is not done by then, on one system a little more than on the other."""
+"""Up to this relative difference values are called equal: jobs that are unfinished at the last
+submission differ a little between systems."""
 NAMES = {
     THROUGHPUT: "throughput",
     ACTIVITY: "activity length",
@@ -63,7 +63,7 @@ class Claim:
     metric: str
     expected: str
     base_replay: str = ""
-    """Replay of the base, if it is another one."""
+    """The replay of the base, if it differs."""
 
 
 CLAIMS = (
@@ -83,7 +83,7 @@ CLAIMS = (
     ),
     Claim("vi", TBUOS, "easy twice", "easy", THROUGHPUT, GREATER),
     Claim("vi", OPEN, "easy twice", "easy", THROUGHPUT, EQUAL),
-    # Without weight the rank only orders what is backfilled: there the claim says little.
+    # Without weight the rank only orders backfilled jobs, and the claim says little.
     *(
         Claim("vii", TBUOS, load, recency, THROUGHPUT, GREATER)
         for load, recency in zip(LOAD[1:], RECENCY[1:], strict=True)
@@ -101,7 +101,7 @@ EFFECT = (
     *("claim", "log", "replay", "ratio", "metric", "which", "pairs", "saturated", "above"),
     *("least", "value", "low", "high", "most", "expected", "holds", "nodes"),
 )
-"""The columns of :func:`effects`."""
+"""The columns of :func:`compare_systems`."""
 
 
 def read(frame: pd.DataFrame) -> Runs:
@@ -128,25 +128,25 @@ def _systems(frame: pd.DataFrame) -> list[str]:
 
 
 def is_saturated(runs: Runs) -> pd.Series[bool]:
-    """Return of each run whether its backlog grows by more than a job a week, by seed."""
+    """Return for each seed whether the backlog grows by more than a job a week."""
     return runs.values("backlog_growth").map(saturated).astype(bool)
 
 
-def one_size(*sizes: Iterable[float]) -> float:
-    """Return how many processors a machine has that is the same for all; nan if it is not."""
+def find_size(*sizes: Iterable[float]) -> float:
+    """Return the number of processors if it is the same on all machines, else nan."""
     found = set(chain(*sizes))
     return float(*found) if len(found) == 1 else nan
 
 
-def effects(runs: Runs) -> pd.DataFrame:
-    """Return the comparisons that the runs allow, claim by claim, a row each.
+def compare_systems(runs: Runs) -> pd.DataFrame:
+    """Return the comparisons of systems that the runs allow, claim by claim, a row each.
 
-    A row has the ratio of the means of a metric on two systems over pairs of seeds (``value``, with
-    its 95 % interval from ``low`` to ``high``, nan for fewer than five pairs), and whether it is as
-    claimed, None where the interval does not tell. ``which`` is ``all`` pairs, or the ``stable``
-    ones, where neither run is saturated; ``saturated`` counts pairs with a saturated run, of open
-    replays only, since users who react wait for jobs; ``above`` those with a ratio above 1;
-    ``nodes`` is the machine's size, nan if the two have different ones.
+    ``value`` is the ratio of a metric's means on two systems over pairs of seeds, with its 95 %
+    interval from ``low`` to ``high``, nan for fewer than five pairs. ``holds`` is None if that is
+    inconclusive. ``which`` is ``all`` pairs, or the ``stable`` ones without saturated runs.
+    ``saturated`` counts pairs with a saturated run, in open replays only, since users who react
+    wait for jobs; ``above`` counts pairs with a ratio above 1. ``nodes`` is the machine's size, nan
+    if both have different ones.
     """
     rows = [
         effect
@@ -168,7 +168,7 @@ def _effects(claim: Claim, runs: Runs, replay: str) -> Iterator[dict[str, Any]]:
     if claim.base_replay:
         place |= {"replay": f"{replay} / {claim.base_replay}", "ratio": claim.system}
     told = {"claim": claim.number, **place, "metric": claim.metric, "expected": claim.expected}
-    told["nodes"] = one_size(ours.labels("nb_res"), base.labels("nb_res"))
+    told["nodes"] = find_size(ours.labels("nb_res"), base.labels("nb_res"))
     unstable = pd.Series(False, values.index)
     if replay in OPEN and not claim.base_replay:
         unstable = (is_saturated(ours) | is_saturated(base))[values.index]
@@ -185,19 +185,19 @@ def _effect(
 ) -> dict[str, Any]:
     ratios = ours / base
     mean = paired_ratio(ours, base)
-    known = certain(mean) if is_certain else mean
+    known = drop_uncertainty(mean) if is_certain else mean
     holds = bool((ratios == 1).all()) if expected == SAME else _as_expected(expected, known)
     spread = {"least": ratios.min(), "most": ratios.max(), **cells(mean, "value", nb="pairs")}
     return {**spread, "above": int((ratios > 1).sum()), "holds": holds}
 
 
-def certain(mean: Interval) -> Interval:
-    """Return the interval of a value without randomness: the value itself."""
+def drop_uncertainty(mean: Interval) -> Interval:
+    """Return a mean without randomness as an interval that has no width."""
     return Interval(mean.value, mean.value, mean.value, mean.nb)
 
 
 def _as_expected(expected: str, ratio: Interval) -> bool | None:
-    """Tell whether a ratio is as expected; None if its interval has both in it, or is not known."""
+    """Return whether a ratio is as expected; None if its interval is inconclusive or not known."""
     near = ratio.within(1 - TOLERANCE, 1 + TOLERANCE)
     if expected == EQUAL:
         return near

@@ -27,24 +27,24 @@ COLOURS = {
 }
 WIDTH, HEIGHT, COLUMNS = 320, 220, 2
 STEPS = 60
-"""At most so many per line of a distribution."""
+"""The largest number of steps in a line of a distribution."""
 Rows = Sequence[Mapping[str, Any]]
 
 
-def figures(runs: Runs) -> Iterator[Figure | None]:
-    """Yield the figures that are beside no table."""
-    yield wait_distribution(runs)
-    yield throughput_pairs(runs)
-    yield ups_sweep(runs)
-    yield queue_figure(runs)
+def draw_figures(runs: Runs) -> Iterator[Figure | None]:
+    """Yield the figures that do not belong to a table."""
+    yield draw_wait_distribution(runs)
+    yield draw_throughput_pairs(runs)
+    yield draw_ups_sweep(runs)
+    yield draw_queue(runs)
 
 
 def _users(there: Sequence[str] = tuple(USERS.values())) -> alt.Color:
     return alt.Color("users:N", title="users", scale=scale_of(COLOURS, there))
 
 
-def wait_distribution(runs: Runs) -> Figure | None:
-    """Return the distribution of the mean wait over the seeds."""
+def draw_wait_distribution(runs: Runs) -> Figure | None:
+    """Return the distribution of the mean wait over the seeds, by users and system."""
     lines: list[dict[str, Any]] = []
     for (log, replay, system), of_case in runs.groups(*CASE):
         waits = finite(of_case.values(WAIT)) / HOUR
@@ -64,8 +64,8 @@ def wait_distribution(runs: Runs) -> Figure | None:
     return TEXTS.figure("wait_distribution", _by_log(chart, lines), steps=STEPS)
 
 
-def throughput_pairs(runs: Runs) -> Figure | None:
-    """Return EASY's over FCFS's throughput, run by run."""
+def draw_throughput_pairs(runs: Runs) -> Figure | None:
+    """Return EASY's throughput against FCFS's, a point for each pair of equal seeds."""
     points: list[dict[str, Any]] = []
     for (log, replay), of_users in runs.groups("log", "replay"):
         if replay in USERS:
@@ -90,7 +90,7 @@ def throughput_pairs(runs: Runs) -> Figure | None:
     return TEXTS.figure("throughput", _by_log(chart, points))
 
 
-def ups_sweep(runs: Runs) -> Figure | None:
+def draw_ups_sweep(runs: Runs) -> Figure | None:
     """Return the throughput of UPS relative to EASY over the weight of the users' rank."""
     points = list(_ups_points(runs))
     if not points:
@@ -131,8 +131,8 @@ def _ups_points(runs: Runs) -> Iterator[dict[str, Any]]:
             yield {**place, "beside": float(a_user) + aside, **cells(ratio, "ratio", nb="n")}
 
 
-def ratio_figure(spreads: pd.DataFrame) -> Figure | None:
-    """Return the largest over the smallest mean wait beside the thesis."""
+def draw_ratios(spreads: pd.DataFrame) -> Figure | None:
+    """Return the ratio of the largest to the smallest mean wait, ours and the thesis's."""
     points = list(_ratio_points(spreads))
     if not points:
         return None
@@ -165,8 +165,8 @@ def _ratio_points(spreads: pd.DataFrame) -> Iterator[dict[str, Any]]:
                 yield {**place, "ratio": spread.thesis, "from": "thesis"}
 
 
-def wait_figure(waits: pd.DataFrame) -> Figure:
-    """Return the average waits of chapter 4 beside the thesis."""
+def draw_waits(waits: pd.DataFrame) -> Figure:
+    """Return the average waits of chapter 4, ours and the thesis's."""
     points = []
     for wait in rows(waits):
         place = {"log": wait.log, "users": wait.replay}
@@ -189,8 +189,8 @@ def wait_figure(waits: pd.DataFrame) -> Figure:
     )
 
 
-def queue_figure(runs: Runs) -> Figure | None:
-    """Return for how much of the time how many jobs wait."""
+def draw_queue(runs: Runs) -> Figure | None:
+    """Return the share of time in which more than some number of jobs wait."""
     users = {"rigid": "open replay", "fluid": "fluid"} | USERS
     lines = []
     for (log, replay, system), of_case in runs.groups(*CASE):

@@ -1,7 +1,4 @@
-"""The report of the study: each claim, its numbers, and whether it holds; tables of the thesis.
-
-Any of the study's campaign files will do: what was not run is left out.
-"""
+"""The report: each claim with its numbers and its verdict, and tables of the thesis."""
 
 from __future__ import annotations
 
@@ -20,48 +17,48 @@ from batsched_py.report.kit import Runs, cells, log_name, quantiles, rows, slug
 from batsched_py.support.statistics import SpreadTest, finite
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_studies.tbuos_ups import TEXTS, claims, figures
-from batsched_studies.tbuos_ups.claims import effects, read
-from batsched_studies.tbuos_ups.verdicts import verdicts
+from batsched_studies.tbuos_ups.claims import compare_systems, read
+from batsched_studies.tbuos_ups.verdicts import judge_claims
 from batsched_studies.tbuos_ups.waits import (
     SEEDS,
     SIDES,
-    calmer,
-    spreads,
-    strict_beside_usual,
-    waits,
+    compare_easy,
+    compare_spreads,
+    compute_spreads,
+    compute_waits,
 )
 
 
 def report(results: CampaignResults) -> Report:
-    """Return the tables, figures and verdicts that the runs of a campaign allow."""
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     runs = read(results.runs)
-    compared = effects(runs)
-    spread, varies, wait = spreads(runs), calmer(runs), waits(runs)
+    compared = compare_systems(runs)
+    spread, varies, wait = compute_spreads(runs), compare_spreads(runs), compute_waits(runs)
     parts = {
-        "Systems and users": level_tables(runs, _recorded(results)),
+        "Systems and users": make_level_tables(runs, _recorded(results)),
         "Comparisons": _comparisons(compared),
         "Beside the thesis": _beside(spread, varies, wait),
-        "Figures": figures.figures(runs),
+        "Figures": figures.draw_figures(runs),
     }
-    of_claims = verdicts(compared, spread, varies, wait)
+    of_claims = judge_claims(compared, spread, varies, wait)
     return TEXTS.report(parts.items(), of_claims, TEXTS["summary"])
 
 
 def _comparisons(compared: pd.DataFrame) -> Iterable[Part | None]:
-    return [Text(HOW), *effect_tables(compared)] if len(compared) else []
+    return [Text(HOW), *make_effect_tables(compared)] if len(compared) else []
 
 
 def _beside(
     spread: pd.DataFrame, varies: Mapping[tuple[str, str], SpreadTest], wait: pd.DataFrame
 ) -> Iterator[Part | None]:
     if len(spread):
-        yield spread_table(spread)
-        yield calmer_table(varies)
-        yield figures.ratio_figure(spread)
+        yield make_spread_table(spread)
+        yield make_spread_test_table(varies)
+        yield figures.draw_ratios(spread)
     if len(wait):
-        yield wait_table(wait)
-        yield strict_table(wait)
-        yield figures.wait_figure(wait)
+        yield make_wait_table(wait)
+        yield make_strict_table(wait)
+        yield figures.draw_waits(wait)
 
 
 def _recorded(results: CampaignResults) -> Mapping[str, float]:
@@ -82,11 +79,11 @@ LEVELS = {
     "session": claims.SESSION,
     "utilisation": "utilisation_to_last_submission",
 }
-"""Means over the seeds, and the metrics (SI units) of which they are; jobs are another."""
+"""The means over the seeds in the tables, and their metrics (SI units), besides jobs."""
 
 
-def levels(runs: Runs, recorded: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the levels of each system under each replay; ``recorded`` is jobs/h of the logs."""
+def compute_levels(runs: Runs, recorded: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return the means of metrics for each system under each replay, a row each."""
     of_cases = []
     for case, of_case in runs.groups(*claims.CASE):
         row: dict[str, Any] = dict(zip(claims.CASE, case, strict=True))
@@ -107,16 +104,16 @@ def _mean(runs: Runs, metric: str) -> float:
     return float(values.mean()) if len(values) else nan
 
 
-def level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Table | None]:
+def make_level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Table | None]:
     """Yield tables of the systems and of the users under each replay."""
-    of_cases = levels(runs, recorded)
+    of_cases = compute_levels(runs, recorded)
     yield TEXTS.table("systems", of_cases)
     yield TEXTS.table("users", of_cases)
     yield TEXTS.table("warm_up", list(_warm_ups(runs)))
 
 
 def _warm_ups(runs: Runs) -> Iterator[dict[str, Any]]:
-    """Yield where the rule ends the beginning of runs, if that was measured."""
+    """Yield the warm-up of runs by the rule MSER-5, if it was measured."""
     for case, of_case in runs.groups(*claims.CASE):
         ends, lengths = of_case.values("warm_up_d"), of_case.values("length_d")
         if len(lengths):
@@ -127,8 +124,8 @@ def _warm_ups(runs: Runs) -> Iterator[dict[str, Any]]:
             yield row | {"least": least, "median": median, "most": most}
 
 
-def effect_tables(effects: pd.DataFrame) -> Iterator[Table | None]:
-    """Yield a table of comparisons for each claim that has some."""
+def make_effect_tables(effects: pd.DataFrame) -> Iterator[Table | None]:
+    """Yield a table of comparisons for each claim with runs."""
     shown = effects.assign(
         metric=effects["metric"].map(claims.NAMES),
         verdict=[WORDS[holds] for holds in effects["holds"]],
@@ -150,8 +147,8 @@ def _runs(effect: Any) -> str:
 HOW = TEXTS["how"].format(tolerance=claims.TOLERANCE)
 
 
-def spread_table(spreads: pd.DataFrame) -> Table | None:
-    """Return how the mean wait varies over the seeds, beside the thesis."""
+def make_spread_table(spreads: pd.DataFrame) -> Table | None:
+    """Return a table of how the mean wait varies over the seeds, ours and the thesis's."""
     hours = {f"{name}_h": spreads[name] / HOUR for name in ("least", "median", "most")}
     return TEXTS.table("ratios", _in_percent(spreads.assign(**hours)), seeds=SEEDS)
 
@@ -160,8 +157,8 @@ def _in_percent(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(difference_percent=pd.to_numeric(frame["difference"]) * 100)
 
 
-def calmer_table(tests: Mapping[tuple[str, str], SpreadTest]) -> Table | None:
-    """Return how much mean waits vary under TBUOS beside open resampling."""
+def make_spread_test_table(tests: Mapping[tuple[str, str], SpreadTest]) -> Table | None:
+    """Return a table of how much mean waits vary under TBUOS and in open resampling."""
     sides = [
         {"log": log, "system": system, "tbuos": test.ours, "open": test.base, "p": test.p}
         | cells(test.ratio, "ratio", nb="pairs")
@@ -170,9 +167,9 @@ def calmer_table(tests: Mapping[tuple[str, str], SpreadTest]) -> Table | None:
     return TEXTS.table("calmer", sides)
 
 
-def strict_table(waits: pd.DataFrame) -> Table | None:
-    """Return open replay with either reading of EASY beside the thesis."""
-    apart = strict_beside_usual(waits)
+def make_strict_table(waits: pd.DataFrame) -> Table | None:
+    """Return a table of open replay under both interpretations of EASY, and the thesis's waits."""
+    apart = compare_easy(waits)
     if apart.empty:
         return None
     factors = {f"{side}_factor": np.exp(apart[f"{side}_apart"]) for side in SIDES}
@@ -180,6 +177,6 @@ def strict_table(waits: pd.DataFrame) -> Table | None:
     return TEXTS.table("strict", apart.assign(nearer_is=nearer, **factors))
 
 
-def wait_table(waits: pd.DataFrame) -> Table | None:
-    """Return the average waits with EASY beside the thesis's table of chapter 4."""
+def make_wait_table(waits: pd.DataFrame) -> Table | None:
+    """Return a table of the average waits with EASY, ours and the thesis's (chapter 4)."""
     return TEXTS.table("waits", _in_percent(waits))

@@ -1,4 +1,4 @@
-"""Whether each claim of the study holds on each log, and the numbers behind it."""
+"""The verdict on each claim of the study for each log, and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import Interval, all_hold, deciding, from_cells, rows
 from batsched_py.support.statistics import SpreadTest
 from batsched_studies.tbuos_ups import PUBLISHED
-from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES, one_size
-from batsched_studies.tbuos_ups.waits import PAIRS, comparable, sign_test, strict_beside_usual
+from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES, find_size
+from batsched_studies.tbuos_ups.waits import PAIRS, compare_easy, select_comparable, sign_test
 
 READINGS: dict[str, str] = PUBLISHED["readings"]
-"""By claim the reading of the thesis on which its verdict depends, and the limits that are ours."""
+"""The interpretation of the thesis on which each verdict depends, and our limits, by claim."""
 CHANGE = (GREATER, DIFFERENT)
 """Expectations that something will change."""
 LEVEL = 0.05
-"""Of a test, below which an order is told."""
+"""The level of a test, below which an order is certain."""
 
 
-def verdicts(
+def judge_claims(
     effects: pd.DataFrame,
     spreads: pd.DataFrame,
     calmer: Mapping[tuple[str, str], SpreadTest],
@@ -32,9 +32,9 @@ def verdicts(
 ) -> list[Verdict]:
     """Return a verdict for each claim and log with runs.
 
-    A claim of several comparisons holds if all do that were made, and is open if one is. Saturated
-    open runs do not count; where all are, nothing is said, nor where of what is to change and what
-    is to stay only one was compared. A claim that no run is about has one verdict without log.
+    A claim of several comparisons holds if all that were made hold, and is inconclusive if one is.
+    Saturated open runs do not count. The verdict is None if all runs are saturated, or if only one
+    kind of a claim on changes and non-changes was run. A claim without runs has no log.
     """
     verdicts: list[Verdict] = []
     for number, title in TITLES.items():
@@ -52,8 +52,8 @@ def verdicts(
 
 
 def _reading(number: str, sizes: Iterable[float]) -> str:
-    """Return what a verdict depends on; also the machine, if all that is compared is on one."""
-    nodes = one_size(sizes)
+    """Return the interpretation behind a verdict, and the machine size if there is only one."""
+    nodes = find_size(sizes)
     return READINGS[number] + ("" if isnan(nodes) else f"; {nodes:,.0f} processors")
 
 
@@ -73,14 +73,14 @@ def _of_effects(number: str, title: str, effects: pd.DataFrame) -> Iterator[Verd
 
 
 def _evidence(effects: pd.DataFrame) -> str:
-    """Return the comparisons that decide, in words."""
+    """Return the comparisons that decide as text."""
     return "; ".join(map(_comparison, rows(_deciding(effects)))) + "."
 
 
 def _deciding(effects: pd.DataFrame) -> pd.DataFrame:
-    """Return what fails, else what is not clear, else what the claim says will change.
+    """Return the comparisons that fail, or the inconclusive ones, or those with a claimed change.
 
-    Where nothing is to change, and nothing does, what is farthest from that is first.
+    If nothing is claimed to change, all comparisons, the one with the largest change first.
     """
     answers = dict(enumerate(effects["holds"]))
     if not all_hold(answers.values()):
@@ -91,7 +91,7 @@ def _deciding(effects: pd.DataFrame) -> pd.DataFrame:
 
 
 def _effect(effects: pd.DataFrame) -> str:
-    """Return the number that a verdict hangs on: the first of those that decide."""
+    """Return the number on which a verdict depends: that of the first deciding comparison."""
     effect = next(rows(_deciding(effects)))
     return f"{effect.replay}, {effect.ratio}: {NAMES[effect.metric]} x {_ratio(effect)}"
 
@@ -113,7 +113,7 @@ def _comparison(effect: Any) -> str:
 def _of_spreads(
     title: str, spreads: pd.DataFrame, calmer: Mapping[tuple[str, str], SpreadTest]
 ) -> Iterator[Verdict]:
-    """Claim iv is about all runs, as in the thesis, and by how much they vary, not by extremes."""
+    """Judge claim iv: how much all runs vary, as in the thesis, but not by their extremes."""
     every = [spread for spread in rows(spreads) if spread.which == "all"] if len(spreads) else []
     shown = {(spread.log, spread.replay, spread.system): spread for spread in every}
     for log in dict.fromkeys(spread.log for spread in every):
@@ -140,13 +140,13 @@ def _of_spreads(
 
 
 def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
-    """Claim viii: the usual EASY is judged, since the text tells it so; the other is beside it.
+    """Judge claim viii by the usual EASY, which the thesis's text describes; also show the other.
 
-    Waits are as printed if they are above or below open replay as there, all of their interval.
+    Waits are as printed if their whole interval is on the same side of open replay.
     """
     if waits.empty:
         return
-    ratios = comparable(waits).dropna(subset=["ours_to_rigid", "thesis_to_rigid"])
+    ratios = select_comparable(waits).dropna(subset=["ours_to_rigid", "thesis_to_rigid"])
     ratios = ratios[ratios["replay"] != "rigid"]
     for log, of_log in ratios.groupby("log", sort=False):
         evidence = "; ".join(
@@ -170,13 +170,13 @@ def _to_rigid(wait: Any) -> Interval:
 
 
 def _of_strict(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
-    """Whether EASY without extra nodes is nearer to what is printed than the usual one, xi.
+    """Judge claim xi: whether strict EASY (no extra nodes) is nearer to printed waits than usual.
 
-    One rule for all logs: the smaller of the two distances of open replay, as logarithms. A sign
-    test tells whether one of the two is nearer on more logs than by chance, those left out on which
-    the strict one was chosen; all are shown.
+    The distance is that of open replay, on the logarithm. A sign test judges whether one of the two
+    is nearer on more logs than by chance, without the logs on which strict EASY was chosen; all
+    logs are shown.
     """
-    apart = strict_beside_usual(waits)
+    apart = compare_easy(waits)
     if apart.empty:
         return
     told = "; ".join(
@@ -194,7 +194,7 @@ def _of_strict(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _factors(apart: pd.DataFrame) -> str:
-    """Return by which factor each reading is off, in the mean of the logarithms."""
+    """Return the factor by which each interpretation is off, on average of the logarithms."""
     strict, usual = (float(np.exp(apart[f"{name}_apart"].mean())) for name in ("strict", "usual"))
     return f"{strict:.2f} strict, {usual:.2f} usual"
 

@@ -1,4 +1,4 @@
-"""Mean waits with EASY: their spread over seeds, and the values of the thesis."""
+"""Mean waits with EASY: how they vary over seeds, and the values of the thesis."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from batsched_studies.tbuos_ups import PUBLISHED, claims
 
 Floats = NDArray[np.float64]
 SEEDS = 30
-"""So many are needed for the largest over the smallest wait to stand beside that of a hundred."""
+"""The least number of seeds whose largest over smallest wait is compared with a hundred seeds."""
 PAIRS = 10
-"""So many are needed to tell how much waits vary."""
+"""The least number of pairs to test how much waits vary."""
 FLUID = {"fluid 5": "fluid"}
-"""As chapter 5 describes the model; the thesis's table of waits is in chapter 4."""
+"""The model of chapter 5, by that of chapter 4, which has the table of waits."""
 
 
-def spreads(runs: Runs) -> pd.DataFrame:
-    """Return how the mean wait (s) varies over the seeds, open resampling and TBUOS (claim iv).
+def compute_spreads(runs: Runs) -> pd.DataFrame:
+    """Return how the mean wait (s) varies over the seeds, in open resampling and with TBUOS.
 
-    Columns: ``spread`` is the standard deviation of the logarithms of the mean waits; ``ratio`` the
-    largest over the smallest, as the thesis prints it: of the extremes there is no interval, and
-    one ratio of ours beside one of the thesis has no rank; ``difference`` is relative to that.
-    ``nodes`` is how many processors the machine has.
+    ``spread`` is the standard deviation of the logarithms of the mean waits. ``ratio`` is
+    the largest over the smallest, as in the thesis, without interval. ``difference`` is relative to
+    the thesis. ``nodes`` is the number of processors.
     """
     rows = []
     for (log, replay, system), of_case in runs.groups(*claims.CASE):
@@ -43,7 +42,7 @@ def spreads(runs: Runs) -> pd.DataFrame:
         for which, some in (("all", waits), ("stable", waits[stable])):
             if len(some) > 1 and (which == "all" or len(some) < len(waits)):
                 row = {"log": log, "replay": replay, "system": system, "which": which}
-                row["nodes"] = claims.one_size(of_case.labels("nb_res"))
+                row["nodes"] = claims.find_size(of_case.labels("nb_res"))
                 rows.append(row | _spread(finite(some), thesis))
     return pd.DataFrame(rows)
 
@@ -61,10 +60,10 @@ def _spread(waits: Floats, thesis: float | None) -> dict[str, Any]:
     }
 
 
-def calmer(runs: Runs) -> dict[tuple[str, str], SpreadTest]:
-    """Return by log and EASY whether the mean wait varies less under TBUOS than if open.
+def compare_spreads(runs: Runs) -> dict[tuple[str, str], SpreadTest]:
+    """Test for each log and EASY whether the mean wait varies less with TBUOS than in an open loop.
 
-    Pairs are of equal seeds, and so of the same people; only where there are :data:`PAIRS`.
+    Pairs have equal seeds, and so the same users. It takes at least :data:`PAIRS`.
     """
     tests = {}
     for log, system in product(runs.labels("log"), claims.EASY):
@@ -75,11 +74,11 @@ def calmer(runs: Runs) -> dict[tuple[str, str], SpreadTest]:
     return tests
 
 
-def waits(runs: Runs) -> pd.DataFrame:
-    """Return the average waits (s) of the replays of a log with EASY; none without open replay.
+def compute_waits(runs: Runs) -> pd.DataFrame:
+    """Return the average waits (s) with EASY, a row for each log, replay and system.
 
     ``ours_to_rigid`` (from ``low`` to ``high``) and ``thesis_to_rigid`` are relative to open replay
-    of the log, which is certain. ``nodes`` is how many processors the machine has.
+    of the log, which is certain. ``nodes`` is the number of processors.
     """
     rows = []
     for (log, replay, system), of_case in runs.groups(*claims.CASE):
@@ -95,10 +94,10 @@ def waits(runs: Runs) -> pd.DataFrame:
         )
         row = {"log": log, "replay": replay, "system": system, "seeds": len(of_case), "ours": ours}
         row |= {"thesis": thesis, "difference": ours / thesis - 1 if thesis else None}
-        row["nodes"] = claims.one_size(of_case.labels("nb_res"))
+        row["nodes"] = claims.find_size(of_case.labels("nb_res"))
         row |= {"ours_to_rigid": None, "low": nan, "high": nan}
         if ours and reference:
-            known = claims.certain(mean) if replay in claims.DRAW_NOTHING else mean
+            known = claims.drop_uncertainty(mean) if replay in claims.DRAW_NOTHING else mean
             ends = {"ours_to_rigid": ours, "low": known.low, "high": known.high}
             row |= {name: end / reference for name, end in ends.items()}
         row["thesis_to_rigid"] = thesis / conventional if thesis and conventional else None
@@ -107,29 +106,29 @@ def waits(runs: Runs) -> pd.DataFrame:
 
 
 INCOMPARABLE = ("CM5",)
-"""Of another version of the log that waits a thirteenth of what is printed, whatever EASY does."""
+"""Traces of another version: their jobs wait a thirteenth of the printed waits with any EASY."""
 CHOSEN_ON = ("KTH", "SDSC-SP2")
-"""Of some ten variants tried on these, EASY without extra nodes was nearest to what is printed:
-that it is nearer there is no sign of it."""
+"""Traces on which strict EASY was chosen, as the nearest of some ten variants: they are no evidence
+that it is nearer."""
 SIDES = ("usual", "strict")
-"""How the two of :data:`EASY` are called beside each other."""
+"""The names of the two interpretations in :data:`EASY`."""
 
 
-def comparable(waits: pd.DataFrame) -> pd.DataFrame:
-    """Return the waits of logs that can be compared with the printed ones."""
+def select_comparable(waits: pd.DataFrame) -> pd.DataFrame:
+    """Return the waits of logs whose version agrees with the one of the thesis."""
     return waits[~waits["log"].map(PUBLISHED["logs"]).isin(INCOMPARABLE)]
 
 
-def strict_beside_usual(waits: pd.DataFrame) -> pd.DataFrame:
-    """Return open replay under both interpretations of EASY with the printed values.
+def compare_easy(waits: pd.DataFrame) -> pd.DataFrame:
+    """Return the waits of open replay under both interpretations of EASY, and printed values.
 
     ``usual_apart`` and ``strict_apart`` are the distances from the thesis as absolute logarithms,
-    ``nearer`` is whether that of the strict one is smaller, ``counts`` whether this is a sign of
-    anything (:data:`CHOSEN_ON`).
+    ``nearer`` is whether that of the strict one is smaller, ``counts`` whether the log is evidence
+    (:data:`CHOSEN_ON`).
     """
     if waits.empty:
         return pd.DataFrame()
-    rigid = comparable(waits)
+    rigid = select_comparable(waits)
     rigid = rigid[(rigid["replay"] == "rigid") & rigid["thesis"].notna()]
     of_log = rigid.pivot(index="log", columns="system", values="ours")
     if not {*claims.EASY} <= {*of_log.columns}:
@@ -147,6 +146,6 @@ def strict_beside_usual(waits: pd.DataFrame) -> pd.DataFrame:
 
 
 def sign_test(nearer: int, number: int) -> float:
-    """Return the probability that at least this number of logs has the same sign by chance."""
+    """Return the probability that at least this many logs have the same sign by chance."""
     most = max(nearer, number - nearer)
     return min(1.0, sum(comb(number, k) for k in range(most, number + 1)) / 2.0 ** (number - 1))

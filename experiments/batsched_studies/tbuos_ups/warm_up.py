@@ -1,4 +1,4 @@
-"""How long a run takes to forget that its machine was empty at first."""
+"""The measure of the warm-up: how long the empty machine at the beginning affects a run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from batsched_py.units import DAY
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Return ``warm_up_d``, the days that the rule MSER-5 leaves out by the waits, and the length.
+    """Return the warm-up by MSER-5 from the waits (``warm_up_d``) and the length, in days.
 
-    nan where the rule finds no end of the beginning. ``length_d`` is from the first submission to
+    The warm-up is nan if the rule finds no end of it. ``length_d`` is from the first submission to
     the last.
     """
     submit = result.table.submit
