@@ -121,15 +121,15 @@ def test_chances_to_go_on_over_a_distribution() -> None:
     """Against samples: exponential responses of 20 min in the mean, and log-normal ones."""
     random = np.random.default_rng(1)
     drawn = random.exponential(20, 200_000)
-    found = checks.compute_chance([20], checks.SHAPES["exponential in each class"])
+    found = checks.compute_continuation([20], checks.SHAPES["exponential in each class"])
     assert found == pytest.approx(np.mean(0.8 / (0.05 * drawn + 1)), abs=2e-3)
     drawn = 20 * np.exp(random.normal(-0.5, 1, 200_000))
-    found = checks.compute_chance([20], checks.SHAPES["log-normal, sigma 1"])
+    found = checks.compute_continuation([20], checks.SHAPES["log-normal, sigma 1"])
     assert found == pytest.approx(np.mean(0.8 / (0.05 * drawn + 1)), abs=2e-3)
     alike = checks.SHAPES["all of a class alike"]
-    assert checks.compute_chance([20], alike) == pytest.approx(0.4)
+    assert checks.compute_continuation([20], alike) == pytest.approx(0.4)
     assert found > 0.4  # the chance is convex
-    assert checks.compute_chance([0, 20], alike) == pytest.approx(0.6)
+    assert checks.compute_continuation([0, 20], alike) == pytest.approx(0.6)
 
 
 def test_sessions_cannot_lengthen_by_a_half() -> None:

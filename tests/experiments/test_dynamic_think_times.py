@@ -22,7 +22,7 @@ from batsched_py.units import WEEK
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.dynamic_think_times import PUBLISHED, cases, claims, tables
 from batsched_studies.dynamic_think_times.measures import NAMES, measure
-from batsched_studies.dynamic_think_times.report import find_cut, report
+from batsched_studies.dynamic_think_times.report import find_warm_up, report
 from helpers.made_up_campaign import MadeUpCampaign, changed, having
 
 COLUMNS = {metric.name: metric for metric in (*cases.METRICS, *cases.FURTHER)}
@@ -542,7 +542,7 @@ def jobs_kept(waits: list[float], begin: float = 0.0) -> pd.DataFrame:
 def test_the_warm_up_of_waits_that_rise_at_first() -> None:
     """Ten jobs that hardly wait, then thirty of 100 s or a little more: week 3.5 is the first."""
     later = [100.0, 101.0, 99.0] * 10
-    row = find_cut([jobs_kept([0.0] * 10 + later), jobs_kept([2.0] * 10 + later + [500.0])])
+    row = find_warm_up([jobs_kept([0.0] * 10 + later), jobs_kept([2.0] * 10 + later + [500.0])])
     assert (row["runs"], row["jobs"], row["cut"], row["share"]) == (2, 40, 10, 25)
     assert row["week"] == 3.5
     assert row["wait"] == pytest.approx((75 + (20 + 3_000 + 500) / 41) / 2)
@@ -551,7 +551,7 @@ def test_the_warm_up_of_waits_that_rise_at_first() -> None:
 
 
 def test_no_warm_up_is_told_of_waits_that_only_rise() -> None:
-    row = find_cut([jobs_kept([float(at) for at in range(40)])])
+    row = find_warm_up([jobs_kept([float(at) for at in range(40)])])
     assert pd.isna([row[name] for name in ("cut", "share", "week", "wait_after")]).all()
     assert row["wait"] == 19.5
 

@@ -35,7 +35,7 @@ from batsched_studies.league.forecasts import MODELS, Forecast
 from batsched_studies.league.report import count_busy, format_places, judge_claims, report
 from batsched_studies.league.scores import compute_coverage, crps, crps_of_sample, energy_score
 from batsched_studies.league.site_of_log import count_jobs_on_trial, count_jobs_per_week, make_users
-from batsched_studies.league.standings import GROUPS, Case, Seen, compute_skill, read
+from batsched_studies.league.standings import GROUPS, Case, ScoredJobs, compute_skill, read
 from batsched_studies.league.worlds import WORLDS, make_world
 from helpers.made_up_campaign import STUDIES, MadeUpCampaign, holds, one_row, table_of
 
@@ -408,7 +408,7 @@ def made_case(world: str = "", *, weeks: int = 8, members: int = 5, **levels: fl
     change = Change("2024-03-25", settle=0, weeks=weeks, spare=1, members=3)
     random = np.random.default_rng(0)
 
-    def seen(level: float) -> Seen:
+    def seen(level: float) -> ScoredJobs:
         number = weeks * 7 * 24
         submit = np.sort(random.uniform(-change.learnt * WEEK, weeks * WEEK, number))
         run = random.exponential(HOUR, number) * 10**level
@@ -416,7 +416,7 @@ def made_case(world: str = "", *, weeks: int = 8, members: int = 5, **levels: fl
         size, user = random.integers(1, 9, number), random.integers(0, 9, number)
         names = np.array(list(map(str, user)), dtype=object)
         jobs = Jobs(submit, wait, run, size.astype(float), names, 16)
-        return Seen(jobs, _higher(Days.from_jobs(jobs, change), level))
+        return ScoredJobs(jobs, _higher(Days.from_jobs(jobs, change), level))
 
     forecasts = {model: [seen(level) for _ in range(members)] for model, level in levels.items()}
     return Case("made up", "log", world, change, LOG, seen(0), seen(0), forecasts)
@@ -449,10 +449,10 @@ def drawn_case(random: np.random.Generator, luck: float) -> Case:
     change = Change("2024-03-25", settle=0, weeks=12, spare=0, members=5)
     nothing = Jobs(*np.zeros((4, 1)), np.array(["1"], dtype=object), 1)
 
-    def seen(level: Any) -> Seen:
+    def seen(level: Any) -> ScoredJobs:
         hours = level[:, None] + random.normal(size=(84, 2))
         one = {name: level + random.normal(size=84) for name in Days.__struct_fields__}
-        return Seen(nothing, Days(**{**one, "profile": hours}))
+        return ScoredJobs(nothing, Days(**{**one, "profile": hours}))
 
     truth = seen(np.repeat(random.normal(size=12), 7))
     halves = {

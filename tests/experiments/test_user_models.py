@@ -71,7 +71,9 @@ def test_facts_of_kth(shared: Path) -> None:
 )
 def test_within(mean: float, text: str) -> None:
     """The thesis has 10 +- 1."""
-    assert locality.describe_deviation(mean, locality.Printed("any", 2, 9.0, 10.0, 1.0)) == text
+    assert (
+        locality.describe_deviation(mean, locality.PrintedMeasure("any", 2, 9.0, 10.0, 1.0)) == text
+    )
 
 
 def test_lines_of_locality() -> None:

@@ -25,7 +25,7 @@ from batsched_py.report.forms.export_files import format_markdown
 from batsched_studies.filled_page import DOCS, fill_template
 
 AT_SIZE = "claims/at_size"
-"""The campaigns of the page."""
+"""The campaign file that lists the campaigns of the page."""
 PAGE = DOCS / "claims.md"
 KEPT = Path(__file__).with_name("judged.json")
 TEXT = Path(__file__).with_name("template.md")

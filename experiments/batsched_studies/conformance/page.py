@@ -35,7 +35,7 @@ def make_published_section(shared: Path) -> str:
 
 
 DIGITS = {"SLDwA": 4, "ARTwW": 0, "AWT": 0, "UTIL": 2}
-"""Digits after the point that the thesis prints."""
+"""The number of decimals that the thesis prints."""
 UNSORTED = ", unsorted FCFS"
 _HALF = {"when": "half", "legacy_fcfs_list_order": True}
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {

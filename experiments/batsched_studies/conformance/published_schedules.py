@@ -32,9 +32,9 @@ LOGS = {"KTH-SP2": "KTH-SP2-1996-2", "SDSC-SP2": "SDSC-SP2-1998-4.1-cln"}
 class PassesOfPredictsim:
     """Runs a policy at the moments when the simulator predictsim would run it.
 
-    An instant's message is cut into several. There is a pass after every submission, then after
-    every end in the order of the starts. But jobs that end exactly at their estimate are free
-    from the first pass of the instant on, since the plan of that simulator has them end there.
+    It is between simulator and policy, and splits the message of an instant: one pass after every
+    submission, then one after every end in the order of the starts. Jobs that end exactly at their
+    estimate free their processors in the first pass, since predictsim's plan has them end there.
     """
 
     def __init__(self, answer: Partner) -> None:
@@ -43,7 +43,7 @@ class PassesOfPredictsim:
         self._expected: dict[str, float] = {}
 
     def __call__(self, message: m.Message) -> m.Message:
-        """Answer one message of the simulator."""
+        """Return the policy's decisions on one message of the simulator."""
         decisions: list[Any] = []
         for part in self._parts(message):
             decisions += self._answer(m.Message(message.now, part)).events
@@ -109,7 +109,7 @@ VARIANTS = {
     name: [Variant(**variant) for variant in variants]
     for name, variants in COMPARISONS["published"].items()
 }
-"""Variants by published file, the one that must fit first."""
+"""The compared policies by published file; the first one must have the same schedule."""
 
 
 def read_published_schedule(shared: Path, site: str, name: str) -> Schedule:
@@ -185,11 +185,13 @@ def make_row(theirs: Schedule, ours: Schedule, variant: Variant) -> str:
     cells = (variant.label, PASSES[variant.passes], *metrics_of, format_share(theirs, different))
     cause = CAUSES.get(variant.cause, "") if different else ""
     return format_line(
-        *cells, len(different), describe_first(theirs, ours, different, ".0f"), cause
+        *cells, len(different), describe_first_difference(theirs, ours, different, ".0f"), cause
     )
 
 
-def describe_first(theirs: Schedule, ours: Schedule, different: list[str], digits: str) -> str:
+def describe_first_difference(
+    theirs: Schedule, ours: Schedule, different: list[str], digits: str
+) -> str:
     """Return the first job with different starts, and both starts (s); empty without such a job."""
     if not different:
         return ""

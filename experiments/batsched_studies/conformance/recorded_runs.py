@@ -46,9 +46,9 @@ class Comparison:
 
 
 RUNS = [Comparison(**compared) for compared in published_schedules.COMPARISONS["recorded"]["runs"]]
-"""The runs with a counterpart, in the order of the page."""
+"""The runs that one of our policies can repeat, in the order of the page."""
 NO_COUNTERPART: dict[str, str] = published_schedules.COMPARISONS["recorded"]["no_counterpart"]
-"""Recorded runs whose scheduler tests Batsim; no policy of ours does the same."""
+"""Recorded runs whose scheduler only tests Batsim, and what the scheduler does."""
 
 
 def find_folder(shared: Path, run: str) -> Path:
@@ -127,7 +127,7 @@ def make_row(shared: Path, comparison: Comparison) -> str:
         *(f"{schedule.slowdown:.4f}" for schedule in (theirs, ours)),
         published_schedules.format_share(theirs, different),
         len(different),
-        published_schedules.describe_first(theirs, ours, different, "g"),
+        published_schedules.describe_first_difference(theirs, ours, different, "g"),
         published_schedules.CAUSES.get(comparison.cause, ""),
     )
 

@@ -1,4 +1,4 @@
-"""E. Shmueli, D. G. Feitelson, IEEE TPDS 2009: users who react, and a policy made for them."""
+"""The study of CREASY, a policy for users who react: E. Shmueli, D. G. Feitelson, TPDS 2009."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Check whether the logs and the model can reproduce the paper's numbers.
+"""Checks whether the logs and the model can reproduce the paper's numbers.
 
 Everything here is arithmetic on ``published.toml`` and on the distributions from which users draw;
 nothing is simulated.
@@ -106,12 +106,12 @@ SHAPES: dict[str, Callable[[float], float]] = {
     "log-normal, sigma 1": lambda p: exp(NormalDist().inv_cdf(p) - 0.5),
     "log-normal, sigma 2": lambda p: exp(2 * NormalDist().inv_cdf(p) - 2),
 }
-"""Quantiles of responses of a class, by their mean: how they are spread is not printed. In our runs
-the logarithms of the responses of a class have a standard deviation of 0.8 to 2.4."""
+"""Assumed quantiles of a class's responses relative to their mean, which the paper omits.
+In our runs the logarithms of a class's responses have a standard deviation of 0.8 to 2.4."""
 
 
-def compute_chance(means: Sequence[float], quantile: Callable[[float], float]) -> float:
-    """Return the chance that a user continues a session after a job; classes are equally large.
+def compute_continuation(means: Sequence[float], quantile: Callable[[float], float]) -> float:
+    """Return the chance that users continue a session after a job, with equally large classes.
 
     ``means`` are the mean responses (min) of the classes, ``quantile`` is the shape of each class.
     The chance falls ever less steeply with the response, so it grows with their spread.
@@ -123,7 +123,7 @@ def compute_chance(means: Sequence[float], quantile: Callable[[float], float]) -
 
 
 def make_sessions_table() -> Table | None:
-    """Return how much longer sessions can be under CREASY 6000, from printed responses alone."""
+    """Return a table of how much longer sessions can be under CREASY 6000, by printed responses."""
     possible = [compute_class_means(PUBLISHED, place / _PLACES) for place in range(_PLACES + 1)]
     possible = [means for means in possible if list(means["easy"]) == sorted(means["easy"])]
     overall = dict(zip(("easy", "creasy"), find_published_pair(PUBLISHED, "response"), strict=True))
@@ -143,7 +143,7 @@ def _sessions(
 ) -> dict[str, Any]:
     """Return the ranges, over possible means, of chances to continue and longer sessions (%)."""
     sides = ("easy", "creasy")
-    chances = [[compute_chance(means[side], shape) for side in sides] for means in possible]
+    chances = [[compute_continuation(means[side], shape) for side in sides] for means in possible]
     longer = [100 * ((1 - easy) / (1 - creasy) - 1) for easy, creasy in chances]
     easy, creasy = ([100 * pair[side] for pair in chances] for side in (0, 1))
     row: dict[str, Any] = {"what": what, "least": min(longer), "most": max(longer)}

@@ -16,7 +16,7 @@ ALIKE = 5.0
 FLAT = 0.5
 """Sessions are nearly flat if they change by less than this share of EASY's change."""
 CLOSE = 10.0
-"""Percentage points within which a change is the printed one."""
+"""Percentage points up to which a change agrees with the printed one."""
 MARGINAL = 5.0
 """Per cent of throughput beyond which a further gain is more than marginal."""
 
@@ -125,7 +125,7 @@ def _alike(runs: Runs, reading: str) -> Iterator[Verdict]:
 
 
 def _reach(change: Interval) -> float:
-    """Return how far a change may be from none."""
+    """Return the largest distance of a change's interval from 0."""
     return max(abs(change.low), abs(change.high)) if change.is_known else abs(change.value)
 
 

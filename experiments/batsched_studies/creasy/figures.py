@@ -41,7 +41,7 @@ COLOURS = {name_policy(alpha): colour for alpha, (colour, _) in STYLES.items()}
 SHAPES = {name_policy(alpha): shape for alpha, (_, shape) in STYLES.items()}
 OF_CLASSES = dict(zip(CLASSES, (palette.GREEN, palette.ORANGE, palette.BLUE), strict=True))
 BY_USERS = {"throughput": 10, "session_length": 10, "response": 11, "slowdown": 11}
-"""To each quantity the figure of the paper."""
+"""The number of the paper's figure for each quantity."""
 SIZE = {"width": "container", "height": 300}
 
 
@@ -119,7 +119,7 @@ def _by_class(runs: Runs, key: str, prefix: str, title: str) -> Figure | None:
 
 
 def draw_by_alpha(runs: Runs, suffix: str = "", reading: str = "") -> Iterator[Figure | None]:
-    """Yield throughput, and response time by class, over alpha, with 250 users."""
+    """Yield figures of throughput, and response time by class, over alpha, with 250 users."""
     of_250 = runs.where(nb_users=250)
     easy = of_250.where(alpha=EASY)
     alphas = {alpha: own for alpha, own in of_250.by("alpha").items() if alpha != EASY}
@@ -163,7 +163,7 @@ def _over_alpha(rows: list[dict[str, Any]], title: str) -> Chart:
 
 
 def draw_machines(frame: pd.DataFrame) -> Figure:
-    """Return utilisation and response under EASY by machine size, one line per interpretation."""
+    """Draw utilisation and response under EASY by machine size, one line per interpretation."""
     there = PUBLISHED["at_250"]
     paper = pd.DataFrame([{"x": there["utilisation"]["0"], "y": there["response"]["0"]}])
     base = alt.Chart(frame).encode(
@@ -184,7 +184,7 @@ def draw_machines(frame: pd.DataFrame) -> Figure:
 
 
 def draw_room(frame: pd.DataFrame, name: str, label: str) -> Figure | None:
-    """Return CREASY's gain over EASY against the largest possible gain, a point for each row."""
+    """Draw CREASY's gain over EASY against the largest possible gain, a point for each row."""
     shown = frame.dropna(subset=["room", "gain"])
     if shown.empty:
         return None

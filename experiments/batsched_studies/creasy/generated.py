@@ -1,4 +1,4 @@
-"""Compares the jobs of generated users with the distributions of these users; the warm-up.
+"""Compares generated jobs with the distributions from which users draw them; the warm-up.
 
 Distributions learnt from the jobs of a run, as from a log, should be those that the users drew
 from. Exceptions: users who wait submit less, breaks that end at night become longer, and two series
@@ -71,7 +71,7 @@ def make_tables(runs: Runs) -> Iterator[Table | None]:
 
 
 def draw_generated_jobs(options: Mapping[str, Any], nb_res: int, reading: str) -> Figure:
-    """Return the distributions of 50 users who never wait, and those of their jobs."""
+    """Draw the distributions of 50 users who never wait, and those of their jobs."""
     drawn = read_distributions(options, nb_res)
     frame = play_users(options, nb_res)
     rows = []

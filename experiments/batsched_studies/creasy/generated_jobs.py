@@ -1,4 +1,4 @@
-"""Compare the jobs of a run with the distributions of its users, and find the warm-up."""
+"""Compares the jobs of a run with the distributions of its users, and finds the warm-up."""
 
 from __future__ import annotations
 

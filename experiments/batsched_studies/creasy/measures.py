@@ -1,7 +1,7 @@
 """The measures of the study for each run, beyond the metrics.
 
-Mean jobs, batches, jobs that are there, slowdown by class of run time, how often users would go
-on, and the main numbers without the first weeks.
+Mean jobs, batches, jobs in the system, slowdown by class of run time, chances that users continue,
+and the main numbers without the first weeks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CLASSES = {
 }
 """The paper's classes of run times: above the first number of seconds, up to the second."""
 LATE = 4 * WEEK
-"""Jobs submitted so long after the first are measured once more by themselves."""
+"""Seconds after the first submission from which on jobs are also measured separately."""
 
 
 def measure(result: Result) -> dict[str, float]:

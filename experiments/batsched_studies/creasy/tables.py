@@ -18,7 +18,7 @@ EASY = 0
 MOST = 6000
 """The largest alpha of the paper."""
 MORE = 90_000
-"""15 times as much: criticality is then worth at most 60 hours of seniority, not 4."""
+"""15 times the paper's largest: criticality counts as at most 60 hours of seniority, not 4."""
 QUANTITIES = (
     Quantity("throughput", "throughput_to_last_submission", "throughput (jobs/h)"),
     Quantity("utilisation", "utilisation_to_last_submission", "utilisation (%)", 100),
@@ -97,7 +97,7 @@ def _rows(title: str, name: str, runs: Runs, numbers: Sequence[float]) -> Iterat
 
 
 def make_alpha_table(runs: Runs, name: str = "by_alpha", reading: str = "") -> Table | None:
-    """Return the changes of CREASY against EASY with 250 users, a row for each alpha."""
+    """Return a table of the changes of CREASY against EASY with 250 users, by alpha."""
     of_250, rows = runs.where(nb_users=250), []
     easy = of_250.where(alpha=EASY)
     for alpha, creasy in of_250.by("alpha").items() if easy else ():
@@ -111,7 +111,7 @@ def make_alpha_table(runs: Runs, name: str = "by_alpha", reading: str = "") -> T
 
 
 def make_late_table(runs: Runs) -> Table | None:
-    """Return the changes of CREASY with 250 users, with and without the first four weeks."""
+    """Return a table of CREASY's changes with 250 users, with and without the first four weeks."""
     of_250, rows = runs.where(nb_users=250), []
     easy = of_250.where(alpha=EASY)
     for alpha, creasy in of_250.by("alpha").items() if easy else ():
@@ -125,7 +125,7 @@ def make_late_table(runs: Runs) -> Table | None:
 
 
 def make_user_table(runs: Runs) -> Table | None:
-    """Return the means of the quantities for each alpha and number of users."""
+    """Return a table of the means of the quantities, for each alpha and number of users."""
     more = ("bounded_slowdown", "run_time", "area", "batch_width", "jobs", "continuation")
     names = (*PRINTED, *more)
     rows = []

@@ -1,4 +1,4 @@
-"""S. Schlagkamp, JSSPP 2015: think times that grow with response times."""
+"""The study of think times that grow with response times: S. Schlagkamp, JSSPP 2015."""
 
 from pathlib import Path
 

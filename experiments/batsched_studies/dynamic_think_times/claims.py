@@ -199,7 +199,7 @@ def _about_equal(ratio: Interval) -> bool | None:
 
 
 def _better(ratio: Interval) -> bool | None:
-    """Tell whether the ratio is below 1, and its interval has something of :data:`GAIN`."""
+    """Return whether the ratio is below 1, and its interval overlaps :data:`GAIN`."""
     return False if ratio.within(*GAIN) is False else ratio.below(1)
 
 

@@ -78,7 +78,7 @@ def _by_machine(*layers: Chart) -> Chart:
 
 
 def draw_workload(runs: Runs) -> Figure | None:
-    """Return the workload against the mean think time, ours and the paper's."""
+    """Draw the workload against the mean think time, ours and the paper's."""
     rows: Rows = []
     for case, replications in c.group_by_case(runs):
         work = kit.quantiles(replications.values("work"))
@@ -120,7 +120,7 @@ def _point(whose: str, case: Mapping[str, Any], work: list[float], art: float) -
 
 
 def draw_metrics(runs: Runs) -> Figure | None:
-    """Return each metric against the work, with a line through the constant think times."""
+    """Draw each metric against the work, with a line through the constant think times."""
     rows = []
     for case, replications in c.group_by_case(runs):
         work = replications.median("work")
@@ -154,7 +154,7 @@ def draw_metrics(runs: Runs) -> Figure | None:
 
 
 def draw_readings(runs: Runs) -> Figure | None:
-    """Return mean response against work for each interpretation, and the paper's medians."""
+    """Draw mean response against work for each interpretation, and the paper's medians."""
     names = ["paper", *runs.labels("reading")]
     rows: Rows = []
     for case, medians in c.list_published_cases() if len(names) > 2 else ():

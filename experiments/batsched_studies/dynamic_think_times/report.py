@@ -1,4 +1,4 @@
-"""The report of the study for any of its campaign files, without parts that have no runs."""
+"""The report of the study, for all of its campaign files."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ Floats = NDArray[np.float64]
 
 
 def make_warm_up_table(results: CampaignResults) -> Table | None:
-    """Return the warm-up of each case by MSER-5; None if the jobs of the runs were not stored."""
+    """Return a table of the warm-up of each case by MSER-5; None if no jobs were stored."""
     runs = results.runs
     if runs.empty or results.kept_jobs(runs.iloc[0]) is None:
         return None
@@ -95,11 +95,11 @@ def make_warm_up_table(results: CampaignResults) -> Table | None:
         jobs = [results.kept_jobs(run) for _, run in replications.iterrows()]
         kept = [of_run for of_run in jobs if of_run is not None and len(of_run)]
         if kept:
-            rows.append(dict(zip(CASE, case, strict=True)) | find_cut(kept))
+            rows.append(dict(zip(CASE, case, strict=True)) | find_warm_up(kept))
     return TEXTS.table("warm_up", rows)
 
 
-def find_cut(jobs: list[pd.DataFrame]) -> dict[str, Any]:
+def find_warm_up(jobs: list[pd.DataFrame]) -> dict[str, Any]:
     """Return the warm-up of a case by MSER-5, and the mean waits (s) with and without it.
 
     Waits are averaged over the replications, up to the number of ``jobs`` that all of them have.

@@ -50,7 +50,7 @@ def make_scheduler_table(runs: Runs) -> Table | None:
 
 
 def make_think_time_table(runs: Runs) -> Table | None:
-    """Return the ratios of metrics: think times that grow with responses over two hours."""
+    """Return a table of the metrics with think times that grow with responses, over two hours'."""
     keys = ("scheduler", "nodes")
     rows = list(_ratio_rows(runs, keys, "think", ("lin", "c120")))
     return _of_ratios("ratios", keys, rows, "think_times", title="lin / c120")
@@ -152,7 +152,7 @@ def make_case_table(runs: Runs) -> Table | None:
 
 
 def make_user_time_table(runs: Runs) -> Table | None:
-    """Return the user time that the published numbers need, and that of our ten-week ``runs``."""
+    """Return a table of the user time that published numbers need, and that of ten-week runs."""
     rows = []
     for case, medians in c.list_published_cases():
         row = {**case, "work": medians["work"][1], "art": medians["art"][1]}
@@ -170,7 +170,7 @@ def make_user_time_table(runs: Runs) -> Table | None:
 
 
 def make_independent_table(runs: Runs) -> Table | None:
-    """Return our medians of ten weeks and another simulator's, with one job at a time per user."""
+    """Return a table of our medians and another simulator's, with one job at a time per user."""
     rows = []
     for p_a, reading in ((0.5, "single, redraw"), (1.0, "single, p_a 1, redraw")):
         for scheduler, thinks in PUBLISHED["independent"]["cases"][f"p_a {p_a:g}"].items():
@@ -185,7 +185,7 @@ def make_independent_table(runs: Runs) -> Table | None:
 
 
 def make_reading_table(runs: Runs) -> Table | None:
-    """Return how close each interpretation comes to the published medians."""
+    """Return a table of how close each interpretation comes to the published medians."""
     names = runs.labels("reading")
     rows = [
         _reading(runs.where(reading=name, measured=measured))

@@ -11,7 +11,7 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import Interval, all_hold, paired, paired_difference
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import STATIC, Load
-from batsched_studies.dynp.measures import Measured
+from batsched_studies.dynp.measures import MeasuredRun
 
 GAINS_ON = {"CTC": True, "LANL": True, "KTH": False, "SDSC": False}
 """Whether the thesis's dynP (advanced, full) is better than every static policy, by trace."""
@@ -23,9 +23,9 @@ LITTLE = 1.0
 """A gain of fewer per cent is called little."""
 
 
-def judge_claims(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Verdict]:
+def judge_claims(runs: Iterable[MeasuredRun], loads: Iterable[Load]) -> Iterator[Verdict]:
     """Yield a verdict for each claim and log with runs about the claim."""
-    groups: dict[tuple[str, str | None, str], list[Measured]] = {}
+    groups: dict[tuple[str, str | None, str], list[MeasuredRun]] = {}
     for run in runs:
         for kind in [run.policy.fcfs_list] if run.policy.fcfs_list else ["sorted", "legacy"]:
             groups.setdefault((run.log, run.trace, kind), []).append(run)
@@ -38,7 +38,7 @@ def judge_claims(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Ve
         yield from (replace(verdict, log=where) for verdict in _of_load(load))
 
 
-def _of_log(trace: str | None, runs: list[Measured]) -> Iterator[Verdict]:
+def _of_log(trace: str | None, runs: list[MeasuredRun]) -> Iterator[Verdict]:
     usual = [run for run in runs if run.policy.plain]
     users = [run for run in runs if run.estimates == "user" and not run.policy.subset]
     plain = {run.policy.key: run.values[SLDWA] for run in users if run.policy.plain}
@@ -56,7 +56,7 @@ def _of_log(trace: str | None, runs: list[Measured]) -> Iterator[Verdict]:
     yield from _perfect({r.estimates: r.values[SLDWA] for r in usual if r.policy.key == ADVANCED})
 
 
-def _by(runs: Iterable[Measured], option: str) -> dict[str, dict[Any, float]]:
+def _by(runs: Iterable[MeasuredRun], option: str) -> dict[str, dict[Any, float]]:
     """Return SLDwA by policy and one of its options."""
     values: dict[str, dict[Any, float]] = {}
     for run in runs:

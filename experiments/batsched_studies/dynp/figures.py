@@ -18,7 +18,7 @@ from batsched_py.report.kit import Chart, Interval
 from batsched_py.support import palette
 from batsched_studies.dynp import PUBLISHED, TEXTS
 from batsched_studies.dynp.load import Load
-from batsched_studies.dynp.measures import Measured
+from batsched_studies.dynp.measures import MeasuredRun
 
 LABELS = {
     "fcfs": "FCFS",
@@ -36,7 +36,7 @@ MONTHLY = ("fcfs", "sjf", "ljf", "advanced full")
 Lines = list[dict[str, Any]]
 
 
-def draw_figures(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Figure | None]:
+def draw_figures(runs: Iterable[MeasuredRun], loads: Iterable[Load]) -> Iterator[Figure | None]:
     """Yield the figures of the study, as far as the campaign has runs for them."""
     yield from draw_months(runs)
     for load in loads:
@@ -45,9 +45,9 @@ def draw_figures(runs: Iterable[Measured], loads: Iterable[Load]) -> Iterator[Fi
         yield draw_slackness(load)
 
 
-def draw_months(runs: Iterable[Measured]) -> Iterator[Figure]:
-    """Yield SLDwA by month of submission, for each log that was run under two policies or more."""
-    logs: dict[str, dict[str, Measured]] = {}
+def draw_months(runs: Iterable[MeasuredRun]) -> Iterator[Figure]:
+    """Yield for each log with two policies or more a figure of SLDwA by month of submission."""
+    logs: dict[str, dict[str, MeasuredRun]] = {}
     for run in runs:
         usual = run.policy.plain and run.estimates == "user"
         if usual and run.policy.key in MONTHLY and len(run.months):
@@ -71,7 +71,7 @@ def draw_months(runs: Iterable[Measured]) -> Iterator[Figure]:
 
 
 def draw_load(load: Load, metric: str) -> Figure | None:
-    """Return a metric by shrinking factor; None if only one factor was run."""
+    """Draw a metric by shrinking factor; None if only one factor was run."""
     lines = []
     for policy in load.list_policies():
         for shrink in load.list_factors():
@@ -92,7 +92,7 @@ def draw_load(load: Load, metric: str) -> Figure | None:
 
 
 def draw_slackness(load: Load) -> Figure | None:
-    """Return the average gain over SJF by slackness."""
+    """Draw the average gain over SJF by slackness."""
     lines = []
     for policy, values in load.list_slacknesses():
         for slackness in values if policy in LABELS else ():

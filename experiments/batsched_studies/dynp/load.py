@@ -273,7 +273,7 @@ def _gain_cells(
 
 
 def make_slackness_gain_table(load: Load) -> Table | None:
-    """Return the average gain over SJF by slackness, averaged over the factors that were run."""
+    """Return a table of the average gain over SJF by slackness, over the factors that were run."""
     rows = []
     for policy, values in load.list_slacknesses():
         for slackness in values:

@@ -21,7 +21,7 @@ METRICS = {
 }
 """By name in the thesis (section 3.4): our metric, and the units of its tables per our unit."""
 VERSIONS = {"dynp_bounds": "by bounds", "dynp_clock": "by the clock"}
-"""How the versions of dynP that do not tune themselves choose the order."""
+"""Versions of dynP without self-tuning, and how they choose the queue order."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRun:
     """The results of one run of recorded jobs."""
 
     log: str
@@ -96,7 +96,7 @@ class Measured:
     """The statistics that the policy counted, if any."""
 
 
-def read_runs(results: CampaignResults) -> Iterator[Measured]:
+def read_runs(results: CampaignResults) -> Iterator[MeasuredRun]:
     """Yield the runs of recorded jobs in the order of the campaign."""
     for _, run in results.runs.iterrows():
         policy = read_policy(run)
@@ -107,7 +107,7 @@ def read_runs(results: CampaignResults) -> Iterator[Measured]:
         trace = _trace(log, nodes, run)
         clock = PUBLISHED["traces"][trace]["clock"] if trace else stored["time_zone"]
         start = stored["unix_start_time"]
-        yield Measured(
+        yield MeasuredRun(
             log=log,
             trace=trace,
             nodes=nodes,

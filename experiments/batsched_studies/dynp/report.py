@@ -18,7 +18,7 @@ from batsched_studies.dynp import (
     tables,
 )
 from batsched_studies.dynp.load import Load, make_load_sections, read_loads
-from batsched_studies.dynp.measures import Measured, read_runs
+from batsched_studies.dynp.measures import MeasuredRun, read_runs
 
 
 def report(results: Any) -> Report:
@@ -40,7 +40,7 @@ def report(results: Any) -> Report:
 
 
 def _compared(
-    runs: list[Measured], loads: list[Load], longer: list[tuple[str, Runs]]
+    runs: list[MeasuredRun], loads: list[Load], longer: list[tuple[str, Runs]]
 ) -> Iterator[str]:
     """Yield what each log is compared with, as items of a list."""
     yield from dict.fromkeys(f"- {describe_comparison(run)}" for run in runs)
@@ -53,7 +53,7 @@ def _compared(
         yield f"- {load.log}: up to {sets} synthetic job sets; {as_thesis}."
 
 
-def describe_comparison(run: Measured) -> str:
+def describe_comparison(run: MeasuredRun) -> str:
     """Return a sentence that names the published trace with which a run is compared."""
     trace = run.trace or PUBLISHED["logs"].get(run.log)
     thesis = PUBLISHED["traces"].get(trace, {})

@@ -14,7 +14,7 @@ from batsched_py.report.kit import in_column as _printed
 from batsched_py.report.kit import rows
 from batsched_studies.dynp import PUBLISHED
 from batsched_studies.dynp.load import STATIC
-from batsched_studies.dynp.measures import Measured
+from batsched_studies.dynp.measures import MeasuredRun
 
 CASES = tuple(PUBLISHED["table5_3"]["SDSC"])
 """Cases of a decision (Table 4.3)."""
@@ -26,7 +26,7 @@ UNITS = {"jobs": "1", "SLDwA": "1", "ARTwW": "s", "AWT": "s", "UTIL": "%", GAIN:
 class Row:
     """One of our values in a table, and the value in the thesis; None = not known."""
 
-    run: Measured
+    run: MeasuredRun
     metric: str
     """The name of the metric; ``jobs`` is the number of jobs of a month."""
     ours: float
@@ -53,7 +53,7 @@ class Row:
 class Case:
     """How often something happened in a run of dynP, and in the thesis; None = not known."""
 
-    run: Measured
+    run: MeasuredRun
     what: str
     """``steps``, ``case``, ``switches``, ``no switch`` or ``started``."""
     which: str
@@ -65,7 +65,7 @@ class Case:
     thesis_share: float | None
 
 
-def make_rows(runs: Iterable[Measured]) -> dict[str, list[Row]]:
+def make_rows(runs: Iterable[MeasuredRun]) -> dict[str, list[Row]]:
     """Return the rows of each table that has any, by the name of the table in ``layout.py``."""
     runs = list(runs)
     dynp = [run for run in runs if not (run.policy.order or run.policy.version)]
@@ -90,7 +90,7 @@ def make_rows(runs: Iterable[Measured]) -> dict[str, list[Row]]:
     return {name: rows for name, rows in tables.items() if rows}
 
 
-def count_cases(runs: Iterable[Measured]) -> list[Case]:
+def count_cases(runs: Iterable[MeasuredRun]) -> list[Case]:
     """Return the counters of the runs of dynP: steps, cases of decisions, and switches."""
     return [case for run in runs if "steps" in run.statistics for case in _cases(run)]
 
@@ -98,24 +98,24 @@ def count_cases(runs: Iterable[Measured]) -> list[Case]:
 _Best = dict[tuple[str, int, str], float]
 
 
-def _preferred(run: Measured) -> bool:
+def _preferred(run: MeasuredRun) -> bool:
     return run.policy.decider.endswith("-preferred")
 
 
-def _if_any(runs: Iterable[Measured], option: str, usual: object) -> list[Measured]:
-    """Return the runs if the option varies in them: else they belong to another table."""
+def _if_any(runs: Iterable[MeasuredRun], option: str, usual: object) -> list[MeasuredRun]:
+    """Return the runs if some have an unusual value of the option, else none."""
     runs = list(runs)
     return runs if any(getattr(run.policy, option) != usual for run in runs) else []
 
 
-def _of_table5_7(runs: Iterable[Measured]) -> list[Measured]:
+def _of_table5_7(runs: Iterable[MeasuredRun]) -> list[MeasuredRun]:
     columns = PUBLISHED["table5_7"]["columns"]
     tabled = [run for run in runs if run.policy.plain and run.policy.key in columns]
     needed = any(_preferred(run) or run.estimates == "perfect" for run in tabled)
     return tabled if needed else []
 
 
-def _best_static(runs: Iterable[Measured]) -> _Best:
+def _best_static(runs: Iterable[MeasuredRun]) -> _Best:
     """Return the best SLDwA of the static policies by log, nodes and estimates.
 
     Where FCFS or SJF was not run there is none; LJF is nowhere the best.
@@ -132,11 +132,13 @@ def _best_static(runs: Iterable[Measured]) -> _Best:
     }
 
 
-def _row(run: Measured, metric: str, thesis: float | None, reference: float | None = None) -> Row:
+def _row(
+    run: MeasuredRun, metric: str, thesis: float | None, reference: float | None = None
+) -> Row:
     return Row(run, metric, run.values[metric], thesis, reference)
 
 
-def _static(run: Measured) -> Iterator[Row]:
+def _static(run: MeasuredRun) -> Iterator[Row]:
     key = run.policy.key
     for metric in ("SLDwA", "ARTwW", "AWT", "UTIL"):
         thesis = _printed(PUBLISHED["table5_1"], (run.trace,), key) if metric == "SLDwA" else None
@@ -145,7 +147,7 @@ def _static(run: Measured) -> Iterator[Row]:
         yield _row(run, metric, thesis, _reference(run, metric))
 
 
-def _reference(run: Measured, metric: str) -> float | None:
+def _reference(run: MeasuredRun, metric: str) -> float | None:
     if run.trace is None or run.policy.legacy_fcfs_list_order or run.estimates != "user":
         return None
     if PUBLISHED["reference_size"].get(run.log, run.size) != run.size:
@@ -154,14 +156,14 @@ def _reference(run: Measured, metric: str) -> float | None:
     return value
 
 
-def _decider(run: Measured, best: _Best) -> Iterator[Row]:
+def _decider(run: MeasuredRun, best: _Best) -> Iterator[Row]:
     thesis = _printed(PUBLISHED["table5_2"], (run.trace,), run.policy.key)
     static = dict(PUBLISHED["table5_1"]).get(run.trace)
     yield _row(run, "SLDwA", thesis, _reference(run, "SLDwA"))
     yield from _gain(run, thesis, static, best)
 
 
-def _beside_static(run: Measured, best: _Best) -> Iterator[Row]:
+def _beside_static(run: MeasuredRun, best: _Best) -> Iterator[Row]:
     """Yield rows for a table that the thesis does not have."""
     yield _row(run, "SLDwA", None)
     yield _row(run, "UTIL", None)
@@ -169,7 +171,7 @@ def _beside_static(run: Measured, best: _Best) -> Iterator[Row]:
         yield from _gain(run, None, None, best)
 
 
-def _estimate(run: Measured, best: _Best) -> Iterator[Row]:
+def _estimate(run: MeasuredRun, best: _Best) -> Iterator[Row]:
     thesis = _printed(PUBLISHED["table5_7"], (run.estimates, run.trace), run.policy.key)
     static = PUBLISHED["table5_7"][run.estimates].get(run.trace)
     yield _row(run, "SLDwA", thesis)
@@ -178,7 +180,7 @@ def _estimate(run: Measured, best: _Best) -> Iterator[Row]:
 
 
 def _gain(
-    run: Measured, thesis: float | None, static: list[float] | None, best: _Best
+    run: MeasuredRun, thesis: float | None, static: list[float] | None, best: _Best
 ) -> Iterator[Row]:
     """Yield by how much a run is better than the best static policy, per cent of the latter."""
     ours = best.get((run.log, run.nodes, run.estimates))
@@ -187,7 +189,7 @@ def _gain(
         yield Row(run, GAIN, 100 * (1 - run.values["SLDwA"] / ours), printed)
 
 
-def _metric(run: Measured) -> Iterator[Row]:
+def _metric(run: MeasuredRun) -> Iterator[Row]:
     policy = run.policy
     for metric, table in (("SLDwA", "table5_5"), ("UTIL", "table5_6")):
         compared = policy.decider == "advanced" and run.estimates == "user"
@@ -195,22 +197,22 @@ def _metric(run: Measured) -> Iterator[Row]:
         yield _row(run, metric, _printed(PUBLISHED[table], path, policy.metric))
 
 
-def _slackness(run: Measured) -> Iterator[Row]:
+def _slackness(run: MeasuredRun) -> Iterator[Row]:
     policy = run.policy
     compared = policy.when == "full" and run.estimates == "user"
     path = (run.trace, policy.decider) if compared else (None,)
     yield _row(run, "SLDwA", _printed(PUBLISHED["table5_8"], path, policy.slackness))
 
 
-def _month(run: Measured) -> Iterator[Row]:
+def _month(run: MeasuredRun) -> Iterator[Row]:
     for month in rows(run.months):
         thesis = _printed(PUBLISHED["monthly"], (run.trace, month.name), run.policy.key)
         yield Row(run, "SLDwA", month.sldwa, thesis, month=month.name)
 
 
-def _month_jobs(runs: Iterable[Measured]) -> Iterator[Row]:
+def _month_jobs(runs: Iterable[MeasuredRun]) -> Iterator[Row]:
     """Yield the number of jobs of each month, once per log."""
-    first: dict[str, Measured] = {}
+    first: dict[str, MeasuredRun] = {}
     for run in runs:
         first.setdefault(run.log, run)
     for run in first.values():
@@ -219,7 +221,7 @@ def _month_jobs(runs: Iterable[Measured]) -> Iterator[Row]:
             yield Row(run, "jobs", month.jobs, thesis, month=month.name)
 
 
-def _cases(run: Measured) -> Iterator[Case]:
+def _cases(run: MeasuredRun) -> Iterator[Case]:
     counted = run.statistics
     steps, started = counted["steps"], sum(counted["started"].values())
     thesis = _thesis_counts(run)
@@ -246,7 +248,7 @@ def _counts(counted: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
         yield "started", order, counted["started"].get(order, 0)
 
 
-def _thesis_counts(run: Measured) -> dict[tuple[str, str], int]:
+def _thesis_counts(run: MeasuredRun) -> dict[tuple[str, str], int]:
     """Return the counts of the thesis by what and which; empty if there are none of the run."""
     if run.estimates != "user" or run.policy.metric != "ARTwW" or run.trace is None:
         return {}

@@ -1,4 +1,4 @@
-"""A. Streit, PhD thesis, Paderborn 2003, chapters 6 and 7: several sites under one scheduler."""
+"""The study of several sites under one scheduler: A. Streit, PhD thesis, 2003, chapters 6, 7."""
 
 from pathlib import Path
 

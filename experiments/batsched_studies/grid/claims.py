@@ -1,6 +1,6 @@
 """The verdicts on the claims of the thesis.
 
-Most are rules (:mod:`batsched_studies.grid.rules`). The others are about whole tables.
+Most claims are rules (:mod:`batsched_studies.grid.rules`); the others are about whole tables.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ Rows = list[dict[str, Any]]
 
 
 def draw_configurations(runs: Runs) -> Iterator[Figure | None]:
-    """Yield AWRT by overhead for each workload, a line for each configuration."""
+    """Yield figures of AWRT by overhead for each workload, a line for each configuration."""
     multi = runs.where(scenario="multi_site", adaptive=False, lower_bound=0, fragments="unlimited")
     if len(multi.labels("sites")) < 2:
         return
@@ -76,7 +76,7 @@ def draw_configurations(runs: Runs) -> Iterator[Figure | None]:
 
 
 def draw_scenarios(runs: Runs) -> Iterator[Figure | None]:
-    """Yield AWRT by overhead of multi-site jobs and of job sharing, where both were run."""
+    """Yield figures of AWRT by overhead, of multi-site jobs and of job sharing."""
     for workload in runs.labels("workload"):
         of_workload = runs.where(workload=workload)
         if not of_workload.where(scenario="local"):
@@ -91,7 +91,7 @@ def draw_scenarios(runs: Runs) -> Iterator[Figure | None]:
 
 
 def draw_bounds(runs: Runs) -> Iterator[Figure | None]:
-    """Yield AWRT by overhead for each configuration and workload, a line for each lower bound."""
+    """Yield figures of AWRT by overhead for each configuration and workload, by lower bound."""
     multi = runs.where(scenario="multi_site", adaptive=False, fragments="unlimited")
     if len(multi.labels("lower_bound")) < 2 or runs.where(adaptive=True):
         return
@@ -103,7 +103,7 @@ def draw_bounds(runs: Runs) -> Iterator[Figure | None]:
 
 
 def draw_adaptive(runs: Runs) -> Iterator[Figure | None]:
-    """Yield AWRT by overhead, adaptive and not, for each configuration and workload."""
+    """Yield figures of AWRT by overhead, adaptive and not, for each configuration and workload."""
     for (sites, workload), of_place in runs.where(scenario="multi_site").groups(
         "sites", "workload"
     ):

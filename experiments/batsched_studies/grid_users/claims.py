@@ -40,14 +40,14 @@ def judge_claims(runs: SiteRuns) -> Iterator[Verdict]:
 
 
 def _survives(runs: SiteRuns, replay: str) -> Verdict:
-    """Sharing shortens the mean wait of all users together."""
+    """Judge whether sharing shortens the mean wait of all users together."""
     change = _change(runs, replay, SHARING, LOCAL)
     users, shown = NAMES[replay], _shown(change)
     return TEXTS.verdict("survives", change.below(0), runs.log, users=users, change=shown)
 
 
 def _everyone(runs: SiteRuns, replay: str) -> Verdict:
-    """Sharing shortens the waits of the users of each site, under each assignment."""
+    """Judge whether sharing shortens waits for each site's users, under each assignment."""
     found = compute_changes(runs, replay)
     shorter = found["after"] < found["before"]
     worst = found.iloc[int(np.argmax(found["change"].fillna(0)))]
@@ -64,8 +64,8 @@ def _everyone(runs: SiteRuns, replay: str) -> Verdict:
 
 
 def _smaller(runs: SiteRuns) -> Iterator[Verdict]:
-    """Users who react gain less: in hours, in per cent of what they waited, and counted from the
-    recorded submission on."""
+    """Judge whether users who react gain less: in hours, in per cent of their waits, and in hours
+    from the recorded submission on."""
     rigid, feedback = (
         {
             "smaller_hours": _saved(runs, replay, "wait"),
@@ -93,7 +93,7 @@ def _values(
 
 
 def _less_late(runs: SiteRuns) -> Verdict:
-    """Users who react submit sooner."""
+    """Judge whether users who react submit sooner after sharing."""
     before, after = (_values(runs, FEEDBACK, s, "lateness") for s in (LOCAL, SHARING))
     less = paired_difference(*paired(after, before))
     values: dict[str, Any] = {"before": before.mean(), "after": after.mean(), "difference": less}
@@ -101,7 +101,7 @@ def _less_late(runs: SiteRuns) -> Verdict:
 
 
 def _pays(runs: SiteRuns, replay: str) -> Verdict:
-    """The users of the site with the largest balance wait longer, under each assignment."""
+    """Judge whether the users of the site that gives most wait longer, under each assignment."""
     found = compute_changes(runs, replay).reset_index(drop=True)
     givers = found.loc[found.groupby("assignment")["balance"].idxmax()]
     longer = givers["after"] > givers["before"]
@@ -122,7 +122,7 @@ def _giver(giver: Any) -> str:
 
 
 def _spreading(runs: SiteRuns, replay: str) -> Verdict:
-    """Spreading shortens the mean wait of all users together still more."""
+    """Judge whether multi-site jobs further shorten the mean wait of all users together."""
     change, awrt = (_change(runs, replay, MULTI_SITE, SHARING, name) for name in ("wait", "awrt"))
     jobs = runs.whole.where(replay=replay, scenario=MULTI_SITE).mean("spread").value
     values: dict[str, Any] = {"users": NAMES[replay], "change": _shown(change)}

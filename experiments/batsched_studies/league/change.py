@@ -14,7 +14,7 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.logs.clock import local_seconds
 
 CUT = "cut-at-request"
-"""The rule for run times under which waits are lost."""
+"""The value of the rule ``runtime`` with which waits are not known."""
 
 
 class Change(msgspec.Struct, frozen=True):

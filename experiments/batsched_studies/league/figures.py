@@ -27,7 +27,7 @@ _LEAST = -1.0
 
 
 def draw_skills(cases: Sequence[Case]) -> Figure:
-    """Return the skill of each model, a panel for each group of quantities."""
+    """Draw the skill of each model, a panel for each group of quantities."""
     names = [case.name for case in cases]
     models = [m for m in dict.fromkeys(m for c in cases for m in c.models) if m != RIGID]
     rows = [
@@ -65,7 +65,7 @@ def _skill(case: Case, group: str, model: str) -> dict[str, Any]:
 
 
 def draw_days(case: Case) -> Figure | None:
-    """Return the recorded and predicted jobs per day, a panel for each model of :data:`SHOWN`."""
+    """Draw the recorded and predicted jobs per day, a panel for each model of :data:`SHOWN`."""
     there = [model for model in SHOWN if model in case.models]
     rows = [row for model in there for row in _days(case, model)]
     if not rows:

@@ -70,7 +70,7 @@ class Forecast:
         if model == RECORDED:
             self._users: Any = Rigid(select_after(workload, self._change))
         else:
-            known = Known(
+            known = Knowledge(
                 select_before(workload, self._change), self._change, place, _own(seed, place)
             )
             self._users = MODELS[model](known)
@@ -92,7 +92,7 @@ class Forecast:
         self._users.job_ended(now, job, state)
 
 
-class Known(msgspec.Struct, frozen=True):
+class Knowledge(msgspec.Struct, frozen=True):
     """What an ensemble member may use: the log before the change, and its options."""
 
     log: Workload
@@ -158,7 +158,7 @@ def _own(seed: Seed, member: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(member,))
 
 
-MODELS: dict[str, Callable[[Known], Any]] = {
+MODELS: dict[str, Callable[[Knowledge], Any]] = {
     RIGID: lambda known: Rigid(known.replayed),
     RECENT: lambda known: Rigid(known.recent),
     "climatology": lambda known: Rigid(known.shuffled),

@@ -38,14 +38,14 @@ OPTIONS = ("change", "settle", "weeks", "spare", "members")
 
 
 @dataclass(frozen=True)
-class Seen:
+class ScoredJobs:
     """The jobs after the change, and their scored quantities by day."""
 
     jobs: Jobs
     days: Days
 
     @classmethod
-    def from_jobs(cls, jobs: Jobs, change: Change) -> Seen:
+    def from_jobs(cls, jobs: Jobs, change: Change) -> ScoredJobs:
         """Return the jobs with the quantities of the scored days."""
         return cls(jobs, Days.from_jobs(jobs, change))
 
@@ -60,10 +60,10 @@ class Case:
     change: Change
     workload: Workload
     """The log around the change; second 0 is the change."""
-    recorded: Seen
-    replayed: Seen | None
+    recorded: ScoredJobs
+    replayed: ScoredJobs | None
     """The recorded jobs, replayed under our policy; None without such a run."""
-    forecasts: dict[str, list[Seen]]
+    forecasts: dict[str, list[ScoredJobs]]
     _weekly: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
     _left_out: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ class Case:
         """The models with runs, in the order of the runs."""
         return list(self.forecasts)
 
-    def find_truth(self, group: str) -> Seen | None:
+    def find_truth(self, group: str) -> ScoredJobs | None:
         """Return the jobs that the forecasts of a group are scored against; None if unknown."""
         return self.replayed if group == SAME_POLICY else self.recorded
 
@@ -93,7 +93,7 @@ class Case:
             self._left_out[key] = _means(np.array(weekly))
         return self._left_out[key]
 
-    def _scores(self, group: str, quantity: str, members: Sequence[Seen]) -> Floats:
+    def _scores(self, group: str, quantity: str, members: Sequence[ScoredJobs]) -> Floats:
         """Return the mean score of some members in each week, shape (weeks,)."""
         seen = self.find_truth(group)
         if seen is None:
@@ -207,14 +207,15 @@ def _case(results: CampaignResults, name: str, runs: pd.DataFrame) -> Case:
     world, processors = options.get("world", ""), int(first["nb_res"])
     workload = results.workload(first)
     workload = select_around(make_world(workload, world, change) if world else workload, change)
-    seen: dict[str, list[Seen]] = {}
+    seen: dict[str, list[ScoredJobs]] = {}
     for model, of_model in runs.groupby("model", sort=False):
         rows = (row for _, row in of_model.sort_values("member").iterrows())
         seen[str(model)] = [
-            Seen.from_jobs(read_run_jobs(results.jobs(row), processors), change) for row in rows
+            ScoredJobs.from_jobs(read_run_jobs(results.jobs(row), processors), change)
+            for row in rows
         ]
     replayed = seen.pop(RECORDED, [None])[0]
-    recorded = Seen.from_jobs(read_log_jobs(workload, processors), change)
+    recorded = ScoredJobs.from_jobs(read_log_jobs(workload, processors), change)
     log = log_name(str(first["log"]))
     return Case(name, log, world, change, workload, recorded, replayed, seen)
 
@@ -244,7 +245,7 @@ def _error(ours: Floats, base: Floats) -> float:
     return hypot(*map(jackknife_error, sides))
 
 
-def _waits_of_jobs(members: Sequence[Seen], truth: Jobs, change: Change) -> Floats:
+def _waits_of_jobs(members: Sequence[ScoredJobs], truth: Jobs, change: Change) -> Floats:
     """Return by week how well the waits of a width class predict the wait of each job (CRPS)."""
     begin = change.settle * WEEK
     week = np.floor((truth.submit - begin) / WEEK).astype(int)

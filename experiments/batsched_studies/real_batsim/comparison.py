@@ -1,4 +1,4 @@
-"""Compare the output files of two simulators for a case."""
+"""Compares the output files of two simulators for a case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""M. Madon, G. Da Costa, J.-M. Pierson, FGCS 2024: replay with feedback."""
+"""The study of replay with feedback: M. Madon, G. Da Costa, J.-M. Pierson, FGCS 2024."""
 
 from pathlib import Path
 

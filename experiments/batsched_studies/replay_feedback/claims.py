@@ -109,7 +109,9 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
                 infrastructures, answers, numbers, near = zip(*comparisons, strict=True)
                 there = {*infrastructures, *(replay for _, replay, _ in values)}
                 missing, right = describe_missing((*names, *FEEDBACK), there), all(answers)
-                holds = None if right and missing else right  # one that is wrong is enough
+                holds = (
+                    None if right and missing else right
+                )  # one wrong comparison refutes the claim
                 evidence = "; ".join(map(add, numbers, near))
                 effect = f"so in {sum(answers)} of {len(answers)}"
                 if orders := _orders(values.values()):
@@ -267,7 +269,7 @@ def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
             means = seeds.mean().dropna().sort_values(kind="stable")
             lateness = {str(name): float(late) for name, late in means.items()}
             ends = {name: (seeds.min()[name], seeds.max()[name]) for name in lateness}
-            # A seed that would turn two of them around decides nothing, nor do a few of them.
+            # If seeds disagree on the order of two infrastructures, or are few, it is inconclusive.
             close = any(tables.do_ranges_overlap(ends[a], ends[b]) for a, b in pairwise(lateness))
             few = any(1 < nb < FEWEST for nb in seeds.count())
             holds = None if close or few else tables.is_ranked(lateness)

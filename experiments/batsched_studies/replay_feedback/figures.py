@@ -29,9 +29,9 @@ WINDOW_MONTHS = (4, 6, 8)
 _BINS = 160
 """Bars of a histogram over time, at most."""
 _WIDTH, _HEIGHT = 210, 130
-"""Of one of six panels, pixels."""
+"""The size of one of six panels, in pixels."""
 _EDGE = 5
-"""Between the outermost points and the edge of a panel, pixels, so that none is cut."""
+"""Pixels between the outermost points and the edge of a panel, so that no point is cut."""
 _SINCE = "from the first recorded submission"
 _BY_REPLAY = alt.Color(
     "replay:N",
@@ -45,7 +45,7 @@ _WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
 def draw_figures(study: replays.Study) -> list[Figure]:
-    """Return the figures of a log; ``study.left_out`` lists missing figures with reasons."""
+    """Draw the figures of a log; list those that cannot be drawn in ``study.left_out``."""
     made = []
     for name, draw in FIGURES.items():
         try:
@@ -119,7 +119,7 @@ def draw_cumulative(study: replays.Study) -> Chart:
 
 
 def _count_curve(days: Any, points: int) -> pd.DataFrame:
-    """Return how many of the days are over (nan = never)."""
+    """Return the number of jobs up to some days, from the day of each job (nan = never)."""
     ordered = np.sort(days[np.isfinite(days)])
     count = np.unique(np.linspace(0, len(ordered), points + 1).astype(int))[1:]
     return pd.DataFrame({"day": ordered[count - 1].round(3), "jobs": count})

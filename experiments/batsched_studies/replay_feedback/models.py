@@ -96,7 +96,7 @@ def make_model_rows(runs: pd.DataFrame, log: str) -> list[dict[str, Any]]:
 
 
 def draw_models(frame: pd.DataFrame) -> Chart:
-    """Return mean lateness and mean wait of each infrastructure, by user model."""
+    """Draw mean lateness and mean wait of each infrastructure, by user model."""
     there = [model for model in MODELS if model in set(frame["model"])]
     scale = scale_of(MODELS, there)
     base = alt.Chart(width=300, height=300).encode(
@@ -136,7 +136,7 @@ def compute_hour_shares(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_hours(frame: pd.DataFrame) -> Chart:
-    """Return the submissions by hour of the day: each model against rigid replay, in panels."""
+    """Draw the submissions by hour of the day: each model against rigid replay, in panels."""
     there = [model for model in MODELS if model in set(frame["model"])]
     reacting = [model for model in there if model != "rigid"] or there
     rigid = frame[frame["model"] == "rigid"].set_index("hour")["share"]

@@ -81,7 +81,7 @@ def build_graphs(study: replays.Study) -> Graphs:
 
 
 def draw_graphs(graphs: Graphs) -> Chart:
-    """Return a chart of longest paths, largest arities, and the distribution of think times."""
+    """Draw longest paths, largest arities, and the distribution of think times."""
     paths = _counted(graphs.longest, "longest path", "log")
     arity = _counted(graphs.widest, "largest arity", "symlog")
     return alt.hconcat(paths, arity, _think_times(graphs)).resolve_scale(color="independent")

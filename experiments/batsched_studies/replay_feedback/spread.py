@@ -27,7 +27,7 @@ BASE = "easy"
 """The infrastructure that others are compared with."""
 _SHOWN = ("makespan", "mean_waiting_time", "mean_lateness")
 _TABULATED = ("makespan", "mean_waiting_time", "max_waiting_time", "mean_lateness")
-"""Relative and additional lateness follow from the mean."""
+"""The tabulated metrics; relative and additional lateness follow from the mean."""
 Rows = list[dict[str, Any]]
 
 
@@ -162,7 +162,7 @@ def _pairs(runs: pd.DataFrame, metric: str, replay: str) -> pd.DataFrame:
 
 
 def draw_intervals(frame: pd.DataFrame, ends: tuple[str, str, str]) -> Chart:
-    """Return intervals of makespan, mean wait, and mean lateness, and the published values."""
+    """Draw intervals of makespan, mean wait, and mean lateness, and the published values."""
     charts = []
     colours = (palette.RECORDED, palette.ORANGE, palette.BLUE)
     scale = scale_of(dict(zip(tables.REPLAYS, colours, strict=True)), tables.REPLAYS)
@@ -187,7 +187,7 @@ def draw_panel(
     size: int,
     options: Mapping[str, Any],
 ) -> Chart:
-    """Return a line of intervals for each infrastructure, and the published values.
+    """Draw a line of intervals for each infrastructure, and the published values.
 
     ``numbers`` are the columns of lower end, middle, upper end and published value. The option
     ``log`` makes the axis logarithmic; other options are those of the scale.

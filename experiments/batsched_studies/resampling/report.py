@@ -98,7 +98,7 @@ BINS = 30
 
 
 def draw_histograms(runs: Runs, place: pd.DataFrame) -> Iterator[Figure | None]:
-    """Yield for each metric its distribution over the variants of each log, and the log's value."""
+    """Yield for each metric a figure of its distribution over the variants of each log."""
     for quantity in QUANTITIES if len(place) else ():
         bars: list[dict[str, Any]] = []
         of_metric = place[(place["metric"] == quantity.name) & (place["kind"] == KINDS[0])]
@@ -132,7 +132,7 @@ def draw_histograms(runs: Runs, place: pd.DataFrame) -> Iterator[Figure | None]:
 
 
 def draw_stable_shares(swept: pd.DataFrame) -> Figure | None:
-    """Return the share of stable runs over the utilisation."""
+    """Draw the share of stable runs over the utilisation."""
     if swept.empty:
         return None
     points: Any = swept[["log", "load", "utilisation", "stable"]].to_dict("records")
@@ -148,7 +148,7 @@ def draw_stable_shares(swept: pd.DataFrame) -> Figure | None:
 
 
 def draw_hours(runs: Runs) -> Figure | None:
-    """Return the submissions by hour of the day, with the log's users and six times as many."""
+    """Draw the submissions by hour of the day, with the log's users and six times as many."""
     lines: list[dict[str, Any]] = []
     for log in runs.labels("log"):
         of_log = runs.where(log=log)
@@ -180,7 +180,7 @@ def draw_hours(runs: Runs) -> Figure | None:
 
 
 def draw_flurry_ratios(flurry: pd.DataFrame) -> Figure | None:
-    """Return how the other users' waits and slowdowns grow with the rate of flurries."""
+    """Draw how the other users' waits and slowdowns grow with the rate of flurries."""
     if flurry.empty:
         return None
     shown = flurry[flurry["metric"].isin(("wait", "wait_99", "slowdown"))]

@@ -71,7 +71,7 @@ _TITLE = "change of the others' mean wait (%)"
 
 
 def draw_costs(log: str, runs: Runs) -> Figure | None:
-    """Return the changes of the other users' mean wait; None without reservations.
+    """Draw the changes of the other users' mean wait; None without reservations.
 
     Each width has a panel with its own axis, since wide reservations cost far more.
     """

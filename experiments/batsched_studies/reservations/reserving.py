@@ -1,4 +1,4 @@
-"""Users some of whom request advance reservations, and measures of the other users."""
+"""A user model in which some jobs request advance reservations, and measures of all jobs."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def draw_pictures(measured: reopening.Measured, folder: Path) -> None:
 
 
 def draw_mixed() -> Any:
-    """Return response time and throughput over the number of closed users, by open rate."""
+    """Draw response time and throughput over the number of closed users, by open rate."""
     points = [
         {
             "users": state.nb_users,
@@ -75,7 +75,7 @@ def draw_mixed() -> Any:
 
 
 def draw_think_rates(measured: reopening.Measured) -> Any:
-    """Return throughput, response time and throughput by user over the think rate."""
+    """Draw throughput, response time and throughput by user over the think rate."""
     points = [
         {
             "rate": rate,
@@ -90,7 +90,7 @@ def draw_think_rates(measured: reopening.Measured) -> Any:
 
 
 def draw_constant() -> Any:
-    """Return the exact values over a constant probability to continue."""
+    """Draw the exact values over a constant probability to continue."""
     points = []
     for percent in range(49):
         exact = solve_constant(reopening.OPEN_RATE, percent / 100)
@@ -100,7 +100,7 @@ def draw_constant() -> Any:
 
 
 def draw_adaptive(measured: reopening.Measured) -> Any:
-    """Return the four metrics over the open rate, for both adaptive probabilities to continue."""
+    """Draw the four metrics over the open rate, for both adaptive probabilities to continue."""
     points = [
         {"rate": rate, "of": NAMES[model], **_row(measured, reopening.Case(model, open_rate=rate))}
         for model in reopening.ADAPTIVE
@@ -110,7 +110,7 @@ def draw_adaptive(measured: reopening.Measured) -> Any:
 
 
 def draw_bias(measured: reopening.Measured) -> Any:
-    """Return the run times of jobs after which users continue, and after which they leave."""
+    """Draw the run times of jobs after which users continue, and after which they leave."""
     points = [
         {
             "rate": rate,

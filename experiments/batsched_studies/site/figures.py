@@ -28,7 +28,7 @@ _FEW_DECADES = 2
 
 
 def draw_answer(log: str, runs: Runs) -> Figure | None:
-    """Return mean waits, work and utilisation with each change, relative to the present site.
+    """Draw mean waits, work and utilisation with each change, relative to the present site.
 
     A panel without waits on the present site has no ratios and is left out.
     """

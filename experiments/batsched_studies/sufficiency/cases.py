@@ -33,7 +33,7 @@ NAMES = {
 RIGID, DELAY, MIXED, STATES = "rigid", "delay", "mixed", "states"
 ORDER = (*LEVERS, "25", "50", "75", MIXED, STATES)
 EFFORTS = {"25": 0.25, "50": 0.5, "75": 0.75, MIXED: 1.0}
-"""The probabilities that a user does anything with a job, by the variants of ``effort.toml``."""
+"""The probability that users apply a lever to a job, by the variants of ``effort.toml``."""
 LESS_WORK = ("space_degradation", "time_degradation", "renounce", MIXED, STATES)
 """The levers that reduce work, so that they save energy in total."""
 RED, AFTER, ALL = "red", "after", "all"
@@ -77,12 +77,12 @@ def describe_scarcity(runs: Runs) -> str:
 
 
 def select_base(runs: Runs, loop: str) -> Runs:
-    """Return the runs of a kind of users in which nobody uses less."""
+    """Return the runs of a kind of users without any lever."""
     return runs.where(loop=loop, lever=RIGID)
 
 
 def find_cases(runs: Runs) -> Iterator[tuple[str, str, float, Runs]]:
-    """Yield kind of users, lever, share of users and runs, if there are runs to compare with."""
+    """Yield kind of users, lever, share of users and runs, if there are also runs without lever."""
     for loop in LOOPS:
         if not select_base(runs, loop):
             continue

@@ -64,13 +64,13 @@ def _rebounds(
 
 
 def _after(runs: Runs, loop: str) -> Interval | None:
-    """Return by how many per cent more is consumed after red hours if all delay."""
+    """Return how much more energy is used after red hours if all users delay jobs (per cent)."""
     after = c.compute_savings(runs, loop, c.DELAY, 1.0, c.AFTER)
     return kit.mean_interval(-after) if len(after) else None
 
 
 def _linear(log: str, runs: Runs) -> Iterator[Verdict]:
-    """Yield whether parts of the effort save as large parts of what the whole effort saves."""
+    """Yield whether savings are proportional to the effort."""
     whole = c.compute_savings(runs, c.OPEN, c.MIXED, 1.0, c.RED)
     by_probability = {
         100 * part: c.compute_savings(runs, c.OPEN, lever, 1.0, c.RED)

@@ -1,4 +1,4 @@
-"""The report of the study for any of its campaign files, without parts that have no runs."""
+"""The report of the study, for all of its campaign files."""
 
 from __future__ import annotations
 

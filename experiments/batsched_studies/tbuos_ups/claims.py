@@ -120,7 +120,7 @@ def read(frame: pd.DataFrame) -> Runs:
 
 
 def _systems(frame: pd.DataFrame) -> list[str]:
-    """Return the systems with the weight of the users' rank, where that is an axis of its own."""
+    """Return the names of the systems, with the weight of the users' rank if that is an axis."""
     if "a_user" not in frame:
         return frame["system"].astype(str).to_list()
     pairs = zip(frame["system"], frame["a_user"], strict=True)

@@ -44,7 +44,7 @@ def _users(there: Sequence[str] = tuple(USERS.values())) -> alt.Color:
 
 
 def draw_wait_distribution(runs: Runs) -> Figure | None:
-    """Return the distribution of the mean wait over the seeds, by users and system."""
+    """Draw the distribution of the mean wait over the seeds, by users and system."""
     lines: list[dict[str, Any]] = []
     for (log, replay, system), of_case in runs.groups(*CASE):
         waits = finite(of_case.values(WAIT)) / HOUR
@@ -65,7 +65,7 @@ def draw_wait_distribution(runs: Runs) -> Figure | None:
 
 
 def draw_throughput_pairs(runs: Runs) -> Figure | None:
-    """Return EASY's throughput against FCFS's, a point for each pair of equal seeds."""
+    """Draw EASY's throughput against FCFS's, a point for each pair of equal seeds."""
     points: list[dict[str, Any]] = []
     for (log, replay), of_users in runs.groups("log", "replay"):
         if replay in USERS:
@@ -91,7 +91,7 @@ def draw_throughput_pairs(runs: Runs) -> Figure | None:
 
 
 def draw_ups_sweep(runs: Runs) -> Figure | None:
-    """Return the throughput of UPS relative to EASY over the weight of the users' rank."""
+    """Draw the throughput of UPS relative to EASY over the weight of the users' rank."""
     points = list(_ups_points(runs))
     if not points:
         return None
@@ -132,7 +132,7 @@ def _ups_points(runs: Runs) -> Iterator[dict[str, Any]]:
 
 
 def draw_ratios(spreads: pd.DataFrame) -> Figure | None:
-    """Return the ratio of the largest to the smallest mean wait, ours and the thesis's."""
+    """Draw the ratio of the largest to the smallest mean wait, ours and the thesis's."""
     points = list(_ratio_points(spreads))
     if not points:
         return None
@@ -166,7 +166,7 @@ def _ratio_points(spreads: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def draw_waits(waits: pd.DataFrame) -> Figure:
-    """Return the average waits of chapter 4, ours and the thesis's."""
+    """Draw the average waits of chapter 4, ours and the thesis's."""
     points = []
     for wait in rows(waits):
         place = {"log": wait.log, "users": wait.replay}
@@ -190,7 +190,7 @@ def draw_waits(waits: pd.DataFrame) -> Figure:
 
 
 def draw_queue(runs: Runs) -> Figure | None:
-    """Return the share of time in which more than some number of jobs wait."""
+    """Draw the share of time in which more than some number of jobs wait."""
     users = {"rigid": "open replay", "fluid": "fluid"} | USERS
     lines = []
     for (log, replay, system), of_case in runs.groups(*CASE):

@@ -32,7 +32,7 @@ MEASURES = {"size": "mean", "requested_time": "identical", "run_time": "median"}
 """The measure that reproduces each table of similarity."""
 
 
-class Printed(NamedTuple):
+class PrintedMeasure(NamedTuple):
     """The thesis's values of a measure: of the log, and mean and s.d. over resampled logs."""
 
     name: str
@@ -60,19 +60,19 @@ def measure_log(shared: Path, log: str) -> list[float]:
 def measure_resampled(shared: Path, log: str, seed: int) -> list[float]:
     """Return the measures of a workload that is resampled from a log, with recorded times."""
     source = load_jobs(find_path(shared, HERE[log]), walltime="requested", size="allocated")
-    drawn = play_model(Resampled(source, seed=seed), lambda job, now: now)  # no one looks at ends
+    drawn = play_model(Resampled(source, seed=seed), lambda job, now: now)  # ends do not matter
     jobs = [msgspec.structs.replace(played.job, submit_time=played.submit) for played in drawn]
     return measure_jobs(columns_of_workload(msgspec.structs.replace(source, jobs=jobs)))
 
 
-def list_printed_measures(log: str) -> list[Printed]:
+def list_printed_measures(log: str) -> list[PrintedMeasure]:
     """Return the thesis's values of the measures, in the order of :func:`measure_jobs`."""
     names = ["stack depth, run time", "requested time", "processors"]
     given = read_printed_locality()
     stacks = zip(names, given["stack"][log], strict=True)
     return [
-        *(Printed(name, 2, *values) for name, values in stacks),
-        Printed("Hurst parameter", 3, *given["hurst"][log]),
+        *(PrintedMeasure(name, 2, *values) for name, values in stacks),
+        PrintedMeasure("Hurst parameter", 3, *given["hurst"][log]),
     ]
 
 
@@ -93,8 +93,8 @@ def make_locality_rows(log: str, ours: list[float], resampled: list[list[float]]
     return lines
 
 
-def describe_deviation(mean: float, theirs: Printed) -> str:
-    """Return within how many of the thesis's standard deviations our mean is: one, two or no."""
+def describe_deviation(mean: float, theirs: PrintedMeasure) -> str:
+    """Return as text within how many of the thesis's standard deviations our mean is."""
     off = abs(mean - theirs.mean) / theirs.deviation
     return next((text for most, text in ((1, "one"), (2, "two")) if off <= most), f"no ({off:.1f})")
 
