@@ -14,7 +14,11 @@ import numpy as np
 import pytest
 
 from batsched_studies.user_models.logs import HERE, PRINTED, find_path, load_jobs, read_log
-from batsched_studies.user_models.sessions import BY_ARRIVAL, count_sessions, select_jobs_that_ran
+from batsched_studies.user_models.sessions import (
+    BY_ARRIVAL,
+    count_log_sessions,
+    select_jobs_that_ran,
+)
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import (
     compare_think_times,
@@ -36,7 +40,7 @@ KTH, SP2, DS, BLUE = LOGS = ("KTH-SP2", "SDSC-SP2", "SDSC-DS", "SDSC-BLUE")
     ],
 )
 def test_counts(shared: Path, log: str, off: tuple[int, int, int] | float) -> None:
-    counts = count_sessions(shared, log, BY_ARRIVAL)
+    counts = count_log_sessions(shared, log, BY_ARRIVAL)
     ours = np.array((counts.jobs, counts.batches, counts.sessions))
     theirs = np.array(PRINTED["zakay"]["counts"][log])
     if isinstance(off, tuple):
@@ -67,7 +71,7 @@ def test_sdsc_sp2_as_the_rules_take_it(shared: Path) -> None:
 def test_share_of_long_sessions(
     shared: Path, log: str, rule: str, printed: float, off: float
 ) -> None:
-    assert count_sessions(shared, log, rule).long_sessions == pytest.approx(printed, abs=off)
+    assert count_log_sessions(shared, log, rule).long_sessions == pytest.approx(printed, abs=off)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +88,7 @@ def test_share_of_long_sessions(
 def test_share_of_long_sessions_with_cut(shared: Path, log: str, cut: int, exponent: float) -> None:
     """Read off a plot; 10^-3.9 is 7 sessions of SDSC-BLUE and 3 of SDSC-SP2: a job matters."""
     for method in ("last", "max"):
-        share = count_sessions(shared, log, f"{method}+{cut}:20").long_sessions
+        share = count_log_sessions(shared, log, f"{method}+{cut}:20").long_sessions
         assert log10(share) == pytest.approx(exponent, abs=0.12)
         if (log, cut) == (BLUE, 120):
             assert share > 1e-3
@@ -97,15 +101,15 @@ def test_longest_sessions(shared: Path) -> None:
     """
     for log in (BLUE, SP2):
         for rule in ("last:20", "max:20"):
-            assert count_sessions(shared, log, rule).longest_session > 1e5
+            assert count_log_sessions(shared, log, rule).longest_session > 1e5
     for cut in (30, 60, 120):
-        assert count_sessions(shared, SP2, f"max+{cut}:20").longest_session < 2_030
-        assert count_sessions(shared, BLUE, f"max+{cut}:20").longest_session < 4_000
+        assert count_log_sessions(shared, SP2, f"max+{cut}:20").longest_session < 2_030
+        assert count_log_sessions(shared, BLUE, f"max+{cut}:20").longest_session < 4_000
 
 
 def test_most_sessions_and_batches_have_one_job(shared: Path) -> None:
     """Printed: generally over 50 % and over 75 %. BLUE's 48.9 %, KTH's 74.5 %, DS's 73.4 %."""
-    counts = {log: count_sessions(shared, log, BY_ARRIVAL) for log in LOGS}
+    counts = {log: count_log_sessions(shared, log, BY_ARRIVAL) for log in LOGS}
     assert [log for log, c in counts.items() if c.single_job_sessions > 0.5] == [KTH, SP2, DS]
     assert [log for log, c in counts.items() if c.single_job_batches > 0.75] == [SP2, BLUE]
     assert all(c.single_job_sessions > 0.485 for c in counts.values())

@@ -29,7 +29,7 @@ def select_jobs_that_ran(shared: Path, log: str) -> list[WorkloadJob]:
 
 
 @cache
-def count_sessions(shared: Path, log: str, rule: str) -> Counts:
+def count_log_sessions(shared: Path, log: str, rule: str) -> Counts:
     """Return the counts of batches and sessions of a log, with a rule that delimits sessions."""
     delimitation = Delimitation.parse(rule)
     return count_sessions(partition(select_jobs_that_ran(shared, log), delimitation), delimitation)
@@ -37,7 +37,7 @@ def count_sessions(shared: Path, log: str, rule: str) -> Counts:
 
 def make_counts_rows(shared: Path, log: str) -> list[str]:
     """Return the table line of a log's jobs, batches and sessions."""
-    counts = count_sessions(shared, log, BY_ARRIVAL)
+    counts = count_log_sessions(shared, log, BY_ARRIVAL)
     ours = (counts.jobs, counts.batches, counts.sessions)
     theirs = PRINTED["zakay"]["counts"][log]
     texts = (" / ".join(f"{number:,}" for number in numbers) for numbers in (theirs, ours))
@@ -51,7 +51,7 @@ def make_length_rows(shared: Path, log: str) -> list[str]:
     """Return the table lines of a log's long sessions, one for each rule with printed values."""
     lines = []
     for rule, (share, longest) in PRINTED["zakay"]["lengths"][log].items():
-        counts = count_sessions(shared, log, rule)
+        counts = count_log_sessions(shared, log, rule)
         ours = f"{100 * counts.long_sessions:.1f} %"
         if "+" in rule:
             ours = f"10^{log10(counts.long_sessions):.1f}"
