@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from batsched_py.errors import BatschedError, InterruptedByUser
-from batsched_py.support.terminal_text import flush, message_line, say, standard_streams
+from batsched_py.support.terminal_text import flush, make_message_line, say, standard_streams
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -77,14 +77,14 @@ class _LazyCommands(TyperGroup):
         return [name for names in _grouped(_commands()).values() for name in names]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        from batsched_py.plugins.plugin_descriptions import description
+        from batsched_py.plugins.plugin_descriptions import find_description
 
         commands = _commands()
         width = max(map(len, commands), default=0)
         for heading, names in _grouped(commands).items():
             with formatter.section(heading):
                 formatter.write_dl(
-                    [(f"{name:{width}}", description(commands[name])) for name in names]
+                    [(f"{name:{width}}", find_description(commands[name])) for name in names]
                 )
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -107,10 +107,10 @@ def _commands() -> Mapping[str, EntryPoint]:
     """Return the commands by name, with those of other packages."""
     from importlib.metadata import EntryPoint
 
-    from batsched_py.support.installation import entry_points_of
+    from batsched_py.support.installation import find_entry_points
 
     places = {name: EntryPoint(name, place, COMMANDS) for name, place in PLACES.items()}
-    return {**entry_points_of(COMMANDS), **places}
+    return {**find_entry_points(COMMANDS), **places}
 
 
 def _loaded(name: str) -> Any:
@@ -199,5 +199,5 @@ def _flag(command: Any, parameter: str) -> str:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    say(f"batsched-py: error: {message_line(message)}")
+    say(f"batsched-py: error: {make_message_line(message)}")
     sys.exit(code)

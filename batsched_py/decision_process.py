@@ -1,4 +1,4 @@
-"""The scheduler as Batsim knows it: it answers one message at a time.
+"""The scheduler as Batsim sees it: it replies to one message at a time.
 
 What it decides is the core's, :class:`~batsched_py.model.system.System`; here are the messages,
 calls, and what Batsim was started with.
@@ -14,17 +14,17 @@ from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model.job import RUNNING, Job
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.system import System
-from batsched_py.model.user_model import UserModel, profile_of
+from batsched_py.model.user_model import UserModel, find_profile
 from batsched_py.options.budgets import Budgets
 from batsched_py.processors.sets import from_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_rules import (
     Refusal,
-    refused_by_batsim4,
-    refused_by_batsim5,
-    six_decimals_up,
+    explain_batsim4_refusal,
+    explain_batsim5_refusal,
+    round_up_to_six_decimals,
 )
-from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, placed_id
+from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, make_placed_id
 from batsched_py.support.json_values import to_python
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.grid_sites import GridSites
@@ -33,7 +33,7 @@ from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 
 
 class DecisionProcess(System):
-    """Answers Batsim's messages with the decisions of ``scheduler``, for ``users`` if any.
+    """Replies to Batsim's messages with the decisions of ``scheduler``, and the jobs of ``users``.
 
     ``six_decimals`` says that messages come from a program, with times of six decimals unless it
     announces exact ones: calls are then asked for at such times, and what Batsim cannot register
@@ -110,7 +110,7 @@ class DecisionProcess(System):
         }
 
     def answer(self, message: m.Message) -> m.Message:
-        """Return the reply to one message.
+        """Return the reply to one message of Batsim.
 
         Raises :class:`ProtocolError` where Batsim was started otherwise than it must be or names a
         job that is not there, :class:`InvariantError` when policy or users err, and
@@ -155,7 +155,7 @@ class DecisionProcess(System):
                 *(len(self.queue), self.nb_running),
             )
             tag = events[-1].tag if events else "an empty one"
-            self._progress.idle_message(self.now, tag, state)
+            self._progress.count_message(self.now, tag, state)
         due = self._users_due
         if due <= LATEST_TIME:
             if not self._calls or due < self._calls[0]:
@@ -181,9 +181,9 @@ class DecisionProcess(System):
                 "--enable-redis"
             )
         if self._six_decimals and event.is_batsim5:
-            self._refused, self._killed = refused_by_batsim5, set()
+            self._refused, self._killed = explain_batsim5_refusal, set()
         elif self._six_decimals and not config.get(m.EXACT_TIMES):
-            self._refused = refused_by_batsim4
+            self._refused = explain_batsim4_refusal
         self._six_decimals &= not config.get(m.EXACT_TIMES)
         # Without users there is nothing to register, which Batsim must be told too.
         self._registering = bool(config.get("dynamic-jobs-enabled"))
@@ -231,7 +231,7 @@ class DecisionProcess(System):
         self._call_times.discard(due)
         if due > self.now:  # too early, by the last digit of a clock
             self._call_at(due)
-        self.called()
+        self.wake_policy()
 
     def _completed(self, event: m.JobCompleted) -> None:
         job = self._jobs.pop(event.job_id, None)
@@ -266,10 +266,10 @@ class DecisionProcess(System):
         )
         self._jobs[job.id] = job
         if self.sites:
-            self.send_home(job)
+            self.set_home(job)
             description.extra = job.extra
         if self._dilated is not None:
-            self._dilated.waits(description, profile)
+            self._dilated.add_waiting(description, profile)
         return job
 
     # Decisions -----------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class DecisionProcess(System):
         if not self._reuses_profiles:  # Batsim forgets a profile with its first job
             profile = f"{profile}#{_without_mark(job.id)}"
         if profile not in self._profiles:
-            content = profile_of(job, users)
+            content = find_profile(job, users)
             if self._reuses_profiles:
                 self._profiles.add(profile)
             self._reply.append(
@@ -293,7 +293,7 @@ class DecisionProcess(System):
             job_id, now, size, profile, job.walltime, job.estimate, job.user, extra
         )
         if self._refused is not None or self._dilated is not None:
-            content = content or profile_of(job, users)
+            content = content or find_profile(job, users)
         if self._refused is not None and (reason := self._refused(description, content or {})):
             raise InvariantError(f"{type(users).__name__} submitted job {job.id}: {reason}")
         self._reply.append(m.RegisterJob(timestamp=now, job_id=job_id, job=description))
@@ -307,7 +307,7 @@ class DecisionProcess(System):
     def _execute_dilated(self, job: Job) -> None:
         """Let another form of a job run in its place."""
         assert self._dilated is not None
-        self._jobs[placed_id(job.id)] = self._jobs.pop(job.id)
+        self._jobs[make_placed_id(job.id)] = self._jobs.pop(job.id)
         speed = min(site.speed for site in self.machine.sites if site.share(job.processors))
         self._reply += self._dilated.start(job, self.now, speed)
 
@@ -318,7 +318,7 @@ class DecisionProcess(System):
         self._reply.append(m.RejectJob(timestamp=self.now, job_id=job.id))
 
     def _kill(self, job: Job) -> None:
-        job_id = job.id if job.id in self._jobs else placed_id(job.id)
+        job_id = job.id if job.id in self._jobs else make_placed_id(job.id)
         if self._killed is not None:
             if job_id in self._killed:
                 raise InvariantError(f"job {job.id} was killed twice, and Batsim 5 aborts on that")
@@ -331,7 +331,7 @@ class DecisionProcess(System):
         if not isinstance(time, (float, int)) or not abs(time) <= LATEST_TIME:
             raise InvariantError(f"a call at {time!r} was asked for: expected {UP_TO_LATEST_TIME}")
         if self._six_decimals:
-            time = six_decimals_up(time)
+            time = round_up_to_six_decimals(time)
         if time in self._call_times:
             return
         if time <= self.now:
@@ -339,7 +339,7 @@ class DecisionProcess(System):
         heappush(self._calls, time)
         self._call_times.add(time)
         if len(self._calls) > self._most_decisions:
-            raise self._progress.too_many_decisions(self.now)
+            raise self._progress.make_decisions_error(self.now)
         self._reply.append(m.CallMeLater(timestamp=self.now, time=time))
 
 

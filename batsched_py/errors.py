@@ -69,19 +69,19 @@ class BatschedError(Exception):
 
 
 class InterruptedByUser(BatschedError):  # noqa: N818 - not an error of anybody
-    """Ctrl-C."""
+    """The user has interrupted the program by Ctrl-C."""
 
     exit_code = 130
 
 
 class UsageError(BatschedError):
-    """The caller asked for something that makes no sense."""
+    """An option or an argument of the caller makes no sense."""
 
     exit_code = 2
 
 
 class MissingExtraError(UsageError):
-    """What was asked for needs a package that only an extra of ours installs."""
+    """A feature needs a package that only an extra of ours installs."""
 
 
 class PluginError(UsageError):
@@ -89,7 +89,7 @@ class PluginError(UsageError):
 
 
 class InputError(BatschedError):
-    """An input file is not what it should be."""
+    """An input file is missing or malformed."""
 
 
 class LogError(InputError):
@@ -101,7 +101,7 @@ class WorkloadError(InputError):
 
 
 class JobError(WorkloadError, ValueError):
-    """A job has a field that no table of a run could hold."""
+    """A job has a field that no table of a run can hold."""
 
 
 class PlatformError(InputError):
@@ -115,7 +115,7 @@ class CampaignFileError(InputError):
 
 
 class CampaignError(CampaignFileError):
-    """Something in a campaign file makes no sense.
+    """A setting in a campaign file makes no sense.
 
     ``table`` is the path of the table that it is in (a number follows the name of an array of
     tables), ``key`` the key, None for the whole table.
@@ -140,7 +140,7 @@ class InvariantError(BatschedError):
 
 
 class SimulationError(BatschedError):
-    """A simulation could not go on to its end."""
+    """A simulation cannot continue to its end."""
 
 
 class DeadlockError(SimulationError):

@@ -1,4 +1,4 @@
-"""Test a policy with small schedules that are drawn as text.
+"""Tests a policy with small schedules that are drawn as text.
 
 A drawing says everything, what is submitted and what is expected::
 
@@ -39,7 +39,7 @@ from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel
 from batsched_py.options.option_values import one_of
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.simulator.ended_jobs import each_once
+from batsched_py.simulator.ended_jobs import merge_forms
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.platform.hosts import make_grid, make_homogeneous
@@ -83,7 +83,7 @@ def workload(
     profile: str = "parallel_homogeneous",
     names: Sequence[str] = (),
 ) -> Workload:
-    """Return the jobs as a workload for a machine of so many processors.
+    """Return the jobs as a workload for a machine of ``processors`` processors.
 
     Their ids are ``names``, or 0000, 0001, ... in the order given. ``profile`` is the Batsim type
     of their profiles, ``parallel_homogeneous`` or ``delay`` (a job of run time 0 has the former);
@@ -147,7 +147,7 @@ def run(
 
 def starts(outcome: Outcome) -> list[float | None]:
     """Return the start times (seconds) in the order of the job ids, None for a rejected job."""
-    ended = sorted(each_once(outcome.jobs), key=lambda job: job.description.id)
+    ended = sorted(merge_forms(outcome.jobs), key=lambda job: job.description.id)
     return [None if job.final_state == REJECTED else job.start_time for job in ended]
 
 
@@ -190,7 +190,7 @@ def assert_drawing(
 
 def drawing(outcome: Outcome, seconds_per_column: float = 1.0) -> str:
     """Draw a schedule, times rounded to columns: jobs in the order of their ids."""
-    jobs = sorted(each_once(outcome.jobs), key=lambda job: job.description.id)
+    jobs = sorted(merge_forms(outcome.jobs), key=lambda job: job.description.id)
     names = [job.description.id.rpartition("!")[2] for job in jobs]
     width = max(map(len, names), default=0)
     digits = max((len(str(job.description.size)) for job in jobs), default=0)

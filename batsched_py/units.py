@@ -1,4 +1,4 @@
-"""Units: everything inside is in seconds; these are the longer ones, in seconds."""
+"""Units of time in seconds: inside the package, all times are seconds."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ SYMBOLS = {"days": "d", "hours": "h", "minutes": "min", "seconds": "s"}
 _FROM = {"days": 3 * DAY, "hours": HOUR, "minutes": 2 * MINUTE}
 
 
-def unit_of(span: float) -> str:
-    """Return the name of the one of :data:`UNITS` in which one reads a span of time (seconds)."""
+def choose_unit(span: float) -> str:
+    """Return the name of the unit in :data:`UNITS` that suits a span of time (seconds)."""
     return next((name for name, least in _FROM.items() if span >= least), "seconds")

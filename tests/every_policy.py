@@ -17,7 +17,7 @@ from typing import Any
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.preparation import prepare
-from batsched_py.plugins.plugins import SCHEDULERS, USERS, names
+from batsched_py.plugins.plugins import SCHEDULERS, USERS, list_names
 from batsched_py.support.terminal_text import print_table
 from batsched_py.workload.logs.swf import read_swf
 
@@ -65,7 +65,7 @@ def main() -> int:
 
 def campaign(logs: Sequence[Path]) -> list[str]:
     """Return the lines of the campaign file for these logs."""
-    policies, models = list(names(SCHEDULERS)), list(names(USERS))
+    policies, models = list(list_names(SCHEDULERS)), list(list_names(USERS))
     of_logs = [path.name.removesuffix(".swf.gz") for path in logs]
     alone = [name for name in policies if name != "grid"]
     lines = ['keep = "metrics"', "[run]", f"log = {of_logs}", f"first = {FIRST}"]

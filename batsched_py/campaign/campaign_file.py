@@ -17,7 +17,7 @@ from msgspec import Meta
 from batsched_py.campaign.planned_runs import KEYS, REPLICATION, Label, PlannedRun, expand
 from batsched_py.errors import CampaignError, CampaignFileError, UsageError
 from batsched_py.files.readers import is_file, is_folder, parse_toml, read_text
-from batsched_py.files.toml_lines import line_of
+from batsched_py.files.toml_lines import find_key_line
 from batsched_py.metrics import METRICS
 from batsched_py.options.checked_values import find_fault
 from batsched_py.support.installation import studies_folder
@@ -352,7 +352,7 @@ def _check_variants(content: dict[str, Any]) -> None:
 def locate_mistake(path: Path, texts: dict[str, str], mistake: CampaignError) -> str:
     """Return the message with the file and, where it is found, the line."""
     for file, text in texts.items():
-        line = line_of(text, mistake.table, mistake.key)
+        line = find_key_line(text, mistake.table, mistake.key)
         if line is not None:
             return f"{file}:{line}: {mistake}"
     return f"{path}: {mistake}"

@@ -26,7 +26,7 @@ from batsched_py.campaign.planned_runs import REPLICATION, PlannedRun
 from batsched_py.campaign.preparation import PreparedRun, find_axes, find_code
 from batsched_py.campaign.run_identity import find_version
 from batsched_py.errors import BatschedError, InputError, UsageError, parameter
-from batsched_py.files.csv_text import csv_of
+from batsched_py.files.csv_text import format_frame_csv
 from batsched_py.files.readers import is_file
 from batsched_py.files.writers import whole_file, write_whole
 from batsched_py.metrics import METRICS
@@ -36,7 +36,7 @@ from batsched_py.results.whole_run import read_run_settings, read_sealed, write_
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings
-from batsched_py.support.installation import entry_points_of
+from batsched_py.support.installation import find_entry_points
 from batsched_py.support.json_values import quote
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import LATER, Rules
@@ -106,7 +106,7 @@ def _report_name(campaign: Campaign) -> str | None:
         return None
     file, _, function = place.rpartition(":")
     value = f"{importable_name(Path(file))}:{function}"
-    names = [name for name, entry in entry_points_of(REPORTS).items() if entry.value == value]
+    names = [name for name, entry in find_entry_points(REPORTS).items() if entry.value == value]
     return names[0] if names else place
 
 
@@ -305,7 +305,7 @@ class CampaignResults:
         The second needs the extra ``parquet`` and is left out without it.
         """
         paths = self._tables
-        write_whole(paths[0], csv_of(self.runs))
+        write_whole(paths[0], format_frame_csv(self.runs))
         if find_spec("pyarrow") is None:
             paths.pop().unlink(missing_ok=True)
             return paths

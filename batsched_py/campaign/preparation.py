@@ -26,7 +26,7 @@ from batsched_py.campaign.run_task import Task
 from batsched_py.errors import PluginError, UsageError
 from batsched_py.files.digests import digest
 from batsched_py.files.readers import is_file, is_folder, parse_json
-from batsched_py.files.toml_lines import line_with
+from batsched_py.files.toml_lines import find_word_line
 from batsched_py.options.setting_fields import arguments
 from batsched_py.plugins import plugins
 from batsched_py.plugins.isolated_run import isolate
@@ -124,7 +124,7 @@ def _placed(campaign: Campaign) -> Iterator[None]:
         words = [as_written for word in words[:2] for as_written in (word, Path(word).name)]
         for word in [*words, *error.parameters]:
             for file, text in campaign.texts.items():
-                line = line_with(text, word)
+                line = find_word_line(text, word)
                 if line is not None:
                     raise UsageError(f"{file}:{line}: {message}") from None
         raise

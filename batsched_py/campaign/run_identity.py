@@ -20,7 +20,7 @@ import msgspec
 from batsched_py.files.digests import digest
 from batsched_py.files.readers import read_bytes
 from batsched_py.plugins import plugins
-from batsched_py.plugins.imported_files import imported_modules
+from batsched_py.plugins.imported_files import find_imported_modules
 from batsched_py.run.backends.dispatch import make_launcher
 from batsched_py.run.named_files import (
     HASH,
@@ -70,7 +70,7 @@ def _plugin(group: str, name: str) -> list[str]:
 def _registered(group: str) -> dict[str, list[str]]:
     return {
         name: [entry.value, *([entry.dist.name, entry.dist.version] if entry.dist else [])]
-        for name, entry in plugins.names(group).items()
+        for name, entry in plugins.list_names(group).items()
     }
 
 
@@ -100,8 +100,11 @@ def find_determining_code() -> list[Path]:
         for package in OUR_PACKAGES
         if (spec := find_spec(package)) is not None and spec.origin is not None
     }
-    entries = [*plugins.names(plugins.SCHEDULERS).values(), *plugins.names(plugins.USERS).values()]
-    modules = imported_modules([*_STARTS, *(entry.module for entry in entries)], folders)
+    entries = [
+        *plugins.list_names(plugins.SCHEDULERS).values(),
+        *plugins.list_names(plugins.USERS).values(),
+    ]
+    modules = find_imported_modules([*_STARTS, *(entry.module for entry in entries)], folders)
     data = [path for folder in folders.values() for path in folder.rglob("*.json")]
     return sorted([*modules, *data, Path(__file__).with_name("run_task.py")])
 

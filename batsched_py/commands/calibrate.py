@@ -11,7 +11,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
-from batsched_py.files.writers import make_folder_of, say_replaced, write_whole
+from batsched_py.files.writers import announce_replaced, make_folder_of, write_whole
 from batsched_py.run.settings import SETTINGS, USERS, Settings
 from batsched_py.run.stored_values import Run, check_outside
 from batsched_py.support.signals import default_stop_signals
@@ -80,7 +80,7 @@ def calibrate(
         make_folder_of(place)
     with default_stop_signals():
         calibrated = _calibrated(path, runs)
-        say_replaced(places)
+        announce_replaced(places)
         _write(calibrated, places)
     _print(calibrated.found)
     print("wrote " + ", ".join(map(str, places)))

@@ -69,9 +69,9 @@ def compare(
     if as_json:
         _print_json(compared, tables)
     elif csv is not None:
-        from batsched_py.files.csv_text import csv_of
+        from batsched_py.files.csv_text import format_frame_csv
 
-        print_exactly(csv_of(tables[csv]), end="")
+        print_exactly(format_frame_csv(tables[csv]), end="")
     else:
         _show(report, compared.identical)
     if out is not None and not as_json and csv is None:
@@ -141,12 +141,12 @@ def _check_table(name: str, tables: dict[str, pd.DataFrame]) -> None:
 
 def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
     """Write the page, the files of the report, and the whole tables; return how many files."""
-    from batsched_py.files.csv_text import csv_of
+    from batsched_py.files.csv_text import format_frame_csv
     from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
     from batsched_py.report.forms.html_page import render_page
 
     written = write_files(report, out / FOLDER)
     for name, frame in whole.items():
-        write_whole(out / FOLDER / f"{name}.csv", csv_of(frame))
+        write_whole(out / FOLDER / f"{name}.csv", format_frame_csv(frame))
     write_whole(out / PAGE, render_page(report))
     return len(written) + len(whole) + 1

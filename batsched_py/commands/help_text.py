@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from batsched_py.plugins.plugin_descriptions import first_paragraph
+from batsched_py.plugins.plugin_descriptions import join_first_paragraph
 
 
 class CommandHelp(TyperCommand):
@@ -40,5 +40,5 @@ class GroupHelp(TyperGroup):
         }
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, first_paragraph(command.help)) for name, command in commands.items()]
+                [(name, join_first_paragraph(command.help)) for name, command in commands.items()]
             )

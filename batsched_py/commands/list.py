@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from batsched_py.plugins import plugins
-from batsched_py.plugins.plugin_descriptions import REPLAY, description
+from batsched_py.plugins.plugin_descriptions import REPLAY, find_description
 from batsched_py.support.terminal_text import print_pairs, print_table
 
 _FLAGS = {plugins.SCHEDULERS: ("--scheduler", "-O"), plugins.USERS: ("--users", "-U")}
@@ -33,7 +33,7 @@ def list_plugins(
 
 
 def _group_of(name: str) -> str:
-    if name == plugins.RIGID or name in plugins.names(plugins.USERS):
+    if name == plugins.RIGID or name in plugins.list_names(plugins.USERS):
         return plugins.USERS
     if not plugins.names_file(name):
         return plugins.SCHEDULERS
@@ -50,9 +50,9 @@ def list_users() -> None:
 
 def _described(group: str) -> list[tuple[str, str]]:
     lines = {plugins.RIGID: REPLAY} if group == plugins.USERS else {}
-    for name, entry in plugins.names(group).items():
+    for name, entry in plugins.list_names(group).items():
         try:
-            lines[name] = description(entry)
+            lines[name] = find_description(entry)
         except (Exception, SystemExit) as error:  # whatever the author's code raises
             lines[name] = f"(cannot be used: {type(error).__name__}: {error})"
     return sorted(lines.items())
@@ -67,7 +67,7 @@ def show_plugin(group: str, name: str) -> None:
     use, flag = _FLAGS[group]
     print(f"{use} {name} ({plugin.__module__}.{plugin.__qualname__})\n")
     print(_plain(inspect.getdoc(plugin) or "(not described)"))
-    options = plugins.option_parameters(plugin)
+    options = plugins.find_option_parameters(plugin)
     if not options:
         print("\nNo options.")
         return

@@ -10,7 +10,7 @@ import typer
 
 from batsched_py.errors import UsageError
 from batsched_py.files.readers import is_file
-from batsched_py.files.writers import make_folder_of, say_replaced
+from batsched_py.files.writers import announce_replaced, make_folder_of
 from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def report(
         )
     made = make_campaign_report(results, by)
     _say_left_out(results, by)
-    say_replaced([place, *files.glob("*")])
+    announce_replaced([place, *files.glob("*")])
     for path in write_page(made, place, results):
         print(f"wrote {path}")
 
@@ -131,7 +131,7 @@ def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     run = OneRun(prefix, nodes)
     place = output or Path(f"{run.prefix}_report.html")
     make_folder_of(place)
-    say_replaced([place])
+    announce_replaced([place])
     write_whole(place, render_page(make_run_report(run), run))
     print(f"wrote {place}")
 

@@ -1,4 +1,4 @@
-"""Why a job started when it did, from the recorded exchange of a simulation.
+"""Explains why a job started when it did, from the recorded messages of a simulation.
 
 :mod:`.replayed_exchange` answers the recorded messages anew with the same policy,
 :mod:`.job_history` says what became of a job, :mod:`.job_watch` asks the policy after each

@@ -1,4 +1,4 @@
-"""The jobs of a recorded simulation: when each was submitted, started and ended, and where."""
+"""The jobs of a recorded simulation, with the times of their events and their processors."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Life(msgspec.Struct):
 
     @property
     def expected_end(self) -> float:
-        """When the job should end by its estimate (seconds); inf if that is not known."""
+        """The end of the job by its estimate (seconds); inf if it is unknown."""
         if self.start is None:
             return inf
         return self.start + self.estimate * self.dilation + self.transfer
 
     @property
     def nb_processors(self) -> int:
-        """Number of processors on which it runs or ran, which may differ from its size."""
+        """Number of processors of the run, which may differ from the size of the job."""
         return len(self.processors)
 
 

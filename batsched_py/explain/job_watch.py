@@ -1,4 +1,4 @@
-"""Watches one job during a replay: what holds it after each pass, and how it starts."""
+"""Watches one job during a replay: why it waits after each pass, and how it starts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.dilated_jobs import is_placed, original_id
+from batsched_py.protocol.dilated_jobs import find_original_id, is_placed
 from batsched_py.support.json_values import to_python
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """A job that ended."""
+    """A job that ended, with its size and how much earlier than expected."""
 
     job: str
     size: int
@@ -51,7 +51,7 @@ class Pass(msgspec.Struct, frozen=True):
 
 
 class Started(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How the watched job started."""
+    """The start of the watched job, and what led to it."""
 
     time: float
     free: int
@@ -108,7 +108,7 @@ class Watch:
         called = changed = False
         for event in message.events:
             if isinstance(event, m.JobCompleted):
-                job = self.jobs.get(original_id(event.job_id))
+                job = self.jobs.get(find_original_id(event.job_id))
                 if job is not None:
                     early = job.expected_end - message.now
                     ended.append(Ended(job.id, job.nb_processors, early))
@@ -125,7 +125,7 @@ class Watch:
         self._happened = Happened(ended, submitted, called, changed)
 
     def note_pass(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
-        """Ask the policy after a scheduling pass what holds the job, if it still waits."""
+        """Ask the policy after a scheduling pass why the job waits, if it still does."""
         self._queue, self._machine = queue, machine
         if self._job is None:
             self._job = self._find()
@@ -145,14 +145,14 @@ class Watch:
         started = []
         for event in reply.events:
             if isinstance(event, m.ExecuteJob):
-                job = self.jobs[original_id(event.job_id)]
+                job = self.jobs[find_original_id(event.job_id)]
                 job.start, job.processors, job.state = message.now, event.alloc, "RUNNING"
                 started.append(job.id)
             elif isinstance(event, m.RejectJob):
                 job = self.jobs[event.job_id]
                 job.end, job.state = message.now, REJECTED
             elif isinstance(event, m.RegisterJob) and is_placed(event.job_id):
-                job = self.jobs[original_id(event.job_id)]
+                job = self.jobs[find_original_id(event.job_id)]
                 job.end = None  # it was refused so that this form of it runs
                 job.dilation = event.job.extra["dilation"]
                 job.transfer = event.job.extra.get("transfer", 0.0)

@@ -17,9 +17,9 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.protocol.dilated_jobs import PLACED, is_placed, original_id
+from batsched_py.protocol.dilated_jobs import PLACED, find_original_id, is_placed
 from batsched_py.transport import exchange_replay
-from batsched_py.transport.exchange_replay import decisions_of
+from batsched_py.transport.exchange_replay import read_decisions
 from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 
 SHOWN = 200
@@ -101,7 +101,7 @@ def _answer(process: DecisionProcess, turn: Turn) -> m.Message:
 
 def _check_equal(turn: Turn, reply: m.Message) -> None:
     """Raise :class:`InputError` unless both replies hold the same decisions."""
-    recorded, ours = decisions_of(turn.reply), decisions_of(reply)
+    recorded, ours = read_decisions(turn.reply), read_decisions(reply)
     if recorded != ours:
         only = [
             f"only {name}: {next(iter(more))[:SHOWN]}"
@@ -152,7 +152,7 @@ class RecordedUsers:
         self._rejected = rejected = 0
         profiles = {}
         replaced = {
-            original_id(event.job_id)
+            find_original_id(event.job_id)
             for event in events
             if isinstance(event, m.RegisterJob) and is_placed(event.job_id)
         }
@@ -200,7 +200,7 @@ class RecordedUsers:
         return inf
 
     def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        """Return the recorded job that is due now."""
+        """Return the recorded job that is due at ``now``."""
         self._out += 1
         return [self._jobs.popleft()[1]]
 

@@ -52,7 +52,7 @@ class Line(msgspec.Struct, omit_defaults=True):
 
 
 class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}, omit_defaults=True):
-    """Why a job started when it did, or why it did not."""
+    """The explanation of a job's start, or of why it did not start."""
 
     job: str
     size: int

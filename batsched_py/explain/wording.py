@@ -248,7 +248,7 @@ def _cause(told: Explanation, started: Started) -> str:
 
 
 def format_time(time: float) -> str:
-    """Return a time in seconds, and as days and clock time."""
+    """Return a time as text: in seconds, and as days and clock time."""
     days, rest = divmod(int(time), int(DAY))
     clock = f"{rest // HOUR:02.0f}:{rest % HOUR // MINUTE:02.0f}:{rest % MINUTE:02.0f}"
     day = f"{days} d " if days else ""

@@ -12,7 +12,7 @@ import pandas as pd
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.step_functions import Array
-from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
+from batsched_py.units import DAY, SYMBOLS, UNITS, choose_unit
 from batsched_py.workload.logs.clock import local_seconds
 
 _CLOCK = {"hours": "%H:%M", "minutes": "%H:%M"}
@@ -53,7 +53,7 @@ class TimeAxis(msgspec.Struct, frozen=True):
         if unit is not None and unit not in UNITS:
             raise UsageError(f"{parameter('unit')} {unit!r}: expected {', '.join(UNITS)}")
         start = settings.get("unix_start_time") if unit is None else None
-        return cls(first, unit or unit_of(span), start, settings.get("time_zone") or "UTC")
+        return cls(first, unit or choose_unit(span), start, settings.get("time_zone") or "UTC")
 
     @property
     def has_dates(self) -> bool:

@@ -1,4 +1,4 @@
-"""Write CSV: tables for programs, with unchanged texts, and tables for people.
+"""Writes CSV: tables for programs, with unchanged texts, and tables for spreadsheets.
 
 A spreadsheet takes a cell that begins with ``=`` for a formula, which may start programs and send
 data away, and so it does with ``+``, ``-``, ``@`` and their wide forms. Names of users and jobs,
@@ -35,7 +35,7 @@ _MUST_QUOTE = re.compile(f"[{_MARKS}]").search
 
 
 def quote_field(text: str) -> str:
-    """Quote a field if it needs it (a job may be called anything).
+    """Return a field, quoted if it needs quotes (names of jobs may have commas).
 
     The ``csv`` of Python before 3.13 does not for a line break that is no end of a line there.
     """
@@ -43,17 +43,17 @@ def quote_field(text: str) -> str:
 
 
 def quote_fields(texts: list[str]) -> list[str]:
-    """Quote many fields, each if it needs it."""
+    """Return many fields, each quoted if it needs quotes."""
     together = "".join(texts)
     return list(map(quote_field, texts)) if any(mark in together for mark in _MARKS) else texts
 
 
-def csv_line(texts: Iterable[str]) -> str:
-    """Return a line of fields, quoted where they need it."""
+def make_csv_line(texts: Iterable[str]) -> str:
+    """Return a line of CSV, with quotes around the fields that need them."""
     return ",".join(map(quote_field, texts)) + "\n"
 
 
-def csv_lines(*columns: list[str]) -> Iterator[str]:
+def make_csv_lines(*columns: list[str]) -> Iterator[str]:
     """Yield the lines of a table from columns of quoted fields."""
     *others, last = columns
     return map(",".join, zip(*others, [f"{text}\n" for text in last], strict=True))
@@ -82,7 +82,7 @@ def _formatted(form: str, values: list[int] | list[float]) -> list[str]:
     return (f"{form}\n" * len(values) % tuple(values)).split("\n")[:-1]
 
 
-def as_text(value: T) -> T | str:
+def protect_cell(value: T) -> T | str:
     """Return the value of a cell, with an apostrophe before a text that would be a formula.
 
     A carriage return, which would begin a row, is a line feed, which is quoted.
@@ -102,16 +102,16 @@ def csv_of_rows(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Return rows as CSV below the ``names`` of their columns; None is an empty cell."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows(map(as_text, row) for row in chain([names], rows))
+    writer.writerows(map(protect_cell, row) for row in chain([names], rows))
     return text.getvalue()
 
 
-def csv_of(frame: pd.DataFrame) -> str:
-    """Return a frame as CSV, with the names of its columns and without its index."""
+def format_frame_csv(frame: pd.DataFrame) -> str:
+    """Return a data frame as CSV, with the names of its columns and without its index."""
     texts = frame.copy(deep=False)
-    texts.columns = [as_text(name) for name in frame.columns]
+    texts.columns = [protect_cell(name) for name in frame.columns]
     for at, kind in enumerate(frame.dtypes):
         if kind.kind not in _NO_TEXTS:
-            values: list[Any] = [as_text(value) for value in frame.iloc[:, at]]
+            values: list[Any] = [protect_cell(value) for value in frame.iloc[:, at]]
             texts.isetitem(at, np.array([*values, None], dtype=object)[:-1])
     return texts.to_csv(index=False)

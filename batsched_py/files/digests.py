@@ -1,4 +1,4 @@
-"""Compute the SHA-256 of files, once per file."""
+"""Computes the SHA-256 of files, once per file."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def sha256(path: str | Path) -> str:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file, read once in a process as long as it does not change."""
-    return digest_of(path, path.stat())
+    """Return the SHA-256 of a file, which is read once per process as long as it is unchanged."""
+    return digest_known(path, path.stat())
 
 
-def digest_of(path: Path, state: os.stat_result) -> str:
-    """Return the SHA-256 of a file with a known state, read once unless the state changes."""
+def digest_known(path: Path, state: os.stat_result) -> str:
+    """Return the SHA-256 of a file whose :func:`version` is known; it is read once per version."""
     if time.time() - max(state.st_mtime, state.st_ctime) < _TICK:  # noqa: TID251 - the clock of files
         return sha256(path)
     return _of_version(path, version(state))
 
 
 def version(state: os.stat_result) -> Version:
-    """Return times, size and number of a file, which change with its content."""
+    """Return the times, size and inode of a file, which change with its content."""
     return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 

@@ -1,4 +1,4 @@
-"""Keep rows that are needed again at the end compressed in memory."""
+"""Compressed lists in memory, for rows that are needed again at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOGETHER = 4096
 
 
 class PackedBatches(Generic[_Batch]):
-    """Batches of plain data, each compressed; every access unpacks a batch again."""
+    """A list of batches of plain data, each compressed; every access unpacks a batch again."""
 
     def __init__(self) -> None:
         self._packed: list[bytes] = []
@@ -53,7 +53,7 @@ class PackedList(Generic[_Item]):
         self._latest: list[_Item] = []
 
     def append(self, item: _Item) -> None:
-        """Add an item."""
+        """Add an item at the end."""
         self._latest.append(item)
         if len(self._latest) >= _TOGETHER:
             self._packed.append(self._latest)

@@ -1,4 +1,4 @@
-"""Read files that others wrote: text, gzip, JSON, TOML and CSV.
+"""Reads files of users and of other programs: text, gzip, JSON, TOML and CSV.
 
 Nothing else reads or unpacks files (ruff and ``tests/support/test_one_reader.py`` check that), so
 every fault is one line with file and place: an error of the ``kind`` that the caller asks for. A

@@ -1,4 +1,4 @@
-"""Find the line of a key in a TOML file, for error messages."""
+"""Finds the line of a key in a TOML file, for error messages."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _HEADER = re.compile(r"\s*\[(\[?)([^\[\]]+)\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]++|\s*+\.\s*+)+)\s*=""")
 
 
-def line_of(text: str, table: Sequence[str | int], key: str | None = None) -> int | None:
-    """Return the line (from 1) of a ``key`` in a ``table``, of the table's header without key.
+def find_key_line(text: str, table: Sequence[str | int], key: str | None = None) -> int | None:
+    """Return the line (from 1) of ``key`` in ``table``; of the table's header without a key.
 
     ``table`` is the path of its names; in an array of tables a number follows the name, from 0.
     None if it is not found, as in inline tables of several lines.
@@ -34,7 +34,7 @@ def line_of(text: str, table: Sequence[str | int], key: str | None = None) -> in
     return None
 
 
-def line_with(text: str, word: str) -> int | None:
+def find_word_line(text: str, word: str) -> int | None:
     """Return the first line (from 1) that has ``word`` outside a comment, None if none has."""
     pattern = re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w.-])")
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""Write files whole or not at all.
+"""Writes files whole or not at all.
 
 What is written is on the disk before it takes the place of what was there: after a crash of the
 machine, too, there is the old file or the new one, not an empty one. That the new one is there
@@ -47,7 +47,7 @@ def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
 def encode_lines(
     lines: Iterable[str], encoding: str = "utf-8", errors: str = "strict"
 ) -> Iterator[bytes]:
-    """Encode lines, many at a time."""
+    """Yield lines encoded as UTF-8, many at a time."""
     lines = iter(lines)
     while some := "".join(islice(lines, _LINES)):
         yield some.encode(encoding, errors)
@@ -55,7 +55,7 @@ def encode_lines(
 
 @contextmanager
 def whole_file(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
-    """Give a temporary path beside ``path``, which takes its place if the block ends well.
+    """Give a temporary path beside ``path``, which replaces it if the block ends without error.
 
     For writers that want a path (figures, downloads). Creates parent folders. If the block
     raises, the temporary file is removed and ``path`` is as it was; what the system refuses
@@ -111,7 +111,7 @@ def _part_of(path: Path) -> Path:
 
 @contextmanager
 def locked(folder: str | Path, *, shared: bool = False) -> Iterator[None]:
-    """Lock a folder against other processes that lock it; the folder is made if needed.
+    """Lock a folder in a block against other processes that lock it; make it if needed.
 
     Several processes can hold a ``shared`` lock. Raises :class:`OutputError` if another process
     has the lock. Where the system cannot lock files, nothing is done.
@@ -180,7 +180,7 @@ def find_temporary_folder() -> str:
         ) from None
 
 
-def say_replaced(paths: Iterable[Path]) -> None:
+def announce_replaced(paths: Iterable[Path]) -> None:
     """Print on standard error which files will be replaced."""
     there = [str(path) for path in paths if path.is_file()]
     if there:

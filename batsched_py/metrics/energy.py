@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from batsched_py.metrics.machine import states_of
+from batsched_py.metrics.machine import compute_states
 from batsched_py.results.job_table import Column, JobTable
 
 
@@ -65,6 +65,6 @@ def busy_until(table: JobTable, times: Column) -> Column:
     """Return the processor-seconds that jobs have used until each of some times; shape (n,)."""
     if not table.ran.any():
         return np.zeros(len(times))
-    states = states_of(table)
+    states = compute_states(table)
     used = np.concatenate([[0.0], np.cumsum(states.busy[:-1] * np.diff(states.time))])
     return np.asarray(np.interp(times, states.time, used), dtype=np.float64)

@@ -96,7 +96,7 @@ def loss_of_capacity(table: JobTable) -> float:
 
     Unit: 1. Source: Streit 2003, eq. 3.7.
     """
-    states = states_of(table)
+    states = compute_states(table)
     free = np.maximum(_processors(table) - states.busy[:-1], 0)
     lost = free * np.diff(states.time) * (states.waiting[:-1] > 0)
     return ratio(float(lost.sum()), _processors(table) * makespan(table))
@@ -138,7 +138,7 @@ def queue_length_distribution(table: JobTable) -> Column:
     """
     if not table.ran.any():
         return np.empty(0)
-    states = states_of(table)
+    states = compute_states(table)
     length = np.diff(states.time)
     shares = np.bincount(np.maximum(states.waiting[:-1], 0), weights=length)
     return np.asarray(shares / length.sum(), dtype=np.float64)
@@ -155,7 +155,7 @@ class States(msgspec.Struct):
     """Jobs that wait from an instant on, after all that happens at it."""
 
 
-def states_of(table: JobTable) -> States:
+def compute_states(table: JobTable) -> States:
     """Return the states that the jobs that ran make of machine and queue."""
     ran = table.only_ran
     n = len(ran.submit)

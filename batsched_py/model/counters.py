@@ -1,4 +1,4 @@
-"""The counters of a policy or a user model, read once after the simulation."""
+"""Reads the counters of a policy or a user model, once after the simulation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batsched_py.plugins.code_places import describe_exception
 from batsched_py.support.json_values import quote, to_python
 
 
-def counters_of(plugin: object) -> dict[str, Any] | None:
+def read_counters(plugin: object) -> dict[str, Any] | None:
     """Return what ``plugin.statistics()`` returns, in types of JSON; None without such a method.
 
     Raises :class:`InvariantError` naming the plug-in and the counter that JSON cannot hold.

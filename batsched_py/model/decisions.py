@@ -23,11 +23,10 @@ class Start(msgspec.Struct, gc=False, eq=False):
     :class:`procset.ProcSet`, numbers such as ``[0, 1]``, or None for the lowest free ones; there
     are as many as the size of the job.
 
-    Where the run time depends on the placement, the decision says so: the job runs ``dilation``
-    times as long as recorded, and ``transfer`` seconds more (its data must be there first). So do
-    its estimate and its walltime, and it may then get another number of processors than it asked
-    for. A policy that decides so says it beforehand: see
-    :class:`~batsched_py.model.policy.DilatingScheduler`.
+    If the run time depends on the placement, the job runs ``dilation`` times as long as recorded,
+    and ``transfer`` seconds more (its data must arrive first). Its estimate and its walltime change
+    alike, and it may then get another number of processors than it asked for. A policy declares
+    such decisions: see :class:`~batsched_py.model.policy.DilatingScheduler`.
     """
 
     job: Job
@@ -37,13 +36,13 @@ class Start(msgspec.Struct, gc=False, eq=False):
 
 
 class Reject(msgspec.Struct, gc=False, eq=False):
-    """Refuse ``job``, which waits: it will never run and counts as ended."""
+    """Reject the waiting ``job``: it will never run and counts as ended."""
 
     job: Job
 
 
 class Kill(msgspec.Struct, gc=False, eq=False):
-    """End ``job``, which runs, now.
+    """End the running ``job`` now.
 
     Its processors are free in the next pass, which comes at the same instant: the rest of this
     pass cannot start jobs on them.

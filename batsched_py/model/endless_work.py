@@ -13,11 +13,11 @@ from batsched_py.options.budgets import Budgets, make_budget_error
 from batsched_py.workload.workload import WorkloadJob
 
 _FEW = 100
-"""Messages that may come in any time: a log may have long gaps."""
+"""Messages without progress that never count as too long, since a log may have long gaps."""
 
 
 class ProgressWatch:
-    """Ends a simulation in which messages keep coming and nothing changes."""
+    """Ends a simulation in which many messages change nothing."""
 
     def __init__(self, budgets: Budgets, scheduler: Scheduler) -> None:
         self._budgets = budgets
@@ -28,8 +28,8 @@ class ProgressWatch:
         self.policy_called = False
         """Whether the policy has asked for a call since anything changed."""
 
-    def idle_message(self, now: float, tag: str, state: tuple[object, ...]) -> None:
-        """Count a message after which ``state`` is the same as before.
+    def count_message(self, now: float, tag: str, state: tuple[object, ...]) -> None:
+        """Count a message if ``state`` is the same as before it; otherwise count anew.
 
         ``state`` ends with the numbers of jobs that wait and run, ``tag`` is the last event's name.
         Raises :class:`BudgetError` for too many such messages, or for too long a time of them.
@@ -56,8 +56,8 @@ class ProgressWatch:
             f"({nb_waiting} jobs wait, {nb_running} run{who})",
         )
 
-    def too_many_decisions(self, now: float) -> BudgetError:
-        """Return the error for calls and kills beyond the budget."""
+    def make_decisions_error(self, now: float) -> BudgetError:
+        """Return the error for more calls and kills than the budget allows."""
         most = self._budgets.decisions
         return make_budget_error(
             "decisions",
@@ -69,7 +69,7 @@ class ProgressWatch:
 
 
 class SubmissionWatch:
-    """Takes the jobs of users as long as there seems to be an end of them.
+    """Takes the jobs that users submit, and ends a simulation in which they are too many.
 
     ``nb_recorded`` is the number of jobs that they may submit before the budget ``jobs`` counts.
     """
@@ -80,9 +80,9 @@ class SubmissionWatch:
         self._most = _whole(nb_recorded + budgets.jobs)
         self._most_at_once = _whole(budgets.jobs_at_once)
         self._nb_jobs = self._nb_before = 0
-        """Jobs submitted so far, and those before the instant of the latest ones."""
+        """Jobs submitted so far, and before the instant of the latest submission."""
         self._most_now = 0
-        """Jobs that may have been submitted when that instant is over."""
+        """The most jobs submitted by the end of that instant."""
         self._instant = -inf
 
     def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:

@@ -1,4 +1,4 @@
-"""A job as the decision process and the policies see it."""
+"""A job as the scheduler and its policy see it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 
 
 class JobState(Enum):
-    """The state of a job: waiting, running, completed, ..."""
+    """The state of a job: waiting, running or ended."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -20,7 +20,7 @@ class JobState(Enum):
 
 
 WAITING, RUNNING, ENDED = JobState
-"""The same, where time matters: CPython 3.11 looks up a member as slowly as it calls a function."""
+"""The same as constants: CPython 3.11 looks up a member as slowly as it calls a function."""
 
 
 class Job(msgspec.Struct, eq=False, gc=False):
@@ -56,10 +56,10 @@ class Job(msgspec.Struct, eq=False, gc=False):
     partition: int = 0
     """Place of its partition among those of the machine."""
     dilation: float = 1.0
-    """How many times as long as recorded it runs, where it runs."""
+    """The run time where it runs, as a multiple of the recorded one."""
     transfer: float = 0.0
-    """Seconds by which it runs still longer there."""
+    """Further seconds that it runs there."""
 
     def lasts(self, dilation: float = 1.0, transfer: float = 0.0) -> float:
-        """Return the estimate (seconds) of a placement where it runs that much longer."""
+        """Return the estimate (seconds) of a placement with this dilation and transfer."""
         return self.estimate * dilation + transfer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
-from batsched_py.model.partitions import views_of
+from batsched_py.model.partitions import make_views
 from batsched_py.model.site import Site
 from batsched_py.processors.sets import ProcessorSet, from_procset, to_text
 from batsched_py.support.json_values import is_number, to_python
@@ -35,27 +35,27 @@ class Machine(Site):
         super().__init__(ProcessorSet.interval(0, nb_processors))
         self._sites = tuple(Site(site.processors, site.name, site.speed) for site in sites)
         self.rules = (NO_LIMITS,) if description is None else description.partitions
-        """What each partition lets its jobs do; of a machine without any there are no limits."""
+        """The limits of each partition; a machine without partitions has none."""
         self._partitions: tuple[Site, ...] = ()
         if description is not None and not description.is_one:
-            self._partitions = views_of(description.partitions)
+            self._partitions = make_views(description.partitions)
         self._parts = self._sites + tuple(dict.fromkeys(self._partitions))
 
     @property
     def sites(self) -> Sequence[Site]:
-        """The parts that it was described with; if with none, itself."""
+        """The grid sites of the machine; without any, the machine itself."""
         return self._sites or super().sites
 
     @property
     def partitions(self) -> Sequence[Site]:
-        """The processors of each partition that it was described with; if with none, itself.
+        """The partitions of the machine; without any, the machine itself.
 
-        Those of several are one where these have the same processors.
+        Partitions of the same processors are the same object.
         """
         return self._partitions or (self,)
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
-        """Put processors out of order, or back; running jobs are left alone."""
+        """Make processors unavailable, or available again; running jobs are left alone."""
         super().set_available(processors, available)
         for site in self._parts:
             site.set_available(processors, available)
@@ -68,12 +68,12 @@ class Machine(Site):
         dilation: float = 1.0,
         transfer: float = 0.0,
     ) -> ProcessorSet:
-        """Run ``job`` from ``now`` on ``processors``: a set, a :class:`procset.ProcSet`, numbers
-        of processors, or None for the lowest free ones. For ``dilation`` and ``transfer``
-        (seconds) see :class:`~batsched_py.model.decisions.Start`.
+        """Run ``job`` from ``now`` (seconds) on ``processors``, and return the processors.
 
-        Returns the processors. Raises :class:`InvariantError` for a job that is not
-        waiting, for processors that are not free, and where their number is not the job's size.
+        They are a set, a :class:`procset.ProcSet`, numbers, or None for the lowest free ones. For
+        ``dilation`` and ``transfer`` (seconds) see :class:`~batsched_py.model.decisions.Start`.
+        Raises :class:`InvariantError` for a job that is not waiting, for processors that are not
+        free, and if their number is not the job's size.
         """
         if job.state is not WAITING:
             raise InvariantError(f"job {job.id} was started while {job.state.value}")
@@ -115,7 +115,7 @@ class Machine(Site):
 
         Raises :class:`InvariantError`.
         """
-        wanted = processor_set_of(processors, job)
+        wanted = to_processor_set(processors, job)
         if any_number:
             job.size = wanted.size or job.size
         if wanted.size != job.size or not self._pool.take(wanted):
@@ -126,7 +126,7 @@ class Machine(Site):
         return wanted
 
     def end(self, job: Job) -> None:
-        """Free the processors of ``job``, which runs; raises :class:`InvariantError` if not."""
+        """Free the processors of the running ``job``; raises :class:`InvariantError` for others."""
         if job.state is not RUNNING:
             raise InvariantError(f"job {job.id} ended while {job.state.value}")
         job.state = ENDED
@@ -136,7 +136,7 @@ class Machine(Site):
                 site.vacate(job, share)
 
 
-def processor_set_of(processors: ProcSet | Iterable[int], job: Job) -> ProcessorSet:
+def to_processor_set(processors: ProcSet | Iterable[int], job: Job) -> ProcessorSet:
     """Return the processors that a policy gave as a set; raises :class:`InvariantError`."""
     if isinstance(processors, ProcessorSet):
         return processors

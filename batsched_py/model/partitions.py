@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from batsched_py.model.job import Job
 from batsched_py.model.site import Release, Site
 from batsched_py.processors.bits import make_pool, to_bits
-from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, with_bounds
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, make_set
 from batsched_py.workload.machine_description import Partition
 
 
 class WholeNodes(Site):
-    """A partition whose jobs take whole nodes: only nodes on which nothing runs are free.
+    """A partition whose jobs take whole nodes: only idle nodes are free.
 
     Numbers are processors all the same, multiples of those of a node. Node n of an interval of the
     partition begins ``n * unit`` processors after it.
@@ -47,16 +47,16 @@ class WholeNodes(Site):
                     bounds[-1] = max(end, bounds[-1])
                 else:
                     bounds += begin, end
-            whole |= with_bounds(bounds)
+            whole |= make_set(bounds)
         return whole
 
     def occupy(self, job: Job, share: ProcessorSet) -> None:
-        """Take note of a job that runs on a ``share`` of the processors from now on."""
-        self._idle.take(self._idle.common(share))
+        """Take the nodes of a job that starts on ``share``, its processors here."""
+        self._idle.take(self._idle.intersect(share))
         nodes = self._nodes_of(share)
         self._holds[job.number] = nodes, to_bits(nodes)
         self._held += nodes.size
-        taken = self._pool.common(nodes)
+        taken = self._pool.intersect(nodes)
         self._pool.take(taken)
         self.free -= taken.size
         insort(self._releases, (job.expected_end, nodes.size, job.number, job))
@@ -69,13 +69,13 @@ class WholeNodes(Site):
         self._releases.remove((job.expected_end, nodes.size, job.number, job))
         self._idle.give_back(share)
         usable = nodes - self.unavailable
-        busy = self._nodes_of(usable - self._idle.common(usable))
-        free = usable - busy - self._pool.common(usable)
+        busy = self._nodes_of(usable - self._idle.intersect(usable))
+        free = usable - busy - self._pool.intersect(usable)
         self._pool.give_back(free)
         self.free += free.size
 
     def expected_releases(self) -> Sequence[Release]:
-        """Return when nodes come back, each with the last of the jobs on it."""
+        """Return (end, processors, number, job): nodes are free at the end of their last job."""
         if self._held == self.nb_processors - self.free and not self.unavailable.size:
             return self._releases
         latest_first: list[Release] = []
@@ -99,8 +99,8 @@ class WholeNodes(Site):
         self.free = len(self._pool)
 
 
-def views_of(partitions: Iterable[Partition]) -> tuple[Site, ...]:
-    """Return each partition as policies see it; one that overlaps with another is shared.
+def make_views(partitions: Iterable[Partition]) -> tuple[Site, ...]:
+    """Return each partition as a site, which is shared if it overlaps with another.
 
     Partitions of the same processors, such as queues of one machine, are one site.
     """
@@ -117,10 +117,10 @@ def views_of(partitions: Iterable[Partition]) -> tuple[Site, ...]:
     return tuple(views[part.processors.bounds, part.unit] for part in parts)
 
 
-def regions(views: Sequence[Site]) -> list[tuple[ProcessorSet, frozenset[int]]]:
-    """Return the processors that are in the same of some partitions, with the places of these.
+def split_into_regions(views: Sequence[Site]) -> list[tuple[ProcessorSet, frozenset[int]]]:
+    """Return the regions: sets of processors that are in the same partitions, and their places.
 
-    They are disjoint, and cover all processors of the partitions.
+    Regions are disjoint, and cover all processors of the partitions.
     """
     found: list[tuple[ProcessorSet, frozenset[int]]] = []
     for place, view in enumerate(views):

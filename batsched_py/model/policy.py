@@ -1,4 +1,4 @@
-"""The interface of a policy: one method, and others that it may have."""
+"""The interface of a policy: one method, and optional ones."""
 
 from __future__ import annotations
 

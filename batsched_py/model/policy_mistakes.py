@@ -11,7 +11,7 @@ from batsched_py.model.job import Job
 from batsched_py.plugins.code_places import find_author_line, find_waiting_line
 
 
-def mistake_of_policy(
+def find_mistake(
     error: Exception, now: float, decisions: object, decision: Decision | None
 ) -> InvariantError | None:
     """Return the error to raise in place of ``error``; None if it is not the policy's mistake.
@@ -33,13 +33,13 @@ def mistake_of_policy(
             problem = f"{type(decision).__name__}({decision.job!r}): expected a job of the queue"
         elif isinstance(error, BatschedError | ValueError) and find_author_line(error) is None:
             problem = str(error)
-        else:  # a fault that is not the policy's: ours, or that of users who are told of an end
+        else:  # not the policy's fault: ours, or that of a user model that learns of an end
             return None
     return InvariantError(f"at {now}{f' ({place})' if place else ''}: {problem}")
 
 
-def no_decision(policy: object, yielded: Any) -> InvariantError:
-    """Return the error for something that a policy yielded and that is no decision."""
+def make_decision_error(policy: object, yielded: Any) -> InvariantError:
+    """Return the error for an object that a policy yielded and that is no decision."""
     what = f"job {yielded.id} itself" if isinstance(yielded, Job) else repr(yielded)
     return InvariantError(
         f"{type(policy).__name__} yielded {what}: expected Start(job), Reject(job), Kill(job) or "

@@ -1,4 +1,4 @@
-"""Processors as a policy sees them: which are free, which jobs run there, and until when."""
+"""A grid site as a policy sees it: its free processors, and its jobs with their expected ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 Release = tuple[float, int, int, Job]
-"""Of a running job: its expected end (seconds), how many processors come back, its number, it."""
+"""(expected end in seconds, processors released then, number of the job, job) of a running job."""
 
 
 class Site:
@@ -41,9 +41,9 @@ class Site:
     ) -> None:
         self.name = name
         self.shared = shared
-        """Whether jobs of other queues may start here too, so that no reservation is sure."""
+        """Whether jobs of other queues may start here too, so that reservations may break."""
         self.speed = speed
-        """Of its processors, as a multiple of those that run times and estimates are for."""
+        """Speed of its processors; run times and estimates are for speed 1."""
         self._all = processors
         self._whole, self._pool = make_pool(processors), make_pool(processors)
         """All processors, and the free ones."""
@@ -62,10 +62,10 @@ class Site:
         return (release[3] for release in self._releases)
 
     def expected_releases(self) -> Sequence[Release]:
-        """Return (expected end, processors that come back then, submission number, job).
+        """Return (expected end, processors released then, submission number, job) by running job.
 
-        Of the running jobs, in ascending order; seconds, inf where an end is not known. What is
-        out of order does not come back.
+        In ascending order; seconds, inf where an end is unknown. Processors that are out of order
+        are not released.
         """
         if not self.unavailable.size:
             return self._releases
@@ -105,12 +105,12 @@ class Site:
 
     @property
     def sites(self) -> Sequence[Site]:
-        """The parts that it was described with; if with none, itself."""
+        """The grid sites that it consists of; a single site is its own only part."""
         return (self,)
 
     def share(self, processors: ProcessorSet) -> ProcessorSet:
         """Return the part of ``processors`` that belongs to this site."""
-        return self._whole.common(processors)
+        return self._whole.intersect(processors)
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
         """Make the site's part of ``processors`` unavailable, or available again.
@@ -128,7 +128,7 @@ class Site:
         self.free = len(self._pool)
 
     def occupy(self, job: Job, share: ProcessorSet) -> None:
-        """Take note of a job that runs on a ``share`` of the processors from now on."""
+        """Take ``share``, the processors here of a job that starts."""
         if not self._pool.take(share):
             raise InvariantError(f"processors {to_text(share)!r} are in use by two jobs")
         self._note(job, share.size)

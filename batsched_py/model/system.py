@@ -1,8 +1,8 @@
 """The core of a scheduler: users, waiting queue, policy and machine, without any messages.
 
-A driver tells the core what happened at an instant: all job ends first, then it asks the users,
-then it hands over all submissions, then it lets the policy decide, once. Each decision goes to the
-driver at once, in a method that the driver provides.
+At each instant a driver first reports all job ends, then it asks the users, then it reports all
+submissions, then it lets the policy decide, once. Each decision calls a method of the driver at
+once.
 """
 
 from __future__ import annotations
@@ -20,9 +20,16 @@ from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler, may_dilate
-from batsched_py.model.policy_mistakes import mistake_of_policy, no_decision
+from batsched_py.model.policy_mistakes import find_mistake, make_decision_error
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import REJECTED, EndedJob, UserModel, iterate, next_due, plain_job
+from batsched_py.model.user_model import (
+    REJECTED,
+    EndedJob,
+    UserModel,
+    ask_next_due,
+    iterate_returned,
+    make_plain_job,
+)
 from batsched_py.options.budgets import Budgets
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_processors
@@ -34,12 +41,12 @@ Observer = Callable[[float, WaitingQueue, Machine], None]
 
 
 class System(ABC):
-    """Users, waiting queue, policy and machine at the time :attr:`now` (seconds).
+    """Users, waiting queue, policy and machine of a simulation at the time :attr:`now` (seconds).
 
     ``shake`` is the seed of a random order of the jobs that users submit at one instant (None: the
-    order of the user model). ``sites`` are the parts of the machine, none if it is one.
-    ``description`` is that of a machine file, with limits of jobs. ``budgets`` are limits that end
-    endless work, ``nb_recorded`` is how many jobs the users may submit before their budget counts.
+    order of the user model). ``sites`` are the grid sites of the machine, if any. ``description``
+    is the content of a machine file, with limits of jobs. ``budgets`` are limits that end endless
+    work; ``nb_recorded`` jobs may be submitted before the budget of jobs counts.
     """
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
@@ -84,10 +91,10 @@ class System(ABC):
         self.queue = WaitingQueue()
         self.now = 0.0
         self.observer: Observer | None = None
-        """Looks at the state after each scheduling pass; None costs nothing."""
+        """Called after each scheduling pass, if not None."""
         self.nb_running = 0
         self.nb_passes = 0
-        """How often the policy was called."""
+        """Number of scheduling passes."""
         self._nb_jobs = 0
         self._must_schedule = False
         self.may_dilate = False
@@ -101,7 +108,7 @@ class System(ABC):
         self._of_users: dict[str, WorkloadJob] = {}
         """The users' jobs that have not ended, by id."""
         self._users_due, self._users_know = inf, True
-        """When the users submit next, as they answered last; whether they know of all ends."""
+        """The next submission of the users (seconds), and whether that accounts for all ends."""
 
     # What a driver provides ----------------------------------------------------------------------
 
@@ -119,7 +126,7 @@ class System(ABC):
 
     @abstractmethod
     def _reject(self, job: Job) -> None:
-        """Drop a job that waits."""
+        """Report a rejection: drop a waiting job."""
 
     @abstractmethod
     def _kill(self, job: Job) -> None:
@@ -134,7 +141,7 @@ class System(ABC):
     def begin(self, nb_compute_resources: int) -> None:
         """Begin with a machine of ``nb_compute_resources`` processors.
 
-        Raises :class:`ProtocolError` if it is not as large as sites or machine file say.
+        Raises :class:`ProtocolError` if the sites or the machine file have another number.
         """
         described = self.description
         for what, size in (
@@ -162,12 +169,12 @@ class System(ABC):
         self.machine.set_available(processors, available)
         self._must_schedule = True
 
-    def called(self) -> None:
-        """Run the policy, which asked for it, or users who are due."""
+    def wake_policy(self) -> None:
+        """Run a scheduling pass at the next :meth:`decide`, since a call or a submission is due."""
         self._must_schedule = True
 
     def job_submitted(self, job: Job) -> None:
-        """Let a job wait, or refuse it if it can never run."""
+        """Add a new job to the waiting queue, or reject it if it can never run."""
         job.number = self._nb_jobs
         self._nb_jobs += 1
         self._must_schedule = True
@@ -180,8 +187,8 @@ class System(ABC):
         else:
             self._refuse(job)
 
-    def send_home(self, job: Job) -> None:
-        """Note on a job the site where it is at home, if there are sites.
+    def set_home(self, job: Job) -> None:
+        """Store the home site of a job in it, if the machine has sites.
 
         Raises :class:`UsageError` for a home that does not exist.
         """
@@ -192,16 +199,16 @@ class System(ABC):
     # Users ---------------------------------------------------------------------------------------
 
     def ask_users(self, users: UserModel) -> None:
-        """Let the users submit until nobody is due."""
+        """Submit the jobs of all users who are due."""
         now = self.now
-        due = next_due(users)
+        due = ask_next_due(users)
         while due <= now:
             jobs = self._submissions.jobs_due(users, now)
             if self._random is not None:
                 self._random.shuffle(jobs)
             for job in jobs:
                 self._submit(job, users)
-            due = next_due(users)
+            due = ask_next_due(users)
         self._users_due, self._users_know = due, True
 
     def _submit(self, job: WorkloadJob, users: UserModel) -> None:
@@ -209,7 +216,7 @@ class System(ABC):
         if job_id in self._submitted:
             raise InvariantError(f"users submitted job {job.id} twice")
         self._submitted.add(job_id)
-        plain = plain_job(job, users)
+        plain = make_plain_job(job, users)
         size, extra = plain.size, {**plain.extra}  # policies may write into it
         if plain.original_submission_time is not None:
             extra.setdefault(ORIGINAL_SUBMISSION, plain.original_submission_time)
@@ -229,27 +236,27 @@ class System(ABC):
     # The policy ----------------------------------------------------------------------------------
 
     def decide(self) -> None:
-        """Run the policy, and the users again if it rejected a job of theirs, until all is done."""
+        """Run the policy, and the users if they learn of an end, until neither has more to do."""
         while self._must_schedule:
             self._must_schedule = False
             self.nb_passes += 1
             decisions: Iterable[Any] = ()
             decision = None
-            nb_repeatable = 0  # starts and rejections are no more than jobs
+            nb_repeatable = 0  # there are at most as many starts and rejections as jobs
             try:
                 decisions = self.scheduler.schedule(self.now, self.queue, self.machine)
                 if type(decisions) is not GeneratorType:
-                    decisions = iterate(decisions, self.scheduler, "schedule")
+                    decisions = iterate_returned(decisions, self.scheduler, "schedule")
                 for decision in decisions:
                     if isinstance(decision, d.Start):
                         self._start(decision)
                         continue
                     nb_repeatable += not isinstance(decision, d.Reject)
                     if nb_repeatable > self._most_decisions:
-                        raise self._progress.too_many_decisions(self.now)
+                        raise self._progress.make_decisions_error(self.now)
                     self._carry_out(decision)
             except Exception as error:
-                mistake = mistake_of_policy(error, self.now, decisions, decision)
+                mistake = find_mistake(error, self.now, decisions, decision)
                 if mistake is None:
                     raise
                 raise mistake from error
@@ -298,7 +305,7 @@ class System(ABC):
                 raise InvariantError(f"job {job.id} was killed while {job.state.value}")
             self._kill(job)
         else:
-            raise no_decision(self.scheduler, decision)
+            raise make_decision_error(self.scheduler, decision)
 
     def _refuse(self, job: Job) -> None:
         job.state = ENDED

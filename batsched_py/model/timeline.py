@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from batsched_py.model.site import Site
 
 MANY = 20
-"""As many jobs as this are placed as arrays, see :mod:`batsched_py.model.compiled.switch`."""
+"""Number of jobs from which they are placed as arrays: see ``model.compiled.switch``."""
 NB_CLASSES = 16
-"""Into how many classes sizes and durations are divided to bound starts from below."""
+"""Number of classes of sizes and of durations, for lower bounds of starts."""
 BOUNDS_PAY = 200
-"""From this number on, jobs are placed with such bounds; fewer are faster without."""
+"""Number of jobs from which such bounds save time."""
 
 
 class LatestStarts:
-    """A lower bound of the start of each further job, while jobs are placed one after another.
+    """Lower bounds of the starts of further jobs, while jobs are placed one after another.
 
-    Free processors only become fewer then, so a job at least as wide and as long as an earlier
-    one cannot start before it. Sizes and durations are in classes, each named by its least.
+    Free processors only become fewer, so a job at least as wide and as long as an earlier one
+    cannot start before it. Sizes and durations are in classes, each given by its least value.
     """
 
     def __init__(self, sizes: Sequence[int], durations: Sequence[float]) -> None:
@@ -39,12 +39,12 @@ class LatestStarts:
         self._starts = [[-inf] * len(self._durations) for _ in self._sizes]
 
     def find_bound(self, size: int, duration: float) -> float:
-        """Return a time before which no such job can start, seconds."""
+        """Return a time (seconds) before which no job of this size and duration can start."""
         row = bisect_right(self._sizes, size) - 1
         return self._starts[row][bisect_right(self._durations, duration) - 1]
 
     def raise_bounds(self, size: int, duration: float, start: float) -> None:
-        """Take a job into account that was placed at its earliest start."""
+        """Raise the bounds by a job that was placed at its earliest start."""
         shortest = bisect_left(self._durations, duration)
         for row in self._starts[bisect_left(self._sizes, size) :]:
             longer = shortest
@@ -65,13 +65,13 @@ def _quantiles(values: Sequence[float]) -> list[Any]:
 
 
 class Timeline:
-    """How many of ``nb_processors`` are free from ``now`` on (seconds)."""
+    """The number of free processors over future time, from ``now`` on (seconds)."""
 
     __slots__ = ("free", "times")
 
     def __init__(self, nb_processors: int, now: float) -> None:
         self.times = [now]
-        """Where the number changes, ascending; the first is the beginning."""
+        """Times at which the number changes, ascending; the first is the beginning."""
         self.free = [nb_processors]
         """Free processors from each of these times on."""
 
@@ -122,8 +122,9 @@ class Timeline:
         return min(self.free[first:last])
 
     def earliest(self, size: int, duration: float, after: float = -inf) -> float:
-        """Return the earliest start, not before ``after``, of ``size`` processors for
-        ``duration`` seconds; inf if there is none."""
+        """Return the earliest time from ``after`` on with ``size`` processors for ``duration``.
+
+        Seconds; inf if there is none."""
         return self._fit(size, duration, after)[0]
 
     def _fit(self, size: int, duration: float, after: float) -> tuple[float, int, int]:
@@ -165,9 +166,9 @@ class Timeline:
         """Place jobs one after another, and return their starts as :meth:`place` does."""
         return list(self._starts(sizes, durations))
 
-    def starting(self, sizes: Sequence[int], durations: Sequence[float]) -> list[int]:
-        """Place jobs one after another until no further one can start at the beginning, and
-        return which ones do."""
+    def find_starting(self, sizes: Sequence[int], durations: Sequence[float]) -> list[int]:
+        """Place jobs in order, as long as one can start at the beginning, and return the places of
+        the jobs that do."""
         starts = self._starts(sizes, durations)
         begin, last = self.times[0], len(sizes) - 1
         chosen = []
@@ -181,7 +182,7 @@ class Timeline:
         return chosen
 
     def _starts(self, sizes: Sequence[int], durations: Sequence[float]) -> Iterator[float]:
-        """Place a job each time that its start is asked for."""
+        """Give the start of each job, which is placed when its turn comes."""
         bounds = LatestStarts(sizes, durations) if len(sizes) >= BOUNDS_PAY else None
         for size, duration in zip(sizes, durations, strict=True):
             if bounds is None:
@@ -194,8 +195,9 @@ class Timeline:
     def replace_all(
         self, sizes: Sequence[int], durations: Sequence[float], starts: Sequence[float]
     ) -> list[float]:
-        """Take the jobs back that begin at ``starts`` (inf: nowhere yet), one after another, and
-        place each anew as early as possible; return the new starts."""
+        """Take back each job that begins at ``starts``, and place it anew; return the new starts.
+
+        One job after another, each as early as possible; inf: it has no start yet."""
         if min(starts, default=inf) == inf:
             return self.place_all(sizes, durations)
         new_starts = []
@@ -245,7 +247,7 @@ class Timeline:
     def occupy(self, start: float, end: float, size: int) -> None:
         """Take ``size`` processors in ``[start, end)`` whether they are free or not.
 
-        Below zero, more is promised than there is, and nothing else fits there.
+        If it falls below zero, more is reserved than there is, and nothing else fits there.
         """
         start = max(start, self.times[0])
         if start < end:
@@ -255,12 +257,12 @@ class Timeline:
     def release(self, start: float, end: float, size: int) -> None:
         """Give back ``size`` reserved processors in ``[start, end)``.
 
-        What lies before the beginning is past and does not count.
+        Time before the beginning does not count.
         """
         self.occupy(start, end, -size)
 
     def advance(self, now: float) -> None:
-        """Begin at ``now``, and drop earlier times and steps without a change."""
+        """Let the timeline begin at ``now`` (seconds), and drop steps without a change."""
         at = bisect_right(self.times, now) - 1
         if at > 0:
             del self.times[:at], self.free[:at]
@@ -278,7 +280,7 @@ class Timeline:
 
 
 def check_estimate(job: Job, who: str) -> None:
-    """Raise :class:`UsageError` for a job without one: ``who`` (reservations, ...) needs it."""
+    """Raise :class:`UsageError` for a job without an estimate; ``who`` says what needs it."""
     if job.estimate == inf:
         raise UsageError(
             f"job {job.id} has no walltime and no estimate: {who} one. Jobs of a log get one by "

@@ -1,4 +1,4 @@
-"""The interface of user models, and functions that report mistakes in one to its author."""
+"""The interface of user models, and checks that report mistakes to the author of a model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EndedJob(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def user(self) -> str | None:
-        """Who submitted it, None if the model did not say."""
+        """The user who submitted it, None if the model gave none."""
         return self.submitted.user
 
     @property
@@ -76,9 +76,9 @@ class EndedJob(msgspec.Struct, frozen=True, gc=False):
 class UserModel(Protocol):
     """Simulated users: a function of time and of the ends of their jobs.
 
-    They see neither policies nor messages. A job that they submit is a :class:`WorkloadJob`;
-    what they put into its ``extra`` (session, ...) becomes output columns. One of the log that they
-    replay knows when it was recorded; what they make up was not recorded, and has no lateness.
+    They see neither policies nor messages. A job that they submit is a :class:`WorkloadJob`; the
+    fields of its ``extra`` (session, ...) become output columns. A job of the replayed log has its
+    recorded submission time; a made-up job has none, and so no lateness.
 
     An attribute or property ``reacts`` may declare whether submissions depend on when jobs end (a
     closed loop), see :func:`reacts`.
@@ -91,7 +91,7 @@ class UserModel(Protocol):
     def next_submission(self) -> float:
         """Return when the next job is due (seconds), inf if none is before another job ends.
 
-        It is asked for whenever anything has happened, and after each of the calls below.
+        It is called whenever anything has happened, and after each of the calls below.
         """
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
@@ -111,8 +111,8 @@ class CountingUserModel(UserModel, Protocol):
     def statistics(self) -> Mapping[str, Any]:
         """Return the counters, asked for once, after the simulation; none if nothing was counted.
 
-        They are written to ``_run.json`` under ``user_statistics``, so their values must be what
-        JSON can say. The text ``summary`` among them is printed at the end of a simulation.
+        They are written to ``_run.json`` under ``user_statistics``, so JSON must be able to hold
+        them. The text ``summary`` among them is printed at the end of a simulation.
         """
 
 
@@ -123,7 +123,7 @@ def makes_up_jobs(users: object) -> bool:
 
 
 def reacts(users: UserModel | None) -> bool | None:
-    """Return whether users react: whether their submissions depend on when jobs end.
+    """Return whether the submissions of users depend on when jobs end: a closed loop.
 
     A model declares it by ``reacts``; None if it does not. Rigid replay has no model.
     """
@@ -132,13 +132,15 @@ def reacts(users: UserModel | None) -> bool | None:
 
 
 def any_reacts(answers: Iterable[bool | None]) -> bool | None:
-    """Return whether any of some users react; None if that is not known."""
+    """Return whether any of the ``answers`` of :func:`reacts` is true; None if that is unknown."""
     known = set(answers)
     return True if True in known else None if None in known else False
 
 
-def next_due(users: UserModel) -> float:
-    """Return when the next job is due; raises :class:`InvariantError` for other values."""
+def ask_next_due(users: UserModel) -> float:
+    """Return the next submission time of a user model (seconds), checked.
+
+    Raises :class:`InvariantError` for other values."""
     due = users.next_submission()
     if type(due) is not float:
         due = to_python(due)
@@ -150,8 +152,8 @@ def next_due(users: UserModel) -> float:
     )
 
 
-def plain_job(job: WorkloadJob, users: UserModel) -> WorkloadJob:
-    """Return a job that a model submits with values of Python's own types, checked.
+def make_plain_job(job: WorkloadJob, users: UserModel) -> WorkloadJob:
+    """Return a job that a model submits, with values of Python's own types, checked.
 
     Raises :class:`InvariantError` naming the model.
     """
@@ -161,7 +163,7 @@ def plain_job(job: WorkloadJob, users: UserModel) -> WorkloadJob:
         raise InvariantError(f"{type(users).__name__} submitted {error}") from None
 
 
-def profile_of(job: WorkloadJob, users: UserModel) -> dict[str, Any]:
+def find_profile(job: WorkloadJob, users: UserModel) -> dict[str, Any]:
     """Return the profile of a job that a model submits, in plain values.
 
     Raises :class:`InvariantError` naming the model for one that is missing, or lasts too long.
@@ -182,27 +184,28 @@ def profile_of(job: WorkloadJob, users: UserModel) -> dict[str, Any]:
 
 
 def take_submissions(users: UserModel, now: float, before: int = 0) -> Iterator[WorkloadJob]:
-    """Give the jobs that users who are due submit ``now``, after ``before`` at the same instant.
+    """Give the jobs that users submit ``now``, after ``before`` jobs at the same instant.
 
-    Raises :class:`InvariantError` for what is no job, and if there is none and they are still due.
+    Raises :class:`InvariantError` for an object that is no job, and if they submit none and are
+    still due.
     """
     job = None
-    for job in iterate(users.jobs_to_submit(now), users, "jobs_to_submit"):
+    for job in iterate_returned(users.jobs_to_submit(now), users, "jobs_to_submit"):
         if not isinstance(job, WorkloadJob):
             raise InvariantError(
                 f"{type(users).__name__} submitted {job!r} at {now}: expected a WorkloadJob, such "
                 "as one of workload.jobs"
             )
         yield job
-    if job is None and next_due(users) <= now:
+    if job is None and ask_next_due(users) <= now:
         raise InvariantError(
             f"{type(users).__name__} is still due at {now} after it submitted {before} jobs at "
             "that instant: next_submission must move on"
         )
 
 
-def iterate(items: Any, plugin: object, method: str) -> Iterator[Any]:
-    """Return an iterator of what a plug-in's method returned; raises :class:`InvariantError`."""
+def iterate_returned(items: Any, plugin: object, method: str) -> Iterator[Any]:
+    """Return an iterator of ``items``, which a plug-in returned; raises :class:`InvariantError`."""
     try:
         return iter(items)
     except TypeError:

@@ -11,7 +11,7 @@ Why = Literal["head", "processors", "reservation", "behind", "plan", "limit", "u
 
 
 class WaitingReason(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The reason for which a job waits after a scheduling pass."""
+    """The reason why a job still waits after a scheduling pass."""
 
     why: Why
     """``head``: it is first and does not fit; ``processors``: it may overtake and does not fit;
@@ -23,7 +23,7 @@ class WaitingReason(msgspec.Struct, frozen=True, omit_defaults=True):
     by: str | None = None
     """The job that is in the way."""
     until: float = inf
-    """When the reservation or the planned start is (seconds), inf where nobody knows."""
+    """The start of the reservation or the plan (seconds), inf if it is unknown."""
     free: int | None = None
     """Free processors after the pass."""
     extra: int = 0
@@ -33,4 +33,4 @@ class WaitingReason(msgspec.Struct, frozen=True, omit_defaults=True):
     lasts: float | None = None
     """Seconds that the job would run if it started now, where that is not its estimate."""
     note: str = ""
-    """More, in words: the active policy, ..."""
+    """A further explanation in words, such as the active policy."""

@@ -150,7 +150,7 @@ class Program:
             bound = max(bound, min(result.mip_dual_bound, upper_bound))
         return Solved(solution, bound, result.status == 0)
 
-    def starts_of(self, x: Any) -> list[float]:
+    def read_starts(self, x: Any) -> list[float]:
         """Return a start for each job from a solution; of a fraction, the middle one.
 
         Of a class the first members get the first starts.

@@ -61,11 +61,11 @@ def solve(
     program = Program(search.work, search.horizon)
     relaxed = program.relax(search.seconds_left())
     if relaxed is not None:
-        search.try_starts(program.starts_of(relaxed.x))
+        search.try_starts(program.read_starts(relaxed.x))
     search.improve()
     solved = program.solve(relaxed, search.value, search.seconds_left(), mip_rel_gap)
     if solved.x is not None:
-        search.keep_starts(program.starts_of(solved.x))
+        search.keep_starts(program.read_starts(solved.x))
     plan = search.exact_plan()
     return Solution(
         plan,

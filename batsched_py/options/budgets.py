@@ -44,7 +44,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def make_budget_error(budget: str, most: float, now: float, seen: str) -> BudgetError:
-    """Return the error for a budget that was exceeded at ``now`` (seconds) by what was ``seen``."""
+    """Return the error for a budget exceeded at ``now`` (seconds); ``seen`` describes it."""
     return BudgetError(
         f"at {now}: {seen}: this seems endless; if it is meant, "
         f"{parameter('budgets')} {budget}=N allows more than {most:.15g} ({budget}=inf: any)"

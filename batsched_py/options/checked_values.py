@@ -1,4 +1,4 @@
-"""Check what people write in options, settings and tables against the types that declare it.
+"""Checks values of options, settings and tables against their declared types.
 
 Types and bounds are declared once, as annotations such as ``Annotated[int, Meta(ge=1)]``. msgspec
 checks them; this module says what was seen, where, what was expected, and which name was meant.
@@ -48,7 +48,7 @@ _BOUNDS |= {"min_length": "of length at least", "max_length": "of length at most
 
 
 class Parsed:
-    """Base of types that a text stands for; ``expected`` describes the text in messages."""
+    """The base of types that are written as text; ``expected`` describes the text in messages."""
 
     expected: str
 
@@ -108,7 +108,7 @@ def convert(
 
 
 def find_fault(value: Any, type: Any, where: str, *, sign: str = " ") -> str | None:
-    """Return what is wrong with a value: where, what was seen, and what was expected.
+    """Return the fault of a value as text: its place, the value, and the expected type.
 
     ``sign`` stands between ``where`` and the value. None if the value is of the ``type``, or if
     msgspec does not know the type.

@@ -1,4 +1,4 @@
-"""Lengths of time and times of day in words: reading them, and writing them for people."""
+"""Reads and writes lengths of time and times of day."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from batsched_py.errors import UsageError
 from batsched_py.options.option_values import finite
-from batsched_py.units import DAY, HOUR, MINUTE, SYMBOLS, UNITS, WEEK, unit_of
+from batsched_py.units import DAY, HOUR, MINUTE, SYMBOLS, UNITS, WEEK, choose_unit
 
 _CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?")
 _SECONDS = r"(?P<s>\d{1,2}(?:\.\d+)?)"
@@ -65,7 +65,7 @@ def parse_slurm_time(text: str) -> float:
 
 
 def parse_time_of_day(option: str, text: Any) -> float:
-    """Return the seconds since midnight of such as ``06:00``; raises :class:`UsageError`."""
+    """Return a time of day, ``06:00``, as seconds since midnight; raises :class:`UsageError`."""
     match = _CLOCK.fullmatch(text) if isinstance(text, str) else None
     if not match:
         raise UsageError(f"{option}: {text!r} is not a time of day such as 06:00")
@@ -92,14 +92,14 @@ def parse_daily_window(option: str, begin: Any, end: Any) -> tuple[float, float]
 
 
 def format_duration(seconds: float) -> str:
-    """Return a length of time in the unit in which one reads it, with three digits; ``-`` for nan.
+    """Return a length of time in a readable unit, with three digits; ``-`` for nan.
 
     >>> format_duration(5400)
     '1.5 h'
     """
     if isnan(seconds):
         return "-"
-    unit = unit_of(abs(seconds))
+    unit = choose_unit(abs(seconds))
     return f"{seconds / UNITS[unit]:.3g} {SYMBOLS[unit]}"
 
 

@@ -1,4 +1,4 @@
-"""Checks of the options of policies and user models, which their constructors make."""
+"""Checks that the constructors of policies and user models apply to their options."""
 
 from __future__ import annotations
 

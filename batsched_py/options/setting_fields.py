@@ -49,7 +49,7 @@ class SettingField(msgspec.Struct, frozen=True):
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a table, whose keys and values are given one by one."""
+        """Whether it is a table, whose keys and values are set one by one."""
         return isinstance(self.default, dict)
 
 
@@ -96,7 +96,7 @@ def arguments(
         flag = fields[name].flags[-1]
         if fields[name].is_table:
             for key, item in value.items():
-                parts += (flag, f"{key}={json_text(item) if as_json else _plain(item)}")
+                parts += (flag, f"{key}={format_json(item) if as_json else _plain(item)}")
         elif value is True:
             parts.append(flag)
         elif value is not None and value is not False:
@@ -111,10 +111,10 @@ def _plain(value: Any) -> str:
             parse_json(value, Any, value)
         except InputError:
             return value
-    return json_text(value)
+    return format_json(value)
 
 
-def json_text(value: Any) -> str:
+def format_json(value: Any) -> str:
     """Return the value of an option as JSON; raises :class:`UsageError` if that cannot hold it."""
     try:
         return msgspec.json.encode(value).decode()
@@ -144,14 +144,14 @@ def parse_options(texts: Sequence[str], flag: str) -> dict[str, Any]:
 
 
 def parse_budgets(budgets: Budgets | str | None) -> Budgets:
-    """Read ``decisions=5000,jobs=inf``, any of them; raises :class:`UsageError`."""
+    """Read budgets such as ``decisions=5000,jobs=inf``; raises :class:`UsageError`."""
     return parse_limits("budgets", budgets, Budgets, times=["idle_time"])
 
 
 def parse_limits(
     option: str, limits: L | str | None, kind: type[L], times: Container[str] = ()
 ) -> L:
-    """Return the limits of a ``kind``: ``ready=60,run=3600``, any of them; None: the defaults.
+    """Return limits of a ``kind``, such as ``ready=60,run=3600``; None: the defaults.
 
     Limits whose names are in ``times`` are in seconds or written as
     :func:`~batsched_py.options.durations.parse_time` reads them. Raises :class:`UsageError` for

@@ -1,4 +1,4 @@
-"""Find the line of a plug-in author's code that an error comes from."""
+"""Finds the line of a plug-in author's code that an error comes from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 def describe_exception(error: BaseException, *hints: str) -> str:
-    """Return an exception in one line, with the place in the author's code and ``hints``."""
+    """Return an exception as one line, with the place in the author's code and ``hints``."""
     if isinstance(error, MemoryError):
         return "there is not enough memory" + (f": {error}" if str(error) else "")
     frames = traceback.extract_tb(error.__traceback__)[::-1]

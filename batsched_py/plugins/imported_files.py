@@ -1,4 +1,4 @@
-"""Find the files that a Python file imports, directly or not, by parsing the sources.
+"""Finds the files that a Python file imports, directly or not, by parsing the sources.
 
 Python prefers an extension to a source, and needs none: both are code.
 """
@@ -26,7 +26,7 @@ Module = tuple[int, tuple[str, ...]]
 """How far up it is looked for (0: absolute, 1: beside the file, ...), and its names."""
 
 
-def imported_files(file: Path, left_out: Collection[str] = ()) -> list[Path]:
+def find_imported_files(file: Path, left_out: Collection[str] = ()) -> list[Path]:
     """Return a Python file and all files that it imports, directly or not, sorted.
 
     Imports count wherever they stand, inside functions too, but not those for type checkers. A
@@ -44,8 +44,8 @@ def imported_files(file: Path, left_out: Collection[str] = ()) -> list[Path]:
     return _closure(start, lambda path: _imported(path, roots, left_out, folders))
 
 
-def imported_modules(modules: Iterable[str], packages: Mapping[str, Path]) -> list[Path]:
-    """Return the files of modules and of all modules in ``packages`` that they import, sorted.
+def find_imported_modules(modules: Iterable[str], packages: Mapping[str, Path]) -> list[Path]:
+    """Return the files of modules, and of the modules in ``packages`` that they import, sorted.
 
     ``packages`` are names of packages and their folders. Imports by names that are made up when
     the code runs do not count.

@@ -1,4 +1,4 @@
-"""Isolate a run: what plug-ins change in this process does not reach the next run."""
+"""Isolates a run, so that changes by plug-ins in this process do not reach the next run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ONE_RUN = threading.RLock()
 
 @contextmanager
 def isolate(seed: int) -> Iterator[list[str]]:
-    """Give plug-ins fresh code and global generators with this seed; restore afterwards.
+    """Give plug-ins fresh code and seeded global random generators in a block; then restore both.
 
     Restored are the modules of plug-ins, the working directory, the search path for imports, and
     the states of ``random`` and ``numpy.random``. The list that it yields gets notes at the end:

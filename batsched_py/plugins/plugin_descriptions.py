@@ -1,4 +1,4 @@
-"""Read the one-line descriptions of plug-ins from their sources, without importing them."""
+"""Reads the one-line descriptions of plug-ins from their sources, without importing them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPLAY = "Replay without users: every job is submitted at its recorded time."
 """Of the users called ``rigid``, who are no plug-in."""
 
 
-def description(entry: EntryPoint) -> str:
+def find_description(entry: EntryPoint) -> str:
     """Return the first paragraph of an entry point's docstring, as one line.
 
     A Typer application has instead what its ``help=`` or its only command says. What cannot be read
@@ -29,23 +29,23 @@ def description(entry: EntryPoint) -> str:
     """
     path = _source(entry.module)
     written = path and read_docstring(path, entry.attr)
-    return first_paragraph(written) if written else description_of_object(entry.load())
+    return join_first_paragraph(written) if written else find_object_description(entry.load())
 
 
-def description_of_object(plugin: Any) -> str:
+def find_object_description(plugin: Any) -> str:
     """Return the first paragraph of an imported object's docstring, as one line."""
     info = getattr(plugin, "info", None)  # of a Typer application
     text = getattr(info, "help", None)
-    return first_paragraph(text if isinstance(text, str) else inspect.getdoc(plugin))
+    return join_first_paragraph(text if isinstance(text, str) else inspect.getdoc(plugin))
 
 
-def first_paragraph(text: str | None) -> str:
+def join_first_paragraph(text: str | None) -> str:
     """Return the first paragraph of a docstring as one line."""
     return " ".join((text or NOT_DESCRIBED).strip().split("\n\n")[0].split())
 
 
 def read_docstring(path: Path, name: str) -> str | None:
-    """Return the docstring of a class, function or application, from a file that is only parsed.
+    """Return the docstring of a class, function or application from a file, without running it.
 
     Empty without docstring; None if the object is not in the file, or the file cannot be read.
     """

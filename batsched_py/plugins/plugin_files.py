@@ -1,4 +1,4 @@
-"""Load Python files that an option names: a plug-in, a study, a report.
+"""Loads Python files that an option names: a plug-in, a study, a report.
 
 They are executed as they are, or imported by their name if they lie in a package. In each run they
 are executed anew, with all that they import beside them (:func:`fresh_code`).
@@ -67,7 +67,7 @@ def load_file(place: str) -> Any:
 
 
 def study_module(path: Path) -> ModuleType:
-    """Return the module in a file of a study, executed once; raises :class:`PluginError`.
+    """Return a file of a study as a module, executed once; raises :class:`PluginError`.
 
     A file of a package that Python finds is imported by its name; others need be in no search path.
     """

@@ -1,4 +1,4 @@
-"""Load policies and user models by name, or as ``path/to/file.py:Class``.
+"""Loads policies and user models by name, or as ``path/to/file.py:Class``.
 
 A plug-in that does not fit fails when it is loaded, with the signature that was found and the
 one that is expected.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from batsched_py.errors import BatschedError, PluginError
 from batsched_py.options.checked_values import find_fault
-from batsched_py.support.installation import entry_points_of
+from batsched_py.support.installation import find_entry_points
 from batsched_py.support.json_values import copy_containers, did_you_mean
 
 if TYPE_CHECKING:
@@ -41,18 +41,18 @@ _FURTHER_NAMES = {SCHEDULERS: (), USERS: (RIGID,)}
 """Names that stand for no plug-in."""
 
 
-def names(group: str) -> Mapping[str, EntryPoint]:
+def list_names(group: str) -> Mapping[str, EntryPoint]:
     """Return the registered plug-ins of a group by name, sorted."""
-    return entry_points_of(group)
+    return find_entry_points(group)
 
 
 def names_file(name: str) -> bool:
-    """Return whether a name is ``path/to/file.py:Class``, and not a registered plug-in."""
+    """Return whether a name is ``path/to/file.py:Class``, not that of a registered plug-in."""
     return ".py:" in name or name.endswith(".py")
 
 
 def load(group: str, name: str) -> type[Any]:
-    """Return the plug-in class called ``name``; raises :class:`PluginError` if it does not fit."""
+    """Return the plug-in class ``name``; raises :class:`PluginError` if it lacks methods."""
     if in_memory := _IN_MEMORY.fullmatch(name):
         raise PluginError(
             f"{_KINDS[group]} {name!r} was in no file, only in the program that made the run: "
@@ -84,11 +84,11 @@ def has_methods(group: str, plugin: type[Any]) -> bool:
 def make(
     plugin: Callable[..., Any], name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Any:
-    """Return ``plugin(*arguments, **options)``; raises :class:`PluginError` for wrong options."""
+    """Make an object of a plug-in class; raises :class:`PluginError` for wrong options."""
     _check_names(plugin, name, options)
     missing = [
         parameter.name
-        for parameter in option_parameters(plugin)
+        for parameter in find_option_parameters(plugin)
         if parameter.default is inspect.Parameter.empty and parameter.name not in options
     ]
     if missing:
@@ -123,7 +123,7 @@ def check_options(plugin: Callable[..., Any], name: str, options: Mapping[str, A
 
 
 def _check_names(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
-    accepted = accepted_options(plugin)
+    accepted = find_accepted_options(plugin)
     for option in options:
         if accepted is not None and option not in accepted:
             raise PluginError(_unknown(option, accepted, f"option of {name!r}"))
@@ -131,7 +131,7 @@ def _check_names(plugin: Callable[..., Any], name: str, options: Mapping[str, An
 
 def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> str | None:
     """Say which option is not of its type, None if all are."""
-    for option in option_parameters(plugin):
+    for option in find_option_parameters(plugin):
         if option.name in options:
             value, kind = options[option.name], _resolved(plugin, option)
             fault = find_fault(value, kind, f"{name!r}: {option.name}", sign="=")
@@ -173,7 +173,7 @@ def make_users(
     arguments: tuple[Any, ...] = (workload,)
     if not inspect.isclass(model):
         maker, arguments = partial(model, workload), ()
-    accepted = accepted_options(maker)
+    accepted = find_accepted_options(maker)
     given = dict(options)
     if "seed" not in given and (accepted is None or "seed" in accepted):
         given["seed"] = seed
@@ -188,15 +188,15 @@ def make_users(
     return users
 
 
-def accepted_options(plugin: Callable[..., Any]) -> list[str] | None:
+def find_accepted_options(plugin: Callable[..., Any]) -> list[str] | None:
     """Return the names of the options of a plug-in, None if it takes any."""
     parameters = _parameters(plugin)
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
         return None
-    return [parameter.name for parameter in option_parameters(plugin)]
+    return [parameter.name for parameter in find_option_parameters(plugin)]
 
 
-def option_parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
+def find_option_parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return the parameters that are options: all that have a name, but a model's workload."""
     positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = _parameters(plugin)
@@ -211,7 +211,7 @@ def _parameters(plugin: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _load_registered(group: str, name: str) -> Any:
-    registered = names(group)
+    registered = list_names(group)
     if name not in registered and name.endswith(".py"):
         from batsched_py.plugins.plugin_files import load_file
 

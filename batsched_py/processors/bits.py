@@ -1,4 +1,4 @@
-"""A set of changing processors as the bits of a number, which is faster on a small machine."""
+"""A pool of processors stored as the bits of a number, which is faster on a small machine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from batsched_py.processors.pool import ProcessorPool
 from batsched_py.processors.sets import (
     NO_PROCESSORS,
     ProcessorSet,
+    make_set,
     to_text,
-    with_bounds,
 )
 
 _FEW = 2048
@@ -16,13 +16,13 @@ _FEW = 2048
 
 
 def make_pool(processors: ProcessorSet) -> ProcessorPool:
-    """Return a pool of processors, of the kind that is faster for their number."""
+    """Return a pool with these processors, of the kind that is faster for their number."""
     few = not processors.bounds or processors.bounds[-1] <= _FEW
     return BitPool(processors) if few else ProcessorPool(processors)
 
 
 class BitPool(ProcessorPool):
-    """A :class:`ProcessorPool` whose processors are the bits of a number."""
+    """A :class:`ProcessorPool` that stores its processors as the bits of a number."""
 
     __slots__ = ("_bits",)
 
@@ -31,10 +31,10 @@ class BitPool(ProcessorPool):
         self._size = processors.size
 
     def snapshot(self) -> ProcessorSet:
-        """Return the processors that are in the pool now."""
-        return with_bounds(_lowest_bounds(self._bits, self._size))
+        """Return the set of the processors that are in the pool now."""
+        return make_set(_lowest_bounds(self._bits, self._size))
 
-    def common(self, processors: ProcessorSet) -> ProcessorSet:
+    def intersect(self, processors: ProcessorSet) -> ProcessorSet:
         """Return the processors that are both in ``processors`` and in the pool."""
         bits = to_bits(processors)
         common = self._bits & bits
@@ -51,7 +51,7 @@ class BitPool(ProcessorPool):
         return ProcessorSet(bounds, count, self._bits & ~(-1 << bounds[-1]))
 
     def take_lowest(self, count: int) -> ProcessorSet:
-        """Take the ``count`` lowest; raises :class:`InvariantError` if there are fewer."""
+        """Take out the ``count`` lowest; raises :class:`InvariantError` if there are fewer."""
         if not 0 < count <= self._size:
             raise InvariantError(f"{count} processors are to be taken of {self._size}")
         bits = self._bits
@@ -61,7 +61,7 @@ class BitPool(ProcessorPool):
         return ProcessorSet(bounds, count, bits ^ left)
 
     def take(self, processors: ProcessorSet) -> bool:
-        """Take processors out if all of them are in the pool; tell whether they were."""
+        """Take processors out if all of them are in the pool; return whether they were."""
         bits = to_bits(processors)
         if bits & self._bits != bits:
             return False
@@ -70,7 +70,7 @@ class BitPool(ProcessorPool):
         return True
 
     def give_back(self, processors: ProcessorSet) -> None:
-        """Add processors; raises :class:`InvariantError` if one of them is in the pool already."""
+        """Put processors back; raises :class:`InvariantError` if one of them is in the pool."""
         bits = to_bits(processors)
         if bits & self._bits:
             raise InvariantError(f"of {to_text(processors)!r} some processors are free already")

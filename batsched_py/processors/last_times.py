@@ -19,16 +19,16 @@ class LastTimes:
         self._most = _AT_ONCE
 
     def note(self, time: float, machines: ProcessorSet) -> None:
-        """Note that something happened to some machines at a time."""
+        """Note that something happened to ``machines`` at a time (seconds)."""
         self._noted.append((time, machines))
         if len(self._noted) > self._most:
             self._most = 2 * len(self.all()) + _AT_ONCE
 
     def all(self) -> list[tuple[float, ProcessorSet]]:
-        """Return each last time with its machines, latest first."""
+        """Return pairs of a last time and its machines, the latest time first."""
         unseen, last = ProcessorPool(self._all), []
         for time, machines in sorted(self._noted, key=itemgetter(0), reverse=True):
-            if new := unseen.common(machines):
+            if new := unseen.intersect(machines):
                 last.append((time, new))
                 unseen.take(new)
                 if not unseen:

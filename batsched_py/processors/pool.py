@@ -1,4 +1,4 @@
-"""A set of processors that changes, such as the free processors."""
+"""Pools: sets of processors that change, such as the free processors of a machine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from batsched_py.processors.sets import (
     NO_PROCESSORS,
     Bounds,
     ProcessorSet,
-    cut,
-    lowest,
-    nb_members,
+    count_members,
+    cut_bounds,
+    find_lowest,
+    make_set,
     to_text,
-    with_bounds,
 )
 
 _FEW = 16
@@ -23,7 +23,7 @@ _FEW = 16
 
 
 class ProcessorPool:
-    """Processors that are taken and given back, in time for their intervals alone.
+    """A set of processors that are taken out and given back, in time by their intervals alone.
 
     A refused operation leaves the pool as it is.
     """
@@ -39,20 +39,20 @@ class ProcessorPool:
         return self._size
 
     def snapshot(self) -> ProcessorSet:
-        """Return the processors that are in the pool now."""
+        """Return the set of the processors that are in the pool now."""
         return ProcessorSet(tuple(self._bounds), self._size)
 
-    def common(self, processors: ProcessorSet) -> ProcessorSet:
+    def intersect(self, processors: ProcessorSet) -> ProcessorSet:
         """Return the processors that are both in ``processors`` and in the pool."""
         few, many = sorted((processors.bounds, self._bounds), key=len)
-        return with_bounds(cut(few, many, INSIDE))
+        return make_set(cut_bounds(few, many, INSIDE))
 
     def lowest(self, count: int) -> ProcessorSet:
         """Return the ``count`` lowest processors, which stay in the pool and must exist."""
-        return ProcessorSet(lowest(self._bounds, count), count)
+        return ProcessorSet(find_lowest(self._bounds, count), count)
 
     def take_lowest(self, count: int) -> ProcessorSet:
-        """Take the ``count`` lowest; raises :class:`InvariantError` if there are fewer."""
+        """Take out the ``count`` lowest; raises :class:`InvariantError` if there are fewer."""
         if not 0 < count <= self._size:
             raise InvariantError(f"{count} processors are to be taken of {self._size}")
         bounds = self._bounds
@@ -62,7 +62,7 @@ class ProcessorPool:
             bounds[0] = end
             taken: tuple[int, ...] = (first, end)
         else:
-            taken = lowest(bounds, count)
+            taken = find_lowest(bounds, count)
             last = len(taken) - 1
             if bounds[last] == taken[last]:
                 del bounds[: last + 1]
@@ -72,22 +72,22 @@ class ProcessorPool:
         return ProcessorSet(taken, count)
 
     def take(self, processors: ProcessorSet) -> bool:
-        """Take processors out if all of them are in the pool; tell whether they were."""
+        """Take processors out if all of them are in the pool; return whether they were."""
         if not self._flip(processors.bounds, 1):
             return False
         self._size -= processors.size
         return True
 
     def give_back(self, processors: ProcessorSet) -> None:
-        """Add processors; raises :class:`InvariantError` if one of them is in the pool already."""
+        """Put processors back; raises :class:`InvariantError` if one of them is in the pool."""
         if not self._flip(processors.bounds, 0):
             raise InvariantError(f"of {to_text(processors)!r} some processors are free already")
         self._size += processors.size
 
     def _flip(self, intervals: Bounds, odd: int) -> bool:
-        """Take intervals out (``odd`` 1) or put them in (0), if that can be; tell whether.
+        """Take intervals out (``odd`` 1) or put them in (0), if possible; return whether it was.
 
-        Both are one: a bound goes where there was one, and comes where there was none.
+        Both are the same operation: each bound is removed if it was there, else added.
         """
         if len(intervals) > _FEW:
             return self._flip_many(intervals, odd)
@@ -112,13 +112,13 @@ class ProcessorPool:
         return True
 
     def _flip_many(self, intervals: Bounds, odd: int) -> bool:
-        """Do that for all at once: what is left are the bounds that only one of the two has."""
+        """Do the same for all at once: keep the bounds that only one of the two sets has."""
         bounds = self._bounds
         low, high = bisect_left(bounds, intervals[0]), bisect_right(bounds, intervals[-1])
         before = bounds[low:high]
         after = sorted({*before}.symmetric_difference(intervals))
-        change = nb_members(after) - nb_members(before)  # the other way round from an end on
-        if (change if low % 2 == odd else -change) != nb_members(intervals):
+        change = count_members(after) - count_members(before)  # the other way round from an end on
+        if (change if low % 2 == odd else -change) != count_members(intervals):
             return False  # some were not here, or not away
         bounds[low:high] = after
         return True

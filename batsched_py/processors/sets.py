@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _TEXT = re.compile(r"[0-9]+(-[0-9]+)?( +[0-9]+(-[0-9]+)?)*")
 _LONGEST = 40
-"""Characters of an interval, more than numbers of so many processors can have."""
+"""The most characters of an interval; valid numbers of processors have fewer."""
 MOST_PROCESSORS = 10_000_000
 """The largest number of processors; more are taken for a mistake."""
 
@@ -37,9 +37,9 @@ No interval touches the next. So a number is in the set if an odd number of boun
 
 
 class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """An immutable set of processors: iterates over its members, ascending; ``&``, ``|``, ``-``.
+    """An immutable set of processors with ``&``, ``|`` and ``-``; iteration is ascending.
 
-    One that was taken from the pool of a small machine has its bits too, for that pool and others.
+    A set from the pool of a small machine also has its bits, which pools use.
     """
 
     bounds: tuple[int, ...] = ()
@@ -50,9 +50,9 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @staticmethod
     def of(numbers: Iterable[int]) -> ProcessorSet:
-        """Return the set of some numbers, in any order.
+        """Return the set of the processors with these ``numbers``, in any order.
 
-        Raises :class:`TypeError` for what is no integer, :class:`ValueError` for one below 0.
+        Raises :class:`TypeError` for other values, :class:`ValueError` for numbers below 0.
         """
         bounds: list[int] = []
         for number in sorted(map(index, set(numbers))):
@@ -62,11 +62,11 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
                 bounds += number, number + 1
         if bounds and bounds[0] < 0:
             raise ValueError(f"processor {bounds[0]}: expected numbers from 0 on")
-        return with_bounds(bounds)
+        return make_set(bounds)
 
     @staticmethod
     def interval(first: int, count: int) -> ProcessorSet:
-        """Return the ``count`` processors from ``first`` on."""
+        """Return the set of the ``count`` processors from ``first`` on."""
         return ProcessorSet((first, first + count), count) if count else NO_PROCESSORS
 
     def __eq__(self, other: object) -> bool:
@@ -98,12 +98,12 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __and__(self, other: ProcessorSet) -> ProcessorSet:
         """Return the processors that are in both."""
         few, many = sorted((self.bounds, other.bounds), key=len)
-        return with_bounds(cut(few, many, INSIDE))
+        return make_set(cut_bounds(few, many, INSIDE))
 
     def __or__(self, other: ProcessorSet) -> ProcessorSet:
-        """Return the processors that are in any of the two."""
+        """Return the processors that are in either set."""
         few, many = sorted((self.bounds, other.bounds), key=len)
-        return with_bounds(_insert(many, few, OUTSIDE))
+        return make_set(_insert(many, few, OUTSIDE))
 
     def __sub__(self, other: ProcessorSet) -> ProcessorSet:
         """Return the processors that are not in ``other``."""
@@ -111,17 +111,17 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
         if not few or not many:
             return self
         if len(few) <= len(many):
-            return with_bounds(cut(few, many, OUTSIDE))
-        return with_bounds(_insert(few, many, INSIDE))
+            return make_set(cut_bounds(few, many, OUTSIDE))
+        return make_set(_insert(few, many, INSIDE))
 
     def intervals(self) -> Iterator[tuple[int, int]]:
-        """Give the maximal closed intervals ``(first, last)``, ascending."""
+        """Give the maximal closed intervals ``(first, last)`` of the set, ascending."""
         bounds = self.bounds
         return ((first, end - 1) for first, end in zip(bounds[::2], bounds[1::2], strict=True))
 
     def lowest(self, count: int) -> ProcessorSet:
         """Return the ``count`` lowest processors, which must exist."""
-        return ProcessorSet(lowest(self.bounds, count), count) if count else NO_PROCESSORS
+        return ProcessorSet(find_lowest(self.bounds, count), count) if count else NO_PROCESSORS
 
 
 NO_PROCESSORS = ProcessorSet()
@@ -130,21 +130,21 @@ NO_PROCESSORS = ProcessorSet()
 # On bounds: each takes time for every interval of the first or of `few`, and copies the rest ----
 
 
-def with_bounds(bounds: Bounds) -> ProcessorSet:
-    """Return the set of processors with the given bounds."""
+def make_set(bounds: Bounds) -> ProcessorSet:
+    """Return the set of processors with these :data:`Bounds`."""
     if not bounds:
         return NO_PROCESSORS
-    return ProcessorSet(tuple(bounds), nb_members(bounds))
+    return ProcessorSet(tuple(bounds), count_members(bounds))
 
 
-def nb_members(bounds: Bounds) -> int:
-    """Return the number of processors between the given bounds."""
+def count_members(bounds: Bounds) -> int:
+    """Return the number of processors in a set with these bounds."""
     if len(bounds) == 2:  # mostly
         return bounds[1] - bounds[0]
     return sum(bounds[1::2]) - sum(bounds[::2])
 
 
-def lowest(bounds: Bounds, count: int) -> tuple[int, ...]:
+def find_lowest(bounds: Bounds, count: int) -> tuple[int, ...]:
     """Return the bounds of the ``count`` lowest processors; ``count`` is 1 at least."""
     for at in range(0, len(bounds), 2):
         first, end = bounds[at], bounds[at + 1]
@@ -158,8 +158,8 @@ INSIDE, OUTSIDE = 1, 0
 """The parity of the number of bounds below a processor that is inside of a set, or outside."""
 
 
-def cut(few: Bounds, many: Bounds, side: int) -> list[int]:
-    """Return the bounds of the parts of ``few`` that are :data:`INSIDE` or outside of ``many``."""
+def cut_bounds(few: Bounds, many: Bounds, side: int) -> list[int]:
+    """Return the bounds of the parts of ``few`` inside or outside of ``many``, as ``side`` says."""
     pieces: list[int] = []
     for at in range(0, len(few), 2):
         first, end = few[at], few[at + 1]
@@ -208,8 +208,8 @@ def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
     """Read a set from Batsim's text; order, overlaps and repeated inner spaces do not matter.
 
     Raises :class:`ProtocolError` for anything else, and for processors that are not below ``most``.
-    Batsim itself reads ``"0,1"`` as processor 0 without a word, which nobody can have meant: it is
-    refused here.
+    Batsim itself silently reads ``"0,1"`` as processor 0, which must be a mistake: it is refused
+    here.
     """
     if not isinstance(text, str) or not _TEXT.fullmatch(text):
         raise ProtocolError(
@@ -219,7 +219,7 @@ def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
     if " " not in text:  # mostly
         low, high = _interval(text, most)
         return ProcessorSet.interval(low, high + 1 - low)
-    return of_intervals([_interval(part, most) for part in text.split()])
+    return join_intervals([_interval(part, most) for part in text.split()])
 
 
 def _interval(part: str, most: int) -> tuple[int, int]:
@@ -235,15 +235,15 @@ def _interval(part: str, most: int) -> tuple[int, int]:
     raise ProtocolError(f"interval {part!r} is reversed: write '{high}-{low}'")
 
 
-def of_intervals(intervals: Iterable[tuple[int, int]]) -> ProcessorSet:
-    """Return the set of closed intervals ``(first, last)``, which may overlap, in any order."""
+def join_intervals(intervals: Iterable[tuple[int, int]]) -> ProcessorSet:
+    """Return the set of processors in closed intervals ``(first, last)``, in any order."""
     bounds: list[int] = []
     for low, high in sorted(intervals):
         if not bounds or low > bounds[-1]:
             bounds += low, high + 1
         elif high >= bounds[-1]:
             bounds[-1] = high + 1
-    return with_bounds(bounds)
+    return make_set(bounds)
 
 
 def to_procset(processors: ProcessorSet) -> ProcSet:
@@ -255,4 +255,4 @@ def to_procset(processors: ProcessorSet) -> ProcSet:
 
 def from_procset(processors: ProcSet) -> ProcessorSet:
     """Return the set of a :class:`procset.ProcSet`."""
-    return of_intervals([(part.inf, part.sup) for part in processors.intervals()])
+    return join_intervals([(part.inf, part.sup) for part in processors.intervals()])

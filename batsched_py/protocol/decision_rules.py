@@ -1,4 +1,4 @@
-"""Rules of Batsim for single decisions, whatever came before them."""
+"""Rules of Batsim for single decisions, independent of earlier messages."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LEAST_DELAY = 5e-7
 """Seconds; less than that is 0 once Batsim 4.2 has rounded it to six decimals."""
 
 
-def six_decimals_up(time: float) -> float:
+def round_up_to_six_decimals(time: float) -> float:
     """Round seconds up to six decimals, so that a call at this time is not too early."""
     near = round(time, 6)
     return near if near >= time else round(time + 1e-6, 6)
 
 
-def refused_by_batsim4(job: m.JobDescription, profile: Mapping[str, Any]) -> str | None:
+def explain_batsim4_refusal(job: m.JobDescription, profile: Mapping[str, Any]) -> str | None:
     """Return why Batsim 4.2 aborts, or crashes later, if this job is registered with its profile.
 
     None: Batsim takes it.
@@ -44,8 +44,8 @@ def refused_by_batsim4(job: m.JobDescription, profile: Mapping[str, Any]) -> str
     return _refused_by_both(job)
 
 
-def refused_by_batsim5(job: m.JobDescription, profile: Mapping[str, Any]) -> str | None:
-    """Return why Batsim 5 aborts, or writes a broken table, if this job is registered with its
+def explain_batsim5_refusal(job: m.JobDescription, profile: Mapping[str, Any]) -> str | None:
+    """Return why Batsim 5 aborts or breaks its table if this job is registered with its
     profile; None: Batsim takes it."""
     if BREAKING_5.search(job.id):
         return (

@@ -1,9 +1,9 @@
-"""Jobs that run longer in some places: for each, a job with a longer profile is registered.
+"""Dilated jobs: a job that runs longer where it is placed is replaced by one with a longer profile.
 
-Batsim runs a job as its profile says, wherever it runs, and ends it at its walltime. So where a
-policy starts a job with a dilation or a transfer, the reply rejects the job, and registers and
-executes another form of it, with longer profile, estimate and walltime. The id of the form, and the
-metadata of the rejected job (not in version 5), name each other, so that results have the job once.
+Batsim runs a job by its profile on any machine, and ends it at its walltime. So if a policy starts
+a job with a dilation or a transfer, the reply rejects the job, and registers and executes another
+form of it, with longer profile, estimate and walltime. The id of the form, and the metadata of the
+rejected job (not in version 5), name each other, so that results have the job once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.job import Job
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.decision_rules import Refusal, six_decimals_up
+from batsched_py.protocol.decision_rules import Refusal, round_up_to_six_decimals
 from batsched_py.support.json_values import quote
 from batsched_py.workload.workload import REFERENCE_SPEED
 
@@ -22,51 +22,51 @@ PLACED = "placed"
 """The workload of the jobs that run in place of others."""
 _PREFIX = f"{PLACED}!"
 RUNS_AS = f"runs as {_PREFIX}"
-"""How the metadata of a job begins that was rejected because another form of it runs."""
+"""The beginning of the metadata of a job that was rejected because another form of it runs."""
 
 _LEAST = 1e-6
-"""Seconds, the least that Batsim does not take for 0."""
+"""The least seconds that Batsim does not take for 0."""
 _NOISE = 1 + 2**-50
-"""A computation may take all of its walltime, which the last digits must not decide."""
+"""A factor for rounding errors: a computation may take exactly its walltime."""
 
 
-def placed_id(job_id: str) -> str:
-    """Return the id of the form in which the job ``w0!15`` runs: ``placed!w0:15``."""
+def make_placed_id(job_id: str) -> str:
+    """Return the id of the other form of a job: ``placed!w0:15`` for ``w0!15``."""
     return f"{_PREFIX}{job_id.replace('!', ':', 1)}"
 
 
-def runs_as(job_id: str) -> str:
+def make_metadata(job_id: str) -> str:
     """Return the metadata of a job that is rejected because another form of it runs."""
-    return f"runs as {placed_id(job_id)}".replace('"', "'")  # which Batsim cannot write
+    return f"runs as {make_placed_id(job_id)}".replace('"', "'")  # which Batsim cannot write
 
 
 def is_replaced(metadata: str) -> bool:
-    """Tell by its metadata whether a job was rejected because another form of it runs."""
+    """Tell whether a job with this metadata was rejected because another form of it runs."""
     return metadata.startswith(RUNS_AS)
 
 
 def is_placed(job_id: str) -> bool:
-    """Tell whether an id is that of a form in which another job runs."""
+    """Tell whether a job with this id runs in place of another job."""
     return job_id.startswith(_PREFIX)
 
 
-def original_id(job_id: str) -> str:
-    """Return the id of a job, also for the id of another form of it."""
+def find_original_id(job_id: str) -> str:
+    """Return the id of a job as it was submitted, from that id or from its other form's id."""
     return job_id.removeprefix(_PREFIX).replace(":", "!", 1) if is_placed(job_id) else job_id
 
 
-def original(workload: str, name: str) -> tuple[str, str]:
-    """Return workload and name of a job, also from the name of its dilated form."""
-    workload, _, name = original_id(f"{workload}!{name}").partition("!")
+def find_original(workload: str, name: str) -> tuple[str, str]:
+    """Return workload and name of a job as it was submitted, also from its dilated form's."""
+    workload, _, name = find_original_id(f"{workload}!{name}").partition("!")
     return workload, name
 
 
 class DilatedJobs:
-    """Registers the forms in which jobs run; ``speed_factor`` multiplies the machine's speed.
+    """Replaces jobs that a policy dilates by longer ones; ``speed_factor`` is the machine's speed.
 
     ``six_decimals``: Batsim rounds numbers, so that no run time may become 0, and no walltime end
-    a job that it would not end otherwise. ``has_metadata``: jobs have a text of ours. ``refused``
-    returns why a job cannot be registered.
+    a job that it would not end otherwise. ``has_metadata``: jobs may have a text of ours.
+    ``refused`` returns why a job cannot be registered.
     """
 
     def __init__(
@@ -83,33 +83,33 @@ class DilatedJobs:
         self._has_metadata = has_metadata
         self._six_decimals = six_decimals
         self._profiles = profiles
-        """Those of the static workloads, by workload and name."""
+        """Profiles of the static workloads, by workload and name."""
         self._reuse = reuse
         self._flops = REFERENCE_SPEED * speed_factor
         self._waiting: dict[str, tuple[m.JobDescription, Mapping[str, Any]]] = {}
         self._registered: set[str] = set()
 
-    def waits(self, description: m.JobDescription, profile: Mapping[str, Any] | None) -> None:
-        """Keep a waiting job that may be started with a dilation, and its profile if known."""
+    def add_waiting(self, description: m.JobDescription, profile: Mapping[str, Any] | None) -> None:
+        """Store a waiting job that may be started with a dilation, and its profile if known."""
         workload = description.id.partition("!")[0]
         known = profile or self._profiles.get(workload, {}).get(description.profile) or {}
         self._waiting[description.id] = description, known
 
     def forget(self, job_id: str) -> None:
-        """Drop a job that no longer waits."""
+        """Remove a job that no longer waits."""
         self._waiting.pop(job_id, None)
 
     def start(self, job: Job, now: float, speed: float) -> Iterator[m.Event]:
-        """Yield the decisions that run another form of ``job``, which the policy has started.
+        """Yield the decisions that replace ``job``, which the policy has started, by a longer one.
 
         ``speed`` is that of the slowest of its processors, relative to the reference. Raises
         :class:`InvariantError` for a profile that cannot be dilated, :class:`ProtocolError` for
         one that Batsim does not have.
         """
         description, content = self._waiting.pop(job.id)
-        name = placed_id(job.id)
+        name = make_placed_id(job.id)
         if self._has_metadata:
-            yield m.SetJobMetadata(timestamp=now, job_id=job.id, metadata=runs_as(job.id))
+            yield m.SetJobMetadata(timestamp=now, job_id=job.id, metadata=make_metadata(job.id))
         yield m.RejectJob(timestamp=now, job_id=job.id)
         workload = job.id.partition("!")[0]
         profile = f"{workload}:{description.profile}*{job.dilation!r}+{job.transfer!r}"
@@ -118,7 +118,9 @@ class DilatedJobs:
             profile += f"#{name}"
         computed = speed / _NOISE**2 if self._six_decimals else speed
         try:
-            longer = dilated(content, job, description.size, computed, self._flops * computed)
+            longer = dilate_profile(
+                content, job, description.size, computed, self._flops * computed
+            )
         except (KeyError, TypeError):
             raise ProtocolError(
                 f"the profile {description.profile!r} of job {job.id} is {quote(content)}: "
@@ -165,21 +167,21 @@ def _walltime(job: Job, profile: dict[str, Any], six_decimals: bool) -> float | 
         return None
     walltime = job.walltime * job.dilation + job.transfer
     if delay is None:
-        return six_decimals_up(walltime / _NOISE) if six_decimals else walltime * _NOISE
+        return round_up_to_six_decimals(walltime / _NOISE) if six_decimals else walltime * _NOISE
     if not six_decimals:
         return walltime
     least = profile["delay"] + _LEAST if delay < walltime else _LEAST
     return max(round(walltime, 6), round(least, 6))
 
 
-def dilated(
+def dilate_profile(
     profile: Mapping[str, Any], job: Job, size: int, speed: float, flops: float
 ) -> dict[str, Any]:
-    """Return a profile that runs longer by the dilation and the transfer of ``job``.
+    """Return ``profile`` made longer by the dilation and the transfer of ``job``.
 
-    A computation on processors of ``speed`` times the reference runs that much faster by itself,
-    and so does one on more processors than the ``size`` that the job asked for; both are made up
-    for. ``flops`` (flop/s) is what a processor computes during the transfer. Raises
+    A computation is faster on processors of ``speed`` times the reference, and on more processors
+    than the ``size`` that the job asked for; the amounts compensate for both. ``flops`` (flop/s) is
+    the speed of a processor during the transfer. Raises
     :class:`InvariantError` for profiles of other types than delays and computations.
     """
     kind = profile.get("type")

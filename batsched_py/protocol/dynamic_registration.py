@@ -1,4 +1,4 @@
-"""Dynamic registration: which jobs and profiles a scheduler may add, and when.
+"""Dynamic registration: the rules by which a scheduler may add jobs and profiles.
 
 The embedded simulator obeys these rules, and :mod:`batsched_py.protocol.referee` judges by
 them; for Batsim 5 see :mod:`batsched_py.protocol.batsim5.registration`. Source: the protocol as
@@ -19,15 +19,15 @@ Profiles = Mapping[str, dict[str, Any]]
 
 
 class Registration:
-    """Whether jobs may be registered, and which profiles there are."""
+    """The profiles of a simulation, and whether more profiles and jobs may be registered."""
 
     def __init__(self, *, dynamic: bool, profile_reuse: bool) -> None:
         self.dynamic = dynamic
         self.profile_reuse = profile_reuse
         self.finished = not dynamic
-        """No registration is to come: it is disabled, or was declared finished."""
+        """Whether no more is registered: it is disabled, or was declared finished."""
         self._static: dict[str, Profiles] = {}
-        """Of the static workloads, also those that were released."""
+        """Profiles of the static workloads, also released ones."""
         self._registered: dict[str, dict[str, dict[str, Any]]] = {}
         self._released: dict[str, set[str]] = {}
         """Names by workload: of registered profiles there may be any number."""
@@ -45,23 +45,23 @@ class Registration:
         if profile not in known:
             self._static[workload] = {**known, profile: {"type": ""}}
 
-    def content(self, workload: str, profile: str) -> dict[str, Any] | None:
-        """Return a profile as written, None if there is none or it was released.
+    def find_content(self, workload: str, profile: str) -> dict[str, Any] | None:
+        """Return a profile as it was written, None if there is none or it was released.
 
-        Static ones stay when they are released: jobs with them may be yet to come.
+        Released profiles of static workloads stay: later jobs may have them.
         """
         static = self._static.get(workload, {}).get(profile)
         return static or self._registered.get(workload, {}).get(profile)
 
     def reopen(self) -> None:
-        """Reopen registration, as an earlier message asked for."""
+        """Reopen registration, as an earlier message requested."""
         self._open, self.reopens = True, False
 
-    def place(self, workload: str, profile: str) -> tuple[str, str]:
-        """Return workload and name of a profile that a job of ``workload`` names."""
+    def resolve_profile(self, workload: str, profile: str) -> tuple[str, str]:
+        """Return the workload and the name of the profile of a job of ``workload``."""
         return workload, profile
 
-    def notified(self, decision: m.Notify) -> None:
+    def handle_notify(self, decision: m.Notify) -> None:
         """Carry out a NOTIFY of the scheduler: registration is finished, or continues."""
         if decision.type not in ("registration_finished", "continue_registration"):
             raise ProtocolError(
@@ -80,7 +80,7 @@ class Registration:
         if not self._open:
             raise self._not_open("REGISTER_PROFILE")
         workload, name = decision.workload_name, decision.profile_name
-        if self.content(workload, name) is not None or self._is_released(workload, name):
+        if self.find_content(workload, name) is not None or self._is_released(workload, name):
             raise ProtocolError(
                 f"REGISTER_PROFILE: profile {name!r} of workload {workload!r} was registered "
                 "before: give each profile a name of its own, or start with profile reuse"
@@ -88,7 +88,7 @@ class Registration:
         self._registered.setdefault(workload, {})[name] = decision.profile
 
     def check_job(self, decision: m.RegisterJob) -> str:
-        """Check REGISTER_JOB, but for whether the id is taken; return the job's workload."""
+        """Check REGISTER_JOB, except whether the id is taken; return the job's workload."""
         if not self._open:
             raise self._not_open("REGISTER_JOB")
         job_id, job = decision.job_id, decision.job
@@ -107,17 +107,17 @@ class Registration:
     def check_static(self, workload: str, profile: str) -> None:
         """Raise :class:`ProtocolError` for a profile that does not exist or was released."""
         released = self._is_released(workload, profile)
-        if released or self.content(workload, profile) is None:
+        if released or self.find_content(workload, profile) is None:
             why = "was released with its first job" if released else "does not exist"
             raise ProtocolError(f"REGISTER_JOB: profile {profile!r} of workload {workload!r} {why}")
 
     @property
     def releases(self) -> bool:
-        """Whether a profile is released with its first job: if none could be reused."""
+        """Whether a profile is released when its first job ends: if profiles are not reused."""
         return self.dynamic and not self.profile_reuse
 
     def release(self, workload: str, profile: str) -> None:
-        """Release the profile of a job whose end the scheduler knows.
+        """Release a profile, as the scheduler has learned of the end of a job with it.
 
         Batsim does so even while another job with it runs, and its name stays taken.
         """

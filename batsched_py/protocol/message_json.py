@@ -1,4 +1,4 @@
-"""JSON of Batsim's protocol, version 4, to structs and back.
+"""Converts the JSON of Batsim's protocol, version 4, to structs and back.
 
 The codec knows the shape of messages, not what is allowed when: that is for the two partners
 and for :mod:`batsched_py.protocol.referee`.
@@ -81,7 +81,7 @@ ONLY_OF_5 = {"call_id", "last", "turned"}
 
 
 def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
-    """Read a message from Batsim, whose machines and storages are below ``nb_resources``.
+    """Read a message from Batsim, whose machines and storages have ids below ``nb_resources``.
 
     Unknown events become :class:`UnknownEvent`, unknown members are kept in ``further``. Raises
     :class:`ProtocolError` for what is no message, and for numbers out of range.
@@ -100,7 +100,7 @@ def encode_decisions(message: m.Message) -> bytes:
 
 
 def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
-    """Write a message as Batsim does: six decimals for what is no integer, unless ``exact``."""
+    """Write a message as Batsim does: fractions have six decimals, unless ``exact``."""
     content = _content(message)
     return msgspec.json.encode(content if exact else round_floats(content, "{:.6f}".format))
 
@@ -126,7 +126,7 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
 
 
 def job_to_json(job: m.JobDescription) -> dict[str, Any]:
-    """Return the JSON of a job, with integral numbers as integers and further fields as they came.
+    """Return the JSON of a job, with whole numbers as integers and further fields unchanged.
 
     ``user`` and ``estimate`` come last where they did not come with these.
     """
@@ -205,7 +205,7 @@ def read_message(
 
 
 def read_type(event: dict[str, Any], member: str, source: str) -> str:
-    """Return the type of an event, which ``member`` names; raises :class:`ProtocolError`."""
+    """Return the type of an event, stored in ``member``; raises :class:`ProtocolError`."""
     name = event.get(member)
     if not isinstance(name, str):
         raise ProtocolError(f"an event {source}: {member} is {quote(name)}, expected a text")
@@ -310,7 +310,7 @@ def check_resources(begins: m.SimulationBegins, where: str) -> None:
 
 
 def read_seconds(content: dict[str, Any], name: str, where: str, **defaults: float) -> float:
-    """Return a member that is a time; raises :class:`ProtocolError`."""
+    """Return a member of a message that is a time (seconds); raises :class:`ProtocolError`."""
     value = content.get(name, defaults.get(name))
     if (type(value) is float or type(value) is int) and abs(value) <= LATEST_TIME:
         return float(value)

@@ -71,7 +71,7 @@ class JobDescription(
 
     @property
     def expected_run_time(self) -> float:
-        """Run time to plan with (seconds), inf where nothing is known."""
+        """Run time to plan with (seconds), inf if it is unknown."""
         if self.estimate is not None:
             return self.estimate
         return inf if self.walltime is None else self.walltime
@@ -120,7 +120,7 @@ class SimulationBegins(Event, kw_only=True):
 
 
 class SimulationEnds(Event, kw_only=True):
-    """Everything has ended; the scheduler answers once more."""
+    """Event: the simulation has ended; the scheduler replies once more."""
 
     tag = "SIMULATION_ENDS"
 
@@ -145,7 +145,7 @@ class JobCompleted(Event, kw_only=True, eq=False, gc=False):
 
 
 class JobKilled(Event, kw_only=True):
-    """The answer to KILL_JOB, after the JOB_COMPLETED of each job that was really killed."""
+    """Event: KILL_JOB was carried out; it follows the JOB_COMPLETED of each killed job."""
 
     tag = "JOB_KILLED"
     job_ids: list[str]
@@ -153,7 +153,7 @@ class JobKilled(Event, kw_only=True):
 
 
 class RequestedCall(Event, kw_only=True, gc=False):
-    """The time asked for by a CALL_ME_LATER has come; Batsim 4.2 does not say which."""
+    """Event: the time of a CALL_ME_LATER has come; Batsim 4.2 does not name the call."""
 
     tag = "REQUESTED_CALL"
     call_id: str | None = None
@@ -181,7 +181,7 @@ class FromJobMsg(Event, kw_only=True):
 
 
 class UnknownEvent(Event, kw_only=True):
-    """An event of a type not known here, kept as it came."""
+    """An event of an unknown type, with its content unchanged."""
 
     tag = ""
     type: str
@@ -323,7 +323,7 @@ class Hello(Event, kw_only=True):
 
 
 class CallPeriodically(Event, kw_only=True):
-    """Ask for a REQUESTED_CALL at each multiple of ``period`` (seconds) from the next one on."""
+    """Decision: ask for a REQUESTED_CALL at each later multiple of ``period`` (seconds)."""
 
     tag = "CallMeLaterEvent"
     call_id: str
@@ -340,13 +340,13 @@ class StopCall(Event, kw_only=True):
 
 
 class ForceSimulationStop(Event, kw_only=True):
-    """End the simulation now, whatever waits or runs."""
+    """Decision: end the simulation now, even if jobs wait or run."""
 
     tag = "ForceSimulationStopEvent"
 
 
 class CreateProbe(Event, kw_only=True):
-    """Ask for the energy that machines consume, every ``period`` seconds."""
+    """Decision: ask for the energy that machines have consumed, every ``period`` seconds."""
 
     tag = "CreateProbeEvent"
     probe_id: str

@@ -46,7 +46,7 @@ _UNREADABLE = re.compile("[\0\r\n\ud800-\udfff]")
 
 
 def check_fields(job_id: str, texts: Sequence[Any], extra: Mapping[str, Any]) -> None:
-    """Raise :class:`JobError` for a field of a job that no table of a run could hold.
+    """Raise :class:`JobError` for a field of a job that no table of a run can hold.
 
     ``texts`` are its profile and its user, which may be None. Of ``extra``, its further fields,
     those of our columns are checked. The codec, and

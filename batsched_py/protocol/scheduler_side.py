@@ -1,4 +1,4 @@
-"""The scheduler's side of a conversation: from Batsim's frames to our messages, and back.
+"""The scheduler's side of a conversation: converts Batsim's frames to messages, and back.
 
 The first frame tells the version. Version 4 begins with SIMULATION_BEGINS in JSON. Batsim 5 begins
 with a text in a frame of its own. The answer is a hello, which requests JSON and features of the
@@ -31,14 +31,14 @@ class SchedulerSide(Protocol):
     """Decodes the messages of one conversation and encodes the replies, for one Batsim version."""
 
     def decode_message(self, raw: bytes) -> m.Message | None:
-        """Return the message in a frame of Batsim, None if the policy has nothing to answer.
+        """Return the message in a frame of Batsim, None if the policy need not reply to it.
 
         Raises :class:`ProtocolError` for what is no message.
         """
         ...
 
     def encode_reply(self, reply: m.Message | None) -> bytes:
-        """Return the frame of the reply to the last message; ``reply`` is None if that was None.
+        """Return the frame that replies to the last message; ``reply`` is None if that was None.
 
         Raises :class:`ProtocolError` for decisions that this Batsim does not have.
         """
@@ -57,7 +57,7 @@ def make_side(first: bytes, asked: RequestFeatures = lambda text: {}) -> Schedul
 
     Raises :class:`ProtocolError` for a version of Batsim that is not spoken.
     """
-    if batprotocol_json.init_text(first) is not None:
+    if batprotocol_json.read_init_text(first) is not None:
         return Batsim5Side(asked)
     size = int.from_bytes(first[4:_EARLY], sys.byteorder)
     if len(first) >= _EARLY and len(first) == _EARLY + size and not first.startswith(b"{"):
@@ -69,7 +69,7 @@ def make_side(first: bytes, asked: RequestFeatures = lambda text: {}) -> Schedul
 
 
 class Batsim4Side:
-    """Version 4, where each frame is a message."""
+    """The scheduler's side for Batsim 4, where each frame is one message."""
 
     def __init__(self) -> None:
         self._nb_resources = MOST_PROCESSORS

@@ -43,7 +43,7 @@ from batsched_py.report.metric_words import (
     make_glossary,
 )
 from batsched_py.report.simulated_setup import describe_setup, make_names_table
-from batsched_py.support.installation import entry_points_of
+from batsched_py.support.installation import find_entry_points
 from batsched_py.support.statistics import FEWEST
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _of_part(report: Report) -> Report:
 def explain_left_out_code(results: CampaignResults) -> str | None:
     """Return why the code of a study's report is not run, as Markdown; None if it is."""
     name = results.report_name
-    if name is None or name in entry_points_of(REPORTS):
+    if name is None or name in find_entry_points(REPORTS):
         return None
     place, command = (text.replace("`", "'") for text in (name, _command(name, results.out)))
     return (
@@ -99,7 +99,7 @@ def explain_left_out_code(results: CampaignResults) -> str | None:
 
 
 def _report_of_study(results: CampaignResults, place: str) -> Report:
-    registered = entry_points_of(REPORTS).get(place)
+    registered = find_entry_points(REPORTS).get(place)
     function = load_file(place) if registered is None else registered.load()
     if not callable(function):
         raise PluginError(f"{place} is not a function: expected report(results) -> Report")

@@ -17,7 +17,7 @@ from batsched_py.model.user_model import any_reacts
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import is_nothing, to_words
-from batsched_py.units import SYMBOLS, UNITS, unit_of
+from batsched_py.units import SYMBOLS, UNITS, choose_unit
 
 DEFAULT = "mean_waiting_time"
 """The main metric of a campaign that names none."""
@@ -188,7 +188,7 @@ def choose_time_unit(seconds: ArrayLike) -> tuple[float, str]:
     """Return a readable unit for some times: its seconds and its symbol."""
     sizes = np.abs(np.asarray(seconds, dtype=float))
     sizes = sizes[sizes > 0]  # without what is unknown, too
-    of_time = unit_of(float(np.median(sizes)) if len(sizes) else nan)
+    of_time = choose_unit(float(np.median(sizes)) if len(sizes) else nan)
     return UNITS[of_time], SYMBOLS[of_time]
 
 

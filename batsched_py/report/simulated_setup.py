@@ -14,8 +14,8 @@ from batsched_py.files.readers import parse_json
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugin_descriptions import (
     REPLAY,
-    description,
-    first_paragraph,
+    find_description,
+    join_first_paragraph,
     read_docstring,
 )
 from batsched_py.plugins.plugins import RIGID
@@ -30,7 +30,7 @@ from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import escape_markdown, is_nothing, listed, to_italics, to_words
 from batsched_py.report.kit.selection import Runs, log_name
 from batsched_py.report.shown_runs import ShownRuns, Stored, read_all_stored
-from batsched_py.units import DAY, UNITS, unit_of
+from batsched_py.units import DAY, UNITS, choose_unit
 from batsched_py.workload.logs.clock import moment
 from batsched_py.workload.logs.log_archive import SAMPLE
 
@@ -130,14 +130,14 @@ def _summary(group: str, name: str, folder: Path) -> str:
     """Return what a plug-in says of itself in a line; a file of somebody's is not executed."""
     if name == RIGID and group == plugins.USERS:
         return REPLAY
-    if name in plugins.names(group):
+    if name in plugins.list_names(group):
         try:
-            return description(plugins.names(group)[name])
+            return find_description(plugins.list_names(group)[name])
         except Exception:  # of code that cannot be imported here
             return ""
     place, _, attribute = name.rpartition(":")
     texts = [read_docstring(path, attribute) for path in (Path(place), folder / place)]
-    return next((first_paragraph(text) for text in texts if text is not None), "")
+    return next((join_first_paragraph(text) for text in texts if text is not None), "")
 
 
 _SIZES = {"requested": "processors as requested", "allocated": "processors as allocated"}
@@ -280,7 +280,7 @@ def _simulated_jobs(runs: pd.DataFrame, nb_recorded: int | None) -> str:
 
 def describe_span(first: float, last: float, unix_start_time: float | None) -> str:
     """Return the time over which jobs were submitted, in words, with the date of the first."""
-    unit = unit_of(last - first)
+    unit = choose_unit(last - first)
     span = (last - first) / UNITS[unit]
     words = f", submitted over {f'{span:,.0f}' if span >= 100 else f'{span:.3g}'} {unit}"
     if unix_start_time is not None:

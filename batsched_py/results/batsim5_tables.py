@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from batsched_py.errors import InputError
-from batsched_py.files.csv_text import csv_line, quote_field
+from batsched_py.files.csv_text import make_csv_line, quote_field
 from batsched_py.files.readers import csv_rows, read_text
 from batsched_py.processors.last_times import LastTimes
 from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, from_text
@@ -21,7 +21,7 @@ from batsched_py.protocol.batsim_jobs_columns import (
     JOBS_COLUMNS,
     LEAST_EXECUTION_TIME,
 )
-from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original, placed_id
+from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, find_original, make_placed_id
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.run_files import SCHEDULE, SUFFIX, find_beside, parse_batsim5_summary
 from batsched_py.support.json_values import quote
@@ -76,7 +76,7 @@ def convert_jobs(text: str) -> str:
     rows = [_row(line) for line in lines]
     jobs = list(filter(None, rows))
     forms = {row["job_id"] for row in jobs if row["workload_name"] == PLACED}
-    replaced = {original(PLACED, name) for name in forms}
+    replaced = {find_original(PLACED, name) for name in forms}
     submissions = {(row["workload_name"], row["job_id"]): row["submission_time"] for row in jobs}
     accounted = {row["consumed_energy"] for row in jobs} - {"", "0.000000", _NO_ENERGY}
     written = [header]
@@ -89,8 +89,8 @@ def convert_jobs(text: str) -> str:
         if row["consumed_energy"] == "0.000000" and not accounted:
             row["consumed_energy"] = _NO_ENERGY
         if (workload, name) in replaced:
-            row["metadata"] = f"{RUNS_AS}{placed_id(f'{workload}!{name}').partition('!')[2]}"
-        if workload == PLACED and (submitted := submissions.get(original(workload, name))):
+            row["metadata"] = f"{RUNS_AS}{make_placed_id(f'{workload}!{name}').partition('!')[2]}"
+        if workload == PLACED and (submitted := submissions.get(find_original(workload, name))):
             _submit_at(row, submitted)
         metadata = row.pop("metadata").replace('"', "'")
         written.append(f'{",".join(map(quote_field, row.values()))},"{metadata}"')
@@ -155,7 +155,7 @@ def make_schedule(jobs: Path, table: JobTable) -> str:
     switched = said.get("nb_machine_switches", "0") != "0"
     values = said | times | _of_jobs(table, nb_jobs, switched=switched)
     row = {name: values.get(name, "nan") for name in _SUMMARY}
-    return csv_line(row) + csv_line(row.values())
+    return make_csv_line(row) + make_csv_line(row.values())
 
 
 def _of_jobs(table: JobTable, nb_jobs: float, *, switched: bool) -> dict[str, str]:

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from batsched_py.files.csv_text import csv_line, csv_lines, quote_fields, six_decimals
+from batsched_py.files.csv_text import make_csv_line, make_csv_lines, quote_fields, six_decimals
 from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import SECONDS
-from batsched_py.protocol.dilated_jobs import placed_id
+from batsched_py.protocol.dilated_jobs import make_placed_id
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results.job_table import RARE, Column, Mask
 from batsched_py.simulator.ended_jobs import DescribedJobs
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION
 
 _BATCH = 1 << 14
-_OF_USERS = (f"{DYNAMIC}!", placed_id(f"{DYNAMIC}!"))
+_OF_USERS = (f"{DYNAMIC}!", make_placed_id(f"{DYNAMIC}!"))
 
 
 def columns(jobs: DescribedJobs, further: Sequence[str] = ()) -> list[list[str]]:
@@ -110,9 +110,9 @@ class UsersTable:
         batches = [*self._packed, self._take_latest()]
         names = ("job_id", "workload_name", *ADDED_COLUMNS, *FURTHER_COLUMNS)
         shown = [name in self._carried or name not in FURTHER_COLUMNS for name in names]
-        lines = [csv_line(compress(names, shown))]
+        lines = [make_csv_line(compress(names, shown))]
         for batch in batches:
-            lines += csv_lines(*map(quote_fields, compress(batch, shown)))
+            lines += make_csv_lines(*map(quote_fields, compress(batch, shown)))
         return "".join(lines)
 
     def _take_latest(self) -> list[list[str]]:

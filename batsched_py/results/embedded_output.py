@@ -14,9 +14,9 @@ from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
 from batsched_py.results.site_columns import SiteColumns
-from batsched_py.simulator.ended_jobs import IN_MEMORY, EndedJobs, columns_of
+from batsched_py.simulator.ended_jobs import IN_MEMORY, EndedJobs, iterate_columns
 from batsched_py.simulator.engine import Outcome
-from batsched_py.simulator.files.output_files import Summary, lines_of, schedule_csv
+from batsched_py.simulator.files.output_files import Summary, format_schedule_csv, make_lines
 from batsched_py.workload.grid_sites import HOME, GridSites
 
 
@@ -36,7 +36,7 @@ class EmbeddedOutput:
 
     def job_ids(self) -> list[str]:
         """Return the id of each job of the table, without its workload."""
-        jobs = (job_id for some in self._ended() for job_id in some.each_once().id)
+        jobs = (job_id for some in self._ended() for job_id in some.merge_forms().id)
         return [job_id.partition("!")[2] for job_id in jobs]
 
     def jobs_lines(self, measured: Mask) -> Iterator[str]:
@@ -54,17 +54,17 @@ class EmbeddedOutput:
                 texts.append([str(int(mark)) for mark in islice(marks, len(jobs))])
             return texts
 
-        return lines_of((some.each_once() for some in self._ended()), names, columns)
+        return make_lines((some.merge_forms() for some in self._ended()), names, columns)
 
     def _ended(self) -> Iterable[EndedJobs]:
         """Return the jobs in batches."""
-        return columns_of(self.outcome.jobs) if self._few is None else self._few
+        return iterate_columns(self.outcome.jobs) if self._few is None else self._few
 
     @cached_property
     def _few(self) -> list[EndedJobs] | None:
         """The batches, kept in memory; None if the jobs are too many to keep."""
         jobs = self.outcome.jobs
-        return list(columns_of(jobs)) if len(jobs) <= IN_MEMORY else None
+        return list(iterate_columns(jobs)) if len(jobs) <= IN_MEMORY else None
 
     @property
     def _columns(self) -> _GrowingColumns:
@@ -72,7 +72,7 @@ class EmbeddedOutput:
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``."""
-        return schedule_csv(self.outcome, self._pass[1])
+        return format_schedule_csv(self.outcome, self._pass[1])
 
     @cached_property
     def _pass(self) -> tuple[_GrowingColumns, Summary]:
@@ -81,7 +81,7 @@ class EmbeddedOutput:
         sums = Summary(self.outcome.nb_processors)
         for some in self._ended():
             sums.add(some)
-            columns.add(some.each_once())
+            columns.add(some.merge_forms())
         return columns, sums
 
 

@@ -16,7 +16,7 @@ from batsched_py.errors import InputError, ProtocolError
 from batsched_py.files.readers import csv_rows, numbered_csv_rows, read_text
 from batsched_py.processors.sets import NO_PROCESSORS, from_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
-from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original
+from batsched_py.protocol.dilated_jobs import PLACED, find_original, is_replaced
 from batsched_py.results.batsim5_tables import convert_jobs
 from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
 from batsched_py.results.run_files import SUFFIX, find_beside, read_sites_of_run
@@ -179,7 +179,7 @@ def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
     replaced = list(map(is_replaced, texts["metadata"]))
     rows = [row for row, other_ran in enumerate(replaced) if not other_ran]
     texts = {name: [values[row] for row in rows] for name, values in texts.items()}
-    keys = [original(*key) for key in job_keys(texts)]
+    keys = [find_original(*key) for key in job_keys(texts)]
     texts["workload_name"], texts["job_id"] = map(list, zip(*keys, strict=True))
     return {name: column[rows] for name, column in numbers.items()}, texts
 

@@ -22,7 +22,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from batsched_py.errors import InputError
-from batsched_py.files.digests import digest_of, sha256
+from batsched_py.files.digests import digest_known, sha256
 from batsched_py.files.readers import parse_json, read_bytes
 from batsched_py.files.writers import sync_folder, write_whole
 from batsched_py.processors.sets import MOST_PROCESSORS
@@ -223,7 +223,7 @@ def _fault(path: Path, expected: NamedFile) -> str | None:
             return "is no file"
         if state.st_size != expected.size:
             return f"{damaged}: it has {state.st_size} bytes, expected {expected.size}"
-        if (digest := digest_of(path, state)) != expected.sha256:
+        if (digest := digest_known(path, state)) != expected.sha256:
             return f"{damaged}: its SHA-256 is {digest[:12]}..., expected {expected.sha256[:12]}..."
     except FileNotFoundError:
         return "is missing"

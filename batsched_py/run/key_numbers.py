@@ -10,7 +10,7 @@ import numpy as np
 
 from batsched_py.results.job_table import JobTable
 from batsched_py.support.step_functions import Intervals
-from batsched_py.units import DAY, SYMBOLS, UNITS, unit_of
+from batsched_py.units import DAY, SYMBOLS, UNITS, choose_unit
 
 _WIDTH, _HEIGHT = 480, 70
 _STEPS = 240
@@ -48,7 +48,7 @@ class KeyNumbers:
         return "-" if value is None else f"{value / unit:.3f} {unit_name}".rstrip()
 
     def _time(self, name: str) -> str:
-        unit = unit_of(abs(self._overall.get(name) or 0.0))
+        unit = choose_unit(abs(self._overall.get(name) or 0.0))
         return self._value(name, UNITS[unit], SYMBOLS[unit])
 
     @property

@@ -10,7 +10,7 @@ from batsched_py.model.policy import needs_estimates
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.resolved_machine import ResolvedMachine
 from batsched_py.run.stored_values import ProcessSettings
-from batsched_py.schedulers.partitioned import on_partitions, policy_itself
+from batsched_py.schedulers.partitioned import adapt_to_partitions, unwrap_policy
 from batsched_py.workload.load import is_batsim_json
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def make_process(
     ``six_decimals`` is for simulators whose times come with six decimals; ``objects`` are in place
     of what the settings name. Raises :class:`UsageError` for plug-ins and options that do not fit.
     """
-    policy = on_partitions(lambda: objects.scheduler_of(settings), machine.description)
+    policy = adapt_to_partitions(lambda: objects.scheduler_of(settings), machine.description)
     users: UserModel | None = None
     if workload is not None and settings.dynamic:
         from numpy.random import SeedSequence
@@ -78,7 +78,7 @@ def check_limits(scheduler: object, workload: Workload, nb_processors: float) ->
             f"{parameter('drop')} zero-runtime leaves them out"
         )
     raise UsageError(
-        f"{type(policy_itself(scheduler)).__name__} plans with the time limit of each job, but "
+        f"{type(unwrap_policy(scheduler)).__name__} plans with the time limit of each job, but "
         f"{len(unlimited)} of {len(workload.jobs)} jobs in {workload.name} have none, the first is "
         f"job {unlimited[0].id}: {hint}"
     )

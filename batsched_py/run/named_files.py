@@ -13,7 +13,7 @@ from batsched_py.files.digests import digest
 from batsched_py.files.readers import read_toml
 from batsched_py.plugins import plugins
 from batsched_py.plugins.code_places import is_installed
-from batsched_py.plugins.imported_files import imported_files
+from batsched_py.plugins.imported_files import find_imported_files
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import Run
 
@@ -95,7 +95,7 @@ def _files_in(value: Any, beside: Path | None = None) -> list[Path]:
     places = [path] if beside is None else [beside / path, path]  # which of them is up to the model
     files = [file for place in places for file in _all_files(place)]
     if python:  # what it imports of ours is part of the code
-        return [each for file in files for each in imported_files(file, OUR_PACKAGES)]
+        return [each for file in files for each in find_imported_files(file, OUR_PACKAGES)]
     for file in list(files):
         if file.suffix == ".toml" and beside is None:
             with suppress(BatschedError):  # the run will say so
@@ -119,10 +119,10 @@ def plugin_files(group: str, name: str) -> list[Path]:
     """
     if ".py:" in name:
         return _files_in(name)
-    entry = plugins.names(group).get(name)
+    entry = plugins.list_names(group).get(name)
     if entry is None or entry.module.partition(".")[0] in OUR_PACKAGES:
         return []
     spec = find_spec(entry.module)  # which was imported when the settings were checked
     if spec is None or spec.origin is None or is_installed(Path(spec.origin)):
         return []
-    return imported_files(Path(spec.origin), OUR_PACKAGES)
+    return find_imported_files(Path(spec.origin), OUR_PACKAGES)

@@ -8,7 +8,7 @@ import numpy as np
 
 from batsched_py.errors import InputError
 from batsched_py.model.policy import reads_reservations
-from batsched_py.schedulers.partitioned import policy_itself
+from batsched_py.schedulers.partitioned import unwrap_policy
 from batsched_py.workload.unused_input import find_unused_in_jobs
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[st
     notes = find_unused_in_jobs(
         workload.jobs,
         run.scheduler,
-        reads_reservations=reads_reservations(policy_itself(scheduler)),
+        reads_reservations=reads_reservations(unwrap_policy(scheduler)),
         sites=machine.sites,
         described=machine.description,
     )

@@ -17,7 +17,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import PluginError, UsageError, parameter
 from batsched_py.plugins import plugins
 from batsched_py.run.stored_values import EMBEDDED, ProcessSettings, Run
-from batsched_py.schedulers.partitioned import policy_itself
+from batsched_py.schedulers.partitioned import unwrap_policy
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -77,7 +77,7 @@ class PluginObjects(msgspec.Struct, frozen=True):
         """
         notes = []
         for name, made in (
-            ("scheduler", policy_itself(process.scheduler)),
+            ("scheduler", unwrap_policy(process.scheduler)),
             ("users", process.users),
         ):
             given = getattr(self, name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, get_type_hints
 import msgspec
 
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.model.counters import counters_of
+from batsched_py.model.counters import read_counters
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.user_model import UserModel, makes_up_jobs, reacts
 from batsched_py.plugins.isolated_run import isolate
@@ -30,7 +30,7 @@ from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import EMBEDDED, OF_MACHINE_FILE, Run
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.support.json_values import copy_containers, did_you_mean
-from batsched_py.transport.recording import Recorder, recorded
+from batsched_py.transport.recording import Recorder, record_messages
 from batsched_py.workload.conversion_rules import as_dict
 from batsched_py.workload.machine_description import partition_texts
 
@@ -238,14 +238,14 @@ def _embedded(
         if record is None:
             return EmbeddedOutput(simulator.run(process.answer), sites)
         with Recorder(record) as recorder:
-            return EmbeddedOutput(simulator.run(recorded(process.answer, recorder)), sites)
+            return EmbeddedOutput(simulator.run(record_messages(process.answer, recorder)), sites)
 
 
 def _statistics(process: DecisionProcess) -> tuple[dict[str, Any], str | None]:
     """Return the counters of the policy and of the users, and the fault of a counter or None."""
     try:
-        counted = counters_of(process.scheduler)
-        of_users = counters_of(process.users)
+        counted = read_counters(process.scheduler)
+        of_users = read_counters(process.users)
     except InvariantError as error:
         return {"statistics": None}, str(error)
     return {"statistics": counted, **({"user_statistics": of_users} if of_users else {})}, None

@@ -1,4 +1,4 @@
-"""The waiting jobs that a policy may see, within limits of users and before planned outages."""
+"""Holds jobs back from a policy while limits of users or planned outages forbid their start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batsched_py.workload.machine_description import Outage, Partition
 
 
 class Outages:
-    """The outages of a machine, and which of them are in the way of a job."""
+    """The outages of a machine: they take processors away, and forbid jobs that would meet them."""
 
     def __init__(self, outages: tuple[Outage, ...]) -> None:
         self._outages = outages
@@ -29,7 +29,7 @@ class Outages:
         return self._changes[-1] if self._changes else inf
 
     def update(self, now: float, machine: Machine) -> None:
-        """Put processors out of order, or back, as it is ``now``."""
+        """Make processors unavailable, or available again, by the outages of ``now`` (seconds)."""
         if self.next_change > now:
             return
         while self.next_change <= now:
@@ -44,7 +44,7 @@ class Outages:
         if gone := out - before:
             machine.set_available(gone, available=False)
 
-    def in_the_way(self, now: float, job: Job, partition: Partition) -> list[Outage]:
+    def find_conflicts(self, now: float, job: Job, partition: Partition) -> list[Outage]:
         """Return the planned outages that a job would run into if it started ``now``."""
         if job.estimate == inf or not self._planned:
             return []
@@ -56,8 +56,8 @@ class Outages:
             if each.begin < end and each.processors & partition.processors
         ]
 
-    def next_planned(self, time: float, partition: Partition) -> float:
-        """Return when the next planned outage of some of a partition begins, inf if none does."""
+    def find_next_planned(self, time: float, partition: Partition) -> float:
+        """Return when the first planned outage of a partition from ``time`` on begins, or inf."""
         return next(
             (
                 each.begin
@@ -69,32 +69,32 @@ class Outages:
 
 
 class Admission:
-    """The jobs that may start as far as limits and outages go, in submission order.
+    """The jobs that limits of users and outages allow to start, in submission order.
 
-    A user has at most as many jobs, or processors, waiting here or running as the partition allows
-    to run. A job that would run into a planned outage waits for its end, unless there are
-    enough processors that go on; then it starts only on these.
+    A user has at most as many jobs, or processors, in this queue or running as the partition allows
+    to run. A job that would run into a planned outage waits for its end, unless enough processors
+    stay available; then it starts only on these.
     """
 
     def __init__(self, outages: Outages, partitions: tuple[Partition, ...]) -> None:
         self.queue = WaitingQueue()
         """The jobs that the policy sees."""
         self.held: dict[int, tuple[Job, str]] = {}
-        """The jobs that are held back, by number, and why."""
+        """The jobs that are held back, by number, each with the reason."""
         self._outages, self._partitions = outages, partitions
         self._leave: list[tuple[float, int, Job]] = []
-        """Latest starts (seconds) of jobs that would run into an outage later; a heap."""
+        """A heap of the latest starts (seconds) of jobs that would run into an outage if later."""
         self._withheld: list[Job] = []
         """Jobs that the policy started where an outage is in the way, until the next pass."""
         self._come: list[tuple[float, int, Job]] = []
-        """Ends (seconds) of the outages that jobs wait for; a heap."""
+        """A heap of the ends (seconds) of the outages that jobs wait for."""
         self._users: dict[tuple[int, str], list[Job]] = defaultdict(list)
-        """Jobs that count, by partition and user, where users are limited."""
+        """The jobs that count towards the limits, by partition and user."""
         self._over: dict[tuple[int, str], list[Job]] = defaultdict(list)
         """Jobs that wait until other jobs of their user end."""
 
-    def changes_by(self, now: float) -> bool:
-        """Tell whether jobs may come or go by ``now`` even if there are no new ones."""
+    def may_change_by(self, now: float) -> bool:
+        """Tell whether the queue may change by ``now`` even without new jobs."""
         return bool(
             self._over
             or self._withheld
@@ -103,9 +103,9 @@ class Admission:
         )
 
     def update(self, now: float, new: list[Job]) -> None:
-        """Take new jobs in, and let others come, into their places, and go.
+        """Add new jobs and jobs that are no longer held back, and remove jobs that now are.
 
-        To be called when there are new ones, and whenever :meth:`changes_by` says so.
+        Call it when there are new jobs, and whenever :meth:`may_change_by` is true.
         """
         self._let_back()
         returned = [job for key in [*self._over] for job in self._within_limits(key)]
@@ -122,12 +122,12 @@ class Admission:
                 self.queue.append(job)
 
     def _may_enter(self, job: Job, now: float) -> bool:
-        """Tell whether outages leave enough for a job to start now; if not it waits here."""
+        """Tell whether outages leave enough processors for a job to start now; if not, hold it."""
         self.held.pop(job.number, None)
         if job.state is not WAITING:
             return False
         partition = self._partitions[job.partition]
-        outages = self._outages.in_the_way(now, job, partition)
+        outages = self._outages.find_conflicts(now, job, partition)
         left = partition.processors
         for outage in outages:
             left -= outage.processors
@@ -135,7 +135,7 @@ class Admission:
             heappush(self._come, (min(each.end for each in outages), job.number, job))
             self._hold(job, outages[0])
             return False
-        if (begin := self._outages.next_planned(now + job.estimate, partition)) < inf:
+        if (begin := self._outages.find_next_planned(now + job.estimate, partition)) < inf:
             heappush(self._leave, (begin - job.estimate, job.number, job))
         return True
 
@@ -143,14 +143,15 @@ class Admission:
         self.held[job.number] = job, f"it would run into an outage ({outage.reason})"
 
     def withhold(self, job: Job, outage: Outage) -> None:
-        """Take a job out that the policy started, until the next pass: what is free would be out of
-        order before its end."""
+        """Hold a job back until the next pass, since an outage would hit the free processors.
+
+        The policy has started it."""
         self.queue.remove(job)
         self._hold(job, outage)
         self._withheld.append(job)
 
     def _let_back(self) -> None:
-        """Show the withheld jobs to the policy again."""
+        """Put the withheld jobs back into the queue."""
         for job in self._withheld:
             self.held.pop(job.number, None)
             if job.state is WAITING:
@@ -158,7 +159,7 @@ class Admission:
         self._withheld = []
 
     def _leaving(self, now: float) -> list[Job]:
-        """Return the jobs that would run into an outage if they started now."""
+        """Return the jobs of the queue that would run into an outage if they started now."""
         jobs = []
         while self._leave and self._leave[0][0] < now:
             job = heappop(self._leave)[2]
@@ -169,7 +170,7 @@ class Admission:
     # Limits of users ---------------------------------------------------------------------------
 
     def _is_within_limits(self, job: Job) -> bool:
-        """Tell whether the limits of its user allow a job; if not, it waits here."""
+        """Tell whether the limits of its user allow a job; if not, hold it."""
         rules = self._partitions[job.partition]
         if not rules.limits_users:
             return True
@@ -190,7 +191,7 @@ class Admission:
         return most is None or sum(each.size for each in there) + job.size <= most
 
     def _within_limits(self, key: tuple[int, str]) -> list[Job]:
-        """Return the jobs of a user that have come within the limits, in submission order."""
+        """Return the held jobs of a user that the limits now allow, in submission order."""
         waiting, come = self._over[key], []
         while waiting and self._has_room(waiting[0], key):
             job = waiting.pop(0)

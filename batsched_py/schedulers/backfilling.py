@@ -1,4 +1,4 @@
-"""Backfilling behind a reservation for the head of the queue: in any two orders, by any rule."""
+"""Backfilling behind a reservation for the head of the queue: the base of EASY and its variants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batsched_py.errors import InvariantError
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import Order, RankedJobs, place_in
+from batsched_py.model.queue.orders import Order, RankedJobs, find_place
 from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.processors.sets import NO_PROCESSORS
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Reservation = Callable[[Job, "Site"], tuple[float, int]]
 """(head, machine) -> shadow time (seconds: by when later jobs must end) and extra nodes (how many
-processors they may keep longer). It is asked once a pass, if the head does not fit."""
+processors they may keep longer). It is called once a pass, if the head does not fit."""
 
 
 class Backfilling:
@@ -36,7 +36,7 @@ class Backfilling:
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
         """Start the head while it fits, then backfill behind it."""
-        if queue.head is None:  # after many events: nobody waits
+        if queue.head is None:  # after many events: no job waits
             self.head = None
             return
         ranked = self.order.at(now, queue)
@@ -45,7 +45,7 @@ class Backfilling:
             start = self._start(head, now, machine)
             if start is None:
                 break
-            overtaken = True  # whoever had the reservation until now, somebody may be before him
+            overtaken = True  # another job may now be ahead of the one with the reservation
             yield start
         if not head:
             self.head = None
@@ -86,7 +86,7 @@ class Backfilling:
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
-        place, free = place_in(self.order.at(now, queue), job), machine.free
+        place, free = find_place(self.order.at(now, queue), job), machine.free
         if self.head is None or job is self.head:
             return WaitingReason("head", place, until=self.shadow_time, free=free)
         why: Why = "processors" if job.size > free else "reservation"

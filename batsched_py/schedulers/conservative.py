@@ -12,7 +12,7 @@ from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import JobArrays, JobRows, ValuesByNumber
-from batsched_py.model.queue.orders import fixed_key
+from batsched_py.model.queue.orders import find_fixed_key
 from batsched_py.model.timeline import Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.units import LATEST_TIME
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from batsched_py.model.compiled.switch import Line
 
 LATE = 1e-3
-"""Seconds by which an end may come late: Batsim's clock has six decimals, and it may tell the
-events of an instant one after the other."""
+"""Seconds by which an end may come late: Batsim's clock has six decimals, and the events of one
+instant may arrive one after the other."""
 
 
 class Conservative:
-    """Conservative backfilling: jobs may overtake if they delay nobody who waits already.
+    """Conservative backfilling: a job may overtake others only if it delays none of them.
 
     A job gets a reservation when it is submitted: the earliest start that delays no reservation
     made before. When a job ends the schedule is compressed: in the order ``order`` each
@@ -41,7 +41,7 @@ class Conservative:
     needs_estimates = True
 
     def __init__(self, *, order: str = "fcfs") -> None:
-        self._key = fixed_key(order)
+        self._key = find_fixed_key(order)
         self._line: Line = Timeline(0, 0.0)
         self._starts = ValuesByNumber(inf)  # reservations, inf: none
         self._running: list[Job] = []
@@ -49,7 +49,7 @@ class Conservative:
         self._seen = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Keep the reservations up to date, and start the jobs whose time has come."""
+        """Update the reservations, and start the jobs whose reservation begins by now."""
         ended = self._take_ends_into_account(now)
         was_broken, self._broken = self._broken, _breaks_promises(now, machine)
         if self._broken or was_broken:
@@ -79,14 +79,14 @@ class Conservative:
         yield from self._wake_up(now, float(self._starts[columns.number].min()))
 
     def _wake_up(self, now: float, due: float) -> Iterator[Decision]:
-        """Behind a hole a reservation can begin where no job is expected to end."""
+        """Ask for a call at ``due``, the first reservation, if no job is expected to end then."""
         if self._broken or not now < due <= LATEST_TIME:
             return
         if all(job.expected_end != due for job in self._running):
             yield CallMeLater(due)
 
     def _take_ends_into_account(self, now: float) -> bool:
-        """Give back what jobs that ended early had left; tell whether any job ended."""
+        """Release the rest of the time of jobs that ended early; return whether any job ended."""
         self._line.advance(now)
         running = []
         for job in self._running:
@@ -109,7 +109,7 @@ class Conservative:
         if queue:
             rows = queue.view(JobArrays).in_order(self._key)
             starts = self._starts[rows.number]
-            self._place(rows.only(((starts > now) & (starts < inf)).nonzero()[0]))
+            self._place(rows.select(((starts > now) & (starts < inf)).nonzero()[0]))
 
     def _reserve_for_new_jobs(self, queue: WaitingQueue) -> None:
         news = queue.since(self._seen)
@@ -134,7 +134,7 @@ class Conservative:
 
 
 def _breaks_promises(now: float, machine: Machine) -> bool:
-    """Tell whether processors are out of order or are others' too, or a job is late."""
+    """Tell whether reservations may break: outages, shared processors, or a late job."""
     releases = machine.expected_releases()
     late = bool(releases) and releases[0][0] < now - LATE
     return late or machine.shared or bool(machine.unavailable)

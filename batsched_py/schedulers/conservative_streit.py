@@ -6,10 +6,10 @@ from batsched_py.schedulers.easy import Easy
 
 
 class ConservativeOfStreit(Easy):
-    """Start only jobs that fit now and end before the head's shadow time.
+    """EASY without extra nodes: jobs behind the head must end before its shadow time.
 
-    What Streit's thesis (2003, section 3.3) calls conservative backfilling: EASY without extra
-    nodes. The usual meaning is ``conservative``.
+    Streit's thesis (2003, section 3.3) calls it conservative backfilling. The usual meaning of that
+    name is ``conservative``.
     """
 
     def __init__(self, *, order: str = "fcfs", backfill_order: str | None = None) -> None:

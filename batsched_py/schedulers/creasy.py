@@ -1,4 +1,4 @@
-"""CREASY: EASY backfilling in the order of how critical a response is to its user."""
+"""CREASY: EASY backfilling in the order of how critical the response time is to the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def criticality(response: Floats) -> Floats:
     """Return ``0.04 / (0.05 R + 1)^2`` for response times R in minutes.
 
-    It is how fast the chance that a user goes on with the session falls with the response time.
+    It is how fast the probability that a user continues the session falls with the response time.
     """
     return 0.04 / (0.05 * response + 1) ** 2
 
@@ -27,7 +27,7 @@ def criticality(response: Floats) -> Floats:
 def priority(alpha: float, now: float, columns: JobArrays) -> Floats:
     """Return ``alpha * criticality + seniority`` of each row, seniority being minutes waited.
 
-    The response time that is feared is the time waited so far plus the estimate.
+    The response time is taken to be the time waited so far plus the estimate.
     """
     seniority = (now - columns.submit_time) / MINUTE
     return alpha * criticality(seniority + columns.estimate / MINUTE) + seniority

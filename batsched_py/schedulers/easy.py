@@ -1,4 +1,4 @@
-"""EASY backfilling: the shadow time and the extra nodes of the job at the head of the queue."""
+"""EASY backfilling, and its reservation: shadow time and extra nodes of the queue's head."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
-from batsched_py.model.queue.orders import two_orders
+from batsched_py.model.queue.orders import find_two_orders
 from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
 
@@ -21,8 +21,8 @@ class Easy(Backfilling):
     """EASY backfilling: later jobs may overtake if they do not delay the head of the queue.
 
     A later job starts if it fits now and either ends by the shadow time or uses only extra nodes,
-    which it then takes away. ``backfill_order`` is that of the jobs behind the head (default: as
-    ``order``), ``extra_nodes`` that of :func:`easy_reservation`.
+    which it then takes away. ``backfill_order`` is the order of the jobs behind the head (default:
+    ``order``); for ``extra_nodes`` see :func:`easy_reservation`.
 
     Sources: D. Lifka, "The ANL/IBM SP scheduling system", 1995; A. Mu'alem and D. Feitelson,
     IEEE TPDS 12(6), 2001, section 2; EASY-SJBF: D. Tsafrir et al., IEEE TPDS 18(6), 2007.
@@ -31,20 +31,21 @@ class Easy(Backfilling):
     def __init__(
         self, *, order: str = "fcfs", backfill_order: str | None = None, extra_nodes: str = "first"
     ) -> None:
-        super().__init__(easy_reservation(extra_nodes), *two_orders(order, backfill_order))
+        super().__init__(easy_reservation(extra_nodes), *find_two_orders(order, backfill_order))
 
 
 def easy_reservation(extra_nodes: str = "first") -> Reservation:
-    """Return EASY's rule; the sources leave open which jobs give extra nodes.
+    """Return EASY's reservation rule with an interpretation of the extra nodes.
 
-    ``first``: up to the one that lets the head fit; ``instant``: all that end then; ``none``.
+    The sources leave open which ending jobs count. ``first``: jobs up to the one whose end lets the
+    head fit; ``instant``: all that end at that time; ``none``: there are no extra nodes.
     """
-    reading = extra_nodes_named(extra_nodes)
+    reading = check_extra_nodes(extra_nodes)
     walk = shadow_time_and_extra_nodes
     return walk if reading == "first" else partial(walk, extra_nodes=reading)
 
 
-def extra_nodes_named(extra_nodes: str) -> str:
+def check_extra_nodes(extra_nodes: str) -> str:
     """Return the value of the option ``extra_nodes``; raises :class:`UsageError` for others."""
     return one_of("extra_nodes", extra_nodes, ("first", "instant", "none"))
 
@@ -52,10 +53,10 @@ def extra_nodes_named(extra_nodes: str) -> str:
 def shadow_time_and_extra_nodes(
     head: Job, machine: Site, extra_nodes: str = "first"
 ) -> tuple[float, int]:
-    """Return when ``head`` can start at the latest (seconds), and what it leaves free then.
+    """Return the latest start (seconds) of ``head``, and the processors that it leaves free then.
 
-    The running jobs are walked by (expected end, size, submission), until with the processors of
-    one ``head`` fits. Where ends are not known, or it is wider than the machine: inf and 0.
+    Running jobs end in the order of (expected end, size, submission) until ``head`` fits. If ends
+    are unknown, or it is wider than the machine: inf and 0.
     """
     return walk_releases(head.size, machine.free, machine.expected_releases(), extra_nodes)
 
@@ -63,9 +64,10 @@ def shadow_time_and_extra_nodes(
 def walk_releases(
     wanted: int, free: int, releases: Iterable[Release], extra_nodes: str = "first"
 ) -> tuple[float, int]:
-    """Return when ``wanted`` processors are free (seconds), more than now, and how many others.
+    """Return when ``wanted`` processors will be free (seconds), and how many others are then.
 
-    ``releases`` are those of :meth:`~batsched_py.model.machine.Site.expected_releases`.
+    It takes more than are free now. ``releases`` are as
+    :meth:`~batsched_py.model.machine.Site.expected_releases` returns them.
     """
     coming = iter(releases)
     for release in coming:

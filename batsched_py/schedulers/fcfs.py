@@ -1,4 +1,4 @@
-"""First come, first served."""
+"""The policy ``fcfs``: first come, first served."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from batsched_py.schedulers.list_scheduling import ListScheduling
 
 
 class Fcfs(ListScheduling):
-    """First come, first served: jobs start in submission order, nobody overtakes."""
+    """First come, first served: jobs start in submission order, and none overtakes."""
 
     def __init__(self) -> None:
         super().__init__()

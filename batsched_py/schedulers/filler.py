@@ -6,7 +6,7 @@ from batsched_py.schedulers.list_scheduling import ListScheduling
 
 
 class Filler(ListScheduling):
-    """Start whatever fits, in queue order; wide jobs may starve."""
+    """Filler: start every waiting job that fits, in queue order; wide jobs may starve."""
 
     def __init__(self, *, order: str = "fcfs") -> None:
         super().__init__(order=order, take="first_fit")

@@ -9,7 +9,7 @@ from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import Key, WaitingQueue
-from batsched_py.model.queue.orders import RankedJobs, fixed_key, order_named, place_in
+from batsched_py.model.queue.orders import RankedJobs, find_fixed_key, find_order, find_place
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.options.option_values import one_of
 
@@ -18,11 +18,11 @@ class ListScheduling:
     """Start jobs from a sorted queue, without reservations: SJF, LJF, FFIA, widest first, ...
 
     ``order`` names the order of the queue. ``take`` says which job starts: ``front``, only the
-    first, and if it does not fit everybody waits; ``first_fit``, the first that fits; ``best_fit``,
+    first, and if it does not fit all jobs wait; ``first_fit``, the first that fits; ``best_fit``,
     the one that leaves the fewest processors free, the first of equals; ``next_fit``, the first
-    that fits behind the place of the job that was taken last, and from the front again after the
-    end. All but ``front`` can starve wide jobs. ``order=narrowest`` with ``next_fit`` is NFIW (next
-    fit, increasing width).
+    that fits behind the place of the job that started last, and from the front again after the end.
+    All but ``front`` can starve wide jobs. ``order=narrowest`` with ``next_fit`` is NFIW (next fit,
+    increasing width).
 
     Source: the queuing policies of A. Streit's thesis, 2003, section 3.2. It names next fit and
     does not say what it is; here it is the rule of that name for memory (D. E. Knuth, The Art of
@@ -30,12 +30,12 @@ class ListScheduling:
     """
 
     def __init__(self, *, order: str = "fcfs", take: str = "front") -> None:
-        self._order = order_named(order)
+        self._order = find_order(order)
         one_of("take", take, (*TAKE, "next_fit"))
-        self._next_job: Take = NextFit(fixed_key(order)) if take == "next_fit" else TAKE[take]
+        self._next_job: Take = NextFit(find_fixed_key(order)) if take == "next_fit" else TAKE[take]
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Start jobs as long as one can be taken out."""
+        """Start jobs by the rule ``take`` as long as one fits."""
         ranked = self._order.at(now, queue)
         while job := self._next_job(ranked, machine.free):
             yield Start(job)
@@ -43,27 +43,27 @@ class ListScheduling:
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
         ranked = self._order.at(now, queue)
-        place = place_in(ranked, job)
+        place = find_place(ranked, job)
         head = ranked.head
-        if self._next_job is front and head is not None and job is not head:
+        if self._next_job is take_front and head is not None and job is not head:
             return WaitingReason("behind", place, by=head.id, free=machine.free)
         return WaitingReason("processors" if place > 1 else "head", place, free=machine.free)
 
 
-def front(ranked: RankedJobs, free: int) -> Job | None:
+def take_front(ranked: RankedJobs, free: int) -> Job | None:
     """Return the first job if it fits into ``free`` processors."""
     head = ranked.head
     return head if head and head.size <= free else None
 
 
-def first_fit(ranked: RankedJobs, free: int) -> Job | None:
-    """Return the first job that fits."""
+def take_first_fit(ranked: RankedJobs, free: int) -> Job | None:
+    """Return the first job that fits into ``free`` processors."""
     return ranked.first_to_backfill(0.0, free, inf, free)
 
 
-def best_fit(ranked: RankedJobs, free: int) -> Job | None:
-    """Return the widest job that fits, the first of equals."""
-    widest = first_fit(ranked, free)
+def take_best_fit(ranked: RankedJobs, free: int) -> Job | None:
+    """Return the widest job that fits into ``free`` processors, the first of equals."""
+    widest = take_first_fit(ranked, free)
     if widest is None:  # after most events, and found at once
         return None
     for job in ranked:
@@ -75,9 +75,9 @@ def best_fit(ranked: RankedJobs, free: int) -> Job | None:
 
 
 class NextFit:
-    """The first job that fits behind the last one taken, of jobs in ascending ``key``.
+    """Next fit: finds the first job that fits behind the last one taken, by ascending ``key``.
 
-    The place is kept from pass to pass, and of a job that has left the queue.
+    The place of the last job is kept from pass to pass, even after it has left the queue.
     """
 
     def __init__(self, key: Key) -> None:
@@ -85,8 +85,8 @@ class NextFit:
         self._last = (-inf, -1)
 
     def __call__(self, ranked: RankedJobs, free: int) -> Job | None:
-        """Return the job, and go on behind it the next time."""
-        first = first_fit(ranked, free)
+        """Return the next job that fits into ``free`` processors, and remember its place."""
+        first = take_first_fit(ranked, free)
         if first is None:  # after most events, and found at once
             return None
         job = first
@@ -101,9 +101,9 @@ class NextFit:
 
 
 Take = Callable[[RankedJobs, int], Job | None]
-"""The job that starts next, of those that wait in some order and of so many free processors."""
+"""(waiting jobs in order, free processors) -> the job that starts next, None if none."""
 TAKE: dict[str, Take] = {
-    "front": front,
-    "first_fit": first_fit,
-    "best_fit": best_fit,
+    "front": take_front,
+    "first_fit": take_first_fit,
+    "best_fit": take_best_fit,
 }

@@ -1,4 +1,4 @@
-"""Any policy on a machine with partitions: one policy for each, which sees that part only."""
+"""Runs any policy on a machine with partitions: one policy for each, which sees only that part."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from math import inf
 from typing import Any
 
 from batsched_py.errors import InvariantError, UsageError, parameter
-from batsched_py.model.counters import counters_of
+from batsched_py.model.counters import read_counters
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine, processor_set_of
+from batsched_py.model.machine import Machine, to_processor_set
 from batsched_py.model.policy import (
     ExplainingScheduler,
     Scheduler,
     knows_partitions,
     needs_estimates,
 )
-from batsched_py.model.policy_mistakes import no_decision
+from batsched_py.model.policy_mistakes import make_decision_error
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import Site
-from batsched_py.model.user_model import iterate
+from batsched_py.model.user_model import iterate_returned
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.admission import Admission, Outages
 from batsched_py.workload.machine_description import MachineDescription
 
 
-def on_partitions(make: Callable[[], Scheduler], described: MachineDescription | None) -> Scheduler:
-    """Return the policy that ``make`` makes, for a machine as ``described``."""
+def adapt_to_partitions(
+    make: Callable[[], Scheduler], described: MachineDescription | None
+) -> Scheduler:
+    """Return the policy that ``make`` makes, wrapped if the machine's partitions require it."""
     first = make()
     limited = described is not None and (
         bool(described.outages) or any(part.limits_users for part in described.partitions)
@@ -37,13 +39,13 @@ def on_partitions(make: Callable[[], Scheduler], described: MachineDescription |
     return Partitioned(make, first, described)
 
 
-def policy_itself(scheduler: Any) -> Any:
-    """Return the policy that is on partitions, or the policy that is on none."""
+def unwrap_policy(scheduler: Any) -> Any:
+    """Return the policy inside a :class:`Partitioned`; any other policy as it is."""
     return scheduler.policy if isinstance(scheduler, Partitioned) else scheduler
 
 
 class Partitioned:
-    """A policy for each partition of a machine, or one that knows partitions for all of them.
+    """Runs one policy per partition of a machine, or one for all if it knows partitions.
 
     A policy sees the processors of its partition as if they were a machine, and the partition's
     waiting jobs, except those that limits of users or outages hold back. Partitions of a higher
@@ -78,7 +80,7 @@ class Partitioned:
 
     @property
     def policy(self) -> Scheduler:
-        """The policy of the first partition, or of all."""
+        """The policy of the first partition, or of all partitions."""
         return self._lines[0].policy
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
@@ -92,7 +94,7 @@ class Partitioned:
             its_own = new if self._knows else [job for job in new if job.partition == line.place]
             for decision in line.decisions(now, its_own, parts[line.place]):
                 if not isinstance(decision, Decision):
-                    raise no_decision(line.policy, decision)
+                    raise make_decision_error(line.policy, decision)
                 if not isinstance(decision, Start):
                     yield decision
                     if isinstance(decision, Reject):
@@ -104,19 +106,19 @@ class Partitioned:
             yield CallMeLater(change)
 
     def _placed(self, start: Start, now: float, line: _Line, machine: Machine) -> Start | None:
-        """Return a start with processors of the job's partition that go on until its end.
+        """Return a start on processors of the partition that stay available until the job ends.
 
-        None if outages leave too few of those that are free: the job waits.
+        None if outages leave too few free processors: the job waits.
         """
         job = start.job
         part = machine.partitions[job.partition]
         rules = machine.rules[job.partition]
-        outages = self._outages.in_the_way(now, job, rules)
-        if not outages or job.size > part.free:  # which is told
+        outages = self._outages.find_conflicts(now, job, rules)
+        if not outages or job.size > part.free:  # an error elsewhere
             return start if self._knows else _on_lowest(start, part, rules.name)
         left = part.free_processors
         if start.processors is not None:
-            left = processor_set_of(start.processors, job)
+            left = to_processor_set(start.processors, job)
         for outage in outages:
             left -= outage.processors
         if left.size < job.size:
@@ -138,7 +140,7 @@ class Partitioned:
 
     def statistics(self) -> Mapping[str, Any]:
         """Return the counters of the policy, or those of each partition's policy by its place."""
-        of_lines = [counters_of(line.policy) for line in self._lines]
+        of_lines = [read_counters(line.policy) for line in self._lines]
         counted = [counters for counters in of_lines if counters is not None]
         if self._knows and counted:
             return counted[0]
@@ -146,7 +148,7 @@ class Partitioned:
 
 
 class _Line:
-    """The jobs of a partition, or of all, and their policy."""
+    """The policy of a partition, or of all partitions, with its jobs."""
 
     def __init__(self, place: int, policy: Scheduler, admission: Admission) -> None:
         self.place, self.policy, self.admission = place, policy, admission
@@ -154,14 +156,18 @@ class _Line:
         """The jobs that the policy sees."""
 
     def decisions(self, now: float, new: list[Job], part: Any) -> Iterable[Any]:
-        """Take new jobs in, and return what the policy decides for its part of the machine."""
-        if new or self.admission.changes_by(now):
+        """Add new jobs, and return the decisions of the policy for its part of the machine."""
+        if new or self.admission.may_change_by(now):
             self.admission.update(now, new)
-        return iterate(self.policy.schedule(now, self.queue, part), self.policy, "schedule")
+        return iterate_returned(
+            self.policy.schedule(now, self.queue, part), self.policy, "schedule"
+        )
 
 
 def _on_lowest(decision: Start, part: Site, name: str) -> Start:
-    """Return a start with processors of the partition; raises :class:`InvariantError`."""
+    """Return a start on the lowest free processors of the partition if it names none.
+
+    Raises :class:`InvariantError` if too few are free."""
     if decision.processors is None:
         if decision.job.size > part.free:
             raise InvariantError(

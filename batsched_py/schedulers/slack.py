@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.queue.orders import two_orders
+from batsched_py.model.queue.orders import find_two_orders
 from batsched_py.model.site import Site
 from batsched_py.options.option_values import number
 from batsched_py.schedulers.backfilling import Backfilling
@@ -27,12 +27,12 @@ class Slack(Backfilling):
     def __init__(
         self, *, slack: float = 0.5, order: str = "fcfs", backfill_order: str | None = None
     ) -> None:
-        orders = two_orders(order, backfill_order)
+        orders = find_two_orders(order, backfill_order)
         super().__init__(Deadline(number("slack", slack, 0)), *orders)
 
 
 class Deadline:
-    """The head's shadow time when it became the head, plus ``slack`` times its estimate."""
+    """The reservation rule of :class:`Slack`: shadow time plus ``slack`` times the estimate."""
 
     def __init__(self, slack: float) -> None:
         self._slack = slack

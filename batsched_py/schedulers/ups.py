@@ -1,4 +1,4 @@
-"""UPS: user-prioritised scheduling, EASY that serves users rather than jobs."""
+"""UPS: user-prioritised scheduling, EASY backfilling that ranks users rather than jobs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Ups(Backfilling):
     waiting time. With ``a_user`` below 1 a job that waits becomes first in the end.
 
     ``rank="load"`` puts the user first whose waiting jobs ask for the least work (estimate times
-    processors), ``rank="recency"`` the one who submitted last. Ties go by the user's id; the jobs
-    of unknown users belong to one.
+    processors), ``rank="recency"`` the one who submitted last. Ties go by the user's id; jobs of
+    unknown users count as those of one user.
 
     Source: N. Zakay's thesis (Hebrew University of Jerusalem, with D. Feitelson), section 5.3.
     """
@@ -52,21 +52,21 @@ class Ups(Backfilling):
 
 
 class _Users:
-    """What UPS knows of the users, by their numbers in the columns."""
+    """Computes loads, latest submissions and ranks of users, by their numbers in the columns."""
 
     def __init__(self) -> None:
         self._arrivals: list[float] = []
         self._by_id: Any = ()  # of ints; an array once there are users
 
     def load(self, columns: JobArrays) -> Floats:
-        """Return the work that waits of each user, processor-seconds by estimates."""
+        """Return the waiting work of each user, in processor-seconds by estimates."""
         import numpy as np
 
         work = np.where(columns.waiting, columns.estimate * columns.size, 0.0)
         return np.bincount(columns.user, work, columns.nb_users).astype(np.float64)
 
     def last_arrival(self, columns: JobArrays) -> Floats:
-        """Return when each user last submitted, whether that job waits or not."""
+        """Return the time (seconds) of each user's last submission, of a waiting job or not."""
         import numpy as np
 
         last = np.zeros(columns.nb_users)

@@ -15,38 +15,38 @@ from batsched_py.protocol import messages as m
 Happen = Callable[..., Iterable[m.Event] | None]
 """An action, which returns the events that the scheduler receives."""
 FEW_ENTRIES = 4096
-"""Cancelled entries that are not worth looking for."""
+"""Number of cancelled entries below which none are removed."""
 
 
 class Timer(msgspec.Struct, eq=False, gc=False):
     """An action that happens at its time, unless it is cancelled before."""
 
     happen: Happen | None
-    """None: cancelled."""
+    """The action; None if it was cancelled."""
     what: Any = None
     """The argument of ``happen``; None: it has none."""
 
 
 class Agenda:
-    """Timers in order of time (seconds); those of the same time in the order they were set."""
+    """The timers of a simulation by time (seconds); timers of the same time as they were set."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self._heap: list[tuple[float, int, Timer]] = []
         self._order = count()
         self._nb_cancelled = 0
-        """Since those that were cancelled were thrown away."""
+        """Number of timers cancelled since cancelled ones were last removed."""
         self.after_each: Callable[[], Iterable[m.Event]] | None = None
         """Called after each action; returns further events for the scheduler."""
 
     def at(self, time: float, happen: Happen, what: Any = None) -> Timer:
-        """Set an action for a time, now or later; ``what`` is its argument, None: it has none."""
+        """Set an action for ``time``, now or later; ``what`` is its argument, None: it has none."""
         timer = Timer(happen, what)
         heappush(self._heap, (time, next(self._order), timer))
         return timer
 
     def cancel(self, timer: Timer) -> None:
-        """Cancel an action; nothing changes if it has happened."""
+        """Cancel the action of a timer; nothing changes if it has happened."""
         timer.happen = timer.what = None
         self._nb_cancelled += 1
         heap = self._heap

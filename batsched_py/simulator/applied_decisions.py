@@ -1,4 +1,4 @@
-"""Carry out the decisions of a scheduler, each at its time."""
+"""Carries out the decisions of a scheduler, each at its time."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Decisions:
         options: Options,
     ) -> None:
         self.busy = False
-        """Whether the scheduler takes its time: something was decided for later."""
+        """Whether the scheduler is busy: a decision is still to come at a later time."""
         self.stopped = False
         """Whether the scheduler has ended the simulation."""
         self.power: PowerManagement | None = None
-        """Switches machines; None where energy is not accounted for."""
+        """Switches machines; None if energy is not accounted for."""
         self._agenda, self._registry, self._execution = agenda, registry, execution
         self._stepwise = stepwise
         self._handlers: dict[type, Callable[[Any], object]] = {
@@ -49,7 +49,7 @@ class Decisions:
             m.SetJobMetadata: self._set_metadata,
             m.RegisterProfile: registry.add_profile,
             m.RegisterJob: registry.add_job,
-            m.Notify: registry.registration.notified,
+            m.Notify: registry.registration.handle_notify,
             m.ToJobMsg: self._tell_job,
             m.ChangeJobState: self._change_job_state,
             m.SetResourceState: self._set_resource_state,
@@ -100,8 +100,8 @@ class Decisions:
         self._agenda.at(until, partial(self.carry_out, reply, at))
 
     def _settle(self) -> None:
-        self._stepwise.settle()
-        self._stepwise.tell_loads()
+        self._stepwise.set_next_timer()
+        self._stepwise.report_loads()
 
     # Jobs ----------------------------------------------------------------------------------------
 
@@ -158,11 +158,11 @@ class Decisions:
     def _register_acknowledged(self, decision: m.RegisterJob) -> None:
         """Add a job and tell the scheduler that it was submitted."""
         job = self._registry.add_job(decision)
-        self._agenda.send(self._registry.submission(job, self._agenda.now))
+        self._agenda.send(self._registry.make_submission(job, self._agenda.now))
 
     def _tell_job(self, decision: m.ToJobMsg) -> None:
         job = self._registry.find_job(decision.job_id, "TO_JOB_MSG")
-        self._stepwise.tell(job, decision.msg)
+        self._stepwise.give_message(job, decision.msg)
 
     def _change_job_state(self, decision: m.ChangeJobState) -> None:
         job = self._registry.find_job(decision.job_id, "CHANGE_JOB_STATE")

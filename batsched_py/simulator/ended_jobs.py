@@ -1,4 +1,4 @@
-"""The jobs that have ended: of many, all but the latest are packed as columns.
+"""The jobs that have ended; if they are many, all but the latest are packed as columns.
 
 Tables and files are made of these columns.
 """
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
-from batsched_py.protocol.dilated_jobs import PLACED, is_replaced, original_id
+from batsched_py.protocol.dilated_jobs import PLACED, find_original_id, is_replaced
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
 from batsched_py.simulator.profiles import Profile
 
 IN_MEMORY = 1 << 15
-"""Jobs up to which nothing is packed (some 25 MB)."""
+"""Number of jobs up to which none are packed (some 25 MB)."""
 BATCH = 1024
 """Jobs that are packed together."""
 _LEAST = np.longdouble(str(LEAST_EXECUTION_TIME))
@@ -49,7 +49,7 @@ class DescribedJobs(msgspec.Struct):
 
     @classmethod
     def of(cls, descriptions: Sequence[JobDescription]) -> DescribedJobs:
-        """Return the columns of some job descriptions."""
+        """Return the columns of job descriptions, a row for each."""
         return cls(*_lists(descriptions, DescribedJobs.__struct_fields__))
 
     def __len__(self) -> int:
@@ -77,29 +77,29 @@ class EndedJobs(DescribedJobs, dict=True):
 
     @classmethod
     def of_jobs(cls, jobs: Sequence[SimulatedJob]) -> EndedJobs:
-        """Return the columns of some ended jobs."""
+        """Return the columns of ended jobs, a row for each."""
         described = _lists([job.description for job in jobs], cls.__struct_fields__[:_NB_DESCRIBED])
         return cls(*described, *_lists(jobs, cls.__struct_fields__[_NB_DESCRIBED:]))
 
     def jobs(self) -> Iterator[SimulatedJob]:
-        """Yield the jobs as new objects, without profiles, which mean nothing any more."""
+        """Yield the jobs as new objects, without their profiles."""
         for row in zip(*astuple(self), strict=True):
             description = JobDescription(*row[:_NB_DESCRIBED])
             yield SimulatedJob(description, _UNKNOWN, FORGOTTEN, *row[_NB_DESCRIBED:])
 
-    def each_once(self) -> EndedJobs:
-        """Return the jobs by their own names, without jobs that ran in another form."""
+    def merge_forms(self) -> EndedJobs:
+        """Return the jobs with each dilated job once, under the name that it was submitted with."""
         jobs = self
         if any(self.metadata):
             stay = [not is_replaced(metadata) for metadata in self.metadata]
             jobs = EndedJobs(*(list(compress(column, stay)) for column in astuple(self)))
         if f"{PLACED}!" in "".join(jobs.id):  # asked of all at once, since hardly any run has such
-            jobs = msgspec.structs.replace(jobs, id=list(map(original_id, jobs.id)))
+            jobs = msgspec.structs.replace(jobs, id=list(map(find_original_id, jobs.id)))
         return jobs
 
     @cached_property
     def ran(self) -> NDArray[np.bool_]:
-        """Which jobs ran, that is were not rejected."""
+        """Mask of the jobs that ran: they were not rejected."""
         return np.array([state != REJECTED for state in self.final_state], dtype=np.bool_)
 
     @cached_property
@@ -110,12 +110,12 @@ class EndedJobs(DescribedJobs, dict=True):
     @cached_property
     def start(self) -> Column:
         """The start time of each job."""
-        return self.of_ran(self.start_time)
+        return self.make_column(self.start_time)
 
     @cached_property
     def end(self) -> Column:
-        """The time at which each job gave its processors back."""
-        return self.of_ran(self.finish_time)
+        """The time at which each job freed its processors."""
+        return self.make_column(self.finish_time)
 
     @cached_property
     def execution(self) -> Column:
@@ -131,8 +131,8 @@ class EndedJobs(DescribedJobs, dict=True):
     def stretch(self) -> Column:
         """The stretch of each job: turnaround time / run time.
 
-        Batsim computes with 80 bits. That shows if a job took no time: beside a date of some weeks,
-        64 bits keep too little of the 1e-5 s that it counts with.
+        Batsim computes with 80 bits. That matters for zero-length jobs: after some weeks of
+        simulated time, 64 bits keep too little of the 1e-5 s that such a job counts as.
         """
         stretch = (self.finish - self.submit) / self.execution
         if len(rows := np.flatnonzero(self._took_none)):
@@ -145,8 +145,8 @@ class EndedJobs(DescribedJobs, dict=True):
         """The number of processors of each job; 0 if it was rejected."""
         return np.array([alloc.size for alloc in self.alloc], dtype=np.float64)
 
-    def of_ran(self, values: list[float]) -> Column:
-        """Return a list as a column, with nan for rejected jobs."""
+    def make_column(self, values: list[float]) -> Column:
+        """Return ``values``, one per job, as an array with nan for rejected jobs."""
         return np.where(self.ran, values, nan)
 
     @cached_property
@@ -162,8 +162,8 @@ def _lists(objects: Sequence[Any], names: Iterable[str]) -> Iterator[list[Any]]:
 class FinishedJobs(Sequence[SimulatedJob]):
     """All jobs of a simulation that ended, in order of completion.
 
-    A packed job becomes a new object at each access. All its fields are equal but for its profile,
-    which may be large and means nothing after the end.
+    A packed job becomes a new object at each access. Its fields are equal, except its profile,
+    which may be large and has no use after the end.
     """
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class FinishedJobs(Sequence[SimulatedJob]):
         self._latest: list[SimulatedJob] = []
 
     def append(self, job: SimulatedJob) -> None:
-        """Add a job."""
+        """Add a job that has ended."""
         self._latest.append(job)
         if len(self._latest) > IN_MEMORY and len(self._latest) % BATCH == 0:
             self._pack_earliest()
@@ -192,7 +192,7 @@ class FinishedJobs(Sequence[SimulatedJob]):
         yield from self._latest
 
     def columns(self) -> Iterator[EndedJobs]:
-        """Yield the jobs, many at a time."""
+        """Yield the jobs as columns of many jobs at a time."""
         yield from self._packed
         yield from _columns(self._latest)
 
@@ -201,15 +201,15 @@ class FinishedJobs(Sequence[SimulatedJob]):
         return list(self)[index]
 
 
-def columns_of(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:
-    """Yield jobs that ended, many at a time, in their order."""
+def iterate_columns(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:
+    """Yield columns of the ended ``jobs``, many at a time, in their order."""
     return jobs.columns() if isinstance(jobs, FinishedJobs) else _columns(jobs)
 
 
-def each_once(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
-    """Yield each job once, by its own name, whatever form of it ran."""
-    for some in columns_of(jobs):
-        yield from some.each_once().jobs()
+def merge_forms(jobs: Iterable[SimulatedJob]) -> Iterator[SimulatedJob]:
+    """Yield the jobs with each dilated job once, under the name that it was submitted with."""
+    for some in iterate_columns(jobs):
+        yield from some.merge_forms().jobs()
 
 
 def _columns(jobs: Iterable[SimulatedJob]) -> Iterator[EndedJobs]:

@@ -20,7 +20,7 @@ _PSTATE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 class Watts(NamedTuple):
-    """The power of a host in one pstate, watts: without work, with the least, at full load."""
+    """The power of a host in one pstate, watts: idle, with the least work, and at full load."""
 
     idle: float
     epsilon: float
@@ -34,7 +34,7 @@ class Watts(NamedTuple):
 
 
 class SleepState(NamedTuple):
-    """How a host gets into a sleep pstate and out of it: the pstates it passes meanwhile.
+    """The pstates that a host passes on its way into a sleep pstate and out of it.
 
     Each lasts as long as one flop takes at its speed, fully loaded.
     """
@@ -48,21 +48,21 @@ class PowerStates(msgspec.Struct, frozen=True):
 
     watts: tuple[Watts, ...]
     sleep: dict[int, SleepState]
-    """By sleep pstate."""
+    """The ways into and out of each sleep pstate."""
 
     @property
     def passing(self) -> set[int]:
-        """The pstates that a host only passes on its way to sleep and back."""
+        """The pstates that a host only passes on its way into sleep and out of it."""
         return {pstate for state in self.sleep.values() for pstate in state}
 
 
 _NO_WATTS = Watts(0.0, 0.0, 0.0)
 
 
-def power_states(host: Host, *, metered: bool = True) -> PowerStates:
+def read_power_states(host: Host, *, metered: bool = True) -> PowerStates:
     """Read the properties ``wattage_per_state`` and ``sleep_pstates`` of a host.
 
-    If it is not ``metered``, the first means nothing. Raises :class:`PlatformError` if they are
+    If it is not ``metered``, the first is ignored. Raises :class:`PlatformError` if they are
     missing or malformed.
     """
     text = host.properties.get("wattage_per_state")
@@ -130,18 +130,17 @@ def _watts(host: str, text: str) -> Watts:
 
 
 class Energy:
-    """The energy of all hosts since the beginning, joules; times in seconds.
+    """Accounts for the energy of all hosts since the beginning, joules; times in seconds.
 
-    A host's power is that of its pstate at its load. As in SimGrid, what it consumed since it was
-    last accounted for is found with the load that it has had just now, whatever it had before:
-    :meth:`account` is to be called where SimGrid accounts for a host, and not where a load changes.
-    Sums have 80 bits, as in Batsim. Hosts that are not ``metered`` consume nothing, and have their
-    pstates all the same.
+    A host's power is that of its pstate at its load. As in SimGrid, the energy since the last
+    accounting of a host counts with its latest load, even if the load has changed in between: call
+    :meth:`account` where SimGrid accounts for a host, not where a load changes. Sums have 80 bits,
+    as in Batsim. Hosts that are not ``metered`` consume nothing, but have pstates.
     """
 
     def __init__(self, hosts: Sequence[Host], *, metered: bool = True) -> None:
         self.metered = metered
-        self.states = [power_states(host, metered=metered) for host in hosts]
+        self.states = [read_power_states(host, metered=metered) for host in hosts]
         self._pstates = [host.pstate for host in hosts]
         self._loads = [0.0] * len(hosts)
         first = [states.watts[p] for states, p in zip(self.states, self._pstates, strict=True)]
@@ -153,20 +152,20 @@ class Energy:
         self._last = (0.0, np.longdouble(0))
         """Time and energy of the last event."""
         self._at_start: dict[str, np.longdouble] = {}
-        """What the machines of a job that runs had consumed before."""
+        """The joules that the machines of each running job had consumed before its start."""
         self._at_first_submission = self._at_last_end = np.longdouble(-1)
 
     def pstate(self, host: int) -> int:
-        """Return the pstate of a host."""
+        """Return the number of the pstate that a host is in."""
         return self._pstates[host]
 
-    def asleep(self) -> ProcessorSet:
+    def find_asleep(self) -> ProcessorSet:
         """Return the hosts that are in a sleep pstate."""
         pstates = enumerate(zip(self.states, self._pstates, strict=True))
         return ProcessorSet.of(host for host, (of, pstate) in pstates if pstate in of.sleep)
 
     def set_load(self, host: int, load: float) -> None:
-        """Set the load of a host, from its last accounting on."""
+        """Set the load of a host, which counts from its last accounting on."""
         if load != self._loads[host]:
             self._loads[host] = load
             self._set_power(host)
@@ -202,15 +201,15 @@ class Energy:
         self.account(_ALL, now)
         return np.longdouble(self._joules.sum(dtype=np.longdouble))
 
-    def job_starts(self, job: str, hosts: ProcessorSet, now: float) -> None:
+    def note_job_start(self, job: str, hosts: ProcessorSet, now: float) -> None:
         """Note the start of a job, and the energy that its hosts consumed before."""
         self._at_start[job] = self.consumed(hosts, now)
         self.note("s", now)
 
-    def job_ends(self, job: str, hosts: ProcessorSet, now: float) -> float:
-        """Return the joules that its hosts consumed while a job ran, and note the event.
+    def note_job_end(self, job: str, hosts: ProcessorSet, now: float) -> float:
+        """Note the end of a job, and return the joules that its hosts consumed while it ran.
 
-        Without a start (it was only said to run) it has no hosts.
+        A job that was only set to running has no start and no hosts.
         """
         joules = self.consumed(hosts, now) - self._at_start.pop(job, 0.0)
         self.note("e", now)
@@ -222,7 +221,7 @@ class Energy:
             self._at_first_submission = self.total(now)
 
     def note(self, kind: str, now: float) -> None:
-        """Note the energy at an event: ``s`` and ``e`` of a job, ``p`` for a change of pstates."""
+        """Note the energy at an event: start (``s``), end (``e``) or change of pstates (``p``)."""
         energy, (time, before) = self.total(now), self._last
         mean = float(energy - before) / (now - time) if now > time else None
         self._events.append((now, float(energy), kind, float(self._least.sum()), mean))
@@ -233,7 +232,7 @@ class Energy:
     def events(self) -> Iterator[tuple[float, float, str, float, float | None]]:
         """Yield the noted events: time, joules, kind, least power now, mean power since the last.
 
-        Powers are in watts; the mean is None if no time went by. The least is that at work.
+        Powers are in watts; the mean is None if no time has passed. The least power is at work.
         """
         return iter(self._events)
 

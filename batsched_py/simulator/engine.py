@@ -24,7 +24,7 @@ from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.platform.hosts import Platform
-from batsched_py.simulator.simulation_begins import simulation_begins
+from batsched_py.simulator.simulation_begins import make_simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.workload import Workload
@@ -39,14 +39,13 @@ SchedulerSide = Callable[[m.Message], m.Message]
 
 
 class Simulator:
-    """Batsim on one platform, as far as every simulation needs it.
+    """Simulates Batsim on one platform, with the features that every simulation needs.
 
-    One instant is put into one message: all events at an exactly equal time. Decisions take
-    effect at their timestamp, so a scheduler may model the time it needs. All that a run of our own
-    process does not use is in :class:`.batsim4.Batsim4Simulator` and
-    :class:`.batsim5.Batsim5Simulator`: energy, shared machines, external events. Raises
-    :class:`WorkloadError` for jobs and :class:`PlatformError` for machines that cannot be
-    simulated.
+    All events at exactly the same time are in one message. Decisions take effect at their
+    timestamp, so a scheduler may model the time that it needs. Energy, shared machines and
+    external events are in :class:`.batsim4.Batsim4Simulator` and
+    :class:`.batsim5.Batsim5Simulator`. Raises :class:`WorkloadError` for jobs and
+    :class:`PlatformError` for machines that cannot be simulated.
     """
 
     is_batsim5: ClassVar[bool] = False
@@ -64,12 +63,12 @@ class Simulator:
         self.options = options
         self.agenda = agenda = Agenda()
         self.outcome: Outcome | None = None
-        """What the simulation came to, as soon as nothing can happen in it any more."""
+        """The outcome of the simulation, once it has ended."""
         self.workloads = workloads
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         self._registry = JobRegistry(options)
         self._energy: Energy | None = None
-        """Of the hosts, if it is accounted for."""
+        """The energy of the hosts, if it is accounted for."""
         self._varying = False
         """Whether the speed that a job has on a host may change."""
         self._asleep = NO_PROCESSORS
@@ -114,10 +113,10 @@ class Simulator:
 
     def _begin(self) -> m.SimulationBegins:
         """Return the first message."""
-        return simulation_begins(self.platform, self.options, self._workloads, self._asleep)
+        return make_simulation_begins(self.platform, self.options, self._workloads, self._asleep)
 
     def run(self, scheduler: SchedulerSide) -> Outcome:
-        """Simulate to the end.
+        """Simulate to the end, and return the outcome.
 
         Raises :class:`ProtocolError` where Batsim would abort on a decision,
         :class:`DeadlockError`: nothing can happen any more, but jobs wait or registration was
@@ -131,7 +130,7 @@ class Simulator:
                 raise _too_late(agenda.now, told)
             self._pending = self._pending + told if self._pending else told
             if stepwise.in_use:
-                stepwise.tell_loads()
+                stepwise.report_loads()
             if each_event:
                 self._pending.sort(key=_submissions_first)
             while self._pending and not decisions.busy:
@@ -164,7 +163,7 @@ class Simulator:
             )
 
     def _first_part(self, events: list[m.Event]) -> list[m.Event]:
-        """Return the next message's events; what comes in later ones is pending."""
+        """Return the next message's events; events of later messages become pending."""
         if self.options.each_event:
             self._pending = events[1:]
             return events[:1]
@@ -195,10 +194,10 @@ class Simulator:
 
     def _check_all_done(self) -> None:
         now = self.agenda.now
-        unfinished = self._registry.unfinished()
+        unfinished = self._registry.list_unfinished()
         if unfinished:
             waiting = [job.description.id for job in unfinished]
-            listening = self._stepwise.nb_waiting()
+            listening = self._stepwise.count_waiting()
             head = next((job for job in unfinished if job.state is SUBMITTED), None)
             told = describe_waiting_jobs(
                 waiting,
@@ -218,14 +217,14 @@ class Simulator:
 
 
 def _too_late(now: float, told: list[m.Event]) -> SimulationError:
-    """Return what is to be raised for an instant that floats do not resolve."""
+    """Return the error for a time so late that floats do not resolve it."""
     ended = [event.job_id for event in told if isinstance(event, m.JobCompleted)]
     what = f"job {ended[0]} would end" if ended else "something would happen"
     return SimulationError(f"{what} at {now:g}: expected {UP_TO_LATEST_TIME}")
 
 
 class _StaticJobs:
-    """Submits the jobs of all workloads, each at its time, and says when there are no more."""
+    """Submits the jobs of all workloads, each at its time, and announces the last one."""
 
     def __init__(
         self,
@@ -237,7 +236,7 @@ class _StaticJobs:
         jobs = [job for name, load in workloads.items() for job in registry.load(name, load)]
         jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
         self._later = jobs[::-1]
-        """The next one is the last."""
+        """The jobs to submit, the next one last."""
         self._registry, self._agenda, self._energy = registry, agenda, energy
         if workloads:  # of workloads without jobs, only the end is announced
             first = jobs[0].description.submit_time if jobs else 0.0
@@ -246,8 +245,8 @@ class _StaticJobs:
     def _submit(self) -> list[m.Event]:
         """Submit the jobs of now.
 
-        As in Batsim, waits that began earlier end earlier, at the same instant too: the one for
-        the next submission begins here.
+        As in Batsim, of timers for the same instant the one set first goes off first: so the timer
+        of the next submission is set here.
         """
         later, now = self._later, self._agenda.now
         events: list[m.Event] = []
@@ -260,7 +259,7 @@ class _StaticJobs:
                 return events
             job = later.pop()
             job.state = SUBMITTED
-            events.append(self._registry.submission(job, now))
+            events.append(self._registry.make_submission(job, now))
         events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
         return events
 
@@ -270,4 +269,4 @@ def _submissions_first(event: m.Event) -> tuple[float, bool]:
 
 
 _LOOSE = {m.JobSubmitted, m.JobCompleted, m.RequestedCall, m.Notify}
-"""Events whose order in an instant means nothing."""
+"""Events whose order in an instant has no meaning."""

@@ -20,7 +20,7 @@ from batsched_py.simulator.jobs import (
     RUNNING,
     SUBMITTED,
     SimulatedJob,
-    final_state,
+    find_final_state,
 )
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform
@@ -61,7 +61,7 @@ class Execution:
         self._speeds = [] if self._speed is not None else _by_speed(platform)
         self._with_cores = ProcessorSet.of(
             [at for at, host in enumerate(platform.hosts) if host.cores > 1]
-            if platform.with_cores()
+            if platform.find_multicore_hosts()
             else ()
         )
         self.any_started = False
@@ -72,20 +72,20 @@ class Execution:
         return self._machines.nb_free
 
     def start(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
-        """Start a job as decided; set its ``finish_time``, inf if that is not known yet.
+        """Start a job as ``decision`` says; set its ``finish_time``, inf if it is unknown yet.
 
         Raises :class:`ProtocolError` where Batsim would abort.
         """
         alloc, now = decision.alloc, self._agenda.now
         self._check(job, decision)
         if not self._machines.occupy(alloc, now):
-            wrong = self._machines.not_free(alloc)
+            wrong = self._machines.find_not_free(alloc)
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} was given {to_text(wrong)!r}: "
-                f"{self._machines.why_not(wrong)}"
+                f"{self._machines.explain_refusal(wrong)}"
             )
         if self._energy is not None:
-            self._energy.job_starts(job.description.id, alloc, now)
+            self._energy.note_job_start(job.description.id, alloc, now)
         job.alloc = alloc
         job.state = RUNNING
         job.start_time = now
@@ -104,7 +104,7 @@ class Execution:
             job.end = self._agenda.at(job.finish_time, self.complete, job)
 
     def _set_end(self, job: SimulatedJob, duration: float) -> None:
-        """Set when and how a job ends that runs for ``duration`` (seconds) if it may."""
+        """Set end and final state of a job that runs for ``duration`` seconds, or its walltime."""
         profile, walltime = job.profile, job.description.walltime
         return_code = profile.return_code
         # A delay as long as the walltime counts as too long, a computation does not: so does
@@ -116,10 +116,10 @@ class Execution:
         job.finish_time = job.start_time + duration
         job.final_state = SUCCESS
         if return_code:
-            job.return_code, job.final_state = return_code, final_state(return_code)
+            job.return_code, job.final_state = return_code, find_final_state(return_code)
 
     def _known_duration(self, job: SimulatedJob, decision: m.ExecuteJob) -> float | None:
-        """Return how long a job would run (seconds), None where that is not known beforehand."""
+        """Return the run time of a job (seconds), None if it is unknown beforehand."""
         profile, mapping = job.profile, decision.mapping
         if profile.body is not None or profile.delay is not None:
             return profile.delay
@@ -130,23 +130,25 @@ class Execution:
             places = len(set(map(int, mapping.values())))
             if not places == len(mapping) == len(decision.alloc):
                 return None
-        return job.profile.duration(self._speed or self._least_speed(job.alloc), job.alloc.size)
+        return job.profile.compute_duration(
+            self._speed or self._least_speed(job.alloc), job.alloc.size
+        )
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return the events about it."""
-        self.leave(job)
-        return self.put_down(job)
+        self.free_machines(job)
+        return self.record_end(job)
 
-    def leave(self, job: SimulatedJob) -> None:
+    def free_machines(self, job: SimulatedJob) -> None:
         """Free the machines of a job that ended or was killed."""
         now = job.finish_time
         job.end = None
         job.state = ENDED
         self._machines.release(job.alloc, now)
         if self._energy is not None:
-            job.consumed_energy = self._energy.job_ends(job.description.id, job.alloc, now)
+            job.consumed_energy = self._energy.note_job_end(job.description.id, job.alloc, now)
 
-    def put_down(self, job: SimulatedJob) -> list[m.Event]:
+    def record_end(self, job: SimulatedJob) -> list[m.Event]:
         """Add a job to the finished jobs; return the events about it."""
         self.finished.append(job)
         return [
@@ -161,7 +163,7 @@ class Execution:
 
     def _complete_stepwise(self) -> list[m.Event]:
         """Complete the jobs whose last step has ended at this instant."""
-        self._stepwise.settle()
+        self._stepwise.set_next_timer()
         ended = self._stepwise.ended
         completions = [event for job in ended for event in self.complete(job)]
         ended.clear()
@@ -169,7 +171,7 @@ class Execution:
         return completions
 
     def reject(self, job: SimulatedJob) -> None:
-        """Refuse a submitted job; raises :class:`ProtocolError` for others."""
+        """Reject a submitted job; raises :class:`ProtocolError` for other jobs."""
         if job.state is not SUBMITTED:
             raise ProtocolError(f"REJECT_JOB: job {job.description.id} is {job.state.value}")
         job.state = FORGOTTEN
@@ -177,7 +179,7 @@ class Execution:
         self.finished.append(job)
 
     def kill(self, job: SimulatedJob) -> dict[str, Any] | None:
-        """Stop a job; return how much of it was done, as Batsim reports it.
+        """Stop a running job; return its progress, as Batsim reports it.
 
         A job that ends now ends by itself; None is returned for it.
         """
@@ -188,7 +190,7 @@ class Execution:
         computes = job.profile.is_parallel_task
         if job.end is not None:
             self._agenda.cancel(job.end)
-        elif self._stepwise.runs(job):
+        elif self._stepwise.is_running(job):
             computes = self._stepwise.kill(job)
         job.state = ENDED
         job.finish_time = now
@@ -197,18 +199,18 @@ class Execution:
         return progress
 
     def _progress(self, job: SimulatedJob, now: float) -> dict[str, Any]:
-        if self._stepwise.runs(job):
+        if self._stepwise.is_running(job):
             return self._stepwise.progress(job)
         if not job.alloc:  # set to running by CHANGE_JOB_STATE
             done = 0.0
         else:
             speed = self._speed or self._least_speed(job.alloc)
-            duration = job.profile.duration(speed, job.alloc.size)
+            duration = job.profile.compute_duration(speed, job.alloc.size)
             done = (now - job.start_time) / duration if duration else 1.0
         return {"profile_name": job.description.profile, "progress": done}
 
     def change_state(self, job: SimulatedJob, state: str) -> None:
-        """Set the state of a job as the scheduler says: only from submitted to running.
+        """Set the state of a job, as the scheduler decided: only from submitted to running.
 
         Raises :class:`ProtocolError` for all others, which Batsim 4.2.0 does not survive.
         """
@@ -221,7 +223,7 @@ class Execution:
         job.start_time, job.finish_time = self._agenda.now, inf
 
     def _least_speed(self, alloc: ProcessorSet) -> float:
-        """Return the speed of the slowest processor, which decides."""
+        """Return the speed (flop/s) of the slowest processor of ``alloc``, which decides."""
         return next(speed for speed, processors in self._speeds if processors & alloc)
 
     def _check(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:

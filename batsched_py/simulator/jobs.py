@@ -1,4 +1,4 @@
-"""The simulator's jobs and profiles, and the rules by which they come and go."""
+"""The jobs and profiles of a simulation, and the rules for adding and removing them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from batsched_py.simulator.profiles import (
     parse_profiles,
     parse_registered,
 )
-from batsched_py.support.json_values import copier_of
+from batsched_py.support.json_values import make_copier
 from batsched_py.workload.batsim.profile_fields import ReceiveFields
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -64,8 +64,8 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     kill_requested: bool = False
 
 
-def final_state(return_code: int) -> str:
-    """Return Batsim's state of a job that ended: to it, any code below 0 means its walltime."""
+def find_final_state(return_code: int) -> str:
+    """Return Batsim's final state for a return code; below 0 it means that the walltime ended."""
     if return_code == 0:
         return SUCCESS
     return FAILED if return_code > 0 else WALLTIME_REACHED
@@ -83,8 +83,8 @@ def _kind_of_registration(options: Options) -> type[Registration]:
 class JobRegistry:
     """All jobs by id and all profiles by workload, static and dynamic.
 
-    Where jobs may be registered, there can be any number of them: only the names are kept of
-    those whose end the scheduler knows.
+    If jobs may be registered, there can be any number of them: once the scheduler knows of the end
+    of a job, only its name is kept.
     """
 
     def __init__(self, options: Options) -> None:
@@ -98,9 +98,9 @@ class JobRegistry:
         self._forward_profiles = options.forward_profiles
         self._releases = self.registration.releases
         self.jobs: dict[str, SimulatedJob] = {}
-        """The jobs that a decision may name, or may have named."""
+        """The jobs that a decision may name, by id; without registration, all jobs."""
         self._names: set[str] = set()
-        """Of all jobs that ever were, if jobs may be registered."""
+        """The names of all jobs so far, if jobs may be registered."""
         self._parsed: dict[tuple[str, str], Profile] = {}
         self._rejected: list[tuple[str, SimulatedJob]] = []
         """Jobs whose profiles are released with the next message."""
@@ -123,7 +123,7 @@ class JobRegistry:
                 isinstance(found.body, ReceiveFields) for found in parsed.values()
             )
         jobs = []
-        own = copier_of([job.extra for job in workload.jobs])  # policies may write into it
+        own = make_copier([job.extra for job in workload.jobs])  # policies may change it
         for job in sorted(workload.jobs, key=lambda job: (job.submit_time, job.id)):
             profile = parsed.get(job.profile)
             if profile is None:
@@ -143,25 +143,27 @@ class JobRegistry:
             jobs.append(simulated)
         return jobs
 
-    def submission(self, job: SimulatedJob, now: float) -> m.JobSubmitted:
-        """Return the event that submits a job to the scheduler now."""
+    def make_submission(self, job: SimulatedJob, now: float) -> m.JobSubmitted:
+        """Return the event that reports the submission of a job at ``now`` to the scheduler."""
         description, profile = job.description, None
         if self._forward_profiles:
-            profile = self.content(description)
+            profile = self.find_content(description)
         return m.JobSubmitted(
             timestamp=now, job_id=description.id, job=description, profile=profile
         )
 
-    def content(self, job: JobDescription) -> dict[str, Any] | None:
-        """Return the profile of a job as written, None if it was released."""
+    def find_content(self, job: JobDescription) -> dict[str, Any] | None:
+        """Return the profile of a job as it was written, None if it was released."""
         registration = self.registration
-        return registration.content(*registration.place(job.id.partition("!")[0], job.profile))
+        return registration.find_content(
+            *registration.resolve_profile(job.id.partition("!")[0], job.profile)
+        )
 
     def profile(self, workload: str, name: str) -> Profile | None:
-        """Return a profile that is kept, None if there is none of that name."""
+        """Return the parsed profile of that name, None if there is none."""
         return self._parsed.get((workload, name))
 
-    def unfinished(self) -> list[SimulatedJob]:
+    def list_unfinished(self) -> list[SimulatedJob]:
         """Return the jobs that were submitted and have not ended."""
         return [job for job in self.jobs.values() if job.state in _OPEN]
 
@@ -181,7 +183,7 @@ class JobRegistry:
         """Forget the jobs whose ends a message reported to the scheduler, and their profiles.
 
         The profiles of rejected jobs are released too, and registration is reopened if the
-        scheduler asked for that.
+        scheduler asked for it.
         """
         if self._rejected:
             for job_id, job in self._rejected:
@@ -200,16 +202,16 @@ class JobRegistry:
             self.registration.reopen()
 
     def forget_rejected(self, job_id: str) -> None:
-        """Forget a job that was rejected; its profile stays until the next message."""
+        """Forget a rejected job; its profile stays until the next message."""
         job = self.jobs.pop(job_id) if self._dynamic else self.jobs[job_id]
         if self._releases:
             self._rejected.append((job_id, job))
 
     def _release(self, job_id: str, job: SimulatedJob) -> None:
         profile = job.description.profile
-        workload, _ = self.registration.place(job_id.partition("!")[0], profile)
+        workload, _ = self.registration.resolve_profile(job_id.partition("!")[0], profile)
         for name in _names(profile, job.profile):
-            place = self.registration.place(workload, name)
+            place = self.registration.resolve_profile(workload, name)
             self.registration.release(*place)
             self._parsed.pop(place, None)
 
@@ -221,7 +223,7 @@ class JobRegistry:
             self._parsed[workload, name] = parse_registered(
                 name,
                 decision.profile,
-                (lambda part: self.profile(*self.registration.place(workload, part)))
+                (lambda part: self.profile(*self.registration.resolve_profile(workload, part)))
                 if self._sequences
                 else None,
             )
@@ -236,7 +238,7 @@ class JobRegistry:
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} exists already")
         self._names.add(job_id)
         description.id = job_id
-        profile = self._parsed[self.registration.place(workload, description.profile)]
+        profile = self._parsed[self.registration.resolve_profile(workload, description.profile)]
         job = SimulatedJob(description, profile, SUBMITTED)
         self.jobs[job_id] = job
         return job

@@ -1,4 +1,4 @@
-"""The states of machines, and which machines are free."""
+"""The states of machines, and the machines that are free."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MachineState(Enum):
 
 
 class Machines:
-    """The machines that may start a job: enough for a simulation of computations.
+    """The machines of a platform as idle or in use, which suffices without energy and failures.
 
     Times are in seconds.
     """
@@ -35,19 +35,19 @@ class Machines:
         return len(self._idle)
 
     def occupy(self, alloc: ProcessorSet, now: float) -> bool:
-        """Let a job start on ``alloc`` if all of it may start one; tell whether."""
+        """Let a job start on ``alloc`` if all of it may start one; return whether it does."""
         return self._idle.take(alloc)
 
     def release(self, alloc: ProcessorSet, now: float) -> None:
         """Free the machines ``alloc`` of a job that ended."""
         self._idle.give_back(alloc)
 
-    def not_free(self, machines: ProcessorSet) -> ProcessorSet:
-        """Return the machines of a set that may start no job."""
-        return machines - self._idle.common(machines)
+    def find_not_free(self, machines: ProcessorSet) -> ProcessorSet:
+        """Return those of the ``machines`` that may start no job."""
+        return machines - self._idle.intersect(machines)
 
-    def why_not(self, machines: ProcessorSet) -> str:
-        """Return why the first of ``machines`` cannot start a job, for a message."""
+    def explain_refusal(self, machines: ProcessorSet) -> str:
+        """Return why the first of ``machines`` cannot start a job, for an error message."""
         first = next(iter(machines))
         state = self._state(first) if first in self._all else "not on this platform"
         return f"machine {first} is {state}; {self._wanted()}"

@@ -11,7 +11,7 @@ from batsched_py.options.setting_fields import Setting
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of Batsim that the embedded simulator has, and a few of its own."""
+    """The options of a simulation: those of Batsim that are simulated, and a few further ones."""
 
     dynamic_jobs: Annotated[
         bool, Setting("The scheduler may register jobs.", flags=("--enable-dynamic-jobs",))

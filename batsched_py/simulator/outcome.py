@@ -1,4 +1,4 @@
-"""The outcome of a simulation: ended jobs, number of messages, size of the machine."""
+"""Defines the outcome of a simulation: ended jobs, number of messages, size of the machine."""
 
 from __future__ import annotations
 

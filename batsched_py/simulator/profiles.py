@@ -39,7 +39,7 @@ class Parallel(msgspec.Struct, gc=False, frozen=True):
 
 
 class Composed(msgspec.Struct, frozen=True):
-    """Profiles by name, one after the other, ``repeat`` times; the first that fails ends it."""
+    """A sequence of profiles, done ``repeat`` times; the first failure ends it."""
 
     parts: tuple[tuple[str, Profile], ...]
     repeat: int
@@ -55,8 +55,8 @@ DEEPEST = 100
 class Profile(msgspec.Struct, gc=False):
     """A parsed profile: a fixed ``delay`` (seconds), ``flops`` to compute, or a ``body``.
 
-    ``flops`` are per processor, or in ``total`` to be shared by all processors; ``total`` means
-    for any profile that it takes whatever number of processors it is given.
+    ``flops`` are per processor, or in ``total`` to be shared by all processors; a profile with
+    ``total`` runs on any number of processors.
     """
 
     delay: float | None
@@ -64,9 +64,9 @@ class Profile(msgspec.Struct, gc=False):
     total: bool = False
     return_code: int = 0
     body: Body | None = None
-    """All that is more than a delay or flops."""
+    """The content of a profile that is more than a delay or flops."""
 
-    def duration(self, speed: float, nb_processors: int) -> float:
+    def compute_duration(self, speed: float, nb_processors: int) -> float:
         """Return the run time in seconds on processors of ``speed`` flop/s, without a body."""
         if self.delay is not None:
             return self.delay
@@ -79,8 +79,8 @@ class Profile(msgspec.Struct, gc=False):
             return self.delay is None
         return isinstance(self.body, Parallel)
 
-    def demand(self, nb_executors: int) -> tuple[float | list[float], float | list[float]]:
-        """Return flops per executor and bytes per pair of a computation on that many."""
+    def compute_demand(self, nb_executors: int) -> tuple[float | list[float], float | list[float]]:
+        """Return flops per executor and bytes per pair of a computation on ``nb_executors``."""
         body = self.body
         if not isinstance(body, Parallel):
             return self.flops / nb_executors if self.total else self.flops, 0.0
@@ -118,7 +118,7 @@ def parse_profiles(
 
 
 class _Parser:
-    """Reads each profile once, however many are composed of it."""
+    """Reads each profile once, even if several are composed of it."""
 
     def __init__(self, profiles: Mapping[str, Mapping[str, Any]]) -> None:
         self._profiles = profiles

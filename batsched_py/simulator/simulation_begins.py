@@ -12,7 +12,7 @@ from batsched_py.simulator.platform.hosts import Host, Platform
 from batsched_py.workload.workload import Workload
 
 
-def simulation_begins(
+def make_simulation_begins(
     platform: Platform,
     options: Options,
     workloads: Mapping[str, Workload],

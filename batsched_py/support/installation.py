@@ -1,4 +1,4 @@
-"""Find what is installed: our command and files, optional packages, and entry points."""
+"""Finds installed parts: our command and files, optional packages, and entry points."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROGRAM = _program()
 
 
 def platforms_folder() -> Path:
-    """Return the folder of the platform files; raises :class:`UsageError` if it is absent."""
+    """Return the folder of the platform files; raises :class:`UsageError` if it is missing."""
     for folder in (_PACKAGE / "platforms", _PACKAGE.parent / "platforms"):
         if folder.is_dir():
             return folder
@@ -40,7 +40,7 @@ def platforms_folder() -> Path:
 
 
 def studies_folder() -> Path:
-    """Return the folder of the studies; raises :class:`UsageError` if it is absent."""
+    """Return the folder of the studies; raises :class:`UsageError` if it is missing."""
     spec = find_spec("batsched_studies")
     if spec is None or spec.origin is None:
         raise UsageError("the studies are not part of this installation")
@@ -63,7 +63,7 @@ def extra(name: str) -> Iterator[None]:
 
 
 @cache
-def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
+def find_entry_points(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by name, sorted."""
     entries = sorted(_everything().select(group=group), key=lambda entry: str(entry.name))
     return {entry.name: entry for entry in entries}

@@ -1,4 +1,4 @@
-"""Check, copy and print values of JSON."""
+"""Checks, copies and prints values of JSON."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SCALARS = frozenset((str, int, float, bool, NoneType))
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return ``" (did you mean 'easy'?)"`` if one of ``names`` is like ``name``, else nothing."""
+    """Return a hint such as ``" (did you mean 'easy'?)"`` if a name is similar, else ``""``."""
     close = get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def whole(number: float) -> float | int:
-    """Return a whole number as an integer, so that JSON has no ``.0``."""
+    """Return a whole number as an integer, so that JSON shows it without ``.0``."""
     return int(number) if abs(number) < _EXACT and number == int(number) else number
 
 
@@ -55,8 +55,8 @@ def copy_containers(value: Any) -> Any:
     return [copy_containers(inner) for inner in value] if isinstance(value, list) else value
 
 
-def copier_of(dicts: Iterable[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a fast function for these dicts that does what :func:`copy_containers` does."""
+def make_copier(dicts: Iterable[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a function that copies these dicts as :func:`copy_containers`, as fast as possible."""
     values = chain.from_iterable(map(dict.values, filter(None, dicts)))
     return dict.copy if is_plain(values) else copy_containers
 

@@ -1,4 +1,4 @@
-"""Import the public names of a package when they are first used."""
+"""Imports the public names of a package when they are first used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package that has names of other modules.
+    """Return ``__getattr__`` and ``__dir__`` for a package whose names come from other modules.
 
     ``file`` is the package's ``__init__.py``: what it imports under ``TYPE_CHECKING``, for mypy and
     editors, is imported from there when it is asked for. The two functions are for what runs only,

@@ -53,5 +53,5 @@ def hint_new_name(name: Any) -> str:
 
 
 def hint_old_name(new: str, there: Iterable[str]) -> str:
-    """Return the hint for an old name in ``there`` that is called ``new`` now, else ``""``."""
+    """Return a hint if ``there`` has an old name of ``new``, else ``""``."""
     return next((hint_new_name(old) for old in there if NEW_NAMES.get(old) == new), "")

@@ -1,4 +1,4 @@
-"""Quotients, nan where the denominator is 0."""
+"""Divides numbers; the quotient is nan where the denominator is 0."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from math import nan
 
 
 def ratio(numerator: float, denominator: float) -> float:
-    """Return the quotient, nan if the denominator is 0."""
+    """Return numerator / denominator, nan if the denominator is 0."""
     return float(numerator / denominator) if denominator else nan

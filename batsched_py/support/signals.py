@@ -1,4 +1,4 @@
-"""Handle requests to end: Ctrl-C, SIGTERM and a closed terminal.
+"""Handles requests to end: Ctrl-C, SIGTERM and a closed terminal.
 
 Two rules. A command that has nobody to tell leaves requests to the system
 (:func:`default_stop_signals`), which ends it whatever code it runs: files are whole or absent
@@ -21,7 +21,7 @@ _ENDING = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name
 
 @contextmanager
 def stop_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt on a request to end, after any :class:`HeldSignals` block.
+    """Let a request to end raise KeyboardInterrupt, after any :class:`HeldSignals` block.
 
     Does nothing outside the main thread, where signals cannot be handled.
     """
@@ -31,7 +31,7 @@ def stop_signals() -> Iterator[None]:
 
 @contextmanager
 def default_stop_signals() -> Iterator[None]:
-    """Let the system end the process on a request to end, whatever code it runs.
+    """Let a request to end make the system end the process at once.
 
     The exit code is that of the signal: 130 for Ctrl-C and 143 for SIGTERM, as shells count. The
     system does not end process 1 of a container in this way: there it is :func:`stop_signals`.
@@ -42,7 +42,7 @@ def default_stop_signals() -> Iterator[None]:
 
 @contextmanager
 def keep_handlers() -> Iterator[None]:
-    """Restore the signal handlers at the end of the block, whatever plug-ins set."""
+    """Restore the signal handlers at the end of the block, as plug-ins may set others."""
     before = {number: signal.getsignal(number) for number in _ENDING}
     try:
         yield
@@ -82,7 +82,7 @@ def ignore_stop_signals() -> None:
 
 
 class HeldSignals:
-    """A block of the main thread in which a request to end waits; then KeyboardInterrupt is raised.
+    """A block of the main thread that delays a request to end: KeyboardInterrupt comes after it.
 
     It is for blocks that no exception may tear apart; other threads see none.
     """

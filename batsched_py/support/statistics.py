@@ -58,7 +58,7 @@ class Interval(msgspec.Struct, frozen=True):
         return self.low > 0 or self.high < 0
 
     def of_another(self, number: int) -> Interval:
-        """Return where 95 % of such statistics of ``number`` further values are.
+        """Return the interval for 95 % of the same statistics of ``number`` further values.
 
         A published mean is to be held against this, and not against the interval of ours: it varies
         too.
@@ -76,7 +76,7 @@ class Interval(msgspec.Struct, frozen=True):
         return True if self.high < bound else False if self.low >= bound else None
 
     def within(self, low: float, high: float) -> bool | None:
-        """Tell whether it is between the two: all of the interval, or nothing of it, else None."""
+        """Return whether the interval is between two bounds; None if only a part of it is."""
         if self.high < low or self.low > high:
             return False
         return True if low <= self.low and self.high <= high else None
@@ -89,7 +89,7 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """A published number among our replications.
+    """The position of a published number among our replications.
 
     Whether it may be one of them is asked by its rank, and by how far out it is; "inside our
     quantiles" would be no test (every sixth number that is one of eleven is outside the ten others,
@@ -117,12 +117,12 @@ class Beside(msgspec.Struct, frozen=True):
 
     @property
     def rank(self) -> str:
-        """``3 of 10``: how many of ours are smaller; "" if there is nothing to compare."""
+        """The number of smaller ones of ours, as ``3 of 10``; "" without values to compare."""
         return "" if isnan(self.below) else f"{self.below:g} of {self.nb}"
 
 
 class SpreadTest(msgspec.Struct, frozen=True):
-    """How much one side varies in relation to another, over pairs of replications."""
+    """The ratio of the spreads of two sides, over pairs of replications."""
 
     ours: float
     """Standard deviation of the logarithms: 0.1 is some 10 %."""
@@ -134,7 +134,7 @@ class SpreadTest(msgspec.Struct, frozen=True):
 
 
 def finite(values: ArrayLike) -> Floats:
-    """Return the finite values, flat: a metric that is not defined is None or nan."""
+    """Return the finite values as a flat array; undefined metrics, None or nan, are left out."""
     array = np.asarray(values, dtype=np.float64).ravel()
     return array[np.isfinite(array)]
 
@@ -158,7 +158,7 @@ def trimmed_mean(values: ArrayLike, drop: int = 1) -> float:
 
 @lru_cache(1024)
 def student(degrees: int) -> float:
-    """Return how many standard errors the 95 % interval reaches to either side."""
+    """Return half the width of the 95 % interval, in standard errors, by Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
@@ -291,7 +291,7 @@ def median_ratio(ours: ArrayLike, base: ArrayLike) -> Interval:
 
 
 def spread_test(ours: ArrayLike, base: ArrayLike) -> SpreadTest:
-    """Return whether positive values vary less, or more, than those of ``base`` (pairs of seeds).
+    """Return a test of whether positive values vary less or more than ``base``, paired by seed.
 
     The spread is the standard deviation of logarithms. Under the null hypothesis of the test it is
     the same on both sides, whatever their levels: deviations from the medians of the logarithms
@@ -320,7 +320,7 @@ def spread_test(ours: ArrayLike, base: ArrayLike) -> SpreadTest:
 
 
 def beside(values: ArrayLike, published: float) -> Beside:
-    """Return where a published number is among the finite ones of our replications."""
+    """Return the position of a published number among the finite values of our replications."""
     array = finite(values)
     low, ours, high = quantiles(array)
     number, distance = len(array), published - ours

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 class Parts(msgspec.Struct, frozen=True, eq=False):
-    """A step function over the parts of a span of time, each of shape (parts,)."""
+    """Mean, least and most value of a step function in parts of a span of time, each (parts,)."""
 
     mean: Array
     least: Array
@@ -38,7 +38,7 @@ class Intervals(msgspec.Struct, dict=True, eq=False):
 
     @property
     def levels(self) -> Array:
-        """The sum of the weights from each of the :attr:`instants` on; 0 from the last one on."""
+        """The sum of the weights from each of the :attr:`instants` on, which ends at 0."""
         return self._steps[1]
 
     @cached_property
@@ -51,7 +51,7 @@ class Intervals(msgspec.Struct, dict=True, eq=False):
         return times[is_last], sums[is_last]
 
     def at(self, times: Array) -> Array:
-        """Return the sum of the weights of the intervals that each of the times is in."""
+        """Return for each time the sum of the weights of the intervals that contain it."""
         levels = np.append(0.0, self.levels)
         result: Array = levels[np.searchsorted(self.instants, times, side="right")]
         return result

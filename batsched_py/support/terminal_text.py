@@ -1,4 +1,4 @@
-"""Print text on a terminal so that control characters in it have no effect.
+"""Prints text on a terminal so that control characters in it have no effect.
 
 Names of users, jobs, hosts and files, labels, notes and messages come from files, which may be
 anybody's. A terminal obeys control characters in them: they may overwrite what stands there, or
@@ -68,7 +68,7 @@ def one_line(text: str) -> str:
     return _CONTROL_IN_LINE.sub(_escaped, text)
 
 
-def message_line(message: str) -> str:
+def make_message_line(message: str) -> str:
     """Return an error message as one line; the middle of a very long one is left out."""
     line = one_line(" ".join(message.split()))
     if len(line) <= _LONGEST_MESSAGE:
@@ -81,7 +81,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def say(text: str) -> None:
-    """Print a line for the user on standard error, beside the results on standard output."""
+    """Print a line for the user on standard error; results go to standard output."""
     print(one_line(text), file=sys.stderr, flush=True)
 
 
@@ -138,7 +138,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Escape control characters in all output, and ignore a reader that has gone.
+    """Escape control characters in all output, and ignore a pipe that was closed.
 
     Whoever was started without standard streams has some that lead nowhere. Raises
     :class:`OutputError` if what was printed cannot be written, such as on a full disk.

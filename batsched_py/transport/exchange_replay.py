@@ -93,7 +93,7 @@ def _turns(exchange: Sequence[tuple[Record, Record]]) -> Iterator[Turn]:
             yield Turn(record.n, message, record.raw, decided, error_text)
 
 
-def first_difference(
+def find_first_difference(
     turns: Sequence[Turn], conversation: Conversation, *, strict: bool = False
 ) -> ReplyDifference | None:
     """Feed the messages of Batsim to ``conversation`` until a reply differs.
@@ -108,9 +108,9 @@ def first_difference(
         if turn.reply is None:
             theirs = Counter([f"no reply of the protocol: {turn.error}"])
         else:
-            theirs = decisions_of(turn.reply)
+            theirs = read_decisions(turn.reply)
         try:
-            ours = decisions_of(answer(turn.message))
+            ours = read_decisions(answer(turn.message))
         except BatschedError as error:
             return ReplyDifference(turn.n, turn.raw, _listed(theirs), [], str(error))
         if ours != theirs:
@@ -136,7 +136,7 @@ def _with_referee(answer: Partner) -> Partner:
     return answer_checked
 
 
-def decisions_of(reply: m.Message) -> Counter[str]:
+def read_decisions(reply: m.Message) -> Counter[str]:
     """Return the decisions of a reply as JSON, without their times."""
     content = parse_json(message_json.encode_decisions(reply), dict[str, Any], "a reply")
     return Counter(

@@ -72,7 +72,7 @@ class Recorder(Closing):
         self._n += 1
 
 
-def recorded(partner: Partner, recorder: Recorder) -> Partner:
+def record_messages(partner: Partner, recorder: Recorder) -> Partner:
     """Return a partner that answers like ``partner`` and records all messages.
 
     Times are written with all digits, so that the exchange can be replayed exactly.

@@ -149,7 +149,7 @@ class SchedulerSocket(Closing):
 
     def _update_connections(self) -> None:
         """Take connections into account that were opened and closed."""
-        for event, file in connection_events(self._monitor):
+        for event, file in watch_connections(self._monitor):
             if event == zmq.Event.ACCEPTED:
                 self._nb_accepted += 1
                 self._connections[file] = self._nb_accepted
@@ -157,7 +157,7 @@ class SchedulerSocket(Closing):
                 self._connections.pop(file, None)
 
 
-def connection_events(monitor: zmq.Socket[bytes]) -> Iterator[tuple[int, int]]:
+def watch_connections(monitor: zmq.Socket[bytes]) -> Iterator[tuple[int, int]]:
     """Yield the events that a monitor has seen: each a :class:`zmq.Event` and its value, mostly a
     file descriptor.
 

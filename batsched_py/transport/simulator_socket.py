@@ -17,7 +17,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json
 from batsched_py.transport.closing import Closing
 from batsched_py.transport.recording import Recorder
-from batsched_py.transport.scheduler_socket import check_address, connection_events
+from batsched_py.transport.scheduler_socket import check_address, watch_connections
 
 _T = TypeVar("_T")
 
@@ -128,7 +128,7 @@ class SimulatorSocket(Closing):
 
     def _check_connection(self, now: float) -> None:
         """Raise :class:`SimulationError` if the scheduler is gone; note if there is none yet."""
-        for event, _ in connection_events(self._monitor):
+        for event, _ in watch_connections(self._monitor):
             if event == zmq.Event.HANDSHAKE_SUCCEEDED:
                 self._met = True
             elif not self._met:  # may yet come: a proxy takes connections before it does
@@ -159,7 +159,7 @@ class Batsim5Socket(SimulatorSocket):
 
     def greet(self, init: str) -> m.Hello:
         """Send the first frame, whose text ``init`` is for the scheduler; return its hello."""
-        return self._ask(batprotocol_json.init_frame(init), 0.0, batprotocol_json.decode_hello)
+        return self._ask(batprotocol_json.make_init_frame(init), 0.0, batprotocol_json.decode_hello)
 
 
 def _restore_digits(reply: m.Message, now: float, decimals: int = 6) -> None:

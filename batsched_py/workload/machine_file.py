@@ -21,7 +21,7 @@ from batsched_py.processors.sets import (
     MOST_PROCESSORS,
     ProcessorSet,
     from_text,
-    of_intervals,
+    join_intervals,
 )
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.grid_sites import MOST_TIMES
@@ -170,7 +170,7 @@ class _Nodes:
                 new = [begin + round((bound - first) * factor) for bound in (low, high + 1)]
                 if new[0] < new[1]:
                     intervals.append((new[0], new[1] - 1))
-        chosen = of_intervals(intervals)
+        chosen = join_intervals(intervals)
         if not chosen:
             raise UsageError(f"{parameter('node_factor')} leaves no node of {where}")
         return chosen
@@ -185,7 +185,7 @@ class _Nodes:
             for low, high in (nodes & ProcessorSet.interval(first, end - first)).intervals():
                 start = self._first_cores[at] + (low - first) * cores
                 intervals.append((start, start + (high + 1 - low) * cores - 1))
-        return of_intervals(intervals)
+        return join_intervals(intervals)
 
     def cores_of(self, nodes: ProcessorSet) -> set[int]:
         """Return how many cores these nodes have: one number if they are equal."""

@@ -11,11 +11,11 @@ import msgspec
 
 from batsched_py.errors import WorkloadError
 from batsched_py.support.json_values import (
-    copier_of,
     copy_containers,
     is_integer,
     is_number,
     is_plain,
+    make_copier,
     quote,
     to_python,
 )
@@ -137,8 +137,8 @@ class Workload(msgspec.Struct, kw_only=True):
 
     def copy(self) -> Workload:
         """Return a workload that shares nothing that can be changed with this one."""
-        extra_of = copier_of([job.extra for job in self.jobs])
-        copied = copier_of(self.profiles.values())
+        extra_of = make_copier([job.extra for job in self.jobs])
+        copied = make_copier(self.profiles.values())
         other = copy(self)  # whose values are not checked again
         other.jobs = [msgspec.structs.replace(job, extra=extra_of(job.extra)) for job in self.jobs]
         other.profiles = {name: copied(profile) for name, profile in self.profiles.items()}

@@ -11,7 +11,7 @@ import pytest
 from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_campaign
 from batsched_py.campaign.preparation import find_axes, prepare
 from batsched_py.errors import BatschedError, CampaignFileError, InputError, UsageError
-from batsched_py.files.toml_lines import line_of
+from batsched_py.files.toml_lines import find_key_line
 
 BASE = """\
 name = "base"
@@ -388,19 +388,19 @@ def test_other_runs_than_a_study_s_do_not_get_its_report(tmp_path: Path) -> None
 def test_lines_of_tables() -> None:
     """Keys may be quoted or dotted; arrays of tables are counted."""
     text = 'a = 1\n[x."y z"]\n"k l" = 2\n[[e]]\nb.c = 1\n[[e]]\n# b = 0\n  b = 2\n'
-    assert line_of(text, (), "a") == 1
-    assert line_of(text, ("x", "y z")) == 2
-    assert line_of(text, ("x", "y z"), "k l") == 3
-    assert line_of(text, ("e", 0), "b") == 5
-    assert line_of(text, ("e", 1), "b") == 8
-    assert line_of(text, ("e", 2), "b") is None
+    assert find_key_line(text, (), "a") == 1
+    assert find_key_line(text, ("x", "y z")) == 2
+    assert find_key_line(text, ("x", "y z"), "k l") == 3
+    assert find_key_line(text, ("e", 0), "b") == 5
+    assert find_key_line(text, ("e", 1), "b") == 8
+    assert find_key_line(text, ("e", 2), "b") is None
 
 
 def test_lines_that_are_no_key_are_passed_over() -> None:
     """Each once: a search that went back in them would not come to an end."""
     lines = ["x" * 300, ". " * 300, "a." * 300 + "!", '"a" ' * 300]
     text = '[t]\nlong = """\n' + "\n".join(lines) + '\n"""\nlast = 1\n'
-    assert line_of(text, ("t",), "last") == 4 + len(lines)
+    assert find_key_line(text, ("t",), "last") == 4 + len(lines)
 
 
 @pytest.mark.parametrize(

@@ -269,7 +269,7 @@ def test_a_registered_plug_in_that_can_be_edited_is_known_by_its_files(
     (package / "patient.py").write_text(f"from . import helper\n{POLICY}")
     monkeypatch.syspath_prepend(folder)
     entry = EntryPoint("patient", "policies_of_mine.patient:P", identity.plugins.SCHEDULERS)
-    monkeypatch.setattr(identity.plugins, "names", lambda group: {"patient": entry})
+    monkeypatch.setattr(identity.plugins, "list_names", lambda group: {"patient": entry})
     identity._registered.cache_clear()
     names = []
     for file in ("patient.py", "helper.py", "other.py"):
@@ -329,8 +329,10 @@ def test_names_change_with_a_registered_model_that_others_are_around(
     (folder / "people_of_mine.py").write_text("class Mine: pass\n")
     monkeypatch.syspath_prepend(folder)
     entry = EntryPoint("mine", "people_of_mine:Mine", identity.plugins.USERS)
-    ours = identity.plugins.names
-    monkeypatch.setattr(identity.plugins, "names", lambda group: {**ours(group), "mine": entry})
+    ours = identity.plugins.list_names
+    monkeypatch.setattr(
+        identity.plugins, "list_names", lambda group: {**ours(group), "mine": entry}
+    )
     identity._registered.cache_clear()
     options = {"model": "mine", "signal": "16:00-20:00"}
     inside = 'options = { model = "mine", signal = "16:00-20:00" }\n'

@@ -12,9 +12,9 @@ import typer
 
 from batsched_py.cli import COMMANDS, GROUPS, PLACES
 from batsched_py.plugins import plugins
-from batsched_py.plugins.plugin_descriptions import description, description_of_object
+from batsched_py.plugins.plugin_descriptions import find_description, find_object_description
 from batsched_py.run.settings import SETTINGS
-from batsched_py.support.installation import entry_points_of
+from batsched_py.support.installation import find_entry_points
 from helpers.calling import command
 
 LIBRARIES = {"altair", "asyncio", "jinja2", "numpy", "pandas", "rich", "zmq"}
@@ -33,7 +33,7 @@ def test_the_commands_stand_in_groups_and_are_not_cut() -> None:
         told = {line.split()[0] for line in section.splitlines() if not line.startswith(" " * 4)}
         assert told == set(names)
     named = sorted(sum(GROUPS.values(), ()))
-    assert named == sorted({*PLACES, *entry_points_of(COMMANDS)})
+    assert named == sorted({*PLACES, *find_entry_points(COMMANDS)})
     assert "..." not in shown.partition("Start here")[2]
 
 
@@ -58,7 +58,7 @@ def test_every_setting_of_a_simulation_is_under_its_heading() -> None:
         *(
             entry
             for group in (COMMANDS, plugins.SCHEDULERS, plugins.USERS)
-            for entry in entry_points_of(group).values()
+            for entry in find_entry_points(group).values()
         ),
     ],
     ids=lambda entry: entry.name,
@@ -67,7 +67,7 @@ def test_what_is_read_from_the_source_is_what_the_object_says(entry: EntryPoint)
     loaded = entry.load()
     if isinstance(loaded, typer.Typer) and not isinstance(loaded.info.help, str):
         loaded = loaded.registered_commands[0].callback  # it has one command, and is that
-    assert description(entry) == description_of_object(loaded) != ""
+    assert find_description(entry) == find_object_description(loaded) != ""
 
 
 def test_what_cannot_be_read_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,9 +76,9 @@ def test_what_cannot_be_read_is_imported(tmp_path: Path, monkeypatch: pytest.Mon
     )
     (tmp_path / "here.py").write_text("from elsewhere import Mine\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert description(EntryPoint("mine", "here:Mine", "group")) == "Starts nothing."
+    assert find_description(EntryPoint("mine", "here:Mine", "group")) == "Starts nothing."
     with pytest.raises(ModuleNotFoundError):
-        description(EntryPoint("mine", "nowhere.at_all:Mine", "group"))
+        find_description(EntryPoint("mine", "nowhere.at_all:Mine", "group"))
 
 
 def loaded_by(code: str, *arguments: str) -> set[str]:
@@ -110,7 +110,7 @@ def test_small_commands_import_little(line: str, work: set[str]) -> None:
 @pytest.mark.process
 def test_commands_import_what_does_their_work_when_they_are_called() -> None:
     """So that neither the help of one waits for it, nor a mistake in its options."""
-    modules = {entry.module for entry in [*OURS, *entry_points_of(COMMANDS).values()]}
+    modules = {entry.module for entry in [*OURS, *find_entry_points(COMMANDS).values()]}
     loaded = loaded_by(f"import {', '.join(sorted(modules))}")
     assert modules <= loaded
     assert not (LIBRARIES | WORK | {"importlib.metadata"}) & loaded

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import SimulationError
-from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, names
+from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, list_names
 from batsched_py.protocol import messages as m
 from batsched_py.report.comparing.job_differences import Kind
 from batsched_py.support.installation import PROGRAM, platforms_folder
@@ -28,7 +28,7 @@ PLUGINS = {case.plugin for case in CASES} - {""}
 
 
 def test_every_policy_and_every_user_model_has_a_line() -> None:
-    assert {*names(SCHEDULERS), *names(USERS)} - {RIGID} == PLUGINS
+    assert {*list_names(SCHEDULERS), *list_names(USERS)} - {RIGID} == PLUGINS
 
 
 def test_the_page_has_each_case_once() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from batsched_py.errors import BatschedError
-from batsched_py.support.terminal_text import message_line
+from batsched_py.support.terminal_text import make_message_line
 
 SECONDS = 5.0
 """How long one input may keep the processor."""
@@ -42,7 +42,7 @@ class TooSlow(BaseException):
 
 def refusal(error: BatschedError, *names: str) -> str:
     """Return the line that the command prints of an error; assert that it has the names."""
-    text = message_line(str(error))
+    text = make_message_line(str(error))
     assert text, f"{type(error).__name__} without a message"
     assert text.encode(), "a line that cannot be printed"
     assert "Traceback" not in text, "a traceback in a message"

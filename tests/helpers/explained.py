@@ -12,7 +12,7 @@ from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob as J
-from batsched_py.transport.recording import Recorder, recorded
+from batsched_py.transport.recording import Recorder, record_messages
 from batsched_py.workload import Workload
 
 # 6 of 8 processors until 100; a head; three that are short, too long, and long and narrow
@@ -41,4 +41,4 @@ def record(
     simulator = Simulator(make_homogeneous(load.nb_res), [load] if users is None else [], options)
     process = DecisionProcess(policy, users, shake=shake)
     with Recorder(path) as recorder:
-        simulator.run(recorded(process.answer, recorder))
+        simulator.run(record_messages(process.answer, recorder))

@@ -21,7 +21,7 @@ def one_by_one(network: Network, hosts: Sequence[str], sent: Floats) -> Traffic:
     latency = window = 0.0
     for (source, target), amount in zip(product(hosts, hosts), sent.ravel().tolist(), strict=True):
         if amount > 0:
-            route = network.route(source, target)
+            route = network.find_route(source, target)
             latency = max(latency, route.latency)
             window = max(window, route.latency * amount)
             for link in route.links:

@@ -9,7 +9,7 @@ from textwrap import dedent
 from typing import Any
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.schedulers.partitioned import on_partitions
+from batsched_py.schedulers.partitioned import adapt_to_partitions
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob, workload
@@ -37,5 +37,5 @@ def run_on(
         made.extra["partition"] = partition
     load = with_whole_nodes(load, described)
     simulator = Simulator(make_homogeneous(described.nb_processors, 1.0), [load], Options())
-    process = DecisionProcess(on_partitions(make, described), description=described)
+    process = DecisionProcess(adapt_to_partitions(make, described), description=described)
     return simulator.run(process.answer)

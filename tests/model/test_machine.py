@@ -31,7 +31,7 @@ from batsched_py.testing import check_machine, run, starts, workload
 from batsched_py.workload.grid_sites import parse_sites
 from helpers.processors import processors
 
-PLUGINS = list(plugins.names(plugins.SCHEDULERS))
+PLUGINS = list(plugins.list_names(plugins.SCHEDULERS))
 
 
 FORMS: dict[str, Callable[[list[int]], Any]] = {

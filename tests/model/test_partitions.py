@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import Job, Machine
-from batsched_py.model.partitions import regions, views_of
+from batsched_py.model.partitions import make_views, split_into_regions
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.workload.machine_description import MachineDescription, Partition
 
@@ -112,7 +112,7 @@ def test_only_partitions_that_overlap_are_shared() -> None:
         Partition(name=str(n), processors=ProcessorSet.interval(*span))
         for n, span in enumerate(spans)
     ]
-    assert [view.shared for view in views_of(parts)] == [False, True, True]
+    assert [view.shared for view in make_views(parts)] == [False, True, True]
 
 
 def test_queues_of_the_same_processors_have_one_view() -> None:
@@ -122,7 +122,7 @@ def test_queues_of_the_same_processors_have_one_view() -> None:
         Partition(name=name, processors=all_of_it, unit=unit)
         for name, unit in (("day", 1), ("night", 1), ("whole", 4), ("wide", 4))
     ]
-    day, night, whole, wide = views_of(parts)
+    day, night, whole, wide = make_views(parts)
     assert day is night
     assert whole is wide
     assert day is not whole
@@ -133,12 +133,12 @@ def test_queues_of_the_same_processors_have_one_view() -> None:
 @given(descriptions())
 def test_regions_are_what_is_in_the_same_partitions(described: MachineDescription) -> None:
     """Disjoint, and each processor of a partition is in one."""
-    views = views_of(described.partitions)
-    of = {p: members for processors, members in regions(views) for p in processors}
-    assert len(of) == sum(len(processors) for processors, _ in regions(views))
+    views = make_views(described.partitions)
+    of = {p: members for processors, members in split_into_regions(views) for p in processors}
+    assert len(of) == sum(len(processors) for processors, _ in split_into_regions(views))
     for p in range(NB):
         there = frozenset(n for n, part in enumerate(described.partitions) if p in part.processors)
         assert of.get(p, frozenset()) == there
-    assert len({members for _, members in regions(views)}) == len(regions(views)), [
-        to_text(processors) for processors, _ in regions(views)
-    ]
+    assert len({members for _, members in split_into_regions(views)}) == len(
+        split_into_regions(views)
+    ), [to_text(processors) for processors, _ in split_into_regions(views)]

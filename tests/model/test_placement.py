@@ -77,7 +77,7 @@ def check(kind: str, base: list[tuple[float, int]], jobs: list[tuple[int, float]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(timeline, "BOUNDS_PAY", bounds_pay)
             assert made.place_all(line, *arrays).tolist() == expected
-            assert made.starting(line, *arrays).tolist() == expected_now
+            assert made.find_starting(line, *arrays).tolist() == expected_now
     assert (line.times, line.free) == (before.times, before.free)
 
 
@@ -171,7 +171,7 @@ def test_a_plan_may_end_at_the_last_job_that_starts_now(kind: str) -> None:
     sizes, durations = np.array([size for size, _ in jobs]), np.array([time for _, time in jobs])
     made = way(kind)
     assert made.place_all(line, sizes, durations).tolist() == [10, 0, 15, 0, 5, 26]
-    assert made.starting(line, sizes, durations).tolist() == [1, 3]
+    assert made.find_starting(line, sizes, durations).tolist() == [1, 3]
 
 
 POLICIES: dict[str, Callable[[], Any]] = {

@@ -21,8 +21,8 @@ from batsched_py.model.queue.orders import (
     SAME_ORDERS,
     ClockOrder,
     FixedOrder,
-    fixed_key,
-    order_named,
+    find_fixed_key,
+    find_order,
 )
 from batsched_py.model.queue.sorted_jobs import FANOUT, SortedJobs
 
@@ -81,7 +81,7 @@ def test_orders_equal_sorted_lists(
     ask_first = data.draw(st.booleans())
     for entry in everybody:
         if ask_first:  # the order is kept from the first question on
-            order_named(name).at(NOW, queue)
+            find_order(name).at(NOW, queue)
         queue.append(entry)
         waiting.append(entry)
         if len(waiting) > 1 and data.draw(st.integers(0, 3)) == 0:
@@ -89,7 +89,7 @@ def test_orders_equal_sorted_lists(
             queue.remove(gone)
     assert list(queue) == waiting
     assert (queue.head, len(queue)) == (waiting[0], len(waiting))
-    ranked = order_named(name).at(NOW, queue)
+    ranked = find_order(name).at(NOW, queue)
     free, extra = data.draw(st.integers(0, 10)), data.draw(st.integers(0, 9))
     horizon = NOW + data.draw(st.sampled_from([-inf, 0, 10, 25, 60, inf]))
     assert list(ranked) == sorted(waiting, key=KEYS[name])
@@ -117,7 +117,7 @@ def test_jobs_may_be_started_on_a_walk_along_the_queue(
         queue.append(entry)
     key, walked = KEYS["fcfs"], iter(queue)
     if name != "queue":
-        key, walked = KEYS[name], iter(order_named(name).at(NOW, queue))
+        key, walked = KEYS[name], iter(find_order(name).at(NOW, queue))
     for entry in sorted(waiting, key=key):
         if entry.state is JobState.WAITING:
             assert next(walked) is entry
@@ -172,7 +172,7 @@ def test_a_search_does_not_look_at_each_job() -> None:
     for number in range(5_000):
         size, estimate = (8, 1.0) if number % 2 else (1, 500.0)
         queue.append(job(number, size, Counted(estimate)))
-    ranked = order_named("fcfs").at(NOW, queue)
+    ranked = find_order("fcfs").at(NOW, queue)
     assert ranked.first_to_backfill(NOW, 4, NOW + 60, 0) is None
     assert 0 < len(looked_at) <= 2 * FANOUT
     wanted = job(5_000, 3, 60.0)
@@ -200,16 +200,16 @@ def test_batscheds_names_are_the_same_orders() -> None:
         *("desc_slowdown", "desc_bounded_slowdown"),
     }
     for theirs, ours in SAME_ORDERS.items():
-        assert order_named(theirs) is order_named(ours)
+        assert find_order(theirs) is find_order(ours)
 
 
 def test_wrong_orders() -> None:
     with pytest.raises(UsageError, match="did you mean 'widest'"):
-        order_named("widst")
+        find_order("widst")
     with pytest.raises(UsageError, match="does not change with the clock"):
-        fixed_key("expansion_factor")
-    assert isinstance(order_named("sjf"), FixedOrder)
-    assert isinstance(order_named("desc_slowdown"), ClockOrder)
+        find_fixed_key("expansion_factor")
+    assert isinstance(find_order("sjf"), FixedOrder)
+    assert isinstance(find_order("desc_slowdown"), ClockOrder)
 
 
 def test_removing_who_does_not_wait() -> None:
@@ -244,7 +244,7 @@ def test_jobs_may_come_back_into_their_places(data: st.DataObject) -> None:
         queue.append(each)
         waiting.append(each)
         arrivals.append(each)
-        _ = queue.view(JobArrays).in_order(fixed_key(key))
+        _ = queue.view(JobArrays).in_order(find_fixed_key(key))
         if data.draw(st.booleans()) and waiting:
             away.append(waiting.pop(data.draw(st.integers(0, len(waiting) - 1))))
             queue.remove(away[-1])
@@ -257,13 +257,13 @@ def test_jobs_may_come_back_into_their_places(data: st.DataObject) -> None:
         assert queue.head is (waiting[0] if waiting else None)
         assert len(queue) == len(waiting)
         order = sorted(waiting, key=KEYS[key])
-        assert list(queue.ranked(fixed_key(key))) == order
-        assert queue.view(JobArrays).in_order(fixed_key(key)).jobs() == order
+        assert list(queue.ranked(find_fixed_key(key))) == order
+        assert queue.view(JobArrays).in_order(find_fixed_key(key)).jobs() == order
         of_columns = [
             queue.view(JobArrays).jobs[row] for row in np.flatnonzero(queue.view(JobArrays).waiting)
         ]
         assert of_columns == waiting
-        assert queue.ranked(fixed_key(key)).first_to_backfill(NOW, 2, NOW + 3, 1) is twin(
+        assert queue.ranked(find_fixed_key(key)).first_to_backfill(NOW, 2, NOW + 3, 1) is twin(
             waiting, KEYS[key], 2, NOW + 3, 1
         )
         if data.draw(st.booleans()):

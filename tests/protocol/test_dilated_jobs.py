@@ -17,8 +17,13 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.dilated_jobs import is_placed, original, original_id, placed_id
-from batsched_py.simulator.ended_jobs import each_once
+from batsched_py.protocol.dilated_jobs import (
+    find_original,
+    find_original_id,
+    is_placed,
+    make_placed_id,
+)
+from batsched_py.simulator.ended_jobs import merge_forms
 from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.platform.hosts import make_homogeneous
@@ -43,7 +48,7 @@ def one(profile: dict[str, Any], size: int = 2, **fields: Any) -> Workload:
 
 def ran(exchange: Exchange) -> dict[str, SimulatedJob]:
     """Return the jobs by their own ids; fails if one is there twice."""
-    jobs = list(each_once(exchange.outcome.jobs))
+    jobs = list(merge_forms(exchange.outcome.jobs))
     by_id = {job.description.id: job for job in jobs}
     assert len(by_id) == len(jobs)
     return by_id
@@ -57,10 +62,10 @@ def duration(exchange: Exchange) -> float:
 
 @pytest.mark.parametrize("job_id", ["w0!15", "dyn!a:b", "w1!a,b (c)"])
 def test_ids(job_id: str) -> None:
-    assert is_placed(placed_id(job_id))
-    assert original_id(placed_id(job_id)) == original_id(job_id) == job_id
-    workload_name, _, name = placed_id(job_id).partition("!")
-    assert "!".join(original(workload_name, name)) == job_id
+    assert is_placed(make_placed_id(job_id))
+    assert find_original_id(make_placed_id(job_id)) == find_original_id(job_id) == job_id
+    workload_name, _, name = make_placed_id(job_id).partition("!")
+    assert "!".join(find_original(workload_name, name)) == job_id
     assert not is_placed(job_id)
 
 

@@ -14,7 +14,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
-from batsched_py.protocol.batsim5.exact_calls import milliseconds_down
+from batsched_py.protocol.batsim5.exact_calls import round_down_to_milliseconds
 from batsched_py.protocol.batsim5.scheduler_side import Batsim5Side
 from batsched_py.protocol.scheduler_side import Batsim4Side, make_side
 from helpers import wire, wire5
@@ -39,13 +39,13 @@ def begun(**asked: bool) -> Batsim5Side:
 @pytest.mark.parametrize("text", ["", "hello", "é" * 61 + "!", '{"order": "sjf"}'])
 def test_the_first_frame_of_batsim_5_is_told_by_its_size(text: str) -> None:
     """Not by its first byte: a text of 123 bytes makes it a brace."""
-    frame = codec.init_frame(text)
-    assert codec.init_text(frame) == text
+    frame = codec.make_init_frame(text)
+    assert codec.read_init_text(frame) == text
     assert isinstance(make_side(frame), Batsim5Side)
 
 
 def test_a_text_of_123_bytes_begins_with_a_brace() -> None:
-    assert codec.init_frame("é" * 61 + "!").startswith(b"{")
+    assert codec.make_init_frame("é" * 61 + "!").startswith(b"{")
 
 
 @pytest.mark.parametrize("first", [wire.begins(), b"hello", b"", b"\xff", b"{}"])
@@ -56,13 +56,13 @@ def test_all_else_is_version_4(first: bytes) -> None:
 def test_an_early_batsim_5_is_told_to_be_one() -> None:
     """Before April 2025 there were four bytes of flags in front of the size."""
     with pytest.raises(ProtocolError, match="before its release candidates"):
-        make_side(bytes(4) + codec.init_frame("text"))
+        make_side(bytes(4) + codec.make_init_frame("text"))
 
 
 def test_the_hello_asks_for_json_and_names_every_feature() -> None:
     """Batsim 5 crashes if the commit or the features are left out."""
     side = Batsim5Side(lambda text: {"profile_reuse": text == "much"})
-    side.decode_message(codec.init_frame("much"))
+    side.decode_message(codec.make_init_frame("much"))
     raw = side.encode_reply(None)
     assert raw[:4] == (2).to_bytes(4, "little")
     ((name, hello),) = wire5.decisions(raw[4:])
@@ -76,7 +76,7 @@ def test_the_hello_asks_for_json_and_names_every_feature() -> None:
 
 def test_what_was_asked_for_stands_in_simulation_begins() -> None:
     side = Batsim5Side(lambda text: FEATURES)
-    side.decode_message(codec.init_frame("for you"))
+    side.decode_message(codec.make_init_frame("for you"))
     side.encode_reply(None)
     message = side.decode_message(wire5.begins())
     assert message is not None
@@ -175,7 +175,7 @@ def test_a_profile_that_fails_by_itself_cannot_be_registered() -> None:
 
 @given(st.floats(0, 1e9))
 def test_the_millisecond_before(time: float) -> None:
-    count = milliseconds_down(time)
+    count = round_down_to_milliseconds(time)
     assert count / 1000 <= time < (count + 1) / 1000
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.errors import OutputError
-from batsched_py.plugins.plugins import SCHEDULERS, names
+from batsched_py.plugins.plugins import SCHEDULERS, list_names
 from batsched_py.results.swf_export import write_result_log
 from batsched_py.run.result import Result
 from batsched_py.workload import Workload, WorkloadJob
@@ -232,7 +232,7 @@ def starts(result: Result) -> dict[str, float]:
 
 @pytest.mark.parametrize("machine", [None, *MACHINES])
 @pytest.mark.parametrize("users", ["rigid", "feedback"])
-@pytest.mark.parametrize("policy", sorted(names(SCHEDULERS)))
+@pytest.mark.parametrize("policy", sorted(list_names(SCHEDULERS)))
 def test_a_replay_gives_the_same_schedule(
     tmp_path: Path, policy: str, users: str, machine: str | None
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from batsched_py import Workload, WorkloadJob, simulate
 from batsched_py.errors import BatschedError, SimulationError
-from batsched_py.plugins.plugins import SCHEDULERS, names
+from batsched_py.plugins.plugins import SCHEDULERS, list_names
 from batsched_py.simulator.batsim4.external_events import read_events, read_generic_events
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_file import read_machine
@@ -206,7 +206,7 @@ def test_jobs_that_end_too_late_only_because_they_wait() -> None:
         simulate(workload)
 
 
-@pytest.mark.parametrize("policy", sorted(names(SCHEDULERS)))
+@pytest.mark.parametrize("policy", sorted(list_names(SCHEDULERS)))
 def test_a_walltime_may_be_of_any_length(policy: str) -> None:
     """It ends nothing in time, and no policy asks for a call then."""
     jobs = [

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from batsched_py import Machine, WaitingQueue, Workload, WorkloadJob, simulate
 from batsched_py.errors import UsageError
-from batsched_py.plugins.plugins import SCHEDULERS, load, names
+from batsched_py.plugins.plugins import SCHEDULERS, list_names, load
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.conversion_rules import PRESETS
@@ -38,7 +38,7 @@ ROWS = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", names(SCHEDULERS))
+@pytest.mark.parametrize("name", list_names(SCHEDULERS))
 @few_examples
 @given(ROWS, st.sampled_from(list(PRESETS)), st.sampled_from(["rigid", "feedback"]))
 def test_a_policy_runs_or_refuses_before_it_begins(

@@ -23,7 +23,7 @@ from batsched_py import (
     simulate,
 )
 from batsched_py.errors import InvariantError, UsageError, WorkloadError
-from batsched_py.model.counters import counters_of
+from batsched_py.model.counters import read_counters
 from helpers.calling import command
 
 WORKLOAD = Workload(name="w", nb_res=4, jobs=[], profiles={})
@@ -228,7 +228,7 @@ def test_wrong_counters_are_named(body: str) -> None:
     names: dict[str, Any] = {}
     exec(P.format(body), names)
     with pytest.raises(InvariantError) as error:
-        counters_of(names["P"]())
+        read_counters(names["P"]())
     assert str(error.value).startswith(WRONG[body])
 
 

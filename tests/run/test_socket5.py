@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim5.exact_calls import exact_time, milliseconds_down
+from batsched_py.protocol.batsim5.exact_calls import read_exact_time, round_down_to_milliseconds
 from batsched_py.run.simulate import simulate
-from batsched_py.transport.exchange_replay import Turn, decisions_of, read_turns
+from batsched_py.transport.exchange_replay import Turn, read_decisions, read_turns
 from batsched_py.transport.recording import read_exchange
 from batsched_studies.real_batsim.cases import CASES, Case
 from helpers.calling import command
@@ -93,17 +93,17 @@ def test_calls_come_at_fractions_of_a_millisecond(exchanges: dict[str, Path]) ->
         for event in (turn.reply.events if turn.reply else ())
         if isinstance(event, m.CallMeLater)
     ]
-    between = [time for time in times if milliseconds_down(time) / 1000 != time]
+    between = [time for time in times if round_down_to_milliseconds(time) / 1000 != time]
     assert len(between) > 50
     raw = b"".join(record.frame for record in read_exchange(exchanges["socket5"])).decode()
     assert all(f'"at {time!r}"' in raw for time in between)
-    assert exact_time(f"at {between[0]!r}") == between[0]
+    assert read_exact_time(f"at {between[0]!r}") == between[0]
 
 
 def told(turn: Turn) -> tuple[float, list[str], object]:
     assert turn.reply is not None
     kinds = sorted(type(event).__name__ for event in turn.message.events)
-    return turn.message.now, kinds, decisions_of(turn.reply)
+    return turn.message.now, kinds, read_decisions(turn.reply)
 
 
 def test_recordings_of_both_say_the_same(exchanges: dict[str, Path]) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from batsched_py import Workload, WorkloadJob, simulate
-from batsched_py.plugins.plugins import RIGID, SCHEDULERS, names
+from batsched_py.plugins.plugins import RIGID, SCHEDULERS, list_names
 from batsched_py.run.result import Result
 from batsched_py.workload.log_summary import log_summary
 from helpers.logs import swf_line, swf_text
@@ -44,7 +44,7 @@ def noted(result: Result, text: str) -> bool:
     return any(text in note for note in result.settings["notes"])
 
 
-@pytest.mark.parametrize("policy", sorted(names(SCHEDULERS)))
+@pytest.mark.parametrize("policy", sorted(list_names(SCHEDULERS)))
 def test_reservations_are_followed_or_noted(policy: str) -> None:
     """A policy says that it reads them if and only if they change what it does."""
     settings: dict[str, Any] = {"scheduler": policy}

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from batsched_py.model.job import Job
 from batsched_py.schedulers.dynp.bounds import DynpBounds
 from batsched_py.schedulers.dynp.clock import DynpClock
-from batsched_py.schedulers.dynp.deciders import DECIDERS, case_of, with_slackness
+from batsched_py.schedulers.dynp.deciders import DECIDERS, apply_slackness, find_case
 from batsched_py.schedulers.dynp.dynp_policy import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
-from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, plan_metric
+from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, make_plan_metric
 from batsched_py.schedulers.planning.plan import Plan
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
@@ -70,7 +70,9 @@ def values_of(steps: list[SelfTuningStep]) -> list[tuple[float, ...]]:
 
 
 def cases_of(steps: list[SelfTuningStep], slackness: float = 0) -> list[str]:
-    return [case_of(with_slackness(step.values, step.old, slackness), step.old) for step in steps]
+    return [
+        find_case(apply_slackness(step.values, step.old, slackness), step.old) for step in steps
+    ]
 
 
 # Worked examples -------------------------------------------------------------------------------
@@ -315,7 +317,7 @@ def test_property_9_truth_table() -> None:
     for order, old, decider, new, case in truth():
         values = values_in_order(order)
         assert DECIDERS[decider]("minimum")(values, old) == new, (order, old, decider)
-        assert case_of(values, old) == case, (order, old)
+        assert find_case(values, old) == case, (order, old)
         goes_back = f"{order} {old}" in OLD_READING.get(decider, ())
         other = decider.removesuffix("-preferred") if goes_back else new
         assert DECIDERS[decider]("old")(values, old) == other, (order, old, decider)
@@ -331,12 +333,12 @@ three = st.tuples(*[st.integers(1, 12)] * 3).map(lambda row: dict(zip(POLICIES, 
 def test_property_11_slackness(values: dict[str, float], old: str, some: int, others: int) -> None:
     less, more = sorted((some, others))
     plain = DECIDERS["advanced"]("minimum")
-    assert with_slackness(values, old, 0) is values
-    compared = with_slackness(values, old, more)
+    assert apply_slackness(values, old, 0) is values
+    compared = apply_slackness(values, old, more)
     if more and compared[old] not in [compared[new] for new in POLICIES if new != old]:
         assert plain(compared, old) == DECIDERS["simple"]("minimum")(compared, old)
     if plain(compared, old) != old:  # what is enough for the larger one is for the smaller
-        assert plain(with_slackness(values, old, less), old) != old
+        assert plain(apply_slackness(values, old, less), old) != old
     better = [new for new in POLICIES if 100 * values[new] < (100 - more) * values[old]]
     assert (plain(compared, old) != old) == bool(better)
 
@@ -346,12 +348,12 @@ def test_slackness_of_the_specification() -> None:
     decide = DECIDERS["advanced"]("minimum")
     for sjf, slackness, new in ((98.5, 0, "sjf"), (98.5, 2, "fcfs"), (97.9, 2, "sjf")):
         values = {"fcfs": 100.0, "sjf": sjf, "ljf": 120.0}
-        assert decide(with_slackness(values, "fcfs", slackness), "fcfs") == new
+        assert decide(apply_slackness(values, "fcfs", slackness), "fcfs") == new
     exactly = {"fcfs": 100.0, "sjf": 98.0, "ljf": 120.0}
-    assert decide(with_slackness(exactly, "fcfs", 2), "fcfs") == "fcfs"  # the code, not "at least"
+    assert decide(apply_slackness(exactly, "fcfs", 2), "fcfs") == "fcfs"  # the code, not "at least"
     negated = {"fcfs": -0.50, "sjf": -0.51, "ljf": -0.4}  # utilisations
-    assert decide(with_slackness(negated, "fcfs", 0), "fcfs") == "sjf"
-    assert decide(with_slackness(negated, "fcfs", 4), "fcfs") == "fcfs"
+    assert decide(apply_slackness(negated, "fcfs", 0), "fcfs") == "sjf"
+    assert decide(apply_slackness(negated, "fcfs", 4), "fcfs") == "fcfs"
 
 
 # Properties of simulations -----------------------------------------------------------------------
@@ -529,14 +531,14 @@ def test_values_do_not_depend_on_the_order_of_the_plan(
 
 def test_what_counts() -> None:
     """Plans that count different jobs are compared by means; with no job a plan is the worst."""
-    assert plan_metric("ART")(PLAN, 100) == 110 + 80 + 220
-    assert plan_metric("ART", 2)(PLAN, 100) == (110 + 80) / 2
-    assert plan_metric("ART", within=0.01)(PLAN, 100) == (110 + 220) / 2  # until 136
-    assert plan_metric("ARTwW", within=0.01)(PLAN, 100) == (2 * 110 + 220) / 3
-    assert plan_metric("SLDwA", within=0.01)(PLAN, 100) == (2 * 110 + 220) / 300
-    assert plan_metric("makespan", within=0.01)(PLAN, 100) == 220
-    assert plan_metric("ART", 1, 0.01)(PLAN, 100) == 110
-    assert plan_metric("ART", within=0)(Plan([job(1, 4, 20, 90)], [150.0]), 100) == inf
+    assert make_plan_metric("ART")(PLAN, 100) == 110 + 80 + 220
+    assert make_plan_metric("ART", 2)(PLAN, 100) == (110 + 80) / 2
+    assert make_plan_metric("ART", within=0.01)(PLAN, 100) == (110 + 220) / 2  # until 136
+    assert make_plan_metric("ARTwW", within=0.01)(PLAN, 100) == (2 * 110 + 220) / 3
+    assert make_plan_metric("SLDwA", within=0.01)(PLAN, 100) == (2 * 110 + 220) / 300
+    assert make_plan_metric("makespan", within=0.01)(PLAN, 100) == 220
+    assert make_plan_metric("ART", 1, 0.01)(PLAN, 100) == 110
+    assert make_plan_metric("ART", within=0)(Plan([job(1, 4, 20, 90)], [150.0]), 100) == inf
 
 
 def test_first_jobs_in_a_step() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.model.user_model import EndedJob
-from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, check_options, load, names
+from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, check_options, list_names, load
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
@@ -90,7 +90,7 @@ def check(outcome: Outcome, nb_jobs: int) -> None:
     assert sum(job.final_state != REJECTED for job in outcome.jobs) == nb_jobs
 
 
-every_policy = pytest.mark.parametrize("name", names(SCHEDULERS))
+every_policy = pytest.mark.parametrize("name", list_names(SCHEDULERS))
 
 
 @every_policy
@@ -120,8 +120,8 @@ def test_the_campaign_of_all_has_each_policy_and_user_model(tmp_path: Path) -> N
     file = tmp_path / "every_policy.toml"
     file.write_text("\n".join(campaign([SAMPLE_LOG])))
     planned = [each.settings for each in read_campaign(file).runs]
-    assert {each.scheduler for each in planned} == set(names(SCHEDULERS))
-    assert {each.users for each in planned} == {RIGID, *names(USERS)}
+    assert {each.scheduler for each in planned} == set(list_names(SCHEDULERS))
+    assert {each.users for each in planned} == {RIGID, *list_names(USERS)}
     for each in planned:
         check_options(load(SCHEDULERS, each.scheduler), each.scheduler, each.scheduler_options)
         if each.users != RIGID:

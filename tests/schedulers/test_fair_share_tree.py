@@ -26,9 +26,9 @@ HALF_LIFE = 100.0
 def test_usage_halves_in_a_half_life() -> None:
     """2 processors for 100 s are 200 / ln 2 / 2 at their end, 0.72 of the 200; then half each."""
     usage = DecayedUsage(HALF_LIFE)
-    usage.have(1)
-    usage.uses(0, 2, 0.0)
-    usage.uses(0, -2, 100.0)
+    usage.add_missing_accounts(1)
+    usage.change_use(0, 2, 0.0)
+    usage.change_use(0, -2, 100.0)
     at_end = 2 * HALF_LIFE / log(2) / 2
     assert usage.at(100.0, 1) == pytest.approx([at_end])
     assert usage.at(200.0, 1) == pytest.approx([at_end / 2])
@@ -37,10 +37,10 @@ def test_usage_halves_in_a_half_life() -> None:
 
 def test_without_a_half_life_nothing_is_forgotten() -> None:
     usage = DecayedUsage(inf)
-    usage.have(2)
-    usage.uses(1, 3, 10.0)
-    usage.uses(1, -3, 20.0)
-    usage.uses(1, 1, 1e9)
+    usage.add_missing_accounts(2)
+    usage.change_use(1, 3, 10.0)
+    usage.change_use(1, -3, 20.0)
+    usage.change_use(1, 1, 1e9)
     assert usage.at(1e9 + 5, 2).tolist() == [0, 35]
 
 
@@ -63,9 +63,9 @@ def test_usage_is_that_of_all_jobs_that_ran(
         if time <= now
     )
     usage = DecayedUsage(half_life)
-    usage.have(4)
+    usage.add_missing_accounts(4)
     for time, user, change in changes:
-        usage.uses(user, change, time)
+        usage.change_use(user, change, time)
     expected = [slow_usage(runs, user, now, half_life) for user in range(4)]
     assert usage.at(now, 4) == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
@@ -93,7 +93,7 @@ def test_the_worked_example_of_the_classic_algorithm() -> None:
         ),
         "classic",
     )
-    factors = tree.factors(np.array([0.2, 0.25, 0, 0.25, 0, 0.3]))
+    factors = tree.compute_factors(np.array([0.2, 0.25, 0, 0.25, 0, 0.3]))
     expected = [0.408479, 0.022097, 0.125, 0.5, 0.749154, 0]  # the last one has no share
     assert factors == pytest.approx(expected, abs=5e-5)
 
@@ -101,8 +101,8 @@ def test_the_worked_example_of_the_classic_algorithm() -> None:
 def test_dampening_brings_the_factors_closer_together() -> None:
     """2^(-U/S/d): with d = 2 it is the square root."""
     usage = np.array([30.0, 10.0, 0.0, 40.0, 20.0])
-    plain = FairShareTree(CLASSIC, "classic").factors(usage)
-    damped = FairShareTree(CLASSIC, "classic", dampening=2).factors(usage)
+    plain = FairShareTree(CLASSIC, "classic").compute_factors(usage)
+    damped = FairShareTree(CLASSIC, "classic", dampening=2).compute_factors(usage)
     assert damped == pytest.approx(np.sqrt(plain))
 
 
@@ -156,7 +156,9 @@ FAIR_TREES: dict[str, tuple[Accounts, dict[str, float], dict[str, str]]] = {
 def test_fair_tree_by_hand(case: tuple[Accounts, dict[str, float], dict[str, str]]) -> None:
     accounts, used, expected = case
     tree = FairShareTree(accounts)
-    factors = tree.factors(np.array([used.get(user.name, 0) for user in accounts.users], float))
+    factors = tree.compute_factors(
+        np.array([used.get(user.name, 0) for user in accounts.users], float)
+    )
     got = dict(zip([user.name for user in accounts.users], factors, strict=True))
     assert got == pytest.approx({name: float(Fraction(text)) for name, text in expected.items()})
 
@@ -187,7 +189,7 @@ def test_both_algorithms_agree_with_a_slow_twin(
 ) -> None:
     """The twin walks the tree by recursion, on fractions."""
     accounts, usage = drawn
-    factors = FairShareTree(accounts, algorithm).factors(np.array(usage, float))
+    factors = FairShareTree(accounts, algorithm).compute_factors(np.array(usage, float))
     slow = SlowTree(accounts, usage)
     expected = slow.fair_tree() if algorithm == "fair_tree" else slow.classic()
     assert factors.tolist() == pytest.approx(expected, abs=1e-12)
@@ -200,9 +202,9 @@ def test_whoever_uses_more_does_not_come_earlier(
     accounts, usage = drawn
     user %= len(usage)
     tree = FairShareTree(accounts, "fair_tree")
-    before = tree.factors(np.array(usage, float))
+    before = tree.compute_factors(np.array(usage, float))
     usage[user] += more
-    assert tree.factors(np.array(usage, float))[user] <= before[user]
+    assert tree.compute_factors(np.array(usage, float))[user] <= before[user]
 
 
 # Who is who ---------------------------------------------------------------------------------------
@@ -211,11 +213,15 @@ def test_whoever_uses_more_does_not_come_earlier(
 def test_without_a_file_accounts_are_made_as_they_come() -> None:
     """Of equal shares: u in account 1 has used half, v and w in 2 a quarter each."""
     tree = FairShareTree(algorithm="classic")
-    assert [tree.user("u", "1"), tree.user("v", "2"), tree.user("w", "2")] == [0, 1, 2]
-    assert tree.user("u", "1") == 0
-    assert tree.user("u", "2") == 3  # the same person, charged elsewhere
+    assert [
+        tree.get_user_number("u", "1"),
+        tree.get_user_number("v", "2"),
+        tree.get_user_number("w", "2"),
+    ] == [0, 1, 2]
+    assert tree.get_user_number("u", "1") == 0
+    assert tree.get_user_number("u", "2") == 3  # the same person, charged elsewhere
     assert tree.nb_users == 4
-    first, *others = tree.factors(np.array([2.0, 1, 1, 0]))
+    first, *others = tree.compute_factors(np.array([2.0, 1, 1, 0]))
     assert first == 0.5  # half of the machine used, half promised
     assert others == pytest.approx([2 ** -((1 / 4 + 1 / 4 / 3) * 6)] * 2 + [2**-1], abs=1e-3)
 
@@ -226,11 +232,16 @@ def test_with_a_file_others_share_one_account() -> None:
         (User("a", "optics"), User("a", "physics")),
     )
     tree = FairShareTree(accounts)
-    assert tree.user("a", "optics") == 0
-    assert tree.user("a", "3") == tree.user("a", "physics") == 1
-    assert tree.user("a", None) == 0  # the first account that lists him
-    assert tree.user("b", "physics") == 2  # not listed: one share
-    assert tree.user("b", "9") == tree.user("b", "10") == tree.user("b", None) == 3
+    assert tree.get_user_number("a", "optics") == 0
+    assert tree.get_user_number("a", "3") == tree.get_user_number("a", "physics") == 1
+    assert tree.get_user_number("a", None) == 0  # the first account that lists him
+    assert tree.get_user_number("b", "physics") == 2  # not listed: one share
+    assert (
+        tree.get_user_number("b", "9")
+        == tree.get_user_number("b", "10")
+        == tree.get_user_number("b", None)
+        == 3
+    )
 
 
 def test_association_priorities() -> None:
@@ -239,7 +250,7 @@ def test_association_priorities() -> None:
         (Account("a", priority=5), Account("b")), (User("u", "a"), User("v", "a", priority=10))
     )
     tree = FairShareTree(accounts)
-    tree.user("w", "b")
+    tree.get_user_number("w", "b")
     assert tree.priorities().tolist() == [0.5, 1, 0]
 
 

@@ -87,7 +87,7 @@ def test_the_search_by_width_finds_whom_a_look_at_each_job_finds(
     """Costs that differ by job want the look at each; without such costs it must give the same."""
     options.update(scenario="multi_site", transfer=0, bandwidth=None, selection="best_fit")
     by_width = simulated(jobs, sites, **options).jobs_csv()
-    with patch.object(Costs, "by_job", property(lambda costs: True)):
+    with patch.object(Costs, "depends_on_job", property(lambda costs: True)):
         assert simulated(jobs, sites, **options).jobs_csv() == by_width
 
 

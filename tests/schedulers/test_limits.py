@@ -191,7 +191,7 @@ def test_next_moment_equals_a_search(
         for at in range(minute, minute + 10081, 15)
         if not any(forbidden(rule, job, (begin + at) % 10080) for rule in limits)
     )
-    moment = Limits(limits, f"{first} 00:00").next_allowed(job, minute * 60, 8)
+    moment = Limits(limits, f"{first} 00:00").find_next_allowed(job, minute * 60, 8)
     assert moment == next(allowed, inf)
 
 
@@ -207,9 +207,9 @@ def test_no_job_starts_where_it_may_not(
         description = done.description
         job = Job("", 0, description.size, None, description.walltime or inf, 0, {})
         if done.final_state == "REJECTED":
-            assert made.next_allowed(job, description.submit_time, 8) == inf
+            assert made.find_next_allowed(job, description.submit_time, 8) == inf
         else:
-            assert made.next_allowed(job, done.start_time, 8) == done.start_time
+            assert made.find_next_allowed(job, done.start_time, 8) == done.start_time
 
 
 def test_wrong_limits() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from batsched_py.model.job import Job
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import fixed_key, order_named
-from batsched_py.schedulers.list_scheduling import NextFit, Take, best_fit
+from batsched_py.model.queue.orders import find_fixed_key, find_order
+from batsched_py.schedulers.list_scheduling import NextFit, Take, take_best_fit
 
 
 def queue_of(sizes: list[int]) -> WaitingQueue:
@@ -29,7 +29,7 @@ class Unwalked(WaitingQueue):
         raise AssertionError("each job was looked at")
 
 
-@pytest.mark.parametrize("take", [best_fit, NextFit(fixed_key("fcfs"))])
+@pytest.mark.parametrize("take", [take_best_fit, NextFit(find_fixed_key("fcfs"))])
 def test_where_nothing_fits_nobody_is_looked_at(take: Take) -> None:
     """After most events a machine that is full has no place for anybody."""
     queue = Unwalked()
@@ -46,11 +46,11 @@ def test_where_nothing_fits_nobody_is_looked_at(take: Take) -> None:
 )
 def test_takes_are_those_of_plain_lists(sizes: list[int], frees: list[int], order: str) -> None:
     """As long as jobs are taken out, by the rules as they are said."""
-    key = fixed_key(order)
+    key = find_fixed_key(order)
     for is_next in (False, True):
         queue = queue_of(sizes)
         waiting = sorted(queue, key=lambda job: (key(job), job.number))
-        take: Take = NextFit(key) if is_next else best_fit
+        take: Take = NextFit(key) if is_next else take_best_fit
         last: tuple[float, int] = (-inf, -1)
         for free in frees:
             fitting = [job for job in waiting if job.size <= free]
@@ -59,7 +59,7 @@ def test_takes_are_those_of_plain_lists(sizes: list[int], frees: list[int], orde
                 expected = next(iter(behind or fitting), None)
             else:
                 expected = max(fitting, key=lambda job: job.size, default=None)
-            taken = take(order_named(order).at(0.0, queue), free)
+            taken = take(find_order(order).at(0.0, queue), free)
             assert taken is expected
             if taken is not None:
                 last = key(taken), taken.number

@@ -15,11 +15,11 @@ from batsched_py.errors import UsageError
 from batsched_py.model.timeline import BOUNDS_PAY, Timeline
 from batsched_py.schedulers.multifactor import region_plan
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
-from batsched_py.schedulers.multifactor.backfill_plan import Grid, starting
+from batsched_py.schedulers.multifactor.backfill_plan import Grid, find_starting
 from batsched_py.schedulers.multifactor.decayed_usage import UsageOfJobs
 from batsched_py.schedulers.multifactor.fair_share import FairShare
 from batsched_py.schedulers.multifactor.multifactor import Multifactor
-from batsched_py.schedulers.multifactor.overlapping import Group, groups_of
+from batsched_py.schedulers.multifactor.overlapping import Group, make_groups
 from batsched_py.schedulers.multifactor.region_plan import RegionPlan
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
@@ -320,18 +320,18 @@ def test_a_pass_delays_nobody_whom_it_has_planned(drawn: Any) -> None:
         Job(f"w{at}", 100 + at, size, None, float(estimate), 0.0, {})
         for at, (size, estimate) in enumerate(waiting)
     ]
-    (group,) = groups_of(machine.partitions)
+    (group,) = make_groups(machine.partitions)
 
     def plan() -> dict[str, float]:
-        line = grid.timeline(machine, now)
+        line = grid.make_timeline(machine, now)
         rest = [job for job in jobs if job.state.value == "waiting"]
-        lengths = grid.durations([job.estimate for job in rest], now)
+        lengths = grid.round_durations([job.estimate for job in rest], now)
         planned = line.place_all([job.size for job in rest], lengths)
         return dict(zip([job.id for job in rest], planned, strict=True))
 
     before = plan()
     started = set()
-    for start in BackfillPass(grid).starts(now, jobs, group, machine):
+    for start in BackfillPass(grid).find_starts(now, jobs, group, machine):
         machine.start(start.job, now)  # which fails where too few are free
         started.add(start.job.id)
     assert started == {job for job, time in before.items() if time == grid.begin(now)}
@@ -343,11 +343,11 @@ def test_a_pass_delays_nobody_whom_it_has_planned(drawn: Any) -> None:
 def test_whoever_is_not_planned_delays_none_who_is(drawn: Any, reserved: int) -> None:
     running, waiting, now, resolution, window = drawn
     grid = Grid(resolution, window)
-    line = grid.timeline(a_machine(running), now)
+    line = grid.make_timeline(a_machine(running), now)
     sizes = [size for size, _ in waiting]
-    lengths = grid.durations([float(estimate) for _, estimate in waiting], now)
+    lengths = grid.round_durations([float(estimate) for _, estimate in waiting], now)
     planned = line.copy().place_all(sizes[:reserved], lengths[:reserved])
-    chosen = starting(line.copy(), sizes, lengths, reserved)
+    chosen = find_starting(line.copy(), sizes, lengths, reserved)
     first = [place for place in chosen if place < reserved]
     assert first == [place for place, start in enumerate(planned) if start == line.times[0]]
     for place in chosen:  # all of them fit, and the others fit behind as planned
@@ -360,7 +360,7 @@ def test_whoever_is_not_planned_delays_none_who_is(drawn: Any, reserved: int) ->
 def test_a_window_is_no_wall() -> None:
     """At 0 a job of 100 s fits although the window ends at 50; behind it nobody looks."""
     machine = a_machine([(10, 60)])
-    line = Grid(0.0, 50.0).timeline(machine, 0.0)
+    line = Grid(0.0, 50.0).make_timeline(machine, 0.0)
     assert line.place(6, 100.0) == 0
     assert line.place(1, 1.0) == 50  # which is: not in the window
 
@@ -369,10 +369,10 @@ def test_steps_begin_and_end_outside() -> None:
     """At 70 in steps of 60: the plan begins at 60, ends are rounded up, and so are lengths."""
     machine = a_machine([(4, 121), (4, 180), (2, 65)])  # the last one outlives its estimate
     grid = Grid(60.0)
-    line = grid.timeline(machine, 70.0)
+    line = grid.make_timeline(machine, 70.0)
     assert isinstance(line, Timeline)
     assert (line.times, line.free) == ([60, 120, 180], [6, 8, 16])
-    assert grid.durations([1.0, 50.0, 51.0, inf], 70.0) == [60, 60, 120, inf]
+    assert grid.round_durations([1.0, 50.0, 51.0, inf], 70.0) == [60, 60, 120, inf]
 
 
 # Partitions --------------------------------------------------------------------------------------
@@ -571,7 +571,7 @@ def region_case(text: str, running: Any, waiting: Any) -> RegionCase:
     """Return a case in which what runs lies on the lowest processors."""
     described = machine_of(text)
     machine = Machine(described.nb_processors, description=described)
-    (group,) = groups_of(machine.partitions)
+    (group,) = make_groups(machine.partitions)
     unit = machine.rules[0].unit
     slow = SecondBySecond([len(part) for part in group.parts], 60)
     for number, (size, end) in enumerate(running):
@@ -622,7 +622,7 @@ def test_a_pass_on_regions_starts_what_the_twin_plans_for_now(
     now = [job.id for job, placed in planned if placed and not placed[0]]
     backfill = BackfillPass(Grid(0.0, window), reserve=reserved)
     started = []
-    for start in backfill.starts(0.0, case.jobs, case.group, case.machine):
+    for start in backfill.find_starts(0.0, case.jobs, case.group, case.machine):
         case.machine.start(start.job, 0.0, start.processors)
         started.append(start.job.id)
     assert started == now

@@ -44,8 +44,8 @@ def priority_of(weights: Weights, job: Job, now: float = 0.0, **more: Any) -> fl
     """Return the priority of a job on 16 processors in two partitions, of factors 0.25 and 1."""
     priority = priorities(weights, **more)
     priority.usage.take_ends_into_account(Machine(16), now)
-    priority.learn([job], 16, [0.25, 1.0])
-    return priority.of(job, now)
+    priority.add_jobs([job], 16, [0.25, 1.0])
+    return priority.compute(job, now)
 
 
 SMALL = SizeFactor(favor_small=True)
@@ -143,7 +143,7 @@ def test_fair_share_is_computed_every_calc_period() -> None:
     assert ordered(order, priority, queue, 0.0) == ["j0", "j1"]
     running = a_job(9, user="u")
     machine.start(running, 10.0)
-    priority.usage.started(running)
+    priority.usage.charge(running)
     assert ordered(order, priority, queue, 299.0) == ["j0", "j1"]
     assert ordered(order, priority, queue, 300.0) == ["j1", "j0"]
     assert priority.nb_computed == 2
@@ -195,14 +195,14 @@ def test_the_kept_order_is_that_of_all_priorities(
         order.update(now, queue)
         order.sort(now, queue)
         jobs = [entry[-1] for entry in order.entries]
-        assert order.listed(now, queue) == jobs
+        assert order.list_jobs(now, queue) == jobs
         assert sorted(job.number for job in jobs) == [job.number for job in queue]
-        values = [priority.of(job, now) for job in jobs]
+        values = [priority.compute(job, now) for job in jobs]
         assert all(one >= other - 1e-9 for one, other in pairwise(values))
         if what == "start" and order.entries and order.entries[0][-1].size <= machine.free:
             job = order.entries[0][-1]
             order.remove(job)
             queue.remove(job)
             machine.start(job, now)
-            priority.usage.started(job)
+            priority.usage.charge(job)
             running.append(job)

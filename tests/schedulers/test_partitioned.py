@@ -23,7 +23,7 @@ from batsched_py.schedulers.easy_fixed import EasyFixed
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.filler import Filler
 from batsched_py.schedulers.grid.grid_policy import Grid
-from batsched_py.schedulers.partitioned import Partitioned, on_partitions
+from batsched_py.schedulers.partitioned import Partitioned, adapt_to_partitions
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
@@ -311,18 +311,18 @@ def _check_limits(job: Any, ran: list[Any], machine: MachineDescription) -> None
 
 def test_a_machine_that_is_one_needs_nobody_between() -> None:
     one = machine_of("[[nodes]]\ncount = 4")
-    assert isinstance(on_partitions(Easy, None), Easy)
-    assert isinstance(on_partitions(Easy, one), Easy)
-    assert isinstance(on_partitions(Easy, machine_of(TWO)), Partitioned)
-    assert isinstance(on_partitions(Easy, machine_of(PER_USER)), Partitioned)
+    assert isinstance(adapt_to_partitions(Easy, None), Easy)
+    assert isinstance(adapt_to_partitions(Easy, one), Easy)
+    assert isinstance(adapt_to_partitions(Easy, machine_of(TWO)), Partitioned)
+    assert isinstance(adapt_to_partitions(Easy, machine_of(PER_USER)), Partitioned)
 
 
 def test_what_does_not_go_together() -> None:
     easy = Easy()
     with pytest.raises(UsageError, match="give the class"):
-        on_partitions(lambda: easy, machine_of(TWO))
+        adapt_to_partitions(lambda: easy, machine_of(TWO))
     with pytest.raises(UsageError, match="Grid places jobs on sites"):
-        on_partitions(Grid, machine_of(TWO))
+        adapt_to_partitions(Grid, machine_of(TWO))
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_a_policy_that_decides_nothing_is_named(decisions: Any, message: str) ->
 def test_why_a_job_waits() -> None:
     """For its user's other job, for the end of maintenance, for processors."""
     described = machine_of(PER_USER + MAINTENANCE.partition("count = 4")[2])
-    policy = on_partitions(Easy, described)
+    policy = adapt_to_partitions(Easy, described)
     machine, queue = Machine(4, (), described), WaitingQueue()
     sizes = [("u", 4, 50.0), ("u", 1, 10.0), ("v", 1, 10.0), ("w", 1, 150.0)]
     for number, (user, size, estimate) in enumerate(sizes):

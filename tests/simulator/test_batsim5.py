@@ -16,7 +16,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.files.batsim_files import schedule_json
+from batsched_py.simulator.files.batsim_files import format_schedule_json
 from batsched_py.simulator.files.input_files import Inputs, prepare
 from batsched_py.simulator.platform.hosts import Platform, make_homogeneous
 from batsched_py.simulator.platform.platform_reader import read_platform
@@ -455,7 +455,7 @@ def test_parts_of_another_workload_are_for_profiles_that_are_kept() -> None:
 def test_a_submission_before_0_makes_the_makespan_longer() -> None:
     early = WorkloadJob(id="1", submit_time=-5, size=1, profile="d")
     outcome = simulate({0.0: [call(1)], 1.0: [execute("w0!1", "0")]}, [early])
-    assert json.loads(schedule_json(outcome))["makespan"] == 16.0
+    assert json.loads(format_schedule_json(outcome))["makespan"] == 16.0
 
 
 # What is read --------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ from batsched_py.protocol import messages as m
 from batsched_py.simulator.energy import (
     SleepState,
     Watts,
-    power_states,
+    read_power_states,
 )
 from batsched_py.simulator.engine import Options
-from batsched_py.simulator.files.output_files import schedule_csv
+from batsched_py.simulator.files.output_files import format_schedule_csv
 from batsched_py.simulator.platform.hosts import Host, Platform
 from helpers.scripted_schedulers import (
     GIGA,
@@ -177,7 +177,7 @@ def test_the_sum_is_from_the_first_submission_to_the_last_end(
     """Batsim 4.2.0 takes -1 J for an end that there was not."""
     load = workload(PARTS, structs.replace(job("j", "c", size=2), submit_time=submitted))
     outcome = simulate(Timetable(plan), load, ENERGY, FOUR_HOSTS)
-    (row,) = csv.DictReader(schedule_csv(outcome).splitlines())
+    (row,) = csv.DictReader(format_schedule_csv(outcome).splitlines())
     assert row["consumed_joules"] == f"{joules:.6f}"
 
 
@@ -245,14 +245,14 @@ MALFORMED: dict[str, tuple[Host, str]] = {
 def test_malformed(sentence: str) -> None:
     wrong, message = MALFORMED[sentence]
     with pytest.raises(PlatformError, match=message):
-        power_states(wrong)
+        read_power_states(wrong)
     with pytest.raises(PlatformError, match=message):
         simulate(Timetable({}), platform=Platform([wrong]), options=ENERGY)
 
 
 def test_well_formed() -> None:
     """Of two values the first is the least power too; blanks do not matter."""
-    states = power_states(power_of(" 100:200, 80:90:150 ,10:10, 1:2 ", " 2:1:3 ,"))
+    states = read_power_states(power_of(" 100:200, 80:90:150 ,10:10, 1:2 ", " 2:1:3 ,"))
     assert states.watts[:2] == (Watts(100, 100, 200), Watts(80, 90, 150))
     assert states.sleep == {2: SleepState(1, 3)}
     assert states.passing == {1, 3}

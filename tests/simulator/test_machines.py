@@ -124,7 +124,7 @@ def test_as_one_by_one(
         else:
             getattr(fast, what)(machines, now)
         slow.do(what, machines, now, state)
-        assert ALL - fast.not_free(ALL) == slow.free()
+        assert ALL - fast.find_not_free(ALL) == slow.free()
         assert fast.nb_free == len(slow.free())
         if often:
             assert fast.times() == slow.times()
@@ -173,7 +173,10 @@ def test_why_not(sentence: str, sharing: bool, wanted: str) -> None:
     traced.switch(processors("2"), ON, 0.0)
     traced.switch(processors("3"), OFF, 0.0)
     traced.withdraw(processors("4"), 0.0)
-    assert traced.why_not(processors(machines)) == f"{reason}; expected {wanted} ones, from 0 to 4"
+    assert (
+        traced.explain_refusal(processors(machines))
+        == f"{reason}; expected {wanted} ones, from 0 to 4"
+    )
 
 
 def test_machines_that_only_compute() -> None:
@@ -181,12 +184,15 @@ def test_machines_that_only_compute() -> None:
     machines = Machines(3)
     everything = processors("0-2")
     assert machines.occupy(processors("0-1"), 1.0)
-    assert machines.not_free(everything) == processors("0-1")
+    assert machines.find_not_free(everything) == processors("0-1")
     machines.release(processors("0"), 2.0)
-    assert machines.not_free(everything) == processors("1")
+    assert machines.find_not_free(everything) == processors("1")
     assert not machines.occupy(everything, 2.0)
     assert machines.nb_free == 2
     assert (
-        machines.why_not(processors("1")) == "machine 1 is in use; expected idle ones, from 0 to 2"
+        machines.explain_refusal(processors("1"))
+        == "machine 1 is in use; expected idle ones, from 0 to 2"
     )
-    assert machines.why_not(processors("3-4")).startswith("machine 3 is not on this platform")
+    assert machines.explain_refusal(processors("3-4")).startswith(
+        "machine 3 is not on this platform"
+    )

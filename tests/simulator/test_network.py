@@ -27,7 +27,7 @@ def network_of(folder: Path, body: str) -> Network:
 
 def way(network: Network, source: str, target: str) -> tuple[list[str], float]:
     """Return the names of the links from one host to another, and the latency."""
-    route = network.route(source, target)
+    route = network.find_route(source, target)
     return [network.links[link].name for link in route.links], pytest.approx(route.latency)
 
 
@@ -130,7 +130,7 @@ def test_routes_of_a_platform_of_batsim(shared: Path) -> None:
     assert way(network, "Jupiter", "Jupiter") == (["loopback"], 15e-6)
     assert way(network, "Jupiter", "master_host") == (["9"], 1.461517e-3)
     with pytest.raises(PlatformError, match="no host 'Nobody'"):
-        network.route("Fafard", "Nobody")
+        network.find_route("Fafard", "Nobody")
 
 
 HOSTS = '<host id="a" speed="1"/><host id="b" speed="1"/>'
@@ -186,14 +186,14 @@ def test_a_host_without_coordinates(tmp_path: Path) -> None:
         '<host id="b" speed="1"/></zone>'
     )
     with pytest.raises(PlatformError, match="'b' has no coordinates"):
-        network_of(tmp_path, body).route("a", "b")
+        network_of(tmp_path, body).find_route("a", "b")
 
 
 @pytest.mark.parametrize("text", ["nan 0 0", "0 inf 0", "0 0", "x y z"])
 def test_coordinates_that_are_none(tmp_path: Path, text: str) -> None:
     body = f'<zone id="z" routing="Vivaldi">{MASTER}<host id="a" speed="1" coordinates="{text}"/>'
     with pytest.raises(PlatformError, match=f"'a' has the coordinates '{text}'"):
-        network_of(tmp_path, f"{body}</zone>").route("a", "a")
+        network_of(tmp_path, f"{body}</zone>").find_route("a", "a")
 
 
 # Zones in zones ----------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def test_zones_in_zones(tmp_path: Path) -> None:
     with pytest.raises(
         PlatformError, match="zone 'top' has no zoneRoute from 'outer' to 'master_host'"
     ):
-        network.route("h", "master_host")
+        network.find_route("h", "master_host")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_routes_between_zones_that_lead_nowhere(tmp_path: Path, route: str, mess
     )
     network = network_of(tmp_path, f'<zone id="z" routing="Full">{MASTER}{clusters}{route}</zone>')
     with pytest.raises(PlatformError, match=message):
-        network.route("c0", "d0")
+        network.find_route("c0", "d0")
 
 
 # Traffic -----------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def check_traffic(network: Network, hosts: list[str], data: st.DataObject) -> No
     equal = np.full((nb, nb), amount)
     np.fill_diagonal(equal, 0.0)
     for given_, matrix in ((sent, sent), (amount, equal)):
-        ours, theirs = network.traffic(hosts, given_), one_by_one(network, hosts, matrix)
+        ours, theirs = network.add_up_traffic(hosts, given_), one_by_one(network, hosts, matrix)
         assert ours.weights == pytest.approx(theirs.weights, rel=1e-12)
         assert (ours.latency, ours.window) == pytest.approx((theirs.latency, theirs.window))
 

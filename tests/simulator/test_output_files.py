@@ -16,7 +16,7 @@ from batsched_py.protocol.batsim_jobs_columns import REJECTED, SUCCESS, WALLTIME
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.simulator.engine import Outcome
-from batsched_py.simulator.files.output_files import jobs_lines, schedule_csv
+from batsched_py.simulator.files.output_files import format_schedule_csv, make_jobs_lines
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.profiles import Profile
 from helpers.processors import processors
@@ -50,8 +50,8 @@ def test_the_stretch_of_a_job_that_takes_no_time(
 ) -> None:
     """Batsim 4.2.0 counts it with 1e-5 s, and computes with 80 bits: these are its digits."""
     outcome = waited(submitted, waits)
-    (row,) = csv.DictReader(jobs_lines(outcome.jobs))
-    (summary,) = csv.DictReader(schedule_csv(outcome).splitlines())
+    (row,) = csv.DictReader(make_jobs_lines(outcome.jobs))
+    (summary,) = csv.DictReader(format_schedule_csv(outcome).splitlines())
     assert row["execution_time"] == "0.000010"
     assert (row["stretch"], summary["mean_slowdown"], summary["max_slowdown"]) == (stretch,) * 3
 
@@ -111,4 +111,4 @@ ALLOCS = (processors("0-1 3"), processors("0"))
 
 @given(st.lists(ended_jobs(), max_size=9))
 def test_columns_give_the_line_of_each_job(jobs: list[SimulatedJob]) -> None:
-    assert list(jobs_lines(jobs))[1:] == list(map(row_of, jobs))
+    assert list(make_jobs_lines(jobs))[1:] == list(map(row_of, jobs))

@@ -31,8 +31,8 @@ def ends(platform: Platform, changes: list[Change]) -> list[float | None]:
     running = ParallelTasks(platform)
     tasks: list[ParallelTask] = []
     for change in changes:
-        while running.next_time() - change.time < 1e-9:
-            running.advance(min(running.next_time(), change.time))
+        while running.find_next_time() - change.time < 1e-9:
+            running.advance(min(running.find_next_time(), change.time))
         if isinstance(change, Start):
             bytes_ = change.bytes_
             tasks.append(running.start(change.time, change.hosts, change.flops, bytes_))
@@ -40,7 +40,7 @@ def ends(platform: Platform, changes: list[Change]) -> list[float | None]:
             running.set_speed(change.host, change.speed, change.time)
         elif change.task < len(tasks):
             running.cancel(tasks[change.task], change.time)
-    while (date := running.next_time()) < inf:
+    while (date := running.find_next_time()) < inf:
         running.advance(date)
     return [task.end for task in tasks]
 
@@ -161,28 +161,28 @@ def test_what_asks_for_nothing_ends_at_once() -> None:
     running = ParallelTasks(make_homogeneous(2))
     first = running.start(5.0, [0], [0.0])
     second = running.start(5.0, [0, 1], [0.0, 0.0], 1e6)  # messages take no time here
-    assert running.next_time() == 5
+    assert running.find_next_time() == 5
     assert running.advance(5.0) == [first, second]
     assert first.end == second.end == 5
     assert running.remaining(first, 5.0) == 0
-    assert running.next_time() == inf
+    assert running.find_next_time() == inf
 
 
 def test_state_of_a_task(ref_cluster: Platform) -> None:
     """All is left during the latency; then it shrinks evenly; a cancelled task keeps the rest."""
     running = ParallelTasks(ref_cluster)
     task = running.start(0.0, [0, 1], [2e9, 1e9], 1e6)
-    assert running.next_time() == pytest.approx(6e-4)
+    assert running.find_next_time() == pytest.approx(6e-4)
     assert running.remaining(task, 5e-4) == 1
     assert running.load(0) == 0
-    assert running.advance(running.next_time()) == []
+    assert running.advance(running.find_next_time()) == []
     assert running.load(0) == 1
     assert running.load(1) == 0.5
     assert running.remaining(task, 1.0006) == pytest.approx(0.5)
     running.cancel(task, 1.0006)
     assert running.load(0) == 0
     assert running.remaining(task, 3.0) == pytest.approx(0.5)
-    assert running.next_time() == inf
+    assert running.find_next_time() == inf
     running.cancel(task, 2.0)
     assert task.end == 1.0006
 
@@ -191,7 +191,7 @@ def test_a_task_cancelled_during_its_latency_frees_nothing(ref_cluster: Platform
     running = ParallelTasks(ref_cluster)
     task = running.start(0.0, [0, 1], [0, 0], 1e6)
     running.cancel(task, 1e-4)
-    assert running.next_time() == inf
+    assert running.find_next_time() == inf
     assert running.remaining(task, 1.0) == 1
 
 
@@ -199,25 +199,25 @@ def test_changed_loads_are_those_since_the_last_call() -> None:
     """The first call returns those that have any; a speed that nobody uses changes none."""
     running = ParallelTasks(make_homogeneous(4))
     running.start(0.0, [3], [5e9])
-    assert running.changed_loads() == [3]
-    assert running.changed_loads() == []
+    assert running.take_changed_loads() == [3]
+    assert running.take_changed_loads() == []
     running.start(0.0, [1, 2], [1e9, 1e9])
-    assert running.changed_loads() == [1, 2]
+    assert running.take_changed_loads() == [1, 2]
     running.set_speed(2, 5e8, 0.5)
     running.set_speed(0, 5e8, 0.5)
-    assert running.changed_loads() == [1, 2]
-    running.advance(running.next_time())
-    assert running.changed_loads() == [1, 2]
-    assert running.changed_loads() == []
+    assert running.take_changed_loads() == [1, 2]
+    running.advance(running.find_next_time())
+    assert running.take_changed_loads() == [1, 2]
+    assert running.take_changed_loads() == []
 
 
 def test_a_host_without_speed_waits_for_it() -> None:
     running = ParallelTasks(make_homogeneous(1))
     task = running.start(0.0, [0], [1e9])
     running.set_speed(0, 0.0, 0.5)
-    assert running.next_time() == inf
+    assert running.find_next_time() == inf
     running.set_speed(0, 1e9, 10.0)
-    assert running.advance(running.next_time()) == [task]
+    assert running.advance(running.find_next_time()) == [task]
     assert task.end == pytest.approx(10.5)
 
 
@@ -228,7 +228,7 @@ def test_dates_within_a_nanosecond_are_one() -> None:
     other = running.start(0.0, [2], [1e9 + 5])
     assert running.advance(1.0) == [late, early]
     assert late.end == early.end == 1.0
-    assert running.advance(running.next_time()) == [other]
+    assert running.advance(running.find_next_time()) == [other]
 
 
 def test_a_network_without_routes_matters_to_messages_only() -> None:
@@ -305,5 +305,5 @@ def test_a_resource_with_less_than_a_hundred_thousandth_left_is_closed(
     """Of two tasks on one resource, one cannot use its half; the other gets what is left of it."""
     nothing = (inf, 1.0)
     tasks = [RateLimits(bound, nothing), RateLimits(inf, nothing)]
-    rates = FairBottleneck(tasks, [(1.0, [Use(0, 1.0), Use(1, 1.0)])]).rates()
+    rates = FairBottleneck(tasks, [(1.0, [Use(0, 1.0), Use(1, 1.0)])]).find_rates()
     assert rates == pytest.approx([bound, other], rel=1e-12)

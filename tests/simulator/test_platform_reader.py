@@ -315,7 +315,7 @@ def test_cabinets_and_peers_are_hosts(tmp_path: Path) -> None:
     platform = read_platform(write(tmp_path, body))
     assert [host.name for host in platform.hosts] == ["n1", "n2", "p"]
     with pytest.raises(PlatformError, match=r"routing 'Cluster' of zone 'z'.*real Batsim"):
-        platform.network.route("n1", "n2")
+        platform.network.find_route("n1", "n2")
 
 
 # Networks ----------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ def test_a_network_that_is_not_supported_is_refused_only_when_used(
     platform = read_platform(path)
     assert len(platform.hosts) >= 2
     with pytest.raises(PlatformError, match=message) as caught:
-        platform.network.route(platform.hosts[0].name, platform.hosts[1].name)
+        platform.network.find_route(platform.hosts[0].name, platform.hosts[1].name)
     assert str(path) in str(caught.value)
     assert "real Batsim" in str(caught.value)
 

@@ -8,7 +8,7 @@ import pytest
 
 from batsched_py.errors import PlatformError
 from batsched_py.plugins.plugin_files import load_file
-from batsched_py.simulator.energy import power_states
+from batsched_py.simulator.energy import read_power_states
 from batsched_py.simulator.platform.hosts import make_homogeneous, scale_speeds
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml, scale_xml
@@ -86,7 +86,7 @@ def test_watts_of_equal_hosts(tmp_path: Path) -> None:
     path = tmp_path / "p.xml"
     path.write_text(make_homogeneous_xml(3, 2.0, "95:220.5"))
     for host in read_platform(path).hosts:
-        (power,) = power_states(host).watts
+        (power,) = read_power_states(host).watts
         assert (power.idle, power.full) == (95, 220.5)
     with pytest.raises(PlatformError, match=r"'95'.*expected .*'95:220'"):
         make_homogeneous_xml(3, 2.0, "95")
@@ -96,7 +96,7 @@ def test_cluster_has_a_network_and_energy_has_states() -> None:
     folder = platforms_folder()
     cluster = read_platform(folder / "cluster_128.xml")
     here, there = (cluster.hosts[at].name for at in (0, 127))
-    assert cluster.network.route(here, there).latency == pytest.approx(40e-6)
-    assert cluster.network.route(here, "master_host").latency == pytest.approx(40e-6)
-    states = power_states(read_platform(folder / "energy_16.xml").hosts[15])
+    assert cluster.network.find_route(here, there).latency == pytest.approx(40e-6)
+    assert cluster.network.find_route(here, "master_host").latency == pytest.approx(40e-6)
+    states = read_power_states(read_platform(folder / "energy_16.xml").hosts[15])
     assert (states.sleep[2].switch_off, states.sleep[2].switch_on, states.passing) == (3, 4, {3, 4})

@@ -9,7 +9,7 @@ import pytest
 from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.files.output_files import jobs_lines
+from batsched_py.simulator.files.output_files import make_jobs_lines
 from batsched_py.simulator.platform.hosts import Platform, make_homogeneous
 from helpers.parallel_tasks_twin import star
 from helpers.scripted_schedulers import (
@@ -187,7 +187,7 @@ def test_communication(sentence: str, ref_cluster: Platform) -> None:
 
 def test_nothing_has_the_least_execution_time_in_the_table() -> None:
     """A job of null duration ends at once, and its row says 1e-5 s."""
-    _, line = jobs_lines(run(Case(composed("nothing"), (SUCCESS, 0))).jobs)
+    _, line = make_jobs_lines(run(Case(composed("nothing"), (SUCCESS, 0))).jobs)
     assert line.split(",")[8:12] == ["0.000000", "0.000010", "0.000010", "0.000000"]
 
 

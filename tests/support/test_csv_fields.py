@@ -8,7 +8,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.files.csv_text import csv_line, csv_lines, quote_field, quote_fields, six_decimals
+from batsched_py.files.csv_text import (
+    make_csv_line,
+    make_csv_lines,
+    quote_field,
+    quote_fields,
+    six_decimals,
+)
 
 WHOLE = st.integers(-(2**70), 2**70).map(float)
 NUMBERS = st.one_of(
@@ -34,4 +40,4 @@ def test_columns_are_quoted_as_lines(rows: list[list[str]]) -> None:
     assert [quote_fields(column) for column in columns] == [
         list(map(quote_field, c)) for c in columns
     ]
-    assert list(csv_lines(*map(quote_fields, columns))) == [csv_line(row) for row in rows]
+    assert list(make_csv_lines(*map(quote_fields, columns))) == [make_csv_line(row) for row in rows]

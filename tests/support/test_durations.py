@@ -14,7 +14,7 @@ from batsched_py.options.durations import parse_slurm_time, parse_time
 from batsched_py.options.setting_fields import parse_budgets
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import Run
-from batsched_py.schedulers.multifactor.settings import seconds
+from batsched_py.schedulers.multifactor.settings import read_seconds
 
 IN_SLURMS_NOTATION = {
     "30:00": 1_800,
@@ -39,7 +39,7 @@ ENTRANCES: dict[str, Callable[[str], float | None]] = {
     "budgets": lambda text: parse_budgets(f"idle_time={text}").idle_time,
     "machine file": lambda text: Seconds.parse(text),
     "records": lambda text: parse_length("Timelimit", text),
-    "multifactor": lambda text: seconds("half_life", text),
+    "multifactor": lambda text: read_seconds("half_life", text),
 }
 
 

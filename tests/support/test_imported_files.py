@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.plugins.imported_files import imported_files
+from batsched_py.plugins.imported_files import find_imported_files
 
 FILES: Mapping[str, str] = {
     "policy.py": "",
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(file: str | Path, *left_out: str) -> set[str]:
-    paths = imported_files(Path(file), left_out)
+    paths = find_imported_files(Path(file), left_out)
     assert paths == sorted(set(paths))
     return {str(path.relative_to(Path.cwd())) for path in paths}
 
@@ -103,7 +103,7 @@ def test_where_python_looks_counts_but_not_what_is_installed(
         (folder / f"in_{folder.name.replace('-', '_')}.py").write_text("")
         monkeypatch.syspath_prepend(folder)
     Path("policy.py").write_text("import in_lib, in_site_packages")
-    names = {path.name for path in imported_files(Path("policy.py"))}
+    names = {path.name for path in find_imported_files(Path("policy.py"))}
     assert names == {"policy.py", "in_lib.py"}
 
 

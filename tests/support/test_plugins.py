@@ -38,7 +38,7 @@ def test_by_file(tmp_path: Path) -> None:
 
 def test_by_name() -> None:
     assert plugins.load(plugins.SCHEDULERS, "easy").__name__ == "Easy"
-    assert "feedback" in plugins.names(plugins.USERS)
+    assert "feedback" in plugins.list_names(plugins.USERS)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_options_that_do_not_fit(
 def test_options_need_not_be_keyword_only(tmp_path: Path) -> None:
     place = write(tmp_path, GOOD.replace("*, depth: int", "depth: 'NotKnownHere'"))
     plugin = plugins.load(plugins.SCHEDULERS, place)
-    assert plugins.accepted_options(plugin) == ["depth"]
+    assert plugins.find_accepted_options(plugin) == ["depth"]
     assert plugins.make(plugin, place, (), {"depth": "any"}).depth == "any"
 
 
@@ -128,7 +128,7 @@ class Mine:
 def test_the_first_parameter_of_a_user_model_is_no_option(tmp_path: Path) -> None:
     place = write(tmp_path, MODEL)
     model = plugins.load(plugins.USERS, place)
-    assert plugins.accepted_options(model) == ["pause", "seed"]
+    assert plugins.find_accepted_options(model) == ["pause", "seed"]
     assert plugins.make_users(model, place, {}, {"pause": 5}, 7).given == (5, 7)
     with pytest.raises(PluginError, match=r"no option of .* called 'workload'"):
         plugins.make_users(model, place, {}, {"workload": {}}, 7)

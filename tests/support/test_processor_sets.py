@@ -90,7 +90,7 @@ def test_a_pool_as_a_set(
                     pool.take_lowest(count)
             assert pool.snapshot() == ProcessorSet.of(free)
             assert len(pool) == len(free)
-            assert pool.common(these) == ProcessorSet.of(free & some)
+            assert pool.intersect(these) == ProcessorSet.of(free & some)
 
 
 @given(sets, st.data())

@@ -7,7 +7,7 @@ import io
 import pandas as pd
 import pytest
 
-from batsched_py.files.csv_text import as_text, csv_of, csv_of_rows
+from batsched_py.files.csv_text import csv_of_rows, format_frame_csv, protect_cell
 
 
 @pytest.mark.parametrize(
@@ -26,18 +26,18 @@ from batsched_py.files.csv_text import as_text, csv_of, csv_of_rows
     ],
 )
 def test_a_formula_becomes_a_text(text: str) -> None:
-    assert as_text(text) == f"'{text}"
+    assert protect_cell(text) == f"'{text}"
 
 
 def test_a_carriage_return_begins_no_row() -> None:
-    assert as_text("\r=1") == "'\n=1"
+    assert protect_cell("\r=1") == "'\n=1"
     frame = pd.DataFrame({"a": ["x\r=1", "y\r\nz"]})
-    assert csv_of(frame) == 'a\n"x\n=1"\n"y\nz"\n'
+    assert format_frame_csv(frame) == 'a\n"x\n=1"\n"y\nz"\n'
 
 
 @pytest.mark.parametrize("value", ["", "-", "=", "-5", "+1.5", "-1e-9", "a=b", "user 7", -5, None])
 def test_all_else_stays(value: object) -> None:
-    assert as_text(value) is value
+    assert protect_cell(value) is value
 
 
 def test_names_of_columns_and_cells_of_any_type() -> None:
@@ -52,12 +52,12 @@ def test_names_of_columns_and_cells_of_any_type() -> None:
     )
     frame.insert(3, "b", [1, 2, 3], allow_duplicates=True)
     frame["d"] = pd.Categorical(["+a", "b", "b"])
-    assert csv_of(frame) == (
+    assert format_frame_csv(frame) == (
         "'=a,list,b,b,c,d\n'=x,,1.5,1,1,'+a\n,\"[1, 2]\",,2,'-q,b\ny,7,-2.0,3,-3,b\n"
     )
     plain = frame[["b"]].iloc[:, :1].assign(when=pd.Timestamp("2026-01-05"), yes=True)
-    assert csv_of(plain) == plain.to_csv(index=False)
-    assert pd.read_csv(io.StringIO(csv_of(frame)))["b"].tolist()[2] == -2.0
+    assert format_frame_csv(plain) == plain.to_csv(index=False)
+    assert pd.read_csv(io.StringIO(format_frame_csv(frame)))["b"].tolist()[2] == -2.0
 
 
 def test_rows_are_written_as_a_frame_of_them() -> None:

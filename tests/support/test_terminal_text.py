@@ -17,7 +17,7 @@ from batsched_py.support import terminal_text
 from batsched_py.support.terminal_text import (
     console,
     escape_controls,
-    message_line,
+    make_message_line,
     one_line,
     print_exactly,
     standard_streams,
@@ -60,12 +60,12 @@ def test_nothing_but_say_prints_on_standard_error() -> None:
 
 def test_a_message_that_quotes_a_huge_value_keeps_its_beginning_and_its_end() -> None:
     """That is where the file is named, and what was expected."""
-    line = message_line(f"log.swf:3:\nsize is {'9' * 100_000}, expected a number")
+    line = make_message_line(f"log.swf:3:\nsize is {'9' * 100_000}, expected a number")
     assert line.startswith("log.swf:3: size is 999")
     assert line.endswith("99, expected a number")
     assert len(line) < 4000
     ordinary = f"out/{'a' * 3000}.csv: no column user"
-    assert message_line(ordinary) == ordinary
+    assert make_message_line(ordinary) == ordinary
 
 
 def test_styles_of_rich_reach_a_terminal_and_those_of_a_text_do_not(

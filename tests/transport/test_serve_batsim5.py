@@ -17,7 +17,7 @@ from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.conversation import Conversation
-from batsched_py.transport.exchange_replay import first_difference, read_turns
+from batsched_py.transport.exchange_replay import find_first_difference, read_turns
 from batsched_py.transport.recording import Recorder
 from helpers import wire5
 from helpers.waiting import LIMIT
@@ -90,7 +90,7 @@ def test_half_a_first_frame_is_refused_and_the_next_is_served(
     tmp_path: Path, nb_bytes: int
 ) -> None:
     """Five bytes: the size says that two follow, and there is one."""
-    half = codec.init_frame("ab")[:nb_bytes]
+    half = codec.make_init_frame("ab")[:nb_bytes]
     with serving(tmp_path) as server:
         with peer(server.endpoint.address) as stale:
             assert ask(stale, half).startswith(b"batsched_py cannot answer")
@@ -102,7 +102,7 @@ def test_half_a_first_frame_is_refused_and_the_next_is_served(
 
 def test_a_recording_is_replayed(tmp_path: Path) -> None:
     """The frames are kept as they were, those that are no text too."""
-    talk = [codec.init_frame("é" * 100), wire5.begins(), wire5.submitted("a"), wire5.ends()]
+    talk = [codec.make_init_frame("é" * 100), wire5.begins(), wire5.submitted("a"), wire5.ends()]
     talk[3:3] = [wire5.completed("a", 3.0)]
     talk[-1] = wire5.ends(3.0)
     ours = Conversation(fcfs)
@@ -112,7 +112,7 @@ def test_a_recording_is_replayed(tmp_path: Path) -> None:
             recorder.add("sched", ours.answer(raw))
     turns = read_turns(tmp_path / "r.jsonl")
     assert [turn.n for turn in turns] == [2, 4, 6, 8]
-    assert first_difference(turns, Conversation(fcfs)) is None
+    assert find_first_difference(turns, Conversation(fcfs)) is None
 
 
 # Messages that are right by themselves, at whatever moment they come, and odd ones.

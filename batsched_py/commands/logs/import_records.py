@@ -11,7 +11,7 @@ import typer
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.commands.help_text import CommandHelp, GroupHelp
 from batsched_py.commands.shared_options import with_fields
-from batsched_py.files.writers import say_replaced
+from batsched_py.files.writers import announce_replaced
 from batsched_py.options.setting_fields import convert_settings, setting_fields
 from batsched_py.support.terminal_text import say
 
@@ -95,7 +95,7 @@ def _import(
     from batsched_py.accounting.import_log import import_log, name_files
 
     files = name_files(out)
-    say_replaced(files)
+    announce_replaced(files)
     done = import_log(system, records, out, options)
     for note in done.notes:
         say(f"note: {note}")

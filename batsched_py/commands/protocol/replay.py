@@ -43,7 +43,7 @@ def replay(
 
     Exits with 0 if every reply holds the recorded decisions, else with 1.
     """
-    from batsched_py.transport.exchange_replay import first_difference, read_turns
+    from batsched_py.transport.exchange_replay import find_first_difference, read_turns
 
     exchange = read_turns(file)
     run = p.make_run(msgspec.structs.replace(settings, scheduler=scheduler))
@@ -51,7 +51,7 @@ def replay(
     from batsched_py.transport.conversation import Conversation
 
     conversation = Conversation(p.SchedulerMaker(run, workload, "ENDPOINT"))
-    difference = first_difference(exchange, conversation, strict=strict)
+    difference = find_first_difference(exchange, conversation, strict=strict)
     if difference is None:
         print(f"{scheduler}: the same decisions in reply to all {len(exchange)} messages")
         return

@@ -135,7 +135,7 @@ def _serve(
     verbosity: BatschedVerbosity,
 ) -> None:
     # ZeroMQ is imported here, after the mistakes.
-    from batsched_py.model.counters import counters_of
+    from batsched_py.model.counters import read_counters
     from batsched_py.run.progress import describe_progress, show_progress
     from batsched_py.transport import BEGUN, LISTENING
     from batsched_py.transport import conversation as c
@@ -173,7 +173,7 @@ def _serve(
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
     try:
-        summary = (counters_of(make.process.users) or {}).get("summary")
+        summary = (read_counters(make.process.users) or {}).get("summary")
     except InvariantError as error:  # the simulation has come to its end all the same
         summary = f"note: {error}"
     if summary:
@@ -197,11 +197,11 @@ def _stuck(process: DecisionProcess) -> str | None:
 
 def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> dict[str, str]:
     """Return the policy's option ``order``, if it has one; raises :class:`UsageError`."""
-    from batsched_py.plugins.plugins import SCHEDULERS, accepted_options, load
+    from batsched_py.plugins.plugins import SCHEDULERS, find_accepted_options, load
 
     if "order" in options:
         raise UsageError(f"--queue_order {queue_order}: the policy's options have an order too")
-    accepted = accepted_options(load(SCHEDULERS, variant))
+    accepted = find_accepted_options(load(SCHEDULERS, variant))
     if accepted is not None and "order" not in accepted:
         if queue_order == "fcfs":  # what all policies without the option do
             return {}

@@ -65,7 +65,7 @@ def simulate(made: Simulator, around: Surroundings) -> None:
     # ZeroMQ is imported here, after the mistakes.
     from batsched_py.protocol import message_json
     from batsched_py.simulator.files.batsim_files import write_batsim4_outputs
-    from batsched_py.transport.recording import Recorder, recorded
+    from batsched_py.transport.recording import Recorder, record_messages
     from batsched_py.transport.simulator_socket import SimulatorSocket
 
     exact = made.options.exact_times
@@ -78,7 +78,7 @@ def simulate(made: Simulator, around: Surroundings) -> None:
             SimulatorSocket(around.endpoint, around.timeout, exact=exact, note=around.note)
         )
         if around.record is not None:
-            scheduler = recorded(scheduler, stack.enter_context(Recorder(around.record)))
+            scheduler = record_messages(scheduler, stack.enter_context(Recorder(around.record)))
         _run(made, scheduler, around, message_json, write)
 
 

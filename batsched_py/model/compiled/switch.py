@@ -1,4 +1,4 @@
-"""Placing many jobs at once into a timeline, compiled where numba is installed.
+"""Places many jobs at once into a timeline, by compiled code where numba is installed.
 
 numba is the extra ``fast``. Its import costs half a second, and the first compilation of all some
 seconds (it is kept): so it is imported once plans of many jobs have cost about as much. If it
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     Line = Timeline | CompiledTimeline
 
 IMPORT_PAYS = 100_000
-"""So many jobs are placed before numba is imported: by Python, some microseconds each."""
+"""Number of jobs that Python places before numba is imported: some microseconds each."""
 
 
 class Placement:
-    """The way in which many jobs are placed: by Python, and from some work on compiled."""
+    """Places many jobs: by Python at first, by compiled code after :data:`IMPORT_PAYS` jobs."""
 
     def __init__(self) -> None:
         self._placed = 0
@@ -43,19 +43,20 @@ class Placement:
         self._count(len(sizes))
         return np.array(line.copy().place_all(sizes.tolist(), durations.tolist()), np.float64)
 
-    def starting(self, line: Timeline, sizes: Integers, durations: Floats) -> Rows:
-        """Do the same as :meth:`Timeline.starting` without changing ``line``."""
+    def find_starting(self, line: Timeline, sizes: Integers, durations: Floats) -> Rows:
+        """Do the same as :meth:`Timeline.find_starting` without changing ``line``."""
         if self._compiled is not None:
-            chosen: Rows = self._compiled.starting(*_arrays(line), sizes, durations)
+            chosen: Rows = self._compiled.find_starting(*_arrays(line), sizes, durations)
             return chosen
         self._count(len(sizes))
-        return np.array(line.copy().starting(sizes.tolist(), durations.tolist()), np.intp)
+        return np.array(line.copy().find_starting(sizes.tolist(), durations.tolist()), np.intp)
 
     def replace_all(
         self, line: Line, sizes: Integers, durations: Floats, starts: Floats
     ) -> tuple[Line, Floats]:
-        """Do what :meth:`Timeline.replace_all` does; return the timeline, which is another one
-        once it is compiled, and the new starts."""
+        """Do the same as :meth:`Timeline.replace_all`; return the timeline and the new starts.
+
+        The timeline is another object once it is compiled."""
         if isinstance(line, Timeline):
             if len(sizes) >= MANY:
                 self._count(len(sizes))
@@ -79,14 +80,14 @@ def _arrays(line: Timeline) -> tuple[Floats, Integers]:
 
 
 def _compiled_module() -> ModuleType | None:
-    """Return the compiled functions, None without numba, or with one that does not work."""
+    """Return the module of compiled functions, None if numba is missing or does not work."""
     try:
         from batsched_py.model.compiled import timeline as compiled_timeline
 
         try:
-            compiled_timeline.keep()
+            compiled_timeline.cache_compiled_code()
             compiled_timeline.compile_all()
-        except Exception:  # what was kept may be damaged
+        except Exception:  # cached code may be damaged
             reload(compiled_timeline)
             compiled_timeline.compile_all()
     except Exception:  # numba fails in ways of its own: with this numpy, this processor, ...

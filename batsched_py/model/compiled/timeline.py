@@ -1,4 +1,4 @@
-"""The timeline compiled by numba: a whole plan in one call.
+"""The timeline in code that numba compiles: a whole plan in one call.
 
 The twin of :meth:`~batsched_py.model.timeline.Timeline.place_all` on arrays, with the same
 operations on floats in the same order, so that the starts are the same to the last bit.
@@ -19,9 +19,9 @@ from batsched_py.model import timeline
 from batsched_py.model.timeline import MANY, Timeline
 
 NB_CLASSES = 20
-"""Into how many classes at most sizes and durations are divided: see ``timeline.LatestStarts``."""
+"""The most classes of sizes and of durations: see ``timeline.LatestStarts``."""
 NB_SAMPLED = 500
-"""From how many values at most these classes are made."""
+"""The most values from which these classes are made."""
 REACHES = (2.0, 8.0)
 """How far ahead jobs are placed to find those that start now, in durations of the longest job: at
 first, and if that is not far enough."""
@@ -39,7 +39,7 @@ def _compiled(function: _F) -> _F:
     return cast(_F, _ALL[-1])
 
 
-def keep() -> None:
+def cache_compiled_code() -> None:
     """Store compiled code in a cache folder, and use it, if the folder can be written."""
     with suppress(RuntimeError):  # there is no such folder
         for function in _ALL:
@@ -47,10 +47,10 @@ def keep() -> None:
 
 
 def compile_all() -> None:
-    """Compile everything, or fail, now."""
+    """Compile all functions now, so that an error of numba shows at once."""
     sizes, durations = np.ones(1, np.int64), np.ones(1)
     line = CompiledTimeline(Timeline(1, 0.0))
-    starting(line.times, line.free, sizes, durations)
+    find_starting(line.times, line.free, sizes, durations)
     place_all(line.times, line.free, sizes, durations)
     line.replace_all(sizes, durations, np.zeros(1))
 
@@ -170,8 +170,10 @@ def place_all(
     return times[:nb], free[:nb], starts
 
 
-def starting(beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats) -> Integers:
-    """Return which jobs start at the beginning if all are placed; see ``Timeline.starting``.
+def find_starting(
+    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats
+) -> Integers:
+    """Return the jobs that start at the beginning if all are placed; see ``Timeline``.
 
     Arguments are those of :func:`place_all`.
     """
@@ -191,15 +193,16 @@ def starting(beginnings: Floats, numbers: Integers, sizes: Integers, durations: 
 
 
 class CompiledTimeline:
-    """The twin of :class:`~batsched_py.model.timeline.Timeline` that keeps its arrays, for
-    reservations that stay. Its methods are those of the same names."""
+    """A compiled :class:`~batsched_py.model.timeline.Timeline` whose reservations stay.
+
+    Its methods do the same as those of the same names."""
 
     def __init__(self, line: Timeline) -> None:
         self.times = np.array(line.times, np.float64)
         self.free = np.array(line.free, np.int64)
 
     def replace_all(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
-        """Take jobs back that have places, and place each anew; return the new starts."""
+        """Take back jobs that begin at ``starts``, place each anew, and return the new starts."""
         if self.free.min() < 0:
             return self._replaced_by_python(sizes, durations, starts)
         if len(sizes) >= MANY and starts.min() == inf:
@@ -215,7 +218,7 @@ class CompiledTimeline:
         return starts
 
     def _replaced_by_python(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
-        """More is promised than there is: the jobs' own places may be no places."""
+        """Place jobs anew by Python, as more processors are taken than the machine has."""
         line = Timeline(0, 0.0)
         line.times, line.free = self.times.tolist(), self.free.tolist()
         new_starts = line.replace_all(sizes.tolist(), durations.tolist(), starts.tolist())
@@ -223,7 +226,7 @@ class CompiledTimeline:
         return np.array(new_starts, np.float64)
 
     def occupy(self, start: float, end: float, size: int) -> None:
-        """Take processors whether they are free or not."""
+        """Take ``size`` processors in ``[start, end)`` whether they are free or not."""
         start = max(start, float(self.times[0]))
         if start < end:
             at = int(self.times.searchsorted(start, "right")) - 1
@@ -233,11 +236,11 @@ class CompiledTimeline:
             self.times, self.free = times[:nb], free[:nb]
 
     def release(self, start: float, end: float, size: int) -> None:
-        """Give processors back."""
+        """Give back ``size`` processors in ``[start, end)``."""
         self.occupy(start, end, -size)
 
     def advance(self, now: float) -> None:
-        """Begin at ``now``."""
+        """Let the timeline begin at ``now`` (seconds), and drop earlier times."""
         at = max(0, self.times.searchsorted(now, "right") - 1)
         times, free = self.times[at:], self.free[at:]
         changes = np.append(True, free[1:] != free[:-1]).nonzero()[0]

@@ -20,7 +20,7 @@ Key = Callable[[Job], Any]
 
 
 class ValuesByNumber:
-    """A value for each job, by the job's number; ``missing`` for a job that has none yet.
+    """An array with a value for each job, by the job's number; ``missing`` if it has none yet.
 
     Every job can be looked up from its submission on: the array grows by itself. An index is one
     number, or an array of numbers, which gives an array of values.
@@ -57,7 +57,7 @@ class ValuesByNumber:
 
 
 class JobRows:
-    """Some waiting jobs in an order, such as rows of :class:`JobArrays`, as they are now.
+    """Waiting jobs in an order, with arrays of their values, as they are now.
 
     Arrays of shape (n,): ``number`` and ``size``, and ``estimate`` and ``submit_time`` in seconds.
     """
@@ -78,7 +78,7 @@ class JobRows:
 
     @classmethod
     def of(cls, jobs: list[Job]) -> JobRows:
-        """Return the rows of these jobs."""
+        """Return the rows of ``jobs``, in their order."""
         number = np.array([job.number for job in jobs], np.int64)
         size = np.array([job.size for job in jobs], np.int64)
         estimate = np.array([job.estimate for job in jobs], np.float64)
@@ -93,14 +93,14 @@ class JobRows:
         jobs = self._jobs
         return [jobs[row] for row in self._rows.tolist()]
 
-    def only(self, places: Rows | list[int]) -> JobRows:
-        """Return the rows at these places."""
+    def select(self, places: Rows | list[int]) -> JobRows:
+        """Return the rows at ``places``, in their order."""
         columns = self._rows, self.number, self.size, self.estimate, self.submit_time
         return JobRows(self._jobs, *(column[places] for column in columns))  # type: ignore[arg-type]
 
 
 class JobArrays:
-    """A row per waiting job in submission order, with holes where jobs have left.
+    """Arrays with a row per waiting job in submission order, and holes where jobs have left.
 
     All arrays have shape (n,), n at most some times the number of waiting jobs; they are views
     that the next submission makes stale, so take them anew at each pass.
@@ -158,7 +158,7 @@ class JobArrays:
 
     @property
     def nb_users(self) -> int:
-        """Number of users seen so far; jobs without a user belong to one nobody."""
+        """Number of users seen so far; all jobs without a user belong to one user."""
         return len(self._codes)
 
     @property

@@ -1,4 +1,4 @@
-"""Orders of the waiting queue: by a key that stays, or by a priority that moves with the clock.
+"""Orders of the waiting queue: by a fixed key, or by a priority that changes with the clock.
 
 :data:`ORDERS` names those that policies offer as an option. Ties go to the job that was
 submitted first, everywhere.
@@ -25,17 +25,18 @@ class RankedJobs(Protocol):
 
     @property
     def head(self) -> Job | None:
-        """The first job, None if nobody waits."""
+        """The first job, None if no job waits."""
 
     def __iter__(self) -> Iterator[Job]:
         """Give the jobs in order."""
 
     def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
-        """Return the first job that fits into ``free`` processors and either ends by ``horizon``
-        or needs at most ``extra`` processors; None if there is none."""
+        """Return the first job that may be backfilled at ``now`` (seconds), None if there is none.
+
+        It fits into ``free`` processors, and ends by ``horizon`` or needs at most ``extra``."""
 
 
-def place_in(ranked: Iterable[Job], job: Job) -> int:
+def find_place(ranked: Iterable[Job], job: Job) -> int:
     """Return the place of ``job`` among the waiting jobs in some order, 1 for the first."""
     for place, other in enumerate(ranked, 1):
         if other is job:
@@ -47,7 +48,7 @@ class Order(Protocol):
     """An order of the waiting queue, such as shortest job first."""
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
-        """Return the waiting jobs in the order that holds ``now`` (seconds)."""
+        """Return the waiting jobs in the order of the time ``now`` (seconds)."""
 
 
 class FixedOrder:
@@ -57,7 +58,7 @@ class FixedOrder:
         self.key = key
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
-        """Return the ranking of the queue by the key of this order."""
+        """Return the waiting jobs by the key of this order."""
         return queue.ranked(self.key)
 
 
@@ -66,7 +67,7 @@ Priority = Callable[[float, "JobArrays"], "Floats"]
 
 
 class ClockOrder:
-    """Descending order of a priority that depends on the clock, anew at each pass.
+    """Descending order of a priority that depends on the clock, computed anew at each pass.
 
     ``priority`` works on numpy arrays; a pass costs some nanoseconds per waiting job and never
     sorts the queue.
@@ -76,7 +77,7 @@ class ClockOrder:
         self.priority = priority
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
-        """Return the waiting jobs with their priorities of ``now``."""
+        """Return the waiting jobs by their priorities at ``now`` (seconds)."""
         if not queue:  # after most events: there are no priorities to compute
             return _NOBODY
         from batsched_py.model.queue.job_arrays import JobArrays
@@ -123,7 +124,7 @@ class _AtClock:
                 yield job
 
     def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
-        """Within a pass the limits only tighten, so what failed once is not looked at again."""
+        """Return the first job that may be backfilled; one that failed in this pass still fails."""
         import numpy as np
 
         rows = self._candidates
@@ -149,7 +150,7 @@ def _largest_smith_ratio(job: Job) -> float:
 
 
 def expansion_factor(least: float, now: float, columns: JobArrays) -> Floats:
-    """Return (waited + estimate) / estimate of each row, estimates below ``least`` s as such."""
+    """Return (waited + estimate) / estimate of each row, with estimates of at least ``least`` s."""
     import numpy as np
 
     return 1 + (now - columns.submit_time) / np.maximum(columns.estimate, least)
@@ -178,11 +179,11 @@ SAME_ORDERS = {
     "desc_slowdown": "expansion_factor",
     "desc_bounded_slowdown": "bounded_expansion_factor",
 }
-"""batsched's names (with ``fcfs`` and ``lcfs`` its eight), and ours."""
+"""Our names of the orders by batsched's names (``fcfs`` and ``lcfs`` are the same)."""
 
 
-def order_named(name: str, option: str = "order") -> Order:
-    """Return the order called ``name``; raises :class:`UsageError`, naming the ``option``."""
+def find_order(name: str, option: str = "order") -> Order:
+    """Return the order called ``name``; raises :class:`UsageError` that names the ``option``."""
     names = [*ORDERS, *SAME_ORDERS]
     order = ORDERS.get(SAME_ORDERS.get(name, name)) if isinstance(name, str) else None
     if order is None:
@@ -192,15 +193,15 @@ def order_named(name: str, option: str = "order") -> Order:
     return order
 
 
-def two_orders(order: str, backfill_order: str | None) -> tuple[Order, Order]:
-    """Return the order of the queue and that of the jobs behind its head (None: the same)."""
-    first = order_named(order)
-    return first, first if backfill_order is None else order_named(backfill_order, "backfill_order")
+def find_two_orders(order: str, backfill_order: str | None) -> tuple[Order, Order]:
+    """Return the orders of the queue and of the jobs behind its head (None: the same)."""
+    first = find_order(order)
+    return first, first if backfill_order is None else find_order(backfill_order, "backfill_order")
 
 
-def fixed_key(name: str) -> Key:
-    """Return the key of a fixed order; raises :class:`UsageError` for orders by the clock."""
-    order = order_named(name)
+def find_fixed_key(name: str) -> Key:
+    """Return the key of the fixed order ``name``; raises :class:`UsageError` for other orders."""
+    order = find_order(name)
     if not isinstance(order, FixedOrder):
         raise UsageError(f"order={name}: expected an order that does not change with the clock")
     return order.key

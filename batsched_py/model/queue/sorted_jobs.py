@@ -1,8 +1,8 @@
-"""Jobs sorted by a key, searchable by their estimates: a B-tree that knows the least estimates.
+"""Jobs sorted by a key: a B-tree that is searched by key and by estimate.
 
 A backfilling policy asks at nearly every event: which is the first waiting job, in the order of
-the queue, that would end in time? Each node of the tree knows the least estimate below each of
-its children, so that the answer takes one walk from the root to a leaf, however many jobs wait.
+the queue, that would end in time? Each node of the tree has the least estimate below each of its
+children, so that a search takes one walk from the root to a leaf, however many jobs wait.
 """
 
 from __future__ import annotations

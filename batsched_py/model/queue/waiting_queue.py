@@ -32,7 +32,7 @@ _FIRST = 16
 
 
 def by_submission(job: Job) -> int:
-    """Return the key of the queue's own order."""
+    """Return the submission number of a job: the key of the queue's own order."""
     return job.number
 
 
@@ -142,7 +142,7 @@ class Ranking:
 
     @property
     def head(self) -> Job | None:
-        """The first job, None if nobody waits."""
+        """The first job, None if no job waits."""
         return self._whole.first()[1] if self._whole else None
 
     def add(self, job: Job) -> None:
@@ -150,7 +150,7 @@ class Ranking:
         self._whole.add(self._key(job), job)
 
     def remove(self, job: Job) -> None:
-        """Take a job out; only the queue does this."""
+        """Remove a job; only the queue does this."""
         self._whole.remove(self._key(job))
 
     def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
@@ -165,10 +165,10 @@ class Ranking:
 
 
 class QueueView(Protocol):
-    """The waiting jobs in another form, which the queue keeps up to date."""
+    """The waiting jobs in another form, such as arrays, which the queue keeps up to date."""
 
     def __init__(self, queue: WaitingQueue) -> None:
-        """Take over the jobs that wait."""
+        """Add the jobs that already wait."""
 
     def add(self, job: Job) -> None:
         """Add the newest job."""
@@ -177,14 +177,14 @@ class QueueView(Protocol):
         """Add a job that was submitted before others that wait."""
 
     def remove(self, job: Job) -> None:
-        """Take a job out."""
+        """Remove a job that no longer waits."""
 
 
 class WaitingQueue:
-    """Jobs in the order in which their submissions arrived, which is a ranking too.
+    """The waiting jobs in submission order.
 
-    Only the decision process adds and removes; a policy looks: :attr:`head`, iteration, length,
-    :meth:`ranked` for another order and :meth:`view` for another form of all jobs.
+    Only the scheduler adds and removes jobs. A policy reads :attr:`head`, length and iteration,
+    :meth:`ranked` for another order, and :meth:`view` for another form of all jobs.
     """
 
     __slots__ = (
@@ -201,15 +201,15 @@ class WaitingQueue:
 
     def __init__(self) -> None:
         self.head: Job | None = None
-        """The job that waits longest, None if nobody waits."""
+        """The job that waits longest, None if no job waits."""
         self._fresh: dict[int, Job] = {}
         """The latest jobs, not sorted by size yet: so few that its first one is found at once."""
         self._older: OrderedDict[int, Job] = OrderedDict()
         """All others."""
         self.nb_arrived = 0
-        """How many jobs have come so far."""
+        """Number of jobs that have arrived so far."""
         self._arrived: list[tuple[int, Job]] = []
-        """Jobs by the number of their arrival, those that wait and some that have left."""
+        """Jobs with the number of their arrival: all waiting jobs, and some that have left."""
         self._searched: list[_BySize] = []
         """The orders in which jobs are searched."""
         self._by_size: _BySize | None = None
@@ -227,8 +227,9 @@ class WaitingQueue:
         return chain(self._older.values(), self._fresh.values())
 
     def since(self, nb_arrived: int) -> list[Job]:
-        """Return the waiting jobs that have come since so many had, in the order in which they
-        came: mostly that of their submissions."""
+        """Return the waiting jobs that arrived after the first ``nb_arrived``, in order of arrival.
+
+        That is the order of submission, but for jobs that were held back."""
         arrived = self._arrived
         at = len(arrived)
         while at and arrived[at - 1][0] >= nb_arrived:
@@ -279,9 +280,9 @@ class WaitingQueue:
         return self._by_size.first(now, free, horizon, extra)
 
     def by_size(self, key: Key) -> _BySize:
-        """Return the jobs as they are searched in ascending order of ``key``; its values differ.
+        """Return an index of the jobs by size and ``key``, whose values must differ, for searches.
 
-        Only rankings ask for it.
+        Only rankings use it.
         """
         by_size = _BySize(key, self._fresh)
         for job in self._older.values():
@@ -310,7 +311,7 @@ class WaitingQueue:
         self._take_note(job)
 
     def insert(self, job: Job) -> None:
-        """Add a job in its place among those that were submitted before and after it.
+        """Add a job at its place in submission order, which need not be the last.
 
         It may have been here and left. Takes time for each job that waits.
         """
@@ -331,7 +332,7 @@ class WaitingQueue:
         self._take_note(job)
 
     def remove(self, job: Job) -> None:
-        """Take ``job`` out; raises :class:`ValueError` if it does not wait here."""
+        """Remove ``job``; raises :class:`ValueError` if it does not wait here."""
         if self._fresh.pop(job.number, None) is None:
             if self._older.pop(job.number, None) is None:
                 raise ValueError(f"job {job.id} does not wait")

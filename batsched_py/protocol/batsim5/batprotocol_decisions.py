@@ -18,7 +18,7 @@ from batsched_py.options.checked_values import find_fault
 from batsched_py.processors.sets import to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_forms as f
-from batsched_py.protocol.batsim5.exact_calls import exact_id, milliseconds_down
+from batsched_py.protocol.batsim5.exact_calls import make_exact_id, round_down_to_milliseconds
 from batsched_py.protocol.message_json import job_to_json, read_processors
 from batsched_py.support.json_values import did_you_mean, quote
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
@@ -40,7 +40,7 @@ _AGGREGATIONS = {"NoResourcesAggregation": "", "Sum": "Sum", "ArithmeticMean": "
 
 
 def read_decision(name: str, content: Any, timestamp: float, nb_resources: int) -> m.Event:
-    """Read the event ``name`` of a scheduler; raises :class:`ProtocolError`."""
+    """Return the decision in the event ``name`` of a scheduler; raises :class:`ProtocolError`."""
     reader = _READERS.get(name)
     if reader is None:
         raise ProtocolError(
@@ -120,11 +120,11 @@ def _register_profile(form: f.RegisterProfile, nb_resources: int) -> m.RegisterP
 
 
 def _register_job(form: f.RegisterJob, nb_resources: int) -> m.RegisterJob:
-    job = job_of(form.job_id, msgspec.structs.asdict(form.job), 0.0)
+    job = read_job(form.job_id, msgspec.structs.asdict(form.job), 0.0)
     return m.RegisterJob(timestamp=0.0, job_id=form.job_id, job=job)
 
 
-def job_of(job_id: str, table: dict[str, Any], submit_time: float) -> m.JobDescription:
+def read_job(job_id: str, table: dict[str, Any], submit_time: float) -> m.JobDescription:
     """Return the job that a table ``Job`` describes; raises :class:`ProtocolError`."""
     workload, _, _ = job_id.partition("!")
     profile = table.get("profile_id")
@@ -252,7 +252,7 @@ _READERS: dict[str, tuple[type[f.Form], Callable[[Any, int], m.Event]]] = {
 
 
 def write_decision(event: m.Event) -> tuple[str, dict[str, Any]]:
-    """Return name and content of a decision in Batsim 5's form.
+    """Return the event name and the content of a decision in the JSON of Batsim 5.
 
     Raises :class:`ProtocolError` for a decision that only Batsim 4.2 has.
     """
@@ -305,10 +305,10 @@ def _write_register_profile(event: m.RegisterProfile) -> _Written:
 
 
 def _write_register_job(event: m.RegisterJob) -> _Written:
-    return "RegisterJobEvent", {"job_id": event.job_id, "job": job_table(event.job_id, event.job)}
+    return "RegisterJobEvent", {"job_id": event.job_id, "job": write_job(event.job_id, event.job)}
 
 
-def job_table(job_id: str, job: m.JobDescription) -> dict[str, Any]:
+def write_job(job_id: str, job: m.JobDescription) -> dict[str, Any]:
     """Return the table ``Job`` that describes a job."""
     free = {name: of for name, of in job_to_json(job).items() if name not in _JOB_NAMES}
     table: dict[str, Any] = {"resource_request": job.size}
@@ -320,8 +320,8 @@ def job_table(job_id: str, job: m.JobDescription) -> dict[str, Any]:
 
 
 def _write_call(event: m.CallMeLater) -> _Written:
-    count = milliseconds_down(event.time)
-    call_id = exact_id(event.time) if event.call_id is None else event.call_id
+    count = round_down_to_milliseconds(event.time)
+    call_id = make_exact_id(event.time) if event.call_id is None else event.call_id
     when = {"time": max(count, 0), "time_unit": "Millisecond"}
     return "CallMeLaterEvent", {"call_me_later_id": call_id, "when_type": "OneShot", "when": when}
 

@@ -18,7 +18,7 @@ from batsched_py.errors import InputError, ProtocolError, WorkloadError
 from batsched_py.files.readers import parse_json
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_text
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim5.batprotocol_decisions import job_of, job_table
+from batsched_py.protocol.batsim5.batprotocol_decisions import read_job, write_job
 from batsched_py.protocol.message_json import read_processors
 from batsched_py.support.json_values import is_number, quote
 from batsched_py.workload.batsim.batsim5_profiles import from_message, full_id, to_event
@@ -69,7 +69,7 @@ class _Content:
 
 
 def read_event(name: str, content: Any, timestamp: float, nb_resources: int) -> m.Event:
-    """Read the event ``name`` of Batsim; raises :class:`ProtocolError`.
+    """Return the event ``name`` of Batsim as a struct; raises :class:`ProtocolError`.
 
     Batsim 5 names neither the processors of a job that ended nor its configuration.
     """
@@ -138,7 +138,7 @@ def _submitted(content: _Content) -> m.JobSubmitted:
     return m.JobSubmitted(
         timestamp=0.0,
         job_id=job_id,
-        job=job_of(job_id, content.get("job", _Table), time),
+        job=read_job(job_id, content.get("job", _Table), time),
         profile=None if profile is None else from_message(profile)[2],
     )
 
@@ -257,7 +257,7 @@ _Written = tuple[str, _Table]
 
 
 def write_event(event: m.Event) -> _Written:
-    """Return name and content of an event in Batsim 5's form.
+    """Return the name and the content of an event in the JSON of Batsim 5.
 
     Raises :class:`ProtocolError` for an event that only Batsim 4.2 has.
     """
@@ -298,7 +298,7 @@ def _write_host(host: _Table) -> _Table:
 
 
 def _write_submitted(event: m.JobSubmitted) -> _Written:
-    job = {"walltime": None, **job_table(event.job_id, event.job), "rigid": True}
+    job = {"walltime": None, **write_job(event.job_id, event.job), "rigid": True}
     content = {"job_id": event.job_id, "job": job, "submission_time": float(event.job.submit_time)}
     if event.profile is not None:
         workload = event.job_id.partition("!")[0]

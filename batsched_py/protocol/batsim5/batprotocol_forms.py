@@ -1,7 +1,7 @@
 """The tables of a scheduler's messages to Batsim 5, as strict structs.
 
-Names are those of the protocol, batprotocol. A member without a default is required. A union is two
-members, of which ``X_type`` names the table that ``X`` is.
+Members have the names of the protocol, batprotocol. A member without a default is required. A union
+is two members: ``X_type`` names the table that ``X`` is.
 
 Source: the protocol as observed from Batsim 5.0.0-rc2.
 """
@@ -15,7 +15,7 @@ import msgspec
 U32 = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
 U64 = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Enum = str | int
-"""By name, or by number."""
+"""A value of an enumeration, by name or by number."""
 Id = Annotated[str, msgspec.Meta(min_length=1)]
 Table = dict[str, Any]
 
@@ -36,11 +36,11 @@ class Features(Form):
 
 
 FEATURES = Features.__struct_fields__
-"""What may be asked of a simulation."""
+"""Names of the optional features that a scheduler may request."""
 
 
 class Hello(Form):
-    """EDCHelloEvent."""
+    """``EDCHelloEvent``: a scheduler introduces itself, and requests features of the simulation."""
 
     batprotocol_version: str
     decision_component_name: str
@@ -50,7 +50,7 @@ class Hello(Form):
 
 
 class Allocation(Form):
-    """Where a job runs."""
+    """``Allocation``: the hosts on which a job runs, and the hosts of its executors."""
 
     host_allocation: str
     executor_placement: Table
@@ -58,7 +58,7 @@ class Allocation(Form):
 
 
 class Execute(Form):
-    """ExecuteJobEvent."""
+    """``ExecuteJobEvent``: start a submitted job."""
 
     job_id: str
     allocation: Allocation
@@ -67,31 +67,31 @@ class Execute(Form):
 
 
 class Predefined(Form):
-    """PredefinedExecutorPlacementStrategyWrapper."""
+    """``PredefinedExecutorPlacementStrategyWrapper``: place executors by a strategy of Batsim."""
 
     strategy: Enum = 0
 
 
 class Custom(Form):
-    """CustomExecutorToHostMapping: places in the allocation, one for each executor."""
+    """``CustomExecutorToHostMapping``: the place in the allocation of each executor."""
 
     mapping: list[U32]
 
 
 class OfJob(Form):
-    """RejectJobEvent."""
+    """``RejectJobEvent``: reject a submitted job."""
 
     job_id: str
 
 
 class OfJobs(Form):
-    """KillJobsEvent."""
+    """``KillJobsEvent``: kill running jobs."""
 
     job_ids: list[str]
 
 
 class Profile(Form):
-    """ProfileAndId."""
+    """``ProfileAndId``: a profile with its id."""
 
     id: str
     profile_type: str
@@ -100,13 +100,13 @@ class Profile(Form):
 
 
 class RegisterProfile(Form):
-    """RegisterProfileEvent."""
+    """``RegisterProfileEvent``: add a profile to the simulation."""
 
     profile: Profile
 
 
 class Job(Form):
-    """Job; its walltime is in seconds."""
+    """``Job``: the description of a job to register; its walltime is in seconds."""
 
     profile_id: str
     resource_request: U32 = 0
@@ -116,7 +116,7 @@ class Job(Form):
 
 
 class RegisterJob(Form):
-    """RegisterJobEvent."""
+    """``RegisterJobEvent``: submit a job of the scheduler's own."""
 
     job_id: str
     job: Job
@@ -127,7 +127,7 @@ class Nothing(Form):
 
 
 class CallMeLater(Form):
-    """CallMeLaterEvent."""
+    """``CallMeLaterEvent``: ask Batsim for a call, once or periodically."""
 
     call_me_later_id: Id
     when: Table
@@ -135,14 +135,14 @@ class CallMeLater(Form):
 
 
 class OneShot(Form):
-    """OneShot: a time in whole units."""
+    """``OneShot``: the time of a single call, in whole units."""
 
     time: U64 = 0
     time_unit: Enum = 0
 
 
 class Periodic(Form):
-    """Periodic: a period in whole units."""
+    """``Periodic``: the times of periodic calls or probes, in whole units."""
 
     mode_type: Enum
     mode: Table
@@ -152,39 +152,39 @@ class Periodic(Form):
 
 
 class Number(Form):
-    """FinitePeriodNumber."""
+    """``FinitePeriodNumber``: the number of periods after which a periodic action ends."""
 
     nb_periods: U32 = 0
 
 
 class OfCall(Form):
-    """StopCallMeLaterEvent."""
+    """``StopCallMeLaterEvent``: stop a periodic call."""
 
     call_me_later_id: str
 
 
 class Hosts(Form):
-    """ChangeHostsPStateEvent."""
+    """``ChangeHostsPStateEvent``: switch hosts to another pstate."""
 
     host_ids: str
     pstate: U32 = 0
 
 
 class Turned(Form):
-    """TurnOnOffHostsEvent."""
+    """``TurnOnOffHostsEvent``: turn hosts on or off."""
 
     host_ids: str
     state: U32 = 0
 
 
 class HostResources(Form):
-    """HostResources."""
+    """``HostResources``: the hosts that a probe measures."""
 
     host_ids: str
 
 
 class Accumulation(Form):
-    """ProbeDataAccumulation."""
+    """``ProbeDataAccumulation``: how a probe adds up its measurements over time."""
 
     reset_mode_type: Literal["NoReset"]
     reset_mode: Table
@@ -193,14 +193,14 @@ class Accumulation(Form):
 
 
 class Trigger(Form):
-    """TemporalTriggerWrapper."""
+    """``TemporalTriggerWrapper``: the times at which a probe measures."""
 
     temporal_trigger_type: Literal["Periodic", 2]
     temporal_trigger: Periodic
 
 
 class CreateProbe(Form):
-    """CreateProbeEvent, for the one kind of probe that Batsim 5.0.0-rc2 does."""
+    """``CreateProbeEvent``: start a probe of the one kind that Batsim 5.0.0-rc2 implements."""
 
     probe_id: Id
     resources_type: Literal["HostResources", 1]
@@ -219,6 +219,6 @@ class CreateProbe(Form):
 
 
 class OfProbe(Form):
-    """StopProbeEvent."""
+    """``StopProbeEvent``: stop a probe."""
 
     probe_id: str

@@ -1,4 +1,4 @@
-"""JSON of Batsim 5's protocol, batprotocol, to structs and back.
+"""Converts the JSON of Batsim 5's protocol, batprotocol, to structs and back.
 
 The structs are those of version 4, so only the codecs know two protocols. This codec checks the
 shape of messages, not what is allowed when. Batsim 5 also has a binary form; our scheduler asks for
@@ -39,7 +39,7 @@ _EVENT = {"timestamp", "event_type", "event"}
 
 
 def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Message:
-    """Read a message from Batsim, whose machines and storages are below ``nb_resources``.
+    """Read a message from Batsim, whose machines and storages have ids below ``nb_resources``.
 
     Unknown events become :class:`UnknownEvent`, unknown members are passed over. Raises
     :class:`ProtocolError` for what is no message.
@@ -77,13 +77,13 @@ def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
 # The handshake -------------------------------------------------------------------------------
 
 
-def init_frame(text: str) -> bytes:
-    """Return Batsim's first frame: ``text`` is for the scheduler, and its own."""
+def make_init_frame(text: str) -> bytes:
+    """Return Batsim's first frame, which holds the initialisation ``text`` for the scheduler."""
     content = text.encode()
     return len(content).to_bytes(_HEAD, sys.byteorder) + content
 
 
-def init_text(raw: bytes) -> str | None:
+def read_init_text(raw: bytes) -> str | None:
     """Return the text of Batsim's first frame, None for another frame.
 
     The size that begins it tells it from any message in JSON, which would stand for 1.8 GB.

@@ -1,4 +1,4 @@
-"""Calls of Batsim 5 at fractions of a millisecond: the exact time is in the id of the call."""
+"""Calls of Batsim 5 at fractions of a millisecond: the id of a call holds the exact time."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ _EXACT = "at "
 """How an id with the exact time of a call begins."""
 
 
-def exact_id(time: float) -> str:
-    """Return an id for a call at ``time`` (seconds), which holds it with all digits.
+def make_exact_id(time: float) -> str:
+    """Return the id of a call at ``time`` (seconds), which holds the time with all digits.
 
     Batsim 5 takes whole milliseconds, and repeats the id when it calls.
     """
     return f"{_EXACT}{time!r}"
 
 
-def exact_time(call_id: str | None) -> float | None:
-    """Return the time (seconds) in the id of a call, None if there is none."""
+def read_exact_time(call_id: str | None) -> float | None:
+    """Return the exact time (seconds) that the id of a call holds, None if it holds none."""
     if call_id is not None and call_id.startswith(_EXACT):
         with suppress(ValueError):
             return float(call_id.removeprefix(_EXACT))
     return None
 
 
-def milliseconds_down(time: float) -> int:
-    """Return the last whole millisecond that is not after ``time`` (seconds)."""
+def round_down_to_milliseconds(time: float) -> int:
+    """Round ``time`` (seconds) down to a whole millisecond."""
     count = floor(time * 1000)
     while count / 1000 > time:
         count -= 1

@@ -10,32 +10,32 @@ from batsched_py.protocol.dynamic_registration import Registration, split_id
 class AnytimeRegistration(Registration):
     """The rules of Batsim 5: jobs may be registered as long as the simulation lasts.
 
-    That it is enabled (``dynamic``) only means that the simulation does not end before registration
-    was declared finished. A job may have a profile of another workload, by its full id.
+    If it is enabled (``dynamic``), the simulation only does not end before registration is declared
+    finished. A job may have a profile of another workload, by its full id.
     """
 
     def __init__(self, *, dynamic: bool, profile_reuse: bool) -> None:
         super().__init__(dynamic=dynamic, profile_reuse=profile_reuse)
         self._open = True
 
-    def place(self, workload: str, profile: str) -> tuple[str, str]:
-        """Return workload and name of a profile that a job of ``workload`` names."""
+    def resolve_profile(self, workload: str, profile: str) -> tuple[str, str]:
+        """Return the workload and the name of the profile of a job of ``workload``."""
         of, mark, name = profile.partition("!")
         return (of, name) if mark else (workload, profile)
 
-    def notified(self, decision: m.Notify) -> None:
-        """Declare registration finished, which is allowed at any time."""
+    def handle_notify(self, decision: m.Notify) -> None:
+        """Carry out a NOTIFY: registration is finished, which is allowed at any time."""
         self.finished = True
 
     def check_job(self, decision: m.RegisterJob) -> str:
-        """Check a job, but for whether the id is taken; return its workload."""
+        """Check a job to register, except whether its id is taken; return its workload."""
         job_id, job = decision.job_id, decision.job
         workload, _ = split_id(job_id, "REGISTER_JOB")
-        of, name = self.place(workload, job.profile)
+        of, name = self.resolve_profile(workload, job.profile)
         self.check_static(of, name)
         if job.size < 1:
             raise ProtocolError(f"REGISTER_JOB: job {job_id!r} requests no resources")
-        vector = (self.content(of, name) or {}).get("cpu")
+        vector = (self.find_content(of, name) or {}).get("cpu")
         if isinstance(vector, list) and len(vector) != job.size:
             raise ProtocolError(
                 f"REGISTER_JOB: job {job_id!r} requests {job.size} resources, its profile "
@@ -45,5 +45,5 @@ class AnytimeRegistration(Registration):
 
     @property
     def releases(self) -> bool:
-        """Whether a profile is released with its first job."""
+        """Whether a profile is released when its first job ends."""
         return not (self.dynamic and self.profile_reuse)

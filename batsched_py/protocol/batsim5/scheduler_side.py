@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json
-from batsched_py.protocol.batsim5.exact_calls import exact_time
+from batsched_py.protocol.batsim5.exact_calls import read_exact_time
 
 RequestFeatures = Callable[[str], Mapping[str, bool]]
 """Returns the features to request from Batsim 5, by name, for the text that Batsim was started with
@@ -20,7 +20,7 @@ _PRECISION = 1e-6
 
 
 class Batsim5Side:
-    """Version 5: it has a hello, leaves out some members, and calls at whole milliseconds only.
+    """The scheduler's side for Batsim 5, which has a hello and calls only at whole milliseconds.
 
     For a call at the time t we ask for one at the millisecond before, with t in its id. When that
     call comes, the reply lets the time pass until t (its ``now`` is t) and asks, at t, for the same
@@ -42,9 +42,9 @@ class Batsim5Side:
         """The time until which the last reply waits."""
 
     def decode_message(self, raw: bytes) -> m.Message | None:
-        """Return Batsim's message, None for its first frame and a call that came too early."""
+        """Return Batsim's message; None for its first frame, and for a call that is too early."""
         if self._text is None:
-            self._text = batprotocol_json.init_text(raw)
+            self._text = batprotocol_json.read_init_text(raw)
             return None
         message = batprotocol_json.decode_events(raw, self._nb_resources)
         kept = [event for event in message.events if not self._is_early(event, message)]
@@ -61,7 +61,7 @@ class Batsim5Side:
 
     def _is_early(self, event: m.Event, message: m.Message) -> bool:
         """Tell whether an event is a call before its time; the message gets the time of others."""
-        time = exact_time(event.call_id) if isinstance(event, m.RequestedCall) else None
+        time = read_exact_time(event.call_id) if isinstance(event, m.RequestedCall) else None
         if time is None:
             return False
         if time > message.now and time != self._awaited:
@@ -126,7 +126,7 @@ class Batsim5Side:
         self._awaited = None
         for event in list(reply.events):
             if isinstance(event, m.CallMeLater):
-                event.time = exact_time(event.call_id) or event.time
+                event.time = read_exact_time(event.call_id) or event.time
                 if event.time in self._woken and event.timestamp == event.time:
                     self._woken.remove(event.time)
                     self._awaited = event.time

@@ -1,4 +1,4 @@
-"""Check that Batsim 5 would accept a scheduler\'s messages.
+"""Checks whether Batsim 5 would accept a scheduler's messages.
 
 Batsim 5 does not look at how many hosts a job gets, nor at who else uses them: that is refused here
 all the same, since nobody else would.
@@ -21,7 +21,7 @@ from batsched_py.protocol.referee.referee_state import RefereeState
 
 
 class Batsim5DecisionChecks(DecisionChecks):
-    """Checks each reply of the scheduler, and notes in ``state`` what it asks for."""
+    """Checks each reply of the scheduler to Batsim 5, and records its requests in ``state``."""
 
     def __init__(self, state: RefereeState, *, strict: bool, energy: bool | None) -> None:
         super().__init__(state, strict=strict, energy=energy)
@@ -34,7 +34,7 @@ class Batsim5DecisionChecks(DecisionChecks):
         self._checks[m.ForceSimulationStop] = self._stop
 
     def check(self, reply: m.Message) -> None:
-        """Take note of the scheduler's reply; raises :class:`ProtocolError` if it is refused."""
+        """Check and record a scheduler's reply; raises :class:`ProtocolError` for a bad one."""
         if self._state.ended and reply.events:
             raise ProtocolError(
                 f"{reply.events[0].tag}: the simulation has ended, expected no events"
@@ -66,7 +66,7 @@ class Batsim5DecisionChecks(DecisionChecks):
     def _register_job(self, decision: m.RegisterJob) -> None:
         state, job_id, job = self._state, decision.job_id, decision.job
         workload = job_id.partition("!")[0]
-        of, name = state.registration.place(workload, job.profile)
+        of, name = state.registration.resolve_profile(workload, job.profile)
         if of in state.workloads:  # Batsim does not tell which profiles these have
             state.registration.assume(of, name)
         state.registration.check_job(decision)

@@ -1,4 +1,4 @@
-"""Check that Batsim 4.2 would accept a scheduler\'s messages.
+"""Checks whether Batsim 4.2 would accept a scheduler's messages.
 
 A reply on which Batsim would abort is refused, with a reason.
 
@@ -30,7 +30,7 @@ TERMINAL = ("COMPLETED_", REJECTED)
 
 
 class DecisionChecks:
-    """Checks each reply of the scheduler, and notes in ``state`` what it asks for.
+    """Checks each reply of the scheduler, and records its requests in ``state``.
 
     For ``strict`` and ``energy`` see :class:`~batsched_py.protocol.referee.referee.Referee`.
     """
@@ -58,7 +58,7 @@ class DecisionChecks:
         }
 
     def check(self, reply: m.Message) -> None:
-        """Take note of the scheduler's reply; raises :class:`ProtocolError` if it is refused."""
+        """Check and record a scheduler's reply; raises :class:`ProtocolError` for a bad one."""
         state = self._state
         if self._strict and (not state.now <= reply.now < inf or reply.further):
             raise ProtocolError(
@@ -99,7 +99,7 @@ class DecisionChecks:
     # Decisions on jobs ---------------------------------------------------------------------------
 
     def _waiting(self, job_id: str, doing: str) -> LiveJob:
-        job = self._state.jobs.get(job_id) or self._state.known(job_id, doing)
+        job = self._state.jobs.get(job_id) or self._state.find_job(job_id, doing)
         if job.running:
             raise ProtocolError(f"{doing}: job {job_id!r} runs already")
         return job
@@ -145,7 +145,7 @@ class DecisionChecks:
         state, alloc = self._state, decision.alloc
         if state.now > state.heard and not state.sharing:
             # Later than the last message: what ran may have ended, and we shall hear of it.
-            in_use = (alloc & state.machines) - state.idle.common(alloc)
+            in_use = (alloc & state.machines) - state.idle.intersect(alloc)
             for job in state.jobs.values():
                 job.held -= in_use
             state.idle.give_back(in_use)
@@ -154,7 +154,7 @@ class DecisionChecks:
             or (state.sharing and alloc - state.machines)
             or not (state.sharing or state.idle.take(alloc))
         ):
-            there = alloc & state.machines if state.sharing else state.idle.common(alloc)
+            there = alloc & state.machines if state.sharing else state.idle.intersect(alloc)
             unfit = alloc - (there - state.unavailable)
             raise ProtocolError(
                 f"EXECUTE_JOB: job {decision.job_id} was given {to_text(unfit)!r}, which is in "
@@ -174,7 +174,7 @@ class DecisionChecks:
         left = [job.profile]
         while left:
             name = left.pop()
-            profile = self._state.profile(job_id, name, job)
+            profile = self._state.find_profile(job_id, name, job)
             yield name, profile
             left += [part for part in dict.fromkeys(_parts(profile)) if part not in names]
             names |= dict.fromkeys(left)
@@ -190,16 +190,16 @@ class DecisionChecks:
         if not decision.job_ids:
             raise ProtocolError("KILL_JOB: the list of jobs is empty")
         for job_id in decision.job_ids:
-            if not self._state.known(job_id, "KILL_JOB").running:
+            if not self._state.find_job(job_id, "KILL_JOB").running:
                 raise ProtocolError(f"KILL_JOB: job {job_id!r} does not run")
             self._state.kills.add(job_id)
 
     def _set_metadata(self, decision: m.SetJobMetadata) -> None:
-        self._state.known(decision.job_id, "SET_JOB_METADATA")
+        self._state.find_job(decision.job_id, "SET_JOB_METADATA")
         check_metadata(decision)
 
     def _change_state(self, decision: m.ChangeJobState) -> None:
-        job = self._state.known(decision.job_id, "CHANGE_JOB_STATE")
+        job = self._state.find_job(decision.job_id, "CHANGE_JOB_STATE")
         if decision.job_state.startswith(TERMINAL):
             raise ProtocolError(
                 f"CHANGE_JOB_STATE: Batsim 4.2.0 aborts when job {decision.job_id} is set to "
@@ -208,13 +208,15 @@ class DecisionChecks:
         job.running = decision.job_state == "RUNNING"
 
     def _to_job(self, decision: m.ToJobMsg) -> None:
-        job = self._state.known(decision.job_id, "TO_JOB_MSG")
+        job = self._state.find_job(decision.job_id, "TO_JOB_MSG")
         for name, profile in self._profiles(decision.job_id, job):
             if profile.get("type") != "recv":
                 continue
             for target in ("success", "failure", "timeout"):
                 wanted = profile.get(target)
-                if isinstance(wanted, str) and not self._state.profile(decision.job_id, wanted):
+                if isinstance(wanted, str) and not self._state.find_profile(
+                    decision.job_id, wanted
+                ):
                     raise ProtocolError(
                         f"TO_JOB_MSG: the {target} of the profile {name!r} is {wanted!r}, which "
                         "Batsim has dropped, since no job refers to it"
@@ -277,7 +279,7 @@ class DecisionChecks:
             state.echoes[job_id] = job
 
     def _registration_notice(self, decision: m.Notify) -> None:
-        self._state.registration.notified(decision)
+        self._state.registration.handle_notify(decision)
 
     def _needs_energy(self, doing: str) -> None:
         if self._energy is False:

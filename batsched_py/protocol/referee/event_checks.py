@@ -1,4 +1,4 @@
-"""What Batsim can say, judged from the messages alone.
+"""Checks whether Batsim can have sent a message, by the earlier messages alone.
 
 Refused is what cannot have happened after what both sides have said: only a simulator with a fault,
 or somebody else, says it, and an answer would make wrong results of it. Times are compared up to
@@ -35,7 +35,7 @@ _RETURN_CODES: dict[str, Callable[[int], bool]] = {
 
 
 class EventChecks:
-    """Checks each message of Batsim, and notes in ``state`` what it tells."""
+    """Checks each message of Batsim, and records its events in ``state``."""
 
     def __init__(self, state: RefereeState) -> None:
         self._state = state
@@ -54,7 +54,7 @@ class EventChecks:
         }
 
     def check(self, message: m.Message) -> None:
-        """Take note of a message; raises :class:`ProtocolError` if it cannot be."""
+        """Check and record a message; raises :class:`ProtocolError` for an impossible one."""
         state, now, events = self._state, message.now, message.events
         if now < state.heard:
             raise ProtocolError(f"time went back from {state.heard} to {now}")
@@ -152,7 +152,7 @@ class EventChecks:
 
     def _completed(self, event: m.JobCompleted) -> None:
         state, job_id = self._state, event.job_id
-        job = state.jobs.get(job_id) or state.known(job_id, "JOB_COMPLETED")
+        job = state.jobs.get(job_id) or state.find_job(job_id, "JOB_COMPLETED")
         if not job.running:
             raise ProtocolError(f"JOB_COMPLETED: job {job_id!r} does not run, it waits")
         if event.alloc != job.alloc:
@@ -199,7 +199,7 @@ class EventChecks:
         state, job_id = self._state, event.job_id
         if job_id in state.past:
             return  # it may have ended while its message was under way
-        if not state.known(job_id, "FROM_JOB_MSG").running:
+        if not state.find_job(job_id, "FROM_JOB_MSG").running:
             raise ProtocolError(f"FROM_JOB_MSG: job {job_id!r} does not run, it waits")
 
     # Others --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the referee knows of a simulation from what both sides have said."""
+"""The state of a simulation as the referee knows it from the messages of both sides."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LiveJob(msgspec.Struct, gc=False):
 
 
 class RefereeState(msgspec.Struct, eq=False):
-    """A simulation as its messages tell it; times are seconds."""
+    """The state of a simulation, derived from its messages; times are seconds."""
 
     begun: bool = False
     ended: bool = False
@@ -60,34 +60,34 @@ class RefereeState(msgspec.Struct, eq=False):
 
     nb_resources: int = 0
     machines: ProcessorSet = NO_PROCESSORS
-    """Those that compute."""
+    """The machines that compute."""
     storages: set[int] = msgspec.field(default_factory=set)
     sharing: bool = False
     idle: ProcessorPool = msgspec.field(default_factory=ProcessorPool)
-    """Machines that nobody was given, if they are not shared; available or not."""
+    """Machines without a job, if they are not shared; available or not."""
     unavailable: ProcessorSet = NO_PROCESSORS
     more_external_events: bool = True
 
-    # What the scheduler has asked for, and was not told of yet.
+    # Requests of the scheduler that Batsim has not confirmed yet.
     echoes: dict[str, m.JobDescription] = msgspec.field(default_factory=dict)
     calls: list[float] = msgspec.field(default_factory=list)
-    """A heap."""
+    """Times of requested calls, a heap."""
     periods: dict[str, tuple[float, int | None]] = msgspec.field(default_factory=dict)
-    """Seconds and number of what Batsim 5 does periodically: calls and probes, by id."""
+    """Period (seconds) and number of Batsim 5's periodic calls and probes, by id."""
     stopped: bool = False
-    """Whether the scheduler has told Batsim 5 to end, whatever waits or runs."""
+    """Whether the scheduler has asked Batsim 5 to end at once."""
     kills: set[str] = msgspec.field(default_factory=set)
     switches: list[tuple[ProcessorSet, str]] = msgspec.field(default_factory=list)
-    """Machines and the pstate they are to reach."""
+    """Machines, and the pstate to which they are being switched."""
     nb_queries: int = 0
 
     def add_job(self, job_id: str, job: m.JobDescription) -> None:
-        """Take note of a job that now waits."""
-        content = self.profile(job_id, job.profile)
+        """Add a job that now waits."""
+        content = self.find_profile(job_id, job.profile)
         self.jobs[job_id] = LiveJob(job.size, job.profile, content)
 
-    def known(self, job_id: str, doing: str) -> LiveJob:
-        """Return a job that waits or runs; raises :class:`ProtocolError`."""
+    def find_job(self, job_id: str, doing: str) -> LiveJob:
+        """Return a waiting or running job; raises :class:`ProtocolError` for others."""
         job = self.jobs.get(job_id)
         if job is None:
             split_id(job_id, doing)
@@ -95,13 +95,13 @@ class RefereeState(msgspec.Struct, eq=False):
             raise ProtocolError(f"{doing}: job {job_id!r} {why}")
         return job
 
-    def profile(self, job_id: str, name: str, job: LiveJob | None = None) -> dict[str, Any]:
-        """Return a profile of the job's workload as written, ``{}`` if it is not known."""
+    def find_profile(self, job_id: str, name: str, job: LiveJob | None = None) -> dict[str, Any]:
+        """Return a profile of the job's workload as written, ``{}`` if it is unknown."""
         if job is not None and name == job.profile:
             return job.content
-        return self.registration.content(job_id.partition("!")[0], name) or {}
+        return self.registration.find_content(job_id.partition("!")[0], name) or {}
 
     def release(self, job_id: str, profile: str) -> None:
-        """Release the profile of a job that has ended, if profiles are."""
+        """Release the profile of a job that has ended, if profiles are released at all."""
         if self.registration.releases:
             self.registration.release(job_id.partition("!")[0], profile)

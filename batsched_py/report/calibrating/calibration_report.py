@@ -14,7 +14,7 @@ from batsched_py.report.calibrating import figures, tables
 from batsched_py.report.document import Part, Report, Section, Text
 from batsched_py.report.kit.tables import sections
 from batsched_py.support.statistics import FEWEST
-from batsched_py.units import unit_of
+from batsched_py.units import choose_unit
 from batsched_py.workload.logs.swf import SwfLog
 
 
@@ -93,7 +93,7 @@ def _axis(calibrated: Calibrated) -> TimeAxis:
     submit = calibrated.log.column("submit_time")
     return TimeAxis(
         float(submit[0]),
-        unit_of(max(1, len(series.recorded)) * series.step),
+        choose_unit(max(1, len(series.recorded)) * series.step),
         calibrated.settings.get("unix_start_time"),
         calibrated.settings.get("time_zone") or "UTC",
     )

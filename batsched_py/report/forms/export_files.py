@@ -10,7 +10,7 @@ import pandas as pd
 
 from batsched_py.errors import OutputError
 from batsched_py.figures.chart_files import render_chart
-from batsched_py.files.csv_text import csv_of
+from batsched_py.files.csv_text import format_frame_csv
 from batsched_py.files.writers import write_whole
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import (
@@ -52,14 +52,14 @@ def write_files(report: Report, folder: Path) -> list[Path]:
         written.append(folder / name)
 
     for table in report.tables:
-        write(f"{table.name}.csv", csv_of(table.frame))
+        write(f"{table.name}.csv", format_frame_csv(table.frame))
     write(TABLES, format_markdown(report))
     for figure in report.figures:
         for suffix, content in render_figure(figure).items():
             write(f"{figure.name}.{suffix}", content)
         data = collect_data(figure.spec)
         if data is not None:
-            write(f"{figure.name}.csv", csv_of(data))
+            write(f"{figure.name}.csv", format_frame_csv(data))
     return written
 
 

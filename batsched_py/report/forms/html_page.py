@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from batsched_py.figures.chart_files import make_drawable
-from batsched_py.files.csv_text import csv_of
+from batsched_py.files.csv_text import format_frame_csv
 from batsched_py.files.readers import read_text
 from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
@@ -188,7 +188,7 @@ def _table(table: Table) -> dict[str, Any]:
         ]
         for at, row in enumerate(zip(*values, strict=True))
     ]
-    csv = quote(csv_of(table.frame))
+    csv = quote(format_frame_csv(table.frame))
     return {
         "columns": columns,
         "rows": rows,

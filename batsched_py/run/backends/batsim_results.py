@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.errors import InputError, SimulationError, UsageError
-from batsched_py.files.csv_text import csv_line, quote_field
+from batsched_py.files.csv_text import make_csv_line, quote_field
 from batsched_py.files.readers import csv_rows, read_text
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
-from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, original
+from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, find_original
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results.batsim5_tables import convert_jobs, make_schedule
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
@@ -62,7 +62,7 @@ class BatsimOutput:
 
     def _submitted(self) -> list[JobKey]:
         """Return the job of each row of our columns: of its form that ran, the last is."""
-        return [original(*key) for key in job_keys(self._users)]
+        return [find_original(*key) for key in job_keys(self._users)]
 
     def jobs_lines(self, measured: Mask) -> Iterator[str]:
         """Yield the lines of ``_jobs.csv``; ``measured`` is a column unless all jobs are."""
@@ -73,7 +73,7 @@ class BatsimOutput:
         if not measured.all():
             columns.append([MEASURED, *(str(int(mark)) for mark in measured)])
         for line, *ours in zip(self._lines, *columns, strict=True):
-            yield f"{line},{csv_line(ours)}"
+            yield f"{line},{make_csv_line(ours)}"
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv`` in the form of Batsim 4.2."""
@@ -89,7 +89,7 @@ def _each_job_once(lines: Sequence[str]) -> Iterator[str]:
         head, mark, rest = line.partition(f",{PLACED},")
         fields = next(csv_rows([head], "out_jobs.csv"), []) if mark else []
         if len(fields) == 1:
-            workload, name = original(PLACED, fields[0])
+            workload, name = find_original(PLACED, fields[0])
             line = f"{quote_field(name)},{workload},{rest}"
         yield line
 

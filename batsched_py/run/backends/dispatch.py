@@ -13,7 +13,7 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.files.readers import read_text
 from batsched_py.files.writers import find_temporary_folder, locked, write_whole
-from batsched_py.options.setting_fields import arguments, json_text
+from batsched_py.options.setting_fields import arguments, format_json
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
 from batsched_py.run.backends.side_by_side import (
@@ -136,7 +136,7 @@ def _scheduler(run: Run, folder: RunFolder, record: str | Path | None, endpoint:
     if given := str(run.budgets):
         command += arguments(SETTINGS, {"budgets": given})
     if run.scheduler_options:
-        command += ["--variant_options", json_text(run.scheduler_options)]
+        command += ["--variant_options", format_json(run.scheduler_options)]
     if record is not None:
         command += ["--record", str(Path(record).resolve())]
     if run.sites is not None:

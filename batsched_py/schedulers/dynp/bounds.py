@@ -17,7 +17,7 @@ from batsched_py.schedulers.planning.planner import Planner
 class DynpBounds(OrderSwitching):
     """dynP with bounds: the mean estimate of the waiting jobs (AERT) chooses the order.
 
-    Up to ``lower`` seconds SJF, up to ``upper`` FCFS, beyond LJF; with nobody waiting the policy
+    Up to ``lower`` seconds it is SJF, up to ``upper`` FCFS, above LJF. If no job waits, the order
     stays.
 
     Source: A. Streit's thesis, 2003, section 4.2, equation 4.1.
@@ -39,11 +39,11 @@ class DynpBounds(OrderSwitching):
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Choose the order, plan, and start the jobs that are planned for now."""
         planner = self.planner
-        yield from planner.arrivals(now, queue, machine, KEYS[self.active])
-        if waiting := planner.movable(queue):
+        yield from planner.admit_reservations(now, queue, machine, KEYS[self.active])
+        if waiting := planner.find_movable(queue):
             old = self.active
             self.active = self._choose(sum(job.estimate for job in waiting) / len(waiting))
-            self.counts.step(None, old, self.active)
+            self.counts.count_step(None, old, self.active)
         yield from self.plan_in_active_order(now, queue, machine)
 
     def _choose(self, average_estimate: float) -> str:

@@ -17,7 +17,7 @@ class DynpClock(OrderSwitching):
     """Time-of-day dynP: LJF at weekends, FCFS on weekdays in prime time, SJF otherwise.
 
     Prime time is Monday to Friday from ``prime_from`` to ``prime_to``, by the clock that shows
-    ``begins`` at time 0. The clock is looked at at each event; that it strikes is none.
+    ``begins`` at time 0. The order changes only at events; the turn of an hour is no event.
 
     Source: A. Streit's thesis, 2003, section 4.2, which mentions the variant; prime time is that of
     the NASA Ames queues in its section 3.1.1.
@@ -41,13 +41,13 @@ class DynpClock(OrderSwitching):
         """Choose the order, plan, and start the jobs that are planned for now."""
         planner, old = self.planner, self.active
         self.active = self._order_at(now)
-        yield from planner.arrivals(now, queue, machine, KEYS[self.active])
-        if planner.nb_movable(queue):
-            self.counts.step(None, old, self.active)
+        yield from planner.admit_reservations(now, queue, machine, KEYS[self.active])
+        if planner.count_movable(queue):
+            self.counts.count_step(None, old, self.active)
         yield from self.plan_in_active_order(now, queue, machine)
 
     def _order_at(self, now: float) -> str:
         second = self._clock.second(now)
-        if self._weekend.rest(second):
+        if self._weekend.seconds_left(second):
             return "ljf"
-        return "fcfs" if self._prime.rest(second) else "sjf"
+        return "fcfs" if self._prime.seconds_left(second) else "sjf"

@@ -1,7 +1,7 @@
-"""The deciders of dynP: which policy follows from the values of the plans.
+"""The deciders of dynP, which choose the next policy by the values of the policies' plans.
 
-Values are by policy, smaller is better; ties prefer the policy that comes first in them (FCFS,
-SJF, LJF). Source: A. Streit's thesis, 2003, section 4.4.
+Values are by policy, smaller is better; ties prefer the policy that comes first (FCFS, SJF,
+LJF). Source: A. Streit's thesis, 2003, section 4.4.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ Decider = Callable[[Values, str], str]
 """(values, old policy) -> new policy."""
 
 
-def simple(values: Values, old: str) -> str:
-    """Take the best, whatever the old policy is."""
+def choose_best(values: Values, old: str) -> str:
+    """Return the best policy, whatever the old one is: the decider ``simple``."""
     return min(values, key=values.__getitem__)
 
 
-def advanced(values: Values, old: str) -> str:
-    """Take the best, and stay with the old policy if it is one of the best."""
-    best = simple(values, old)
+def choose_best_or_stay(values: Values, old: str) -> str:
+    """Return the old policy if it is one of the best, else the best: the decider ``advanced``."""
+    best = choose_best(values, old)
     return old if values[old] == values[best] else best
 
 
-def preferred(policy: str, reading: str) -> Decider:
-    """Return the unfair decider that likes ``policy``.
+def make_preferring(policy: str, reading: str) -> Decider:
+    """Return the unfair decider that prefers ``policy``, by an interpretation of the thesis.
 
-    Reading ``minimum``: take it whenever it is one of the best. Reading ``old``: go back to it as
-    soon as it is at least equal to the old policy, even if a third is better.
+    ``minimum``: take the policy whenever it is one of the best. ``old``: return to it as soon as it
+    is at least equal to the old policy, even if a third is better.
     """
 
     def decide(values: Values, old: str) -> str:
@@ -37,23 +37,23 @@ def preferred(policy: str, reading: str) -> Decider:
             back = values[policy] <= values[old]
         else:
             back = values[policy] == min(values.values())
-        return policy if back else advanced(values, old)
+        return policy if back else choose_best_or_stay(values, old)
 
     return decide
 
 
 DECIDERS: dict[str, Callable[[str], Decider]] = {
-    "simple": lambda reading: simple,
-    "advanced": lambda reading: advanced,
-    "fcfs-preferred": lambda reading: preferred("fcfs", reading),
-    "sjf-preferred": lambda reading: preferred("sjf", reading),
-    "ljf-preferred": lambda reading: preferred("ljf", reading),
+    "simple": lambda reading: choose_best,
+    "advanced": lambda reading: choose_best_or_stay,
+    "fcfs-preferred": lambda reading: make_preferring("fcfs", reading),
+    "sjf-preferred": lambda reading: make_preferring("sjf", reading),
+    "ljf-preferred": lambda reading: make_preferring("ljf", reading),
 }
-"""Makers of deciders by name; each takes the reading of the preferred ones."""
+"""Functions that make deciders, by name; each takes the interpretation of the preferred ones."""
 
 
-def with_slackness(values: Values, old: str, slackness: float) -> Values:
-    """Return the values with the old policy's improved by ``slackness`` percent.
+def apply_slackness(values: Values, old: str, slackness: float) -> Values:
+    """Return the values of the plans, with the old policy's improved by ``slackness`` percent.
 
     All are scaled by 100, so that whole numbers stay whole and the comparison is exact. At
     exact equality the advanced decider stays, as the thesis's code does.
@@ -65,9 +65,10 @@ def with_slackness(values: Values, old: str, slackness: float) -> Values:
     return scaled
 
 
-def case_of(values: Values, old: str) -> str:
-    """Return the case of Table 4.3 for values of fcfs, sjf and ljf; 5, 7 and 9 are parts of
-    4b, 2 and 3, and counted there."""
+def find_case(values: Values, old: str) -> str:
+    """Return the case of the thesis's Table 4.3 for the values of fcfs, sjf and ljf.
+
+    Its cases 5, 7 and 9 are parts of 4b, 2 and 3, and count as these."""
     fcfs, sjf, ljf = values["fcfs"], values["sjf"], values["ljf"]
     best = min(fcfs, sjf, ljf)
     tied = (fcfs == best, sjf == best, ljf == best)

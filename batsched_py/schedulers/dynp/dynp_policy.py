@@ -1,4 +1,4 @@
-"""Self-tuning dynP: planning that switches its order by itself."""
+"""Self-tuning dynP: planning that switches to the order with the best plan."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.timeline import Timeline
 from batsched_py.options.option_values import boolean, number, one_of
-from batsched_py.schedulers.dynp.deciders import DECIDERS, Decider, case_of, with_slackness
+from batsched_py.schedulers.dynp.deciders import DECIDERS, Decider, apply_slackness, find_case
 from batsched_py.schedulers.dynp.job_lists import LegacyList, OrderedLists
 from batsched_py.schedulers.dynp.order_switching import KEYS, POLICIES, OrderSwitching
-from batsched_py.schedulers.dynp.self_tuning_metrics import plan_metric
+from batsched_py.schedulers.dynp.self_tuning_metrics import make_plan_metric
 from batsched_py.schedulers.planning.plan import Plan
 from batsched_py.schedulers.planning.planner import Planner
 
@@ -25,7 +25,7 @@ class SelfTuningStep(msgspec.Struct, gc=False):
 
     now: float
     history: list[tuple[float, int]]
-    """Free processors from each time on, before anything waiting is planned."""
+    """Free processors from each time on, before any waiting job is planned."""
     plans: dict[str, Plan]
     values: dict[str, float]
     """Value of the self-tuning metric by policy."""
@@ -67,29 +67,32 @@ class Dynp(OrderSwitching):
         name = one_of("decider", decider, DECIDERS)
         self._decide: Decider = DECIDERS[name](preferred_reading)
         self._full = one_of("when", when, ("full", "half")) == "full"
-        self._value = plan_metric(metric, first_jobs, within)
+        self._value = make_plan_metric(metric, first_jobs, within)
         self._slackness = number("slackness", slackness, 0, 100)
         legacy = boolean("legacy_fcfs_list_order", legacy_fcfs_list_order)
         self._lists: OrderedLists = LegacyList() if legacy else OrderedLists()
         self.observer: Callable[[SelfTuningStep], None] | None = None
-        """Called at each self-tuning step; None costs nothing."""
+        """Called at each self-tuning step, if not None."""
         self._seen = self._ended = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Plan, with a self-tuning step if one is due, and start the jobs planned for now."""
         planner = self.planner
-        yield from planner.arrivals(now, queue, machine, KEYS[self.active])
-        nb_waiting, news = planner.nb_movable(queue), planner.movable(queue.since(self._seen))
+        yield from planner.admit_reservations(now, queue, machine, KEYS[self.active])
+        nb_waiting, news = (
+            planner.count_movable(queue),
+            planner.find_movable(queue.since(self._seen)),
+        )
         ended = self._full and machine.nb_ended > self._ended
         self._seen = queue.nb_arrived
         self._ended = machine.nb_ended
-        base = planner.base(now, queue, machine)
+        base = planner.make_base(now, queue, machine)
         plan = None
-        for nb_planned in self._lists.steps(nb_waiting, len(news), ended):
+        for nb_planned in self._lists.count_jobs_of_steps(nb_waiting, len(news), ended):
             plan = self._self_tuning_step(now, queue, base, nb_planned)
         if plan is None or self._lists.plans_anew:
-            jobs = self._lists.in_order(self.active, planner, queue, nb_waiting)
-            plan = planner.planned(base, jobs, now_only=True)
+            jobs = self._lists.sort_jobs(self.active, planner, queue, nb_waiting)
+            plan = planner.make_plan(base, jobs, now_only=True)
         yield from self.carry_out(now, queue, machine, plan)
 
     def _self_tuning_step(
@@ -98,13 +101,13 @@ class Dynp(OrderSwitching):
         old = self.active
         planner, lists = self.planner, self._lists
         plans = {
-            policy: planner.planned(base, lists.in_order(policy, planner, queue, nb_planned))
-            for policy in lists.evaluation_order(old)
+            policy: planner.make_plan(base, lists.sort_jobs(policy, planner, queue, nb_planned))
+            for policy in lists.order_policies(old)
         }
         values = {policy: self._value(plans[policy], now) for policy in POLICIES}
-        compared = with_slackness(values, old, self._slackness)
+        compared = apply_slackness(values, old, self._slackness)
         new = self._decide(compared, old)
-        self.counts.step(case_of(compared, old), old, new)
+        self.counts.count_step(find_case(compared, old), old, new)
         self.active = new
         if self.observer is not None:
             history = list(zip(base.times, base.free, strict=True))

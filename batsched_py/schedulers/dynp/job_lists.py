@@ -1,4 +1,4 @@
-"""The lists that dynP plans: the waiting jobs in the order of each policy."""
+"""The lists of jobs that dynP plans: the waiting jobs in the order of each policy."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ if TYPE_CHECKING:
 
 
 class OrderedLists:
-    """The waiting jobs in the order of each policy."""
+    """Sorts the waiting jobs anew in the order of each policy, for the plans of dynP."""
 
     plans_anew = False
     """Whether the plan that is carried out is made once more after the decision."""
 
-    def steps(self, nb_waiting: int, nb_new: int, ended: bool) -> list[int]:
-        """Return how many jobs each self-tuning step of this instant plans: one step, if any.
+    def count_jobs_of_steps(self, nb_waiting: int, nb_new: int, ended: bool) -> list[int]:
+        """Return the number of jobs that each self-tuning step of this instant plans.
 
-        The last ``nb_new`` jobs were submitted now; ``ended`` says that jobs ended.
+        There is one step, or none. The last ``nb_new`` jobs were submitted now; ``ended`` says that
+        jobs ended.
         """
         return [nb_waiting] if nb_waiting and (nb_new or ended) else []
 
-    def evaluation_order(self, old: str) -> tuple[str, ...]:
-        """Return in which order the policies plan; it does not matter here."""
+    def order_policies(self, old: str) -> tuple[str, ...]:
+        """Return the policies in the order in which they plan; it does not matter here."""
         return POLICIES
 
-    def in_order(
+    def sort_jobs(
         self, policy: str, planner: Planner, queue: WaitingQueue, nb_planned: int
     ) -> list[Job] | JobRows:
-        """Return the first ``nb_planned`` jobs that wait in the order of ``policy``."""
-        return planner.in_order(queue, KEYS[policy])
+        """Return the first ``nb_planned`` waiting jobs, sorted in the order of ``policy``."""
+        return planner.sort_jobs(queue, KEYS[policy])
 
 
 class LegacyList(OrderedLists):
-    """One list for all policies, which FCFS leaves as SJF or LJF have sorted it.
+    """One list for all policies, which SJF and LJF sort and FCFS leaves in their order.
 
-    With it the thesis's numbers for half self-tuning come out, which no FCFS that sorts can
-    give: what is carried out under FCFS follows the order in which the last evaluation left the
-    list. There is a step at each submission, also at simultaneous ones, if two jobs wait then.
+    It reproduces the thesis's numbers for half self-tuning, which no FCFS that sorts can give:
+    under FCFS jobs start in the order in which the last evaluation left the list. There is a step
+    at each submission, also at simultaneous ones, if two jobs wait then.
     """
 
     plans_anew = True
@@ -50,23 +51,23 @@ class LegacyList(OrderedLists):
     def __init__(self) -> None:
         self._list: list[Job] = []
 
-    def steps(self, nb_waiting: int, nb_new: int, ended: bool) -> list[int]:
-        """Return how many wait after the ends of this instant, and after each submission."""
+    def count_jobs_of_steps(self, nb_waiting: int, nb_new: int, ended: bool) -> list[int]:
+        """Return the number of waiting jobs after the ends of now, and after each submission."""
         nb_old = nb_waiting - nb_new
         lengths = [*([nb_old] if ended else []), *range(nb_old + 1, nb_waiting + 1)]
         return [length for length in lengths if length > 1]
 
-    def evaluation_order(self, old: str) -> tuple[str, ...]:
+    def order_policies(self, old: str) -> tuple[str, ...]:
         """Return the policies to evaluate, the active one first, since it changes the lists."""
         if old == "ljf":
             return ("ljf", "sjf", "fcfs")
         return (old, *(policy for policy in POLICIES if policy != old))
 
-    def in_order(
+    def sort_jobs(
         self, policy: str, planner: Planner, queue: WaitingQueue, nb_planned: int
     ) -> list[Job] | JobRows:
         """Return the one list, sorted for ``policy`` unless that is FCFS."""
-        waiting = planner.movable(queue)[:nb_planned]
+        waiting = planner.find_movable(queue)[:nb_planned]
         waiting_numbers = {job.number for job in waiting}
         listed = {job.number for job in self._list}
         self._list = [job for job in self._list if job.number in waiting_numbers]

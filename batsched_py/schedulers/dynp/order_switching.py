@@ -11,19 +11,19 @@ from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import fixed_key
+from batsched_py.model.queue.orders import find_fixed_key
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.planning.plan import Plan
 from batsched_py.schedulers.planning.planner import Planner
 
 POLICIES = ("fcfs", "sjf", "ljf")
 """The orders that dynP switches between; ties prefer the first."""
-KEYS = {policy: fixed_key(policy) for policy in POLICIES}
-"""What the waiting queue is sorted by, for each of them."""
+KEYS = {policy: find_fixed_key(policy) for policy in POLICIES}
+"""The sort keys of the waiting queue, by policy."""
 
 
 class OrderSwitching:
-    """A planner whose order changes, and what it counts."""
+    """The base class of the versions of dynP: a planner whose order changes, with counters."""
 
     needs_estimates = True
     reads_reservations = True
@@ -39,14 +39,14 @@ class OrderSwitching:
     ) -> Iterator[Decision]:
         """Plan in the active order, and start the jobs that are planned for now."""
         planner = self.planner
-        order = planner.in_order(queue, KEYS[self.active])
-        plan = planner.planned(planner.base(now, queue, machine), order, now_only=True)
+        order = planner.sort_jobs(queue, KEYS[self.active])
+        plan = planner.make_plan(planner.make_base(now, queue, machine), order, now_only=True)
         yield from self.carry_out(now, queue, machine, plan)
 
     def carry_out(
         self, now: float, queue: WaitingQueue, machine: Machine, plan: Plan
     ) -> Iterator[Decision]:
-        """Carry out the plan, and count the jobs started."""
+        """Carry out the plan, and count the jobs that it starts."""
         for decision in self.planner.carry_out(now, queue, machine, plan):
             if isinstance(decision, Start):
                 self.counts.started[self.active] += 1
@@ -62,7 +62,7 @@ class OrderSwitching:
 
 
 class SwitchCounts(msgspec.Struct):
-    """Case and policy-usage counters, as in the thesis's Tables 5.3 and 5.4."""
+    """Counters of cases and of the use of policies, as in the thesis's Tables 5.3 and 5.4."""
 
     steps: int = 0
     cases: dict[str, int] = {}
@@ -70,8 +70,8 @@ class SwitchCounts(msgspec.Struct):
     no_switch: int = 0
     started: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(POLICIES, 0))
 
-    def step(self, case: str | None, old: str, new: str) -> None:
-        """Count a step from the ``old`` policy to the ``new`` one."""
+    def count_step(self, case: str | None, old: str, new: str) -> None:
+        """Count a self-tuning step from the ``old`` policy to the ``new`` one."""
         self.steps += 1
         if case is not None:
             self.cases[case] = self.cases.get(case, 0) + 1

@@ -1,9 +1,9 @@
 """Self-tuning metrics of dynP: the value of a plan, smaller is better.
 
-They work on planned starts and estimated durations of the waiting jobs. Of the same jobs, sums
-rank as means do, so nothing is divided; whole numbers stay whole, and sums are exact (``fsum``),
-so that plans that are equal are seen to be. Source: A. Streit's thesis, 2003,
-sections 3.4, 4.3 and 5.1.3.
+They work on planned starts and estimated durations of the waiting jobs. Sums over the same jobs
+rank plans as means do, so nothing is divided; whole numbers stay whole, and sums are exact
+(``fsum``), so that equal plans have equal values. Source: A. Streit's thesis, 2003, sections 3.4,
+4.3 and 5.1.3.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ def _end(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
 
 
 def _sum(term: Term) -> PlanMetric:
-    return lambda plan, now: fsum(plan.each(term))
+    return lambda plan, now: fsum(plan.evaluate(term))
 
 
 def makespan(plan: Plan, now: float) -> float:
     """Time until the latest planned end, seconds (eq. 3.5)."""
-    return max(plan.each(_end), default=now) - now
+    return max(plan.evaluate(_end), default=now) - now
 
 
 def util(plan: Plan, now: float) -> float:
     """UTIL of the plan from now to its end, negated as larger is better (eq. 3.6)."""
     length = makespan(plan, now)
-    return -fsum(plan.each(_area)) / length if 0 < length < inf else 0.0
+    return -fsum(plan.evaluate(_area)) / length if 0 < length < inf else 0.0
 
 
 _artww = _sum(lambda size, *times: size * _response(size, *times))
@@ -78,9 +78,9 @@ PLAN_METRICS: dict[str, PlanMetric] = {
     "makespan": makespan,
     "UTIL": util,
 }
-"""Self-tuning metrics by the names of the thesis: sums of response times (seconds), of these times
-width or area, of slowdowns, of these times width, and of per-processor slowdowns, run times below
-60 s counting as 60 s; :func:`makespan` and :func:`util`."""
+"""Self-tuning metrics by their names in the thesis: sums of response times (seconds; also weighed
+by width or area), of slowdowns (also weighed by width), and of per-processor slowdowns (run times
+of at least 60 s); :func:`makespan` and :func:`util`."""
 
 
 def _number_of_jobs(plan: Plan, now: float) -> float:
@@ -99,15 +99,15 @@ _WEIGHTS: dict[str, PlanMetric] = {
     "SLDwW": _all_widths,
     "ppSLD_60": _number_of_jobs,
 }
-"""What the sums are divided by where plans count different jobs."""
+"""The divisors of the sums where plans count different jobs."""
 
 
-def plan_metric(
+def make_plan_metric(
     name: str, first_jobs: int | None = None, within: float | None = None
 ) -> PlanMetric:
-    """Return the metric called ``name`` over all jobs of a plan, or some of them.
+    """Return the metric called ``name`` over all jobs of a plan, or over its first jobs.
 
-    Counted are the ``first_jobs`` of the plan, or those planned to start ``within`` some hours;
+    Only the ``first_jobs`` of the plan count, or the jobs planned to start ``within`` some hours;
     plans then count different jobs, so sums become means, and a plan of which no job counts is
     worse than any other. Jobs that cannot start in any plan never count.
 
@@ -118,11 +118,11 @@ def plan_metric(
     horizon = inf if within is None else HOUR * number("within", within, 0)
     metric = PLAN_METRICS[one_of("metric", name, PLAN_METRICS)]
     if first_jobs is None and horizon == inf:
-        return lambda plan, now: metric(plan.until(inf), now)
+        return lambda plan, now: metric(plan.select_until(inf), now)
     weight = _WEIGHTS.get(name)
 
     def restricted(plan: Plan, now: float) -> float:
-        some = plan.until(now + horizon, first_jobs)
+        some = plan.select_until(now + horizon, first_jobs)
         if not some:
             return inf
         total = 1 if weight is None else weight(some, now)

@@ -1,7 +1,7 @@
-"""How much longer a job runs on a grid: spread over sites, on slower ones, away from its data.
+"""How much longer a job runs on a grid: spread over sites, on slower sites, away from its data.
 
 Source: A. Streit's thesis, 2003, section 6: a job on more than one site runs ``1 + overhead`` times
-as long, however many they are. Sites of different speeds and transfers go beyond the thesis.
+as long, whatever their number. Sites of different speeds and transfers go beyond the thesis.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from batsched_py.model.site import Release, Site
 from batsched_py.support.json_values import is_number
 
 DATA = "data"
-"""The field of a job that says how many bytes must be where it runs."""
+"""The field of a job with the number of bytes that it needs where it runs."""
 
 
 class Costs(msgspec.Struct, frozen=True):
-    """What it costs to run elsewhere than on one site at home."""
+    """The extra run time of a job that does not run on the one site where its user is at home."""
 
     overhead: float = 0.0
-    """By which fraction the run time on several sites is longer."""
+    """Extra run time on several sites, as a fraction of the run time."""
     transfer: float = 0.0
     """Seconds that a job runs longer where a part of it is away from home."""
     bandwidth: float = inf
@@ -35,18 +35,18 @@ class Costs(msgspec.Struct, frozen=True):
     """Whether all processors have the speed that run times are for."""
 
     @property
-    def by_job(self) -> bool:
-        """Whether it depends on more than a job's width where it can start."""
+    def depends_on_job(self) -> bool:
+        """Whether the extra run time depends on more than the width of a job."""
         return self.transfer > 0 or self.bandwidth < inf or not self.same_speed
 
-    def of(self, job: Job, used: Sequence[Site], homes: Sequence[Site]) -> tuple[float, float]:
-        """Return dilation and transfer (seconds) of a job on the sites ``used``.
+    def compute(self, job: Job, used: Sequence[Site], homes: Sequence[Site]) -> tuple[float, float]:
+        """Return the dilation (factor) and the transfer (seconds) of a job on the sites ``used``.
 
         Its home is one of ``homes``. The slowest of the processors decides. Raises
         :class:`UsageError` for data that are no number of bytes.
         """
         dilation = 1.0 if len(used) == 1 else 1 + self.overhead
-        if not self.by_job:
+        if not self.depends_on_job:
             return dilation, 0.0
         dilation /= min(site.speed for site in used)
         home = homes[job.home]
@@ -60,8 +60,8 @@ class Costs(msgspec.Struct, frozen=True):
             transfer += data / self.bandwidth
         return dilation, transfer
 
-    def releases(self, site: Site) -> Sequence[Release]:
-        """Return the releases of a site in ascending order of the ends that are expected."""
+    def sort_releases(self, site: Site) -> Sequence[Release]:
+        """Return the releases of a site's running jobs in the order of their expected ends."""
         releases = site.expected_releases()
         if self.booked_overhead:
             return releases

@@ -1,4 +1,4 @@
-"""EASY backfilling on a grid: the reservation is one on a site, or on the processors of all."""
+"""EASY backfilling on a grid: the head has a reservation on one site, or on all together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import inf
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import Order, RankedJobs, place_in
+from batsched_py.model.queue.orders import Order, RankedJobs, find_place
 from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.backfilling import Backfilling
@@ -18,12 +18,12 @@ from batsched_py.schedulers.grid.room import GridRules, Room
 
 
 class GridBackfilling(Backfilling):
-    """Jobs in the order of the queue, each where ``rules`` place it, on a machine or a site of it.
+    """EASY backfilling on a grid or on one of its sites, with jobs placed by ``rules``.
 
-    A head that cannot start has a reservation: of the site that has room for it first, or, if it
-    may be spread and enough processors are free earlier in all sites together, of these. With
-    ``reserves`` false nobody has one: whatever fits starts, in the order of the queue. ``homes``
-    are the sites at which users live.
+    A head that cannot start has a reservation: on the site that has room for it first, or, if it
+    may be spread and enough processors are free earlier in all sites together, on all of them. With
+    ``reserves`` false no job has one: whatever fits starts, in the order of the queue. ``homes``
+    are the home sites of users.
     """
 
     def __init__(
@@ -35,12 +35,12 @@ class GridBackfilling(Backfilling):
         self._strict = strict
         """Whether a head never starts later than it was promised to, if no job is late."""
         self._reserved: Reserved | None = None
-        """What the head has a reservation of, since the last pass."""
+        """The reservation of the head, as of the last pass."""
         self.nb_spread = 0
         """Jobs that were spread over several sites."""
 
     def try_now(self, job: Job, now: float, machine: Site) -> Start | None:
-        """Return the start of a job that nothing holds back, None if it does not fit."""
+        """Return the start of ``job`` without regard to reservations, None if it does not fit."""
         placed = self._room(now, machine).place(job) if machine.free else None
         return self._started(placed) if placed else None
 
@@ -68,7 +68,7 @@ class GridBackfilling(Backfilling):
         return self._reserved.horizon, self._reserved.extra
 
     def _promise(self, head: Job, machine: Site) -> Reserved | None:
-        """Return what the head has a reservation of, None where it waits for a repair."""
+        """Return the reservation of the head, None where it waits for a repair."""
         sites, width = machine.sites, head.size
         by_start = [self._on_site(head, site) for site in sites if width <= site.nb_available]
         on_site = min(by_start, key=lambda place: place[:2])[2] if by_start else None
@@ -79,40 +79,40 @@ class GridBackfilling(Backfilling):
             return on_site
         time, extra = self._now, machine.free - width
         if extra < 0:
-            releases = self._rules.costs.releases(machine)
+            releases = self._rules.costs.sort_releases(machine)
             time, extra = walk_releases(width, machine.free, releases, self._rules.extra_nodes)
         elif self._rules.extra_nodes == "none":
             extra = 0
         return on_site if on_site and on_site.horizon <= time else Reserved(None, time, extra)
 
     def _on_site(self, head: Job, site: Site) -> tuple[float, float, Reserved]:
-        """Return when the head can start on a site, when it would end there, and the promise."""
+        """Return when the head can start on a site, its end there, and the reservation."""
         costs = self._rules.costs
-        releases = costs.releases(site)
+        releases = costs.sort_releases(site)
         time, extra = walk_releases(head.size, site.free, releases, self._rules.extra_nodes)
-        lasts = head.lasts(*costs.of(head, [site], self._homes))
+        lasts = head.lasts(*costs.compute(head, [site], self._homes))
         return time, time + lasts, Reserved(site, time, extra)
 
     def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
         reserved = self._reserved
         if reserved:
             reserved.horizon = horizon  # -inf where no end is known
-        placed = self._room(now, machine, reserved).first(ranked)
+        placed = self._room(now, machine, reserved).find_first(ranked)
         if placed is None:
             return None
         if reserved and placed.end > horizon:
-            reserved.extra -= reserved.held_by(placed.parts)
+            reserved.extra -= reserved.count_taken(placed.parts)
             self.extra_nodes = reserved.extra
         return self._started(placed)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
-        place, room = place_in(self.order.at(now, queue), job), self._room(now, machine)
+        place, room = find_place(self.order.at(now, queue), job), self._room(now, machine)
         note, free, until = room.explain(job), machine.free, self.shadow_time
         site = self._reserved.site.name if self._reserved and self._reserved.site else ""
         if self.head is None or job is self.head:
             return WaitingReason("head", place, until=until, free=free, site=site, note=note)
-        lasts = room.lasts(job) if self._reserves else None
+        lasts = room.find_shortest_duration(job) if self._reserves else None
         if lasts is None:
             return WaitingReason("processors", place, free=free, note=note)
         head, extra = self.head.id, self.extra_nodes

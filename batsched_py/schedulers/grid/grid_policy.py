@@ -12,15 +12,15 @@ from batsched_py.model.decisions import Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import order_named
+from batsched_py.model.queue.orders import find_order
 from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.options.option_values import boolean, number, one_of, whole_number
-from batsched_py.schedulers.easy import extra_nodes_named
+from batsched_py.schedulers.easy import check_extra_nodes
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
 from batsched_py.schedulers.grid.room import GridRules
-from batsched_py.schedulers.grid.site_selection import selection_named
+from batsched_py.schedulers.grid.site_selection import make_selection
 from batsched_py.schedulers.grid.spreading import Spreading
 from batsched_py.workload.grid_sites import GridSites
 
@@ -33,15 +33,15 @@ class Grid:
     ``scenario``: ``local``, each site has a queue of its own users' jobs; ``sharing``, one queue,
     and a job runs on one site, which ``selection`` chooses of those that have room (``best_fit``,
     ``biggest_free``, ``equal_util``, ``random`` with ``seed``, ``earliest_end``); ``multi_site``,
-    a job that fits nowhere is spread over several and runs ``1 + overhead`` times as long.
+    a job that fits on no site is spread over several and runs ``1 + overhead`` times as long.
     ``reservation`` is ``easy`` for the first job that cannot start, or ``none``: whatever fits
     starts, in the order ``order``. ``lower_bound``, ``bound`` and ``fragments`` say which jobs are
     spread (see :class:`Spreading`); ``adaptive``: only those that end earlier then than on one
-    site. ``extra_nodes`` is that of :func:`~batsched_py.schedulers.easy.easy_reservation`, on each
+    site. ``extra_nodes`` is as in :func:`~batsched_py.schedulers.easy.easy_reservation`, on each
     site and on all. A job away from home runs ``transfer`` seconds longer, and as long as its
     ``data`` (bytes) take at ``bandwidth`` (bytes/s); on a slower site it runs longer.
 
-    Source: A. Streit's thesis, 2003, chapters 6 and 7. Of what it leaves open: without
+    Source: A. Streit's thesis, 2003, chapters 6 and 7. It leaves two points open: without
     ``booked_overhead`` running jobs are expected to end as if nothing made them longer, and with
     ``try_on_submission`` a new job is tried before the queue, whatever is reserved.
     """
@@ -76,27 +76,27 @@ class Grid:
         )
         spreading = Spreading(lower_bound, bound, fragments)
         self._rules = GridRules(
-            selection_named(selection, whole_number("seed", seed, 0)),
+            make_selection(selection, whole_number("seed", seed, 0)),
             costs,
             spreading if spreads else None,
             boolean("adaptive", adaptive),
-            extra_nodes_named(extra_nodes),
+            check_extra_nodes(extra_nodes),
         )
         self._local = scenario == "local"
         self._tries = boolean("try_on_submission", try_on_submission)
-        self._reserves, self._order = reserves, order_named(order)
+        self._reserves, self._order = reserves, find_order(order)
         self._queues: list[_SiteQueue] = []
-        """In local processing one by site, else one."""
+        """One per site in local processing, else one for all."""
         self._seen = 0
 
     def dilates(self, sites: GridSites) -> bool:
-        """Tell whether jobs may run longer somewhere on ``sites``."""
+        """Tell whether jobs may run longer on some of ``sites`` than recorded."""
         costs = self._rules.costs
         spread = costs.overhead > 0 and self._rules.spreading is not None
-        return spread or costs.by_job or any(site.speed != 1 for site in sites)
+        return spread or costs.depends_on_job or any(site.speed != 1 for site in sites)
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Do a pass on the grid, or in local processing on each site."""
+        """Reject jobs that can never run, then do a pass on the grid, or on each site if local."""
         if not self._queues:
             self._begin(queue, machine)
         news = queue.since(self._seen)
@@ -113,7 +113,7 @@ class Grid:
             yield from part.schedule(now)
 
     def _begin(self, queue: WaitingQueue, machine: Machine) -> None:
-        """Make the queues for the sites, which are not known before."""
+        """Make the queues of the sites, which are unknown before the first pass."""
         homes = machine.sites
         same_speed = all(site.speed == 1 for site in homes)
         costs = msgspec.structs.replace(self._rules.costs, same_speed=same_speed)
@@ -134,10 +134,10 @@ class Grid:
         return self._queues[job.home if self._local else 0]
 
     def _never_runs(self, job: Job, sites: Sequence[Site]) -> bool:
-        """Tell whether a job is wider than where it may run, or would be in too many fragments."""
+        """Tell whether a job is too wide for its sites, or would have too many fragments."""
         spreading = self._rules.spreading
         if spreading is not None:
-            return spreading.never(job.size, sites)
+            return spreading.never_fits(job.size, sites)
         home = sites[job.home].nb_processors
         return job.size > (home if self._local else max(site.nb_processors for site in sites))
 
@@ -171,7 +171,7 @@ class _SiteQueue:
             self.queue.append(job)
 
     def try_now(self, job: Job, now: float) -> Iterator[Decision]:
-        """Start a job before all others, whatever is reserved, if it fits."""
+        """Start a new job before all others if it fits, whatever is reserved."""
         if start := self.backfilling.try_now(job, now, self.site):
             yield from self._carry_out(start)
 

@@ -15,20 +15,20 @@ from batsched_py.schedulers.grid.spreading import Fragments
 
 
 class Reserved(msgspec.Struct):
-    """What is promised to the head of the queue: later jobs end by ``horizon`` (seconds), or keep
-    at most ``extra`` processors longer: of ``site``, or if that is None of all."""
+    """The reservation of the queue's head: later jobs end by ``horizon`` (seconds), or take at most
+    ``extra`` processors longer: of ``site``, or if that is None of all sites."""
 
     site: Site | None
     horizon: float
     extra: int
 
-    def held_by(self, parts: Fragments) -> int:
-        """Return how many of the processors that are promised a job takes."""
+    def count_taken(self, parts: Fragments) -> int:
+        """Return how many of a job's processors are on the site of the reservation."""
         return sum(number for site, number in parts if self.site in (None, site))
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """A job that can start now: where, how much longer it runs there, its end by estimates."""
+    """A job that can start now, with its place, its dilation, its transfer and its expected end."""
 
     job: Job
     parts: Fragments
@@ -38,7 +38,7 @@ class Placed(msgspec.Struct, frozen=True):
 
     @property
     def site(self) -> Site:
-        """The site on which it runs, or that of its first fragment."""
+        """The site on which the job runs, or that of its first fragment."""
         return self.parts[0][0]
 
     def start(self) -> Start:

@@ -1,7 +1,7 @@
-"""Where on a grid a job starts now: on one site, or spread over several, at the price of time.
+"""Where on a grid a job starts now: on one site, or spread over several, where it runs longer.
 
-Source: A. Streit's thesis, 2003, chapters 6 and 7, figure 7.12. What the thesis leaves open: ties
-go to the first site; a job that could end on one site at the same time as spread waits for the one.
+Source: A. Streit's thesis, 2003, chapters 6 and 7, figure 7.12. Assumptions beyond the thesis: ties
+go to the first site; a job that would end no earlier if it were spread waits for one site.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.placed import Placed, Reserved
 from batsched_py.schedulers.grid.site_selection import Selection
-from batsched_py.schedulers.grid.spreading import Fragments, Spreading, fragments
+from batsched_py.schedulers.grid.spreading import Fragments, Spreading, split_into_fragments
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.orders import RankedJobs
 
 _ROUNDING = 1 + 1e-14
-"""A time is at most by this factor less, whichever way it is computed."""
+"""The factor by which rounding may change a time."""
 
 
 class GridRules(msgspec.Struct, frozen=True):
-    """By which rules jobs are placed; without ``spreading`` each runs on one site."""
+    """The rules by which jobs are placed; without ``spreading`` each runs on one site."""
 
     select: Selection
     costs: Costs
@@ -37,14 +37,14 @@ class GridRules(msgspec.Struct, frozen=True):
     adaptive: bool = False
     """Whether a job is spread only if it ends earlier then than it would on one site."""
     extra_nodes: str = "first"
-    """Which jobs give extra nodes, see :func:`~batsched_py.schedulers.easy.easy_reservation`."""
+    """See :func:`~batsched_py.schedulers.easy.easy_reservation`."""
 
 
 class Room:
-    """The free processors of ``sites`` at ``now`` (seconds), as long as no job starts.
+    """Finds places for jobs in the free processors of ``sites`` at ``now``, until a job starts.
 
-    ``homes`` are the sites at which users live. A job starts only where ``reserved`` leaves it
-    room, if anything is reserved.
+    ``homes`` are the home sites of users. A job starts only if it leaves what is ``reserved`` for
+    the head of the queue, if anything.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Room:
         self._total = sum(site.free for site in sites)
         self._times: dict[tuple[int, int], float] = {}
 
-    def first(self, ranked: RankedJobs) -> Placed | None:
+    def find_first(self, ranked: RankedJobs) -> Placed | None:
         """Return the first of the waiting jobs that can start, None if none can."""
         total, now, latest = self._total, self._now, dict[int, float]()
         for job in ranked:
@@ -68,27 +68,26 @@ class Room:
             if width > total:
                 continue
             if width not in latest:
-                latest[width] = inf if self._rules.costs.by_job else self._latest_end(width)
+                latest[width] = inf if self._rules.costs.depends_on_job else self._latest_end(width)
             if now + job.estimate <= latest[width] and (placed := self.place(job)):
                 return placed
         return None
 
     def place(self, job: Job) -> Placed | None:
-        """Return where a job starts now, None if nowhere: on one site before several."""
+        """Return where a job starts now: on one site, else on several; None if it cannot start."""
         if on_site := self._on_each_site(job):
             return self._rules.select(on_site)
         return self._spread(job)
 
-    def lasts(self, job: Job) -> float | None:
-        """Return how long a job that started now would run at least (seconds), None if it cannot
-        start."""
+    def find_shortest_duration(self, job: Job) -> float | None:
+        """Return the least time (seconds) a job would run if it started now, None if it cannot."""
         ends = [place.end for place in self._on_each_site(job)]
         if not ends and (spread := self._spread(job)):
             ends = [spread.end]
         return min(ends) - self._now if ends else None
 
     def explain(self, job: Job) -> str:
-        """Explain why a job that fits into the free processors of all sites does not start now."""
+        """Return why a job does not start now though all sites together have room; else ``""``."""
         spreading = self._rules.spreading
         if len(self._sites) == 1 or job.size > self._total or self._fitting(job.size):
             return ""
@@ -116,20 +115,20 @@ class Room:
         return [site for site in self._sites if site.free >= width]
 
     def _fragments(self, width: int) -> Fragments:
-        """Return the fragments of a job of that many processors; so many must be free."""
-        return fragments(width, self._by_free)
+        """Return the fragments of a job of ``width`` processors, which must be free."""
+        return split_into_fragments(width, self._by_free)
 
     @cached_property
     def _by_free(self) -> list[Site]:
         return sorted(self._sites, key=lambda site: -site.free)  # equals stay in their order
 
     def _on_each_site(self, job: Job) -> list[Placed]:
-        """Return where a job can start now on one site, without what is reserved."""
+        """Return the places on one site where a job can start now beside the reservation."""
         places = [self._placed(job, [(site, job.size)]) for site in self._fitting(job.size)]
         return [place for place in places if self._leaves_room(place)]
 
     def _spread(self, job: Job) -> Placed | None:
-        """Return where a job starts now on several sites, None if it does not."""
+        """Return the place of a job that starts now on several sites, None if it does not."""
         spreading = self._rules.spreading
         if spreading is None or not self._can_spread(spreading, job.size):
             return None
@@ -140,27 +139,28 @@ class Room:
         return placed if self._leaves_room(placed) else None
 
     def _placed(self, job: Job, parts: Fragments) -> Placed:
-        costs = self._rules.costs.of(job, [site for site, _ in parts], self._homes)
+        costs = self._rules.costs.compute(job, [site for site, _ in parts], self._homes)
         return Placed(job, parts, *costs, self._now + job.lasts(*costs))
 
     def _leaves_room(self, placed: Placed) -> bool:
         reserved = self._reserved
         if reserved is None or placed.end <= reserved.horizon:
             return True
-        return reserved.held_by(placed.parts) <= reserved.extra
+        return reserved.count_taken(placed.parts) <= reserved.extra
 
     def _can_spread(self, spreading: Spreading, width: int) -> bool:
-        """Tell whether the free processors allow it, without asking when the job would end."""
+        """Tell whether enough processors are free for a spread job, whenever it would end."""
         if width > self._total or not spreading.allows(width, self._sites):
             return False
         return 2 <= len(self._fragments(width)) <= spreading.most_fragments(width)
 
     def _latest_end(self, width: int) -> float:
-        """Return by when a job must end on one site to start now (seconds), a rounding error too
-        late at most: inf if whenever, -inf if it cannot start."""
+        """Return the latest end (seconds) of a job of ``width`` processors that starts now.
+
+        It is at most a rounding error too late; inf: any end, -inf: the job cannot start."""
         latest, reserved, now = -inf, self._reserved, self._now
         for site in self._fitting(width):
-            if reserved is None or reserved.held_by([(site, width)]) <= reserved.extra:
+            if reserved is None or reserved.count_taken([(site, width)]) <= reserved.extra:
                 return inf
             latest = reserved.horizon
         spreading = self._rules.spreading
@@ -168,7 +168,7 @@ class Room:
             return latest
         overhead = self._rules.costs.overhead
         longest = inf
-        if reserved and reserved.held_by(self._fragments(width)) > reserved.extra:
+        if reserved and reserved.count_taken(self._fragments(width)) > reserved.extra:
             longest = (reserved.horizon - now) / (1 + overhead)
         if self._rules.adaptive:
             gained = self._first_room(width) - now
@@ -176,27 +176,27 @@ class Room:
         return max(latest, (now + longest) * _ROUNDING)
 
     def _first_room(self, width: int) -> float:
-        """Return when one site has so many free processors (seconds), inf if nobody knows."""
+        """Return when one site has ``width`` free processors (seconds), inf if that is unknown."""
         return min(self._earliest(site, width) for site in self._sites)
 
     def _first_end(self, job: Job) -> float | None:
-        """Return when a job would end first on one site by estimates (seconds), if it started there
-        as soon as the jobs that run let it; None if nobody knows when any has room."""
+        """Return the earliest end (seconds) of a job on one site by estimates, if it started when
+        running jobs leave room; None if it is unknown when a site has room."""
         costs, width = self._rules.costs, job.size
         if self._first_room(width) == inf:
             return None
         return min(
-            self._earliest(site, width) + job.lasts(*costs.of(job, [site], self._homes))
+            self._earliest(site, width) + job.lasts(*costs.compute(job, [site], self._homes))
             for site in self._sites
         )
 
     def _earliest(self, site: Site, width: int) -> float:
-        """Return when so many processors of a site are free (seconds), inf if never."""
+        """Return when ``width`` processors of a site are free (seconds), inf if never."""
         key = id(site), width
         if key not in self._times:
             time = self._now
             if site.free < width:
-                releases = self._rules.costs.releases(site)
+                releases = self._rules.costs.sort_releases(site)
                 time = max(time, walk_releases(width, site.free, releases)[0])
             self._times[key] = time
         return self._times[key]

@@ -1,4 +1,4 @@
-"""On which of the sites that have room a job runs.
+"""Selections: rules that choose one of the sites on which a job can start.
 
 Source: A. Streit's thesis, 2003, chapter 6, which names the first four; ties go to the first site.
 """
@@ -13,18 +13,18 @@ from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.grid.placed import Placed
 
 Selection = Callable[[Sequence[Placed]], Placed]
-"""(where a job can start) -> where it starts."""
+"""(places where a job can start) -> the place where it starts."""
 SELECTIONS: dict[str, Selection] = {
     "best_fit": partial(min, key=lambda place: place.site.free),
     "biggest_free": partial(max, key=lambda place: place.site.free),
     "equal_util": partial(max, key=lambda place: place.site.free / place.site.nb_processors),
     "earliest_end": partial(min, key=lambda place: place.end),
 }
-"""The fewest processors stay free, the most are free, the smallest share is in use, the job ends
-first: on a fast site, or one that has its data."""
+"""Selections by name: the site with the fewest free processors, the most free ones, the largest
+share of free ones, or the earliest end of the job (a fast site, or one that has its data)."""
 
 
-def selection_named(name: str, seed: int) -> Selection:
+def make_selection(name: str, seed: int) -> Selection:
     """Return the selection called ``name``; ``random`` draws from ``seed``.
 
     Raises :class:`UsageError`.

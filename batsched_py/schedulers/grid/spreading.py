@@ -1,4 +1,4 @@
-"""Which jobs may be spread over several sites, and into how many fragments.
+"""Rules for spreading jobs over several sites, and for the number of fragments.
 
 Source: A. Streit's thesis, 2003, chapter 7; section 7.3.3 for the lower bound, table 7.5 for the
 limits of fragments.
@@ -21,16 +21,16 @@ LIMITED = "1-32:1,33-64:1,65-128:2,129-512:8"
 _PART = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?:([0-9]{1,9})")
 
 Fragments = list[tuple[Site, int]]
-"""Sites, and how many processors of each."""
+"""The sites of a job, each with the number of its processors there."""
 
 
 class Spreading:
-    """The rule by which jobs are spread over sites.
+    """The rule that says which jobs may be spread over sites.
 
-    Jobs wider than ``lower_bound`` may be (``bound="above"``), or from it on (``"from"``; the
-    thesis has both readings). ``fragments`` is ``unlimited``, ``limited`` (table 7.5), or a table
-    such as ``1-64:1,65-512:8``: the most fragments by width. A job that is wider than each site is
-    spread whatever the bound.
+    Jobs wider than ``lower_bound`` may be spread (``bound="above"``), or jobs at least as wide
+    (``"from"``; the thesis allows both interpretations). ``fragments`` is ``unlimited``,
+    ``limited`` (table 7.5), or a table such as ``1-64:1,65-512:8``: the most fragments by width. A
+    job that is wider than each site is spread whatever the bound.
     """
 
     def __init__(self, lower_bound: int, bound: str, fragments: str) -> None:
@@ -45,13 +45,13 @@ class Spreading:
         return not self._ends
 
     def allows(self, width: int, sites: Sequence[Site]) -> bool:
-        """Tell whether a job of that many processors may be spread over ``sites``."""
+        """Tell whether a job of ``width`` processors may be spread over ``sites``."""
         return width >= self._least or all(width > site.nb_processors for site in sites)
 
     def most_fragments(self, width: int) -> float:
-        """Return how many fragments a job of that many processors may have, inf: any number.
+        """Return the most fragments of a job of ``width`` processors; inf: any number.
 
-        Raises :class:`UsageError` where the table ends below that.
+        Raises :class:`UsageError` where the table ends below ``width``.
         """
         if not self._ends:
             return inf
@@ -63,16 +63,16 @@ class Spreading:
             )
         return self._most[at]
 
-    def never(self, width: int, sites: Sequence[Site]) -> bool:
-        """Tell whether a job of that many processors cannot even run on empty ``sites``."""
+    def never_fits(self, width: int, sites: Sequence[Site]) -> bool:
+        """Tell whether a job of ``width`` processors cannot even run on idle ``sites``."""
         sizes = sorted((site.nb_processors for site in sites), reverse=True)
         if width <= sizes[0]:
             return False
         return sum(sizes[: int(min(self.most_fragments(width), len(sizes)))]) < width
 
 
-def fragments(width: int, by_free: Sequence[Site]) -> Fragments:
-    """Return the fragments of a job: all free processors of each site, as long as it takes.
+def split_into_fragments(width: int, by_free: Sequence[Site]) -> Fragments:
+    """Return the fragments of a job: all free processors of each site until it has enough.
 
     ``by_free`` are the sites with the most free processors first; there must be enough of them.
     """

@@ -1,10 +1,10 @@
-"""Files of accounts: who has how many shares of the machine.
+"""Files of accounts, which list the shares of the machine that accounts and users have.
 
 A TOML file with tables of accounts below the root or each other, and of users in them::
 
     [[accounts]]
     name = "physics"
-    number = 3        # as which it stands in logs, if not by its name
+    number = 3        # its number in logs that do not use the name
     shares = 40
 
     [[accounts]]
@@ -15,7 +15,7 @@ A TOML file with tables of accounts below the root or each other, and of users i
     [[users]]
     name = "17"
     account = "optics"
-    shares = 2        # 1 unless said
+    shares = 2        # default: 1
 """
 
 from __future__ import annotations

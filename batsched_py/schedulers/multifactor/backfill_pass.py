@@ -14,7 +14,7 @@ from batsched_py.model.compiled.switch import placement
 from batsched_py.model.decisions import Start
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.machine import Machine
-from batsched_py.schedulers.multifactor.backfill_plan import Grid, starting
+from batsched_py.schedulers.multifactor.backfill_plan import Grid, find_starting
 from batsched_py.schedulers.multifactor.overlapping import Group
 from batsched_py.schedulers.multifactor.region_plan import RegionPlan, Want
 
@@ -30,16 +30,16 @@ class BackfillPass(msgspec.Struct, frozen=True):
     interval: float = 30.0
     """Seconds from one pass to the next at least. 0: at each event."""
     max_test: int = 500
-    """Jobs that are looked at."""
+    """The most jobs that a pass considers."""
     max_user: int = 0
-    """Of them at most so many of one user; 0: any number."""
+    """The most jobs of one user among them; 0: any number."""
     max_part: int = 0
-    """And of one partition."""
+    """The most jobs of one partition among them; 0: any number."""
     reserve: int = 0
-    """So many jobs of each partition are planned, the others can but start now; 0: all."""
+    """The first jobs of each partition that are planned; later ones can only start now. 0: all."""
 
-    def tested(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return which of the ``jobs``, in order, are looked at."""
+    def select_jobs(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return the ``jobs``, in their order, that the limits on jobs let a pass consider."""
         if not (self.max_user or self.max_part):
             return list(islice(jobs, self.max_test))
         users: Counter[str] = Counter()
@@ -55,22 +55,22 @@ class BackfillPass(msgspec.Struct, frozen=True):
                     break
         return chosen
 
-    def starts(
+    def find_starts(
         self, now: float, jobs: Sequence[Job], group: Group, machine: Machine
     ) -> Iterator[Start]:
-        """Give the starts among the ``jobs`` of a group of partitions, in their order."""
+        """Give the decisions to start ``jobs`` of a group of partitions now, in their order."""
         views = machine.partitions
         may = [at for at, job in enumerate(jobs) if job.size <= views[job.partition].free]
         if not may:
             return
-        jobs = jobs[: may[-1] + 1]  # nobody starts behind these
+        jobs = jobs[: may[-1] + 1]  # no job behind these starts
         if len(group.parts) > 1:
             yield from self._starts_of_regions(now, jobs, may, group, machine)
             return
         view = views[group.places[0]]
-        line = self.grid.timeline(view, now)
-        durations = self.grid.durations([job.estimate for job in jobs], now)
-        for place in starting(line, [job.size for job in jobs], durations, self.reserve):
+        line = self.grid.make_timeline(view, now)
+        durations = self.grid.round_durations([job.estimate for job in jobs], now)
+        for place in find_starting(line, [job.size for job in jobs], durations, self.reserve):
             job = jobs[place]
             if job.size <= view.free and job.state is WAITING:
                 whole = view is machine
@@ -81,24 +81,24 @@ class BackfillPass(msgspec.Struct, frozen=True):
     ) -> Iterator[Start]:
         views = machine.partitions
         plan, wants = RegionPlan(group, machine, self.grid, now), self._wants(now, jobs, machine)
-        for at, parts in plan.starting(wants, may, self.reserve):
+        for at, parts in plan.find_starting(wants, may, self.reserve):
             job = jobs[at]
-            chosen = group.lowest_of(views[job.partition], job.partition, parts)
+            chosen = group.choose_lowest(views[job.partition], job.partition, parts)
             if len(chosen) == job.size and job.state is WAITING:
                 yield Start(job, chosen)
 
     def _wants(self, now: float, jobs: Sequence[Job], machine: Machine) -> list[Want]:
-        durations = self.grid.durations([job.estimate for job in jobs], now)
+        durations = self.grid.round_durations([job.estimate for job in jobs], now)
         units = [rules.unit for rules in machine.rules]
         return [
             (job.partition, job.size, duration, units[job.partition])
             for job, duration in zip(jobs, durations, strict=True)
         ]
 
-    def planned_start(
+    def find_planned_start(
         self, job: Job, now: float, jobs: Sequence[Job], group: Group, machine: Machine
     ) -> float:
-        """Return when one of the ``jobs`` is planned to start (seconds), inf if it is not."""
+        """Return the planned start (seconds) of ``job``, one of ``jobs``; inf if it has no plan."""
         if len(group.parts) > 1:
             plan = RegionPlan(group, machine, self.grid, now)
             planned = plan.place_all(self._wants(now, jobs, machine), self.reserve)
@@ -108,9 +108,9 @@ class BackfillPass(msgspec.Struct, frozen=True):
             planned_jobs = jobs[: self.reserve or None]
             if not any(each is job for each in planned_jobs):
                 return inf
-            line = self.grid.timeline(machine.partitions[job.partition], now)
+            line = self.grid.make_timeline(machine.partitions[job.partition], now)
             sizes = np.array([each.size for each in planned_jobs])
-            durations = self.grid.durations([each.estimate for each in planned_jobs], now)
+            durations = self.grid.round_durations([each.estimate for each in planned_jobs], now)
             starts = placement.place_all(line, sizes, np.array(durations))
             start = float(starts[[each is job for each in planned_jobs]][0])
         return max(start, now) if start < self.grid.end(now) else inf

@@ -1,4 +1,4 @@
-"""Plans of backfilling: who starts now if each job in turn is planned as early as it fits."""
+"""Plans of backfilling: which jobs start now if each in turn is planned as early as it fits."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from batsched_py.model.site import Site
 from batsched_py.model.timeline import MANY, Timeline
 
 COMPILED_PAYS = 80
-"""So many jobs are planned compiled: of fewer Python decides as fast who starts, as it need not
-plan those behind the last who may."""
+"""The number of jobs from which compiled code plans. With fewer jobs Python is as fast, since it
+skips the jobs behind the last one that may start."""
 BEYOND = 1 << 40
-"""Processors that are free behind the window: nobody looks there."""
+"""Processors that count as free after the planning window, where no job is planned."""
 
 
 class Grid(msgspec.Struct, frozen=True):
-    """The times that a plan knows: multiples of ``resolution`` seconds (0: any), for ``window``
-    seconds from now on.
+    """The time steps of a plan: multiples of ``resolution`` s (0: any time), for ``window`` s.
 
     What begins within a step begins with it, and what ends within one ends with it. A job starts
-    within the window or is not planned. (The step that a job starts in is taken to be the present
-    one: so a later job may get a step more than it needs, as in Slurm.)
+    within the window or is not planned. (Durations are rounded as if each job started in the
+    present step: so a later job may get a step more than it needs, as in Slurm.)
     """
 
     resolution: float = 60.0
     window: float = inf
 
     def begin(self, now: float) -> float:
-        """Return the beginning of the present step."""
+        """Return the time (seconds) at which the step of ``now`` begins."""
         return floor(now / self.resolution) * self.resolution if self.resolution else now
 
     def end(self, now: float) -> float:
@@ -40,14 +39,14 @@ class Grid(msgspec.Struct, frozen=True):
         return self.begin(now + self.window) if self.window < inf else inf
 
     def release(self, end: float, now: float) -> float:
-        """Return when the processors of a job come back that should end at ``end``: after now."""
+        """Return when a plan frees the processors of a job that is expected to end at ``end``."""
         step = self.resolution
         if not step or end == inf:
             return max(end, nextafter(now, inf))
         return max(ceil(end / step) * step, self.begin(now) + step)
 
-    def durations(self, estimates: Sequence[float], now: float) -> list[float]:
-        """Return how long jobs would keep their processors, from the beginning of a step on."""
+    def round_durations(self, estimates: Sequence[float], now: float) -> list[float]:
+        """Return how long jobs of these estimates occupy processors (seconds), in whole steps."""
         step = self.resolution
         if not step:
             return list(estimates)
@@ -61,8 +60,8 @@ class Grid(msgspec.Struct, frozen=True):
             for estimate in estimates
         ]
 
-    def timeline(self, site: Site, now: float) -> Timeline:
-        """Return what running jobs leave free, and, behind the window, more than anybody needs."""
+    def make_timeline(self, site: Site, now: float) -> Timeline:
+        """Return the free processors of a site over time; all jobs fit after the window."""
         free, last, step = site.free, self.end(now), self.resolution
         line = Timeline(free, self.begin(now))
         times, numbers = line.times, line.free
@@ -88,17 +87,18 @@ class Grid(msgspec.Struct, frozen=True):
         return line
 
 
-def starting(
+def find_starting(
     line: Timeline, sizes: list[int], durations: list[float], reserved: int = 0
 ) -> Iterable[int]:
-    """Give which jobs start now; the first ``reserved`` (0: all) are planned.
+    """Give the places of the jobs that start now if the first ``reserved`` (0: all) are planned.
 
-    The others start now if that delays no plan, and are not planned if they cannot.
+    The other jobs start now if that delays no plan, and are not planned if they cannot.
     """
     nb = len(sizes)
     if nb >= COMPILED_PAYS and not 0 < reserved < nb:
-        chosen: list[int] = placement.starting(line, np.array(sizes), np.array(durations)).tolist()
-        return chosen
+        chosen = placement.find_starting(line, np.array(sizes), np.array(durations))
+        places: list[int] = chosen.tolist()
+        return places
     begin, free = line.times[0], line.free[0]
 
     def fits_now(job: int) -> bool:
@@ -110,22 +110,22 @@ def starting(
             yield line.place(sizes[job], durations[job]) if planned or fits_now(job) else inf
 
     may = [job for job, size in enumerate(sizes) if size <= free]
-    return starting_now(begin, starts(), may, durations, fits_now)
+    return find_starting_now(begin, starts(), may, durations, fits_now)
 
 
-def starting_now(
+def find_starting_now(
     begin: float,
     starts: Iterator[float],
     may: list[int],
     durations: Sequence[float],
     fits_now: Callable[[int], bool],
 ) -> Iterator[int]:
-    """Give which jobs start at ``begin``: until no further one can, take the next of ``starts``,
-    which are planned as they are taken, each beside those before it.
+    """Give the places of the jobs whose planned start is ``begin``, and plan no more than needed.
 
-    ``may`` are the jobs that possibly start, ascending. ``fits_now`` tells whether one could with
-    what is planned so far; it is asked about the last of them, and again only if something is
-    planned from before it would have ended.
+    ``starts`` plans the next job at each step, until no further job can start.
+    ``may`` are the places of the jobs that might start, ascending. ``fits_now`` says whether a job
+    still fits beside the plan so far; it is asked about the last of them, and again only if
+    something is planned from before it would have ended.
     """
     end = inf
     for job, start in enumerate(starts):

@@ -14,18 +14,18 @@ from batsched_py.model.site import Site
 
 
 class DecayedUsage:
-    """Processor-seconds used by some accounts, each second weighed by how long ago it was.
+    """Processor-seconds used by numbered accounts; the older a second is, the less it counts.
 
     At time t a second at s counts 2^(-(t - s) / half_life), or 1 without a half-life (inf). With p
     processors in use, usage grows as dU/dt = p - U ln(2) / half_life, which has a closed form: so
-    an account is its usage at the time of its last change, and how many processors it uses since.
+    an account is stored as its usage at its last change, and the processors in use since then.
 
     Source: Slurm's page "Classic Fairshare Algorithm", section "Normalized Usage"; its sum over
     periods becomes an integral here, as if they were short.
     """
 
     def __init__(self, half_life: float = inf) -> None:
-        self._rate = log(2) / half_life  # by which it fades a second
+        self._rate = log(2) / half_life  # the part of the usage that fades per second
         self._usage, self._processors, self._since = array("d"), array("d"), array("d")
 
     def copy(self) -> DecayedUsage:
@@ -36,15 +36,15 @@ class DecayedUsage:
         other._since = self._since[:]
         return other
 
-    def have(self, nb_accounts: int) -> None:
-        """See to it that accounts ``0 .. nb_accounts - 1`` are there."""
+    def add_missing_accounts(self, nb_accounts: int) -> None:
+        """Add accounts without usage until there are accounts ``0 .. nb_accounts - 1``."""
         more = nb_accounts - len(self._usage)
         if more > 0:
             for column in (self._usage, self._processors, self._since):
                 column.extend([0.0] * more)
 
-    def uses(self, account: int, processors: int, now: float) -> None:
-        """Add processors to the use of an account from ``now`` on (or remove, below 0)."""
+    def change_use(self, account: int, processors: int, now: float) -> None:
+        """Change by ``processors`` (negative: fewer) how many an account uses from ``now`` on."""
         past, rate = now - self._since[account], self._rate
         in_use = self._processors[account]
         used = -expm1(-rate * past) / rate if rate else past
@@ -53,8 +53,8 @@ class DecayedUsage:
         self._since[account] = now
 
     def at(self, now: float, nb_accounts: int) -> Floats:
-        """Return the usage of the first accounts at ``now``, shape (nb_accounts,)."""
-        self.have(nb_accounts)
+        """Return the usage (processor-seconds) of the first accounts at ``now``: (nb_accounts,)."""
+        self.add_missing_accounts(nb_accounts)
         usage = np.frombuffer(self._usage, count=nb_accounts)
         in_use = np.frombuffer(self._processors, count=nb_accounts)
         since = np.frombuffer(self._since, count=nb_accounts)
@@ -65,9 +65,9 @@ class DecayedUsage:
 
 
 class UsageOfJobs:
-    """The decayed usage of accounts, as their jobs start and end.
+    """The decayed usage of accounts, kept up to date as their jobs start and end.
 
-    ``account`` says whose a job is: a number from 0 on.
+    ``account`` returns the number, from 0 on, of the account of a job.
     """
 
     def __init__(self, half_life: float, account: Callable[[Job], int]) -> None:
@@ -76,31 +76,31 @@ class UsageOfJobs:
         self._running: list[Job] | None = None
         self._nb_ended = 0
 
-    def started(self, job: Job) -> None:
-        """Charge a running job from its start on."""
+    def charge(self, job: Job) -> None:
+        """Charge a running job to its account, from its start on."""
         account = self._account(job)
-        self._usage.have(account + 1)
-        self._usage.uses(account, job.size, job.start_time)
+        self._usage.add_missing_accounts(account + 1)
+        self._usage.change_use(account, job.size, job.start_time)
         assert self._running is not None
         self._running.append(job)
 
     def take_ends_into_account(self, machine: Site, now: float) -> bool:
-        """Stop charging the jobs that have ended, and tell whether any has.
+        """Stop charging the jobs that have ended; return whether any has.
 
-        To be called at each pass, before jobs start. Jobs that run at the first pass are charged
-        from their starts on.
+        Call it at each pass, before jobs start. Jobs that run at the first pass are charged from
+        their starts on.
         """
         if self._running is None:
             self._running = []
             for job in sorted(machine.releases(), key=lambda job: job.start_time):
-                self.started(job)
+                self.charge(job)
         if machine.nb_ended == self._nb_ended:
             return False
         self._nb_ended = machine.nb_ended
         ended = [job for job in self._running if job.state is not RUNNING]
         self._running = [job for job in self._running if job.state is RUNNING]
         for job in ended:
-            self._usage.uses(self._account(job), -job.size, now)
+            self._usage.change_use(self._account(job), -job.size, now)
         return bool(ended)
 
     def at(self, now: float, nb_accounts: int) -> Floats:
@@ -108,5 +108,5 @@ class UsageOfJobs:
         return self._usage.at(now, nb_accounts)
 
     def copy(self) -> DecayedUsage:
-        """Return the usage as it is charged so far."""
+        """Return a copy of the usage charged so far."""
         return self._usage.copy()

@@ -13,15 +13,15 @@ from batsched_py.model.site import Site
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.schedulers.multifactor.decayed_usage import UsageOfJobs
-from batsched_py.schedulers.multifactor.settings import half_life_of
+from batsched_py.schedulers.multifactor.settings import read_half_life
 
 
 class FairShare(Backfilling):
-    """Fair share: the jobs of the users who have used least of late go first, with EASY behind.
+    """Fair share: jobs of the users with the least recent usage go first, with EASY backfilling.
 
     Usage is processor-seconds, of running jobs too, each weighed by 2^(-age / ``half_life``)
-    (0: nothing is forgotten). Among the jobs of a user, and of equal users, who was submitted first
-    is first. Jobs of unknown users belong to one.
+    (0: nothing is forgotten). Ties go to the job that was submitted first. Jobs of unknown users
+    count as those of one user.
 
     Source: the usage of Slurm's page "Classic Fairshare Algorithm", with equal shares for all.
     """
@@ -30,7 +30,7 @@ class FairShare(Backfilling):
         super().__init__(easy_reservation(extra_nodes), ClockOrder(self._priority))
         self._users: dict[str, int] = {}
         self._of_columns: list[int] = []  # of the queue's users
-        self._usage = UsageOfJobs(half_life_of(half_life), lambda job: self._number_of(job.user))
+        self._usage = UsageOfJobs(read_half_life(half_life), lambda job: self._number_of(job.user))
 
     def _number_of(self, user: str) -> int:
         return self._users.setdefault(user, len(self._users))
@@ -41,10 +41,10 @@ class FairShare(Backfilling):
         return -self._usage.at(now, len(self._users))[self._of_columns][columns.user]
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
-        """Charge what has run, and do a pass of EASY."""
+        """Update the usage of the users, and do a pass of EASY."""
         self._usage.take_ends_into_account(machine, now)
         for decision in super().schedule(now, queue, machine):
             yield decision
             # It does not run if outages leave too little.
             if isinstance(decision, Start) and decision.job.state is RUNNING:
-                self._usage.started(decision.job)
+                self._usage.charge(decision.job)

@@ -1,4 +1,4 @@
-"""Fair share: who has used less than promised, in a tree of accounts with users as its leaves."""
+"""Fair share: factors of users by shares and usage, in a tree of accounts with users as leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batsched_py.schedulers.multifactor.accounts_file import ROOT, Account, Acco
 
 ALGORITHMS = ("fair_tree", "classic")
 UNKNOWN = "\0unknown"
-"""The account of all that are not in the file."""
+"""The account of all users and accounts that the file does not list."""
 _EXACT = 2**53
 
 Integers = NDArray[np.int64]
@@ -21,10 +21,9 @@ Integers = NDArray[np.int64]
 class FairShareTree:
     """A tree of accounts and users that ranks them by shares and past usage.
 
-    Without ``accounts`` (as a file gives them) an account is made for each name that comes, with
-    equal shares, and users have equal shares of their account. With them, a user who is not listed
-    gets one share of the account, and accounts that are not listed are one, with one share of the
-    machine.
+    Without ``accounts`` (from a file) each new name makes an account, all with equal shares, and
+    users have equal shares of their account. With ``accounts``, an unlisted user gets one share of
+    the account, and all unlisted accounts together are one, with one share of the machine.
 
     Sources: Slurm's pages "Fair Tree Fairshare Algorithm" (``fair_tree``) and "Classic Fairshare
     Algorithm" (``classic``, with the ``dampening`` factor).
@@ -44,17 +43,17 @@ class FairShareTree:
         self._users: dict[tuple[int, str], int] = {}
         self._first_account: dict[str, str] = {}
         self.nb_users = 0
-        """Number of users in accounts so far; each has a number below."""
+        """Number of users in accounts so far; their numbers are below it."""
         for account in accounts.accounts if accounts else ():
             self._add_account(account)
         for user in accounts.users if accounts else ():
             self._first_account.setdefault(user.name, user.account)
             self._add_user(user)
 
-    def user(self, name: str, account: str | None) -> int:
-        """Return the number of a user in an account, as both are written in a job.
+    def get_user_number(self, name: str, account: str | None) -> int:
+        """Return the number of the user ``name`` in ``account``, the names that a job has.
 
-        None: the account is not known; then it is the first in which the user is listed.
+        If the account is None, it is the first in which the user is listed.
         """
         known = self._account(name, account)
         if known not in self._accounts:
@@ -83,20 +82,20 @@ class FairShareTree:
         return number
 
     def priorities(self) -> Floats:
-        """Return the association factor of each user: the priority, 1 for the highest."""
+        """Return the association factor of each user: priority / highest priority, 0 to 1."""
         return self._nodes.arrays.user_priority
 
-    def factors(self, usage: Floats) -> Floats:
-        """Return the fair-share factor of each user, 0 to 1, larger for who should go first.
+    def compute_factors(self, usage: Floats) -> Floats:
+        """Return the fair-share factor of each user, 0 to 1; users with larger ones go first.
 
         ``usage`` is what each has used, shape (nb_users,).
         """
         tree = self._nodes.arrays
         if not self._is_fair_tree:
-            return classic(tree, tree.with_accounts(usage), self._dampening)
+            return classic(tree, tree.add_up_accounts(usage), self._dampening)
         if tree.are_siblings:
             return _ranked(tree.usage_per_share(usage))
-        return fair_tree(tree, tree.with_accounts(usage))
+        return fair_tree(tree, tree.add_up_accounts(usage))
 
 
 class _Nodes:
@@ -127,7 +126,7 @@ class _Nodes:
 
 
 class TreeArrays:
-    """A tree as arrays: nodes from 0, the root, on, and users from 0 on."""
+    """A tree of accounts and users as arrays by node, the root first, and by user."""
 
     def __init__(
         self, parent: list[int], shares: list[float], priority: list[float], users: list[int]
@@ -177,14 +176,14 @@ class TreeArrays:
         return paths
 
     def usage_per_share(self, usage: Floats) -> Floats:
-        """Return the usage of each user by its shares, inf without shares."""
+        """Return usage / shares of each user, inf for a user without shares."""
         if self.user_shares.all():
             return usage / self.user_shares
         has_shares = self.user_shares > 0
         return np.where(has_shares, usage / np.where(has_shares, self.user_shares, 1), np.inf)
 
-    def with_accounts(self, usage: Floats) -> Floats:
-        """Return the usage of each node: of an account, that of all below."""
+    def add_up_accounts(self, usage: Floats) -> Floats:
+        """Return the usage of each node: of an account, the sum over all users below it."""
         of_nodes = np.zeros(len(self.parent))
         of_nodes[self.users] = usage
         for nodes in self.levels[:0:-1]:
@@ -193,7 +192,7 @@ class TreeArrays:
 
 
 def fair_tree(tree: TreeArrays, usage: Floats) -> Floats:
-    """Return the factors of the users by Slurm's Fair Tree: rank / number of users.
+    """Return the fair-share factors of the users by Slurm's Fair Tree: rank / number of users.
 
     The level fair share of a node is its part of the shares of its siblings and itself over that of
     their usage. Users are ranked by depth first, the children of a node by descending level fair
@@ -242,7 +241,7 @@ def _descending(keys: Floats, depth: Integers) -> Integers:
 
 
 def classic(tree: TreeArrays, usage: Floats, dampening: float) -> Floats:
-    """Return the factors of the users by Slurm's classic formula, 2^(-U_E / S / d).
+    """Return the fair-share factors of the users by Slurm's classic formula, 2^(-U_E / S / d).
 
     S are normalised shares of the machine; U_E is the effective usage, to which that of the
     siblings contributes: U + (U_E of the parent - U) * shares / shares of the level. Just below the

@@ -1,4 +1,4 @@
-"""Multifactor priorities with backfilling every now and then, as sites run it."""
+"""Multifactor priorities with backfilling at intervals, as Slurm does it at many sites."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.options import option_values as options
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
-from batsched_py.schedulers.multifactor.overlapping import Group, groups_of
+from batsched_py.schedulers.multifactor.overlapping import Group, make_groups
 from batsched_py.schedulers.multifactor.priority import Priority
-from batsched_py.schedulers.multifactor.settings import backfilling_of, priority_of
+from batsched_py.schedulers.multifactor.settings import make_backfill_pass, make_priority
 from batsched_py.schedulers.multifactor.waiting_order import WaitingOrder
 
 BACKFILLS = ("slurm", "none")
@@ -33,10 +33,10 @@ class Multifactor:
     is now.
 
     The priority of a job is the sum of its factors (0 to 1) times their weights: how long it waits
-    (1 after ``max_age``), the fair share of its user (``accounts``: a file of the tree,
+    (1 after ``max_age``), the fair share of its user (``accounts``: a file with the tree,
     ``algorithm``: fair_tree or classic, ``half_life`` of usage, computed every ``calc_period``),
-    its size, its partition, its QOS (``qos``: priorities by name). Options are seconds, or such as
-    '7 days'. Ties go to the job that was submitted first.
+    its size, its partition, its QOS (``qos``: priorities by name). Times are seconds, or texts such
+    as '7 days'. Ties go to the job that was submitted first.
 
     Sources: Slurm's "Multifactor Priority Plugin" and "Scheduling Configuration Guide".
     """
@@ -72,10 +72,10 @@ class Multifactor:
         bf_job_part_count_reserve: int = 0,
     ) -> None:
         given = dict(locals())
-        self._priority: Priority = priority_of(given)
+        self._priority: Priority = make_priority(given)
         self._queue_depth = options.whole_number("queue_depth", queue_depth, 1)
         slurm = options.one_of("backfill", backfill, BACKFILLS) == "slurm"
-        backfilling = backfilling_of(given)
+        backfilling = make_backfill_pass(given)
         self._backfill: BackfillPass | None = backfilling if slurm else None
         self._groups: list[Group] = []
         self._group_of: dict[int, Group] = {}
@@ -89,7 +89,7 @@ class Multifactor:
         )
 
     def _begin(self, machine: Machine) -> None:
-        self._groups = groups_of(machine.partitions)
+        self._groups = make_groups(machine.partitions)
         self._group_of = {place: group for group in self._groups for place in group.places}
         self._order = WaitingOrder(
             self._priority,
@@ -99,7 +99,7 @@ class Multifactor:
         )
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        """Start jobs in the order of their priorities, and backfill if it is time to."""
+        """Start jobs in the order of their priorities, and backfill if the interval is over."""
         if not self._groups:
             self._begin(machine)
         ended = self._priority.usage.take_ends_into_account(machine, now)
@@ -111,19 +111,19 @@ class Multifactor:
             return
         self._order.update(now, queue)
         self._counts["main_passes"] += 1
-        if may_start := self._order.may_start(machine.partitions):
+        if may_start := self._order.find_partitions_with_room(machine.partitions):
             self._order.sort(now, queue)
             yield from self._main_pass(machine, may_start)
         if self._backfill and self._order.has_size(machine.free):
             yield from self._backfill_or_later(now, self._backfill, machine)
 
     def _something_changed(self, ended: bool, queue: WaitingQueue, machine: Machine) -> bool:
-        """Tell whether somebody may start who could not when backfilling looked last."""
-        news = self._order.news(queue)
+        """Tell whether a job may start that could not at the last backfilling."""
+        news = self._order.take_new_jobs(queue)
         if ended or machine.unavailable != self._unavailable:
             self._unavailable = machine.unavailable
             self._changed = True
-        elif not self._changed:  # what comes and does not fit lets nobody start
+        elif not self._changed:  # new jobs that do not fit let no other job start
             self._changed = any(job.size <= machine.free for job in news)
         return self._changed and machine.free > 0
 
@@ -132,12 +132,12 @@ class Multifactor:
         yield start
         if start.job.state is RUNNING:  # it is not if outages leave too little
             self._counts[count] += 1
-            self._priority.usage.started(start.job)
+            self._priority.usage.charge(start.job)
 
     def _main_pass(self, machine: Machine, may_start: set[int]) -> Iterator[Decision]:
         """Start jobs in order, of each partition up to the first that does not fit.
 
-        Nobody gets processors of a partition in which somebody waits. ``may_start`` are the
+        No job gets processors of a partition in which a job before it waits. ``may_start`` are the
         partitions in which some job has room.
         """
         entries, at = self._order.entries, 0
@@ -166,7 +166,7 @@ class Multifactor:
             return None
         if view is machine:
             return Start(job)
-        chosen = self._group_of[job.partition].chosen(view, job.partition, job.size, blocked)
+        chosen = self._group_of[job.partition].choose(view, job.partition, job.size, blocked)
         return Start(job, chosen) if chosen else None
 
     def _backfill_or_later(
@@ -180,26 +180,26 @@ class Multifactor:
             return
         self._next_pass, self._changed = now + backfill.interval, False
         self._counts["backfill_passes"] += 1
-        may_start = self._order.may_start(machine.partitions)
+        may_start = self._order.find_partitions_with_room(machine.partitions)
         if not may_start:
             return
-        jobs = backfill.tested(map(itemgetter(-1), self._order.entries))
+        jobs = backfill.select_jobs(map(itemgetter(-1), self._order.entries))
         for group in self._groups:
             if not may_start.isdisjoint(group.places):
                 of_group = jobs
                 if len(self._groups) > 1:
                     of_group = [job for job in jobs if job.partition in group.places]
-                for start in backfill.starts(now, of_group, group, machine):
+                for start in backfill.find_starts(now, of_group, group, machine):
                     yield from self._started(start, "backfill_starts")
 
     def statistics(self) -> Mapping[str, Any]:
-        """Return how many passes were made, and how many jobs they started."""
+        """Return the numbers of passes and of the jobs that they started, by kind of pass."""
         return {**self._counts, "fair_share_computed": self._priority.nb_computed}
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
         view = machine.partitions[job.partition]
-        jobs = self._order.listed(now, queue)
+        jobs = self._order.list_jobs(now, queue)
         place = 1 + next(at for at, other in enumerate(jobs) if other is job)
         head = next(other for other in jobs if other.partition == job.partition)
         until, note = inf, ""
@@ -213,12 +213,12 @@ class Multifactor:
     def _planned(
         self, backfill: BackfillPass, job: Job, now: float, jobs: list[Job], machine: Machine
     ) -> tuple[float, str]:
-        """Return when a job is planned to start, and what else there is to say."""
+        """Return the planned start of a job (seconds), and a note for the explanation."""
         group = self._group_of[job.partition]
-        tested = [each for each in backfill.tested(jobs) if each.partition in group.places]
+        tested = [each for each in backfill.select_jobs(jobs) if each.partition in group.places]
         if not any(each is job for each in tested):
             return inf, "not among the jobs that backfilling looks at"
-        start = backfill.planned_start(job, now, tested, group, machine)
+        start = backfill.find_planned_start(job, now, tested, group, machine)
         if start == inf:
             return inf, "not planned within the window of backfilling"
         later = self._changed and self._next_pass > now

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
-from batsched_py.model.partitions import regions
+from batsched_py.model.partitions import split_into_regions
 from batsched_py.model.site import Site
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 
@@ -17,11 +17,11 @@ _MOST_KEPT = 10_000
 
 
 class Group:
-    """Partitions that overlap, or one that overlaps with none.
+    """A group of partitions that overlap, or a single partition that overlaps with none.
 
-    ``places`` are theirs among those of the machine, ``parts`` their regions, and ``of`` those of
-    each partition in which jobs are placed: the regions of the fewest partitions come first, so
-    that the others stay free for those who have no choice.
+    ``places`` are the partitions' places in the machine, ``parts`` their regions. ``of`` has the
+    regions of each partition in the order in which jobs take them: regions in the fewest partitions
+    come first, so that shared ones stay free for jobs that have no choice.
     """
 
     def __init__(
@@ -39,8 +39,8 @@ class Group:
         self._shares: dict[int, Share] = {}  # by the number of the job
         self._unavailable = NO_PROCESSORS  # when these were found
 
-    def chosen(self, view: Site, place: int, size: int, not_these: ProcessorSet) -> ProcessorSet:
-        """Return ``size`` free processors for a job of a partition, none if there are too few."""
+    def choose(self, view: Site, place: int, size: int, not_these: ProcessorSet) -> ProcessorSet:
+        """Return ``size`` free processors of a partition without ``not_these``, none if too few."""
         if len(self.parts) == 1:
             return view.free_processors.lowest(size) if size <= view.free else NO_PROCESSORS
         usable, chosen = view.free_processors - not_these, NO_PROCESSORS
@@ -51,8 +51,8 @@ class Group:
             chosen |= part.lowest(min(len(part), size - len(chosen)))
         return chosen
 
-    def lowest_of(self, view: Site, place: int, numbers: Sequence[int]) -> ProcessorSet:
-        """Return the lowest free processors of each region of a partition, up to a number."""
+    def choose_lowest(self, view: Site, place: int, numbers: Sequence[int]) -> ProcessorSet:
+        """Return the lowest free processors of each region of a partition, up to ``numbers``."""
         free, chosen = view.free_processors, NO_PROCESSORS
         for at, number in zip(self.of[place], numbers, strict=True):
             if number:
@@ -61,7 +61,7 @@ class Group:
         return chosen
 
     def releases(self, machine: Machine) -> Iterator[tuple[float, list[int]]]:
-        """Give the expected end of each running job (seconds), and what each region gets back."""
+        """Give each running job's expected end (seconds) and its processors in each region."""
         shares = self._shares
         if machine.unavailable != self._unavailable or len(shares) > _MOST_KEPT:
             shares.clear()
@@ -79,9 +79,9 @@ class Group:
         return [len(usable & part) for part in self.parts]
 
 
-def groups_of(views: Sequence[Site]) -> list[Group]:
-    """Return the partitions in groups that do not overlap with each other."""
-    parts = regions(views)
+def make_groups(views: Sequence[Site]) -> list[Group]:
+    """Return groups of the partitions such that different groups do not overlap."""
+    parts = split_into_regions(views)
     together: list[set[int]] = []
     for _, members in parts:
         others = [group for group in together if group & members]

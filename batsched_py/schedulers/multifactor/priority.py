@@ -18,13 +18,13 @@ from batsched_py.support.json_values import is_number, quote
 from batsched_py.units import DAY, MINUTE
 
 MANY = 50
-"""So many keys are computed as arrays."""
+"""The number of keys from which they are computed as arrays."""
 ACCOUNT, QOS = "group", "queue"
 """The fields of a job that name its account and its quality of service."""
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """How much each factor weighs. (Slurm's own are 0, which leaves the order of submission.)"""
+    """The weight of each factor of a priority. (Slurm's defaults are 0: submission order.)"""
 
     age: float = 1000.0
     fairshare: float = 10_000.0
@@ -35,16 +35,16 @@ class Weights(msgspec.Struct, frozen=True):
 
 
 class SizeFactor(msgspec.Struct, frozen=True):
-    """The job size factor: the part of the machine that a job asks for, or the rest.
+    """The job size factor: the part of the machine that a job asks for, or 1 minus it.
 
-    ``relative_to_time`` divides the size by the minutes of the estimate (Slurm's flag
-    SMALL_RELATIVE_TO_TIME), of which at least one counts.
+    ``relative_to_time`` divides the size by the minutes of the estimate, at least one (Slurm's flag
+    SMALL_RELATIVE_TO_TIME). ``favor_small`` takes 1 minus it.
     """
 
     favor_small: bool = False
     relative_to_time: bool = False
 
-    def of(self, job: Job, nb_processors: int) -> float:
+    def compute(self, job: Job, nb_processors: int) -> float:
         """Return the size factor of a job, 0 to 1."""
         part = job.size / max(1, nb_processors)
         if self.relative_to_time:
@@ -54,11 +54,11 @@ class SizeFactor(msgspec.Struct, frozen=True):
 
 
 class Priority:
-    """The priorities of waiting jobs.
+    """Computes the priorities of waiting jobs.
 
     ``weights.age * min(1, waited / max_age)`` plus the weighted fair-share, association, job size,
     partition and QOS factors, minus the field ``nice`` of a job. Fair-share factors are computed
-    at most every ``calc_period`` seconds, and at once for somebody new. ``qos`` are priorities by
+    at most every ``calc_period`` seconds, and at once for a new user. ``qos`` are priorities by
     name, as a fraction of the highest; 0 for other names.
 
     Source: Slurm's page "Multifactor Priority Plugin". Its priorities are rounded to integers,
@@ -86,7 +86,7 @@ class Priority:
         self._fixed = ValuesByNumber(0.0)
         """Of each job: the part of its priority that does not change while it waits."""
         self._user = ValuesByNumber(-1)
-        """The number of its user in the tree, -1 if :meth:`learn` has not seen the job."""
+        """The number of its user in the tree, -1 if :meth:`add_jobs` has not seen the job."""
         self._by_user: Floats = np.zeros(0)
         self._nb_users = 0  # when it was refreshed last
         self._since: tuple[float, DecayedUsage] | None = None  # of then, if not computed yet
@@ -94,15 +94,15 @@ class Priority:
         self.nb_computed = 0
         """How often fair-share factors were computed."""
 
-    def learn(self, news: list[Job], nb_processors: int, partitions: Sequence[float]) -> None:
-        """Look at new jobs; ``partitions`` are the factors of these."""
+    def add_jobs(self, news: list[Job], nb_processors: int, partitions: Sequence[float]) -> None:
+        """Store what the priorities of new jobs need; ``partitions`` are factors by partition."""
         for job in news:
             self._fixed[job.number] = self._fixed_part(job, nb_processors, partitions)
             self._user[job.number] = self._user_in_tree(job)
 
     def _fixed_part(self, job: Job, nb_processors: int, partitions: Sequence[float]) -> float:
         weights, extra = self.weights, job.extra
-        fixed = weights.jobsize * self._size_factor.of(job, nb_processors)
+        fixed = weights.jobsize * self._size_factor.compute(job, nb_processors)
         fixed += weights.partition * partitions[job.partition]
         if not extra:
             return fixed
@@ -114,7 +114,7 @@ class Priority:
         return fixed - nice
 
     def user_of(self, job: Job) -> int:
-        """Return the number of the user of a job."""
+        """Return the number that the user of a job has in the tree."""
         user = int(self._user[job.number])
         return user if user >= 0 else self._user_in_tree(job)
 
@@ -123,13 +123,13 @@ class Priority:
         user = self._users_of_names.get(key)
         if user is None:
             account = None if key[0] is None else str(key[0])
-            user = self._users_of_names[key] = self._tree.user(job.user, account)
+            user = self._users_of_names[key] = self._tree.get_user_number(job.user, account)
         return user
 
     def refresh(self, now: float) -> None:
-        """Compute the fair-share factors at ``now`` if it is time to do so.
+        """Let fair-share factors be those of ``now`` if ``calc_period`` is over or a user is new.
 
-        They are computed when they are asked for, if ever.
+        They are computed only when they are needed.
         """
         nb_users = self._tree.nb_users
         if self._nb_users == nb_users and now < self._next:
@@ -139,11 +139,10 @@ class Priority:
         if self.weights.fairshare:
             self._next = now + self._calc_period
 
-    def by_user(self, now: float) -> Floats:
-        """Return what the priority of a job has from its user, by user, as of the last refresh:
-        until the next one it is the same array.
+    def compute_user_parts(self, now: float) -> Floats:
+        """Return the part of a priority that depends on the user, by user, as of the last refresh.
 
-        If users have come since it is computed as of ``now``.
+        Until the next refresh it is the same array. If there are new users, it is that of ``now``.
         """
         if self._nb_users != self._tree.nb_users:
             return self._of_users(now, self.usage.copy())
@@ -158,14 +157,14 @@ class Priority:
         if weights.assoc:
             by_user += weights.assoc * self._tree.priorities()
         if weights.fairshare:
-            by_user += weights.fairshare * self._tree.factors(usage.at(now, len(by_user)))
+            by_user += weights.fairshare * self._tree.compute_factors(usage.at(now, len(by_user)))
         return by_user
 
-    def keys(self, now: float, by_user: Floats, jobs: Sequence[Job]) -> list[float]:
-        """Return the sort keys of jobs, larger first: priorities without a term common to all.
+    def compute_keys(self, now: float, by_user: Floats, jobs: Sequence[Job]) -> list[float]:
+        """Return the sort keys of jobs, larger first: priorities without a term that all share.
 
-        ``by_user`` is :meth:`by_user`. Jobs that have not waited for ``max_age`` yet keep their
-        keys while that is the same.
+        ``by_user`` is :meth:`compute_user_parts`. Jobs that have not waited for ``max_age`` yet
+        keep their keys while that is the same.
         """
         oldest = now - self.max_age
         if len(jobs) < MANY:
@@ -182,8 +181,8 @@ class Priority:
         known: list[float] = keys.tolist()
         return known
 
-    def of(self, job: Job, now: float) -> float:
-        """Return the priority of a job that waits, with the fair share as computed last."""
+    def compute(self, job: Job, now: float) -> float:
+        """Return the priority of a waiting job at ``now``, with the fair share computed last."""
         age = min(1.0, (now - job.submit_time) / self.max_age)
-        of_user = self.by_user(now)[self._user[job.number]]
+        of_user = self.compute_user_parts(now)[self._user[job.number]]
         return float(self._fixed[job.number] + of_user + self.weights.age * age)

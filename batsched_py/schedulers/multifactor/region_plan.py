@@ -9,18 +9,18 @@ from operator import add
 
 from batsched_py.model.machine import Machine
 from batsched_py.model.timeline import BOUNDS_PAY, LatestStarts
-from batsched_py.schedulers.multifactor.backfill_plan import BEYOND, Grid, starting_now
+from batsched_py.schedulers.multifactor.backfill_plan import BEYOND, Grid, find_starting_now
 from batsched_py.schedulers.multifactor.overlapping import Group
 
 Want = tuple[int, int, float, int]
-"""What a job wants: place of its partition, processors, seconds, and of which number multiples."""
+"""What a job needs: place of its partition, processors, seconds, and processors of a node."""
 Placed = tuple[float, list[int]]
-"""Start (seconds, inf if there is none), and how many processors of each region."""
+"""A planned start (seconds, inf if there is none) and the number of processors in each region."""
 NOT_PLANNED: Placed = (inf, [])
 
 
 class RegionPlan:
-    """A plan on a group of overlapping partitions.
+    """A plan of starts on a group of overlapping partitions.
 
     A job fits at t if the least free processors over the time that it lasts, summed over the
     regions of its partition, are enough. (The same processors stay free over that time: of each
@@ -52,16 +52,16 @@ class RegionPlan:
         """By region and time."""
         self._rows = {place: [self.free[at] for at in group.of[place]] for place in group.places}
         self._sums: dict[int, list[int]] = {}
-        """By partition and time, of the partitions in which jobs were placed: what its regions
-        have free together, which no job can exceed."""
+        """By partition and time, for partitions in which jobs were placed: the sum of the free
+        processors of its regions, which no job can exceed."""
 
-    def starting(
+    def find_starting(
         self, wants: Sequence[Want], may: list[int], reserved: int
     ) -> Iterator[tuple[int, list[int]]]:
-        """Place jobs one after another until no further one can start at the beginning; give which
-        of them do, each with how many processors of each region.
+        """Give the jobs that start now, each with its number of processors in each region.
 
-        ``may`` are those that possibly do, ascending; for ``reserved`` see :meth:`place_all`.
+        Jobs are placed in order until no further one can start now. ``may`` are the places of the
+        jobs that might start, ascending; for ``reserved`` see :meth:`place_all`.
         """
         durations, taken = [want[2] for want in wants], []
 
@@ -73,14 +73,14 @@ class RegionPlan:
         def fits_now(job: int) -> bool:
             return self.fits_now(*wants[job])
 
-        for job in starting_now(self.times[0], starts(), may, durations, fits_now):
+        for job in find_starting_now(self.times[0], starts(), may, durations, fits_now):
             yield job, taken[job]
 
     def place_all(self, wants: Sequence[Want], reserved: int) -> Iterator[Placed]:
-        """Place jobs one after another, each when it is asked for.
+        """Give the place of each job in order; a job is placed only when its turn is requested.
 
-        Of each partition the first ``reserved`` (0: all) are planned, the others start at the
-        beginning or are not planned.
+        The first ``reserved`` jobs (0: all) of each partition are planned. Later ones start at the
+        beginning of the plan or are not planned.
         """
         planned = dict.fromkeys(self._group.places, 0)
         bounds = self._bounds(wants)
@@ -111,10 +111,10 @@ class RegionPlan:
     def place(
         self, place: int, size: int, duration: float, unit: int, after: float = -inf
     ) -> Placed:
-        """Take processors for a job of a partition as early as possible.
+        """Take ``size`` processors of a partition for ``duration`` seconds as early as possible.
 
-        It cannot start before ``after``: who knows that saves the search. Who cannot start within
-        the window is not planned.
+        ``after`` is a known lower bound of the start, which saves the search. A job that cannot
+        start within the window is not planned.
         """
         at, behind, least = self._fit(place, size, duration, unit, bisect_left(self.times, after))
         if not least or (at and self.times[at] >= self._end):
@@ -129,7 +129,7 @@ class RegionPlan:
         return start, parts
 
     def fits_now(self, place: int, size: int, duration: float, unit: int) -> bool:
-        """Tell whether a job can start at the beginning."""
+        """Tell whether a job can start at the beginning of the plan."""
         if self._sums_of(place)[0] < size:
             return False
         behind = max(1, bisect_left(self.times, self.times[0] + duration))
@@ -143,8 +143,8 @@ class RegionPlan:
     def _fit(
         self, place: int, size: int, duration: float, unit: int, at: int
     ) -> tuple[int, int, list[int]]:
-        """Return where the earliest start from ``at`` on is, behind what it ends, and what each
-        region has free there; nothing if there is none."""
+        """Return the indices of the earliest start from ``at`` on and of the first time after the
+        end, and what each region has free in between; nothing if there is none."""
         times, sums = self.times, self._sums_of(place)
         nb = len(times)
         while True:
@@ -164,7 +164,7 @@ class RegionPlan:
             at = self._later(place, size, unit, at, behind)
 
     def _later(self, place: int, size: int, unit: int, at: int, behind: int) -> int:
-        """Return from where on a job of a partition fits as far as ``behind``, after ``at``."""
+        """Return the first index after ``at`` from which a job fits until ``behind``."""
         low, high = at + 1, behind
         while low < high:
             middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""The options of the policy multifactor, checked."""
+"""Checks the options of the policy multifactor and makes its parts from them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _MOST_WEIGHT = 1e12
 _MOST_JOBS = 1 << 40
 
 
-def seconds(option: str, value: Any, least: float = 0.0) -> float:
-    """Return a length of time, as ``7 days`` or in seconds; raises :class:`UsageError`."""
+def read_seconds(option: str, value: Any, least: float = 0.0) -> float:
+    """Return a duration, given as ``7 days`` or in seconds; raises :class:`UsageError`."""
     return options.number(option, parse_time(option, value), least)
 
 
-def half_life_of(value: Any) -> float:
-    """Return a half-life in seconds; 0 is none, as in Slurm: inf."""
-    return seconds("half_life", value) or inf
+def read_half_life(value: Any) -> float:
+    """Return a half-life in seconds; 0 means that usage never fades, as in Slurm: inf."""
+    return read_seconds("half_life", value) or inf
 
 
-def priority_of(given: Mapping[str, Any]) -> Priority:
-    """Return the priorities that the options by name ask for; raises :class:`UsageError`."""
+def make_priority(given: Mapping[str, Any]) -> Priority:
+    """Return the :class:`Priority` of the options by name; raises :class:`UsageError`."""
     weights = Weights(
         **{
             name: options.number(f"weight_{name}", given[f"weight_{name}"], 0, _MOST_WEIGHT)
@@ -50,24 +50,24 @@ def priority_of(given: Mapping[str, Any]) -> Priority:
     return Priority(
         weights,
         tree,
-        half_life=half_life_of(given["half_life"]),
-        calc_period=seconds("calc_period", given["calc_period"]),
-        max_age=seconds("max_age", given["max_age"], 1e-6),
+        half_life=read_half_life(given["half_life"]),
+        calc_period=read_seconds("calc_period", given["calc_period"]),
+        max_age=read_seconds("max_age", given["max_age"], 1e-6),
         size_factor=size_factor,
         qos=_qos(given["qos"]),
     )
 
 
-def backfilling_of(given: Mapping[str, Any]) -> BackfillPass:
-    """Return the passes that the options by name ask for; raises :class:`UsageError`."""
+def make_backfill_pass(given: Mapping[str, Any]) -> BackfillPass:
+    """Return the backfill pass of the options by name; raises :class:`UsageError`."""
     window, most = given["bf_window"], given["bf_max_job_test"]
     grid = Grid(
-        seconds("bf_resolution", given["bf_resolution"]),
-        inf if window is None else seconds("bf_window", window, 1),
+        read_seconds("bf_resolution", given["bf_resolution"]),
+        inf if window is None else read_seconds("bf_window", window, 1),
     )
     return BackfillPass(
         grid,
-        seconds("bf_interval", given["bf_interval"]),
+        read_seconds("bf_interval", given["bf_interval"]),
         _MOST_JOBS if most is None else options.whole_number("bf_max_job_test", most, 1),
         *(
             options.whole_number(name, given[name], 0)

@@ -14,16 +14,16 @@ from batsched_py.model.site import Site
 from batsched_py.schedulers.multifactor.priority import Priority
 
 MANY = 20
-"""More new ones are faster sorted with the others than put in."""
+"""With more new jobs, sorting all is faster than inserting each."""
 Entry = tuple[int, float, int, Job]
-"""Minus the tier of the partition, minus the key of the priority, number, job: ascending."""
+"""Sort entry of a job: minus its partition's tier, minus its priority key, number, job."""
 
 
 class WaitingOrder:
     """The waiting jobs, partitions of a higher tier first, then by descending priority.
 
-    All jobs age alike: so the order stays as it is until the fair share of somebody who waits
-    changes, or somebody has waited for so long that the age counts no more.
+    All jobs age alike: so the order stays until the fair share of a user with waiting jobs changes,
+    or a job has waited so long that its age counts no more.
     """
 
     def __init__(
@@ -42,29 +42,29 @@ class WaitingOrder:
 
     def _forget(self) -> None:
         self.entries: list[Entry] = []
-        """In order, as :meth:`sort` has left it; :meth:`remove` takes jobs out."""
+        """The sorted jobs, as of the last :meth:`sort`; :meth:`remove` takes jobs out."""
         self._entry_of: dict[int, Entry] = {}
         self._unsorted: list[Job] = []
-        """Who has no entry yet."""
+        """The jobs without an entry yet."""
         self._sizes: list[list[int]] = [[] for _ in self._tiers]
-        """Of the jobs of each partition, ascending."""
+        """The sizes of the jobs of each partition, ascending."""
         self._users: dict[int, int] = {}
-        """How many jobs of each wait."""
+        """The number of waiting jobs of each user."""
 
-    def news(self, queue: WaitingQueue) -> list[Job]:
-        """Return the jobs that have come since the last call of this or of :meth:`update`."""
+    def take_new_jobs(self, queue: WaitingQueue) -> list[Job]:
+        """Return the jobs submitted since the last call of this or of :meth:`update`."""
         news = queue.since(self._seen)
         self._seen = queue.nb_arrived
         self._news += news
         return news
 
     def update(self, now: float, queue: WaitingQueue) -> None:
-        """Take note of who has come and gone, and of the fair shares of ``now`` (seconds)."""
+        """Add new jobs, drop those that no longer wait, and refresh the fair shares at ``now``."""
         if self._seen != queue.nb_arrived:
-            self.news(queue)
+            self.take_new_jobs(queue)
         news, self._news = [job for job in self._news if job.state is WAITING], []
         if news:
-            self._priority.learn(news, self._nb_processors, self._factors)
+            self._priority.add_jobs(news, self._nb_processors, self._factors)
         self._priority.refresh(now)
         # Jobs may have gone, or gone and come back into their places.
         if len(self._entry_of) + len(self._unsorted) + len(news) != len(queue):
@@ -76,8 +76,8 @@ class WaitingOrder:
             self._users[user] = self._users.get(user, 0) + 1
         self._unsorted += news
 
-    def may_start(self, views: Sequence[Site]) -> set[int]:
-        """Return in which partitions some job has room."""
+    def find_partitions_with_room(self, views: Sequence[Site]) -> set[int]:
+        """Return the places of the partitions in which some waiting job fits now."""
         places = set()
         for place, sizes in enumerate(self._sizes):
             if sizes and sizes[0] <= views[place].free:
@@ -85,11 +85,11 @@ class WaitingOrder:
         return places
 
     def has_size(self, most: int) -> bool:
-        """Tell whether a job has at most so many processors."""
+        """Tell whether a waiting job needs at most ``most`` processors."""
         return any(sizes and sizes[0] <= most for sizes in self._sizes)
 
     def sort(self, now: float, queue: WaitingQueue) -> None:
-        """Bring the entries into the order of ``now``."""
+        """Sort the entries by the priorities of ``now`` (seconds)."""
         head = queue.head
         too_old = head is not None and now - head.submit_time > self._priority.max_age
         if self._shares_changed(now) or too_old or len(self._unsorted) > MANY:
@@ -103,18 +103,18 @@ class WaitingOrder:
         self._unsorted = []
 
     def _shares_changed(self, now: float) -> bool:
-        """Take the fair shares of ``now``; tell whether that of anybody in the order is another."""
+        """Take the fair shares of ``now``; return whether any in the order has changed."""
         before = self._by_user
         if len(self._users) == 1 and max(self._users) < len(before):
             return False  # among the jobs of one user it does not matter
-        self._by_user = self._priority.by_user(now)
+        self._by_user = self._priority.compute_user_parts(now)
         if self._by_user is before:
             return False
         after, nb = self._by_user, len(before)  # newer users are not in it
         return any(after[user] != before[user] for user in self._users if user < nb)
 
     def remove(self, job: Job) -> None:
-        """Take out a job that starts."""
+        """Remove a job that starts from the order."""
         entry = self._entry_of.pop(job.number, None)
         if entry is not None:
             del self.entries[bisect_left(self.entries, entry)]
@@ -124,15 +124,15 @@ class WaitingOrder:
             if not self._users[user]:
                 del self._users[user]
 
-    def listed(self, now: float, queue: WaitingQueue) -> list[Job]:
-        """Return the jobs in the order of ``now``, and change nothing."""
+    def list_jobs(self, now: float, queue: WaitingQueue) -> list[Job]:
+        """Return the jobs in the order of ``now`` without changing the stored order."""
         jobs = list(queue)
-        self._priority.learn(jobs, self._nb_processors, self._factors)
-        entries = self._entries(now, jobs, self._priority.by_user(now))
+        self._priority.add_jobs(jobs, self._nb_processors, self._factors)
+        entries = self._entries(now, jobs, self._priority.compute_user_parts(now))
         return [entry[-1] for entry in sorted(entries)]
 
     def _entries(self, now: float, jobs: list[Job], by_user: Floats) -> list[Entry]:
-        tiers, keys = self._tiers, self._priority.keys(now, by_user, jobs)
+        tiers, keys = self._tiers, self._priority.compute_keys(now, by_user, jobs)
         return [
             (-tiers[job.partition], -key, job.number, job)
             for key, job in zip(keys, jobs, strict=True)

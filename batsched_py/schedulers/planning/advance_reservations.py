@@ -25,18 +25,18 @@ class AdvanceReservations:
         self.starts: dict[int, float] = {}
         """When each begins (seconds), by the job's number."""
 
-    def due(self, jobs: Iterable[Job], now: float) -> list[Job]:
-        """Return the jobs whose reservation should begin by ``now``."""
+    def find_due(self, jobs: Iterable[Job], now: float) -> list[Job]:
+        """Return those of the ``jobs`` whose reservation begins by ``now``."""
         starts = self.starts
         return [job for job in jobs if starts.get(job.number, inf) <= now] if starts else []
 
-    def movable(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs that have no reservation."""
+    def find_movable(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return those of the ``jobs`` that have no reservation, so that a plan may move them."""
         starts = self.starts
         return [job for job in jobs if job.number not in starts] if starts else list(jobs)
 
     def occupy(self, line: Timeline, jobs: Iterable[Job], now: float) -> None:
-        """Take the processors of all reservations out of ``line``, from ``now`` on."""
+        """Occupy the processors of all reservations in ``line``, from ``now`` on."""
         for job in jobs if self.starts else ():
             start = self.starts.get(job.number)
             if start is not None:
@@ -44,10 +44,10 @@ class AdvanceReservations:
                 line.occupy(start, start + job.estimate, job.size)
 
 
-def requested_start(job: Job) -> float | None:
-    """Return when the reservation that a job asks for begins, None if it asks for none.
+def find_requested_start(job: Job) -> float | None:
+    """Return the start (seconds) of the reservation that a job asks for, None without one.
 
-    Raises :class:`UsageError` for what is no time, and for both a start and an end.
+    Raises :class:`UsageError` for values that are no time, and for both a start and an end.
     """
     if not job.extra:
         return None

@@ -1,4 +1,4 @@
-"""Plans: which waiting job starts when."""
+"""Plans: the planned start of each waiting job."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from batsched_py.model.queue.job_arrays import Floats, JobRows, Rows
 
 Term = Callable[[Any, Any, Any, Any], Any]
-"""Of size, estimate, submission time and planned start (seconds): numbers, or arrays of them."""
+"""A function of size, estimate, submission time and planned start (seconds): numbers or arrays."""
 
 
 class Plan(Sequence[tuple[Job, float]]):
     """Waiting jobs with their planned starts (seconds, inf = never), in the order of placement.
 
-    Of a plan may be known only which jobs are ``starting`` now, by their places, if none can never
-    start: then ``starts`` is a function that makes it, if it is asked for.
+    If each job can start at some time, a plan may first know only the places of the jobs that are
+    ``starting`` now: ``starts`` is then a function that makes the rest when it is needed.
     """
 
     def __init__(
@@ -48,30 +48,30 @@ class Plan(Sequence[tuple[Job, float]]):
     def __getitem__(self, place: Any) -> Any:
         return list(self)[place]
 
-    def now_or_never(self, now: float) -> list[tuple[Job, float]]:
+    def list_now_or_never(self, now: float) -> list[tuple[Job, float]]:
         """Return the jobs that start ``now`` or cannot start, with their planned starts."""
         if self._starting is not None:
             return [(self._jobs[place], now) for place in self._starting]
         return [entry for entry in self if entry[1] == now or entry[1] == inf]
 
-    def next_start(self, after: float) -> float:
-        """Return the first start behind ``after``; inf if there is none."""
+    def find_next_start(self, after: float) -> float:
+        """Return the first planned start later than ``after`` (seconds); inf if there is none."""
         return min((start for start in self.starts if start > after), default=inf)
 
-    def until(self, latest: float, most: int | None = None) -> Plan:
+    def select_until(self, latest: float, most: int | None = None) -> Plan:
         """Return the first ``most`` jobs (None: all) of those that start at all, by ``latest``."""
         if latest == inf and most is None and inf not in self.starts:
             return self
         some = [entry for entry in self if inf > entry[1] <= latest][:most]
         return Plan([job for job, _ in some], [start for _, start in some])
 
-    def each(self, term: Term) -> list[float]:
+    def evaluate(self, term: Term) -> list[float]:
         """Return the value of a function of size, estimate, submission and start for each job."""
         return [term(job.size, job.estimate, job.submit_time, start) for job, start in self]
 
 
 class PlanOfRows(Plan):
-    """A plan of many jobs, with arrays in place of lists: nothing is made for each job."""
+    """A plan of many jobs that keeps arrays in place of a list of jobs and starts."""
 
     def __init__(
         self,
@@ -102,23 +102,23 @@ class PlanOfRows(Plan):
     def __iter__(self) -> Iterator[tuple[Job, float]]:
         return zip(self._rows.jobs(), self.starts, strict=True)
 
-    def now_or_never(self, now: float) -> list[tuple[Job, float]]:
+    def list_now_or_never(self, now: float) -> list[tuple[Job, float]]:
         """Return the jobs that start ``now`` or cannot start, with their planned starts."""
         if self._places is not None:
-            return [(job, now) for job in self._rows.only(self._places).jobs()]
+            return [(job, now) for job in self._rows.select(self._places).jobs()]
         starts = self.array
         chosen = ((starts == now) | (starts == inf)).nonzero()[0]
-        return list(zip(self._rows.only(chosen).jobs(), starts[chosen].tolist(), strict=True))
+        return list(zip(self._rows.select(chosen).jobs(), starts[chosen].tolist(), strict=True))
 
-    def until(self, latest: float, most: int | None = None) -> Plan:
+    def select_until(self, latest: float, most: int | None = None) -> Plan:
         """Return the first ``most`` jobs (None: all) of those that start at all, by ``latest``."""
         starts = self.array
         if latest == inf and most is None and starts.max(initial=0.0) < inf:
             return self
         chosen = ((starts < inf) & (starts <= latest)).nonzero()[0][:most]
-        return PlanOfRows(self._rows.only(chosen), starts[chosen])
+        return PlanOfRows(self._rows.select(chosen), starts[chosen])
 
-    def each(self, term: Term) -> list[float]:
+    def evaluate(self, term: Term) -> list[float]:
         """Return the value of a function of size, estimate, submission and start for each job."""
         rows = self._rows
         values: list[float] = term(rows.size, rows.estimate, rows.submit_time, self.array).tolist()

@@ -1,4 +1,4 @@
-"""Making plans: when each waiting job will start."""
+"""The planner: it plans a start for each waiting job, and carries out the plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.options.option_values import boolean, one_of
 from batsched_py.schedulers.planning.advance_reservations import (
     AdvanceReservations,
-    requested_start,
+    find_requested_start,
 )
 from batsched_py.schedulers.planning.plan import Plan, PlanOfRows
 from batsched_py.schedulers.planning.start_limits import Limits
@@ -49,23 +49,23 @@ class Planner:
         one_of("admission", admission, ("against_full_plan", "against_running_and_reserved"))
         self._full_admission = admission == "against_full_plan"
         self._all_alike = self._backfilling and self._limits is None
-        """Whether each job is placed as early as it fits, by no other rule."""
+        """Whether each job is placed as early as it fits, without other rules."""
         self._reservations = AdvanceReservations()
-        self._seen = 0  # so many arrivals were looked at
+        self._seen = 0  # the number of arrivals handled so far
         self._nb_processors = 0
         self.plan = Plan([], [])  # which is carried out
 
-    def arrivals(
+    def admit_reservations(
         self, now: float, queue: WaitingQueue, machine: Machine, key: Key
     ) -> Iterator[Decision]:
-        """Admit or reject the reservations among the new jobs; ``key`` is of the active order."""
+        """Admit or reject the reservations of new jobs; ``key`` sorts jobs in the active order."""
         news = queue.since(self._seen)
         self._seen = queue.nb_arrived
         for job in news:
             check_estimate(job, "planning needs")
-            start = requested_start(job)
+            start = find_requested_start(job)
             if start is not None:
-                if self._admits(job, start, self.base(now, queue, machine), queue.ranked(key)):
+                if self._admits(job, start, self.make_base(now, queue, machine), queue.ranked(key)):
                     self._reservations.starts[job.number] = start
                 else:
                     yield Reject(job)
@@ -74,44 +74,47 @@ class Planner:
         begin, nb_processors = line.times[0], self._nb_processors
         if start < min(begin, job.submit_time):  # Batsim's clock may be some microseconds behind
             return False
-        if self._limits and self._limits.next_allowed(job, start, nb_processors) > start:
+        if self._limits and self._limits.find_next_allowed(job, start, nb_processors) > start:
             return False
         if self._full_admission:
-            before = self.movable(other for other in order if other.number < job.number)
+            before = self.find_movable(other for other in order if other.number < job.number)
             self._place_one_by_one(line, before)
         return line.least_free(max(start, begin), start + job.estimate) >= job.size
 
-    def base(self, now: float, queue: WaitingQueue, machine: Machine) -> Timeline:
+    def make_base(self, now: float, queue: WaitingQueue, machine: Machine) -> Timeline:
         """Return the timeline of the processors that running jobs and reservations leave free."""
         self._nb_processors = machine.nb_processors
         line = Timeline.of(machine, now)
         self._reservations.occupy(line, queue, now)
         return line
 
-    def movable(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs that have no reservation."""
-        return self._reservations.movable(jobs)
+    def find_movable(self, jobs: Iterable[Job]) -> list[Job]:
+        """Return those of the ``jobs`` that have no reservation, so that a plan may move them."""
+        return self._reservations.find_movable(jobs)
 
-    def nb_movable(self, queue: WaitingQueue) -> int:
+    def count_movable(self, queue: WaitingQueue) -> int:
         """Return how many waiting jobs have no reservation."""
-        return len(self.movable(queue)) if self._reservations.starts else len(queue)
+        return len(self.find_movable(queue)) if self._reservations.starts else len(queue)
 
-    def in_order(self, queue: WaitingQueue, key: Key) -> list[Job] | JobRows:
-        """Return the jobs without a reservation by ascending ``key``: as arrays if many wait."""
+    def sort_jobs(self, queue: WaitingQueue, key: Key) -> list[Job] | JobRows:
+        """Return the waiting jobs without a reservation by ascending ``key``; as arrays if many."""
         if len(queue) < MANY or not self._all_alike:
-            return self.movable(queue.ranked(key))
+            return self.find_movable(queue.ranked(key))
         from batsched_py.model.queue.job_arrays import JobArrays
 
         rows = queue.view(JobArrays).in_order(key)
         reserved = self._reservations.starts
         if not reserved:
             return rows
-        return rows.only([at for at, job in enumerate(rows.jobs()) if job.number not in reserved])
+        return rows.select([at for at, job in enumerate(rows.jobs()) if job.number not in reserved])
 
-    def planned(self, line: Timeline, jobs: list[Job] | JobRows, *, now_only: bool = False) -> Plan:
-        """Return the plan of the jobs in their order; ``line``, a :meth:`base`, stays as it is.
+    def make_plan(
+        self, line: Timeline, jobs: list[Job] | JobRows, *, now_only: bool = False
+    ) -> Plan:
+        """Return the plan of the jobs in their order, beside the jobs and reservations in ``line``.
 
-        ``now_only``: the rest of the plan is made only if somebody asks for it.
+        ``line`` is a :meth:`make_base`, and stays unchanged. ``now_only``: the starts after now are
+        planned only when they are needed.
         """
         if isinstance(jobs, list) and len(jobs) >= MANY and self._all_alike:
             from batsched_py.model.queue.job_arrays import JobRows
@@ -123,19 +126,18 @@ class Planner:
             arrays = line, jobs.size, jobs.estimate
             if now_only and self._decides_now_only(line, jobs.estimate.sum()):
                 whole = partial(placement.place_all, *arrays)
-                return PlanOfRows(jobs, whole, placement.starting(*arrays))
+                return PlanOfRows(jobs, whole, placement.find_starting(*arrays))
             return PlanOfRows(jobs, placement.place_all(*arrays))
         if not self._all_alike:
             return Plan(jobs, self._place_one_by_one(line.copy(), jobs))
         sizes, estimates = [job.size for job in jobs], [job.estimate for job in jobs]
         if now_only and self._decides_now_only(line, sum(estimates)):
-            starting = line.copy().starting(sizes, estimates)
+            starting = line.copy().find_starting(sizes, estimates)
             return Plan(jobs, lambda: line.copy().place_all(sizes, estimates), starting)
         return Plan(jobs, line.copy().place_all(sizes, estimates))
 
     def _decides_now_only(self, line: Timeline, total_estimate: float) -> bool:
-        """Tell whether only jobs that start now make decisions: no wake-up, and no job that may
-        never start."""
+        """Tell whether decisions need only the jobs that start now: no wake-ups, no rejections."""
         return (
             self._all_alike
             and not self._reservations.starts
@@ -150,7 +152,7 @@ class Planner:
         for job in jobs:
             start = line.earliest(job.size, job.estimate, after)
             while self._limits is not None and start < inf:
-                allowed = self._limits.next_allowed(job, start, self._nb_processors)
+                allowed = self._limits.find_next_allowed(job, start, self._nb_processors)
                 if allowed == start:
                     break
                 start = line.earliest(job.size, job.estimate, allowed)
@@ -164,13 +166,13 @@ class Planner:
     def carry_out(
         self, now: float, queue: WaitingQueue, machine: Machine, plan: Plan
     ) -> Iterator[Decision]:
-        """Start what is planned for ``now``, and ask for a call where no event will come."""
+        """Start the jobs planned for ``now``, and ask for a call if the next start needs one."""
         self.plan = plan
-        for job in self._reservations.due(queue, now):
+        for job in self._reservations.find_due(queue, now):
             if job.size <= machine.free:
                 del self._reservations.starts[job.number]
                 yield Start(job)
-        for job, start in plan.now_or_never(now):
+        for job, start in plan.list_now_or_never(now):
             if start == now:
                 if job.size <= machine.free:  # else it waits for the end of a zero-length job
                     yield Start(job)
@@ -180,15 +182,15 @@ class Planner:
             yield from self._wake_ups(now, machine, plan)
 
     def _wake_ups(self, now: float, machine: Machine, plan: Plan) -> Iterator[Decision]:
-        """Reservations and limits begin and end without an event of the simulator."""
+        """Ask for a call at the next planned start if no job is expected to end then."""
         soon = nextafter(now, inf)  # behind jobs that outlive their estimates: they have ends
         begins = [start for start in self._reservations.starts.values() if start > now]
-        due = min(plan.next_start(soon), min(begins, default=inf))
+        due = min(plan.find_next_start(soon), min(begins, default=inf))
         if due <= LATEST_TIME and all(job.expected_end != due for job in machine.releases()):
             yield CallMeLater(due)
 
     def held(self, job: Job, now: float, machine: Machine, note: str) -> WaitingReason:
-        """Return the reason why ``job`` still waits."""
+        """Return the reason why ``job`` still waits, with ``note`` if it is only planned later."""
         reserved = self._reservations.starts.get(job.number)
         if reserved is not None:
             note = "an advance reservation"
@@ -196,7 +198,7 @@ class Planner:
         waiting = (entry for entry in self.plan if entry[0].state is JobState.WAITING)
         places = {other: (place, start) for place, (other, start) in enumerate(waiting, 1)}
         place, start = places.get(job, (None, inf))
-        rule = self._limits.why(job, now, machine.nb_processors) if self._limits else ""
+        rule = self._limits.find_rule(job, now, machine.nb_processors) if self._limits else ""
         why: Why = "limit" if rule else "plan"
         note = f"the rule {rule}" if rule else note
         return WaitingReason(why, place, until=start, free=machine.free, note=note)

@@ -9,19 +9,19 @@ from batsched_py.model.decisions import Decision
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import fixed_key
+from batsched_py.model.queue.orders import find_fixed_key
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.planning.planner import Planner
 
 
 class Planning:
-    """Plan all waiting jobs anew at each event, in one order; backfilling is implicit.
+    """Planning: plan all waiting jobs anew at each event, in one order; backfilling is implicit.
 
     ``order`` is ``fcfs``, ``sjf``, ``ljf`` or another one that does not change with the clock.
     ``backfilling=false`` never places a job before those placed already. ``limits`` are rules of
     the site for when jobs may start, see docs/policies.md, ``begins`` the weekday and time of day
     at time 0 for them. ``admission`` says what an advance reservation must not displace:
-    ``against_full_plan`` (the literal reading), or ``against_running_and_reserved``.
+    ``against_full_plan`` (as the thesis says), or ``against_running_and_reserved``.
 
     Source: A. Streit's thesis, 2003, sections 3.1-3.3.
     """
@@ -39,7 +39,7 @@ class Planning:
         admission: str = "against_full_plan",
     ) -> None:
         self._order = order
-        self._key = fixed_key(order)
+        self._key = find_fixed_key(order)
         self.planner = Planner(
             backfilling=backfilling, limits=limits, begins=begins, admission=admission
         )
@@ -48,10 +48,10 @@ class Planning:
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Plan, and start the jobs that are planned for now."""
         planner = self.planner
-        yield from planner.arrivals(now, queue, machine, self._key)
+        yield from planner.admit_reservations(now, queue, machine, self._key)
         self._replans += 1
-        waiting = planner.in_order(queue, self._key)
-        plan = planner.planned(planner.base(now, queue, machine), waiting, now_only=True)
+        waiting = planner.sort_jobs(queue, self._key)
+        plan = planner.make_plan(planner.make_base(now, queue, machine), waiting, now_only=True)
         yield from planner.carry_out(now, queue, machine, plan)
 
     def statistics(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rules of a site for when jobs may start: wide ones at night, long ones at the weekend, ..."""
+"""Rules of a site for when jobs may start, such as wide jobs at night only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEYS = ("days", "from", "to", "max_size", "max_share", "max_estimate")
 
 
 class _Limit:
-    """On some days from one time of day to another, no job beyond a size or an estimate starts."""
+    """A rule: in windows of the week, no job above a size or an estimate starts."""
 
     def __init__(self, rule: Any) -> None:
         self.rule = rule
@@ -46,9 +46,9 @@ class _Limit:
 
 
 class Limits:
-    """All rules of a site. ``begins`` is the weekday and time of day at time 0: ``"tue 08:15"``.
+    """The rules of a site for starts; ``begins`` is the weekday and time at 0: ``"tue 08:15"``.
 
-    A job that runs already when a window begins goes on.
+    A job that already runs when a window begins keeps running.
     """
 
     def __init__(self, rules: Any, begins: str) -> None:
@@ -57,23 +57,25 @@ class Limits:
         self._limits = [_Limit(rule) for rule in rules]
         self._clock = WeekClock(begins)
 
-    def why(self, job: Job, time: float, nb_processors: int) -> str:
-        """Return the rule that forbids ``job`` to start at ``time``; empty if none does."""
+    def find_rule(self, job: Job, time: float, nb_processors: int) -> str:
+        """Return the text of the rule that forbids ``job`` to start at ``time``, or ``""``."""
         second = self._clock.second(time)
         for limit in self._limits:
-            if limit.forbids(job, nb_processors) and limit.windows.rest(second):
+            if limit.forbids(job, nb_processors) and limit.windows.seconds_left(second):
                 return ", ".join(f"{key} {value}" for key, value in limit.rule.items())
         return ""
 
-    def next_allowed(self, job: Job, time: float, nb_processors: int) -> float:
-        """Return the first moment from ``time`` on at which ``job`` may start, inf if never."""
+    def find_next_allowed(self, job: Job, time: float, nb_processors: int) -> float:
+        """Return the first time (seconds) from ``time`` on when ``job`` may start, inf if never."""
         limits = [limit for limit in self._limits if limit.forbids(job, nb_processors)]
         begin = time
         while limits and time < inf:
             second = self._clock.second(time)
-            wait = max(limit.windows.rest(second) for limit in limits)
+            wait = max(limit.windows.seconds_left(second) for limit in limits)
             later = time + wait
-            if later == time:  # no window is open; or so far ahead seconds are below the last digit
+            if (
+                later == time
+            ):  # outside all windows, or so late that a float has no digits for seconds
                 break
             time = later if later - begin <= WEEK else inf
         return time

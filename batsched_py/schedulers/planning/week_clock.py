@@ -1,4 +1,4 @@
-"""Windows of the week by the clock: in prime time, at night, at the weekend, ..."""
+"""The second of the week, and windows of the week such as prime time, nights or weekends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 class WeekClock:
-    """Which second of the week it is. ``begins`` is what clocks show at 0: ``"tue 08:15"``.
+    """Converts simulated time to seconds of the week; time 0 is ``begins``, as ``"tue 08:15"``.
 
-    Raises :class:`UsageError` for what is no such moment.
+    Raises :class:`UsageError` for another format.
     """
 
     def __init__(self, begins: str) -> None:
@@ -30,9 +30,10 @@ class WeekClock:
 
 
 class Windows:
-    """On some ``days`` from one time of day to another; over midnight if that is not later.
+    """Windows of the week: on some ``days``, from one time of day to another.
 
-    ``option`` is named by the :class:`UsageError` for what is wrong.
+    They pass midnight if the end is not later. The :class:`UsageError` for wrong values names
+    ``option``.
     """
 
     def __init__(self, days: Any, begin: Any, end: Any, option: str) -> None:
@@ -40,7 +41,7 @@ class Windows:
         self._length = closes - opens
         self._begins = [day * DAY + opens for day in _days(days, option)]
 
-    def rest(self, second: float) -> float:
+    def seconds_left(self, second: float) -> float:
         """Return how many seconds after ``second`` of the week the window ends; 0 outside."""
         for begin in self._begins:
             inside = (second - begin) % WEEK

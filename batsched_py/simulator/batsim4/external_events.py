@@ -1,4 +1,4 @@
-"""External events: machines that fail and come back, and events for the scheduler.
+"""External events: failures and returns of machines, and messages for the scheduler.
 
 A file has one JSON object a line: ``{"type": "machine_unavailable", "resources": "0 2-3",
 "timestamp": 5}``, ``machine_available``, or any other type, which is for the scheduler. All events
@@ -32,7 +32,7 @@ _AVAILABLE = {"machine_available": True, "machine_unavailable": False}
 
 
 class ExternalEvent(msgspec.Struct, frozen=True):
-    """An event at ``time`` (seconds): machines come or go, or the scheduler gets ``content``.
+    """An event at ``time`` (seconds): machines fail or return, or the scheduler gets ``content``.
 
     ``where`` is the place in the file, for messages.
     """

@@ -1,4 +1,4 @@
-"""The embedded simulator in the place of Batsim 4.2, with energy, pstates and external events."""
+"""The embedded simulator with all of Batsim 4.2: energy, pstates and external events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from batsched_py.workload.workload import Workload
 
 
 class Batsim4Simulator(Simulator):
-    """Batsim 4.2 on one platform: energy, pstates, shared machines, and external ``events``.
+    """Batsim 4.2 on one platform, with energy, pstates, shared machines and external ``events``.
 
     Raises :class:`WorkloadError` for jobs and :class:`PlatformError` for machines that cannot be
     simulated.
@@ -61,7 +61,7 @@ class Batsim4Simulator(Simulator):
         platform, options = self.platform, self.options
         sharing = self._share_machines()
         self._varying = options.energy or sharing
-        if self._varying and (several := platform.with_cores()):
+        if self._varying and (several := platform.find_multicore_hosts()):
             raise PlatformError(
                 f"host {several[0].name!r} has {several[0].cores} cores, which cannot be simulated "
                 "where jobs share hosts (as always under Batsim 5) or energy is accounted for: "
@@ -70,7 +70,7 @@ class Batsim4Simulator(Simulator):
         if options.energy or (self.is_batsim5 and sharing):
             hosts = [*platform.hosts, *platform.storages]
             self._pstates = Energy(hosts, metered=options.energy)
-            self._asleep = self._pstates.asleep()
+            self._asleep = self._pstates.find_asleep()
         self._energy = self._pstates if options.energy else None
         if self.events is None and not (self._varying or options.trace_machines):
             return Machines(len(platform.hosts))

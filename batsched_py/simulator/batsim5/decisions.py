@@ -1,4 +1,4 @@
-"""Carry out the decisions of a scheduler under Batsim 5, where it differs from Batsim 4.2.
+"""Carries out the decisions of a scheduler where Batsim 5 differs from Batsim 4.2.
 
 Source: the protocol as observed from Batsim 5.0.0-rc2.
 """
@@ -86,7 +86,7 @@ class Batsim5Decisions(Decisions):
         stopped, self._stopped_jobs = self._stopped_jobs, []
         handle(decision)
         for job in stopped:
-            self._over[job.description.id] = self._execution.put_down(job)
+            self._over[job.description.id] = self._execution.record_end(job)
 
     def _name_in_error(self, error: ProtocolError, decision: m.Event) -> str:
         if type(decision) not in self._handlers:
@@ -118,7 +118,7 @@ class Batsim5Decisions(Decisions):
         return added
 
     def _register_acknowledged(self, decision: m.RegisterJob) -> None:
-        event = self._registry.submission(self._add(decision), self._agenda.now)
+        event = self._registry.make_submission(self._add(decision), self._agenda.now)
         if event.job.walltime == 0:  # Batsim 5 says so of it, and ends it at once
             event.job = msgspec.structs.replace(event.job, walltime=None)
         self._agenda.send(event)
@@ -137,12 +137,12 @@ class Batsim5Decisions(Decisions):
         """Stop a job, whose machines are free at once: they may be turned off in this reply."""
         progress = super()._stop_job(job)
         if progress is not None:
-            self._execution.leave(job)
+            self._execution.free_machines(job)
             self._stopped_jobs.append(job)
         return progress
 
     def _put_down(self, job: SimulatedJob) -> list[m.Event]:
-        return self._over.pop(job.description.id, None) or self._execution.put_down(job)
+        return self._over.pop(job.description.id, None) or self._execution.record_end(job)
 
     def _killed(self, jobs: list[tuple[SimulatedJob, dict[str, Any] | None]]) -> Iterator[m.Event]:
         self._stopped_jobs = []
@@ -157,7 +157,7 @@ class Batsim5Decisions(Decisions):
         """Return the profiles of the jobs that were really killed, each once."""
         profiles = {}
         for job, done in jobs:
-            content = self._registry.content(job.description)
+            content = self._registry.find_content(job.description)
             if done is not None and content is not None:
                 workload = job.description.id.partition("!")[0]
                 profile = to_event(content, job.description.profile, workload)
@@ -168,7 +168,7 @@ class Batsim5Decisions(Decisions):
         """Add a profile; parts of another workload only where profiles are not dropped."""
         registration, workload = self._registry.registration, decision.workload_name
         for part in decision.profile.get("seq", ()) if registration.releases else ():
-            if registration.place(workload, part)[0] != workload:
+            if registration.resolve_profile(workload, part)[0] != workload:
                 raise ProtocolError(
                     f"its part {part!r} is of another workload, and Batsim 5.0.0-rc2 crashes "
                     "when the profile is dropped; with profile_reuse it is not"

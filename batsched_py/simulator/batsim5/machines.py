@@ -14,21 +14,21 @@ from batsched_py.simulator.power.power_states import PowerManagement
 
 
 class MachinesOfBatsim5(TracedMachines):
-    """Machines as Batsim 5.0.0-rc2 counts them: a machine that once computed counts as computing.
+    """The machines of Batsim 5.0.0-rc2, which counts a machine as computing after its first job.
 
     This ends when the machine is switched. Machines may always run several jobs, and the time of a
     computing machine is counted at each start on it.
     """
 
     def occupy(self, alloc: ProcessorSet, now: float) -> bool:
-        """Let a job start on ``alloc`` if all of it may start one; tell whether."""
-        if self.not_free(alloc):
+        """Let a job start on ``alloc`` if all of it may start one; return whether it does."""
+        if self.find_not_free(alloc):
             return False
         for machine in alloc:
             self._nb_jobs[machine] = self._nb_jobs.get(machine, 0) + 1
-        self._busy.give_back(alloc - self._busy.common(alloc))
+        self._busy.give_back(alloc - self._busy.intersect(alloc))
         self._count_times(now)
-        self._move(self._idle.common(alloc), IDLE, COMPUTING)
+        self._move(self._idle.intersect(alloc), IDLE, COMPUTING)
         self._note_change(alloc, now)
         self.trace(now)
         return True
@@ -53,7 +53,7 @@ class PowerManagementOfBatsim5(PowerManagement):
     """Machines that were changed to a pstate in which they do not compute: no job can start."""
 
     def switch(self, decision: m.SetResourceState) -> None:
-        """Turn machines on or off, or change their pstate."""
+        """Turn machines on or off, or change their pstate, as ``decision`` says."""
         if decision.turned:
             super().switch(decision)
             return

@@ -1,4 +1,4 @@
-"""Periodic actions of Batsim 5: they happen at the multiples of a period since time 0."""
+"""Periodic actions of Batsim 5, which happen at the multiples of a period from time 0 on."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Tick = Callable[[bool], Iterable[m.Event]]
 
 class _Periodic(msgspec.Struct, eq=False):
     period: int
-    """Milliseconds, as all that comes again in Batsim 5."""
+    """Milliseconds, as all periods in Batsim 5."""
     multiple: int
-    """Of the period: when it comes next."""
+    """The next time, as a multiple of the period."""
     left: int | None
-    """How often it is still to come, None: any number of times."""
+    """How many times it still happens, None: without an end."""
     tick: Tick
     timer: Timer | None = None
 
     @property
     def time(self) -> float:
-        """When it comes next, seconds."""
+        """The next time, in seconds."""
         return self.multiple * self.period / 1000
 
 
 class Grid:
-    """All periodic actions by kind and id. Of any two live periods, one divides the other."""
+    """All periodic actions by kind and id; of any two live periods, one divides the other."""
 
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda

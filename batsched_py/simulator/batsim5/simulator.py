@@ -1,4 +1,4 @@
-"""The embedded simulator in the place of Batsim 5, where it differs from Batsim 4.2.
+"""The embedded simulator as Batsim 5, where it differs from Batsim 4.2.
 
 Source: the protocol and the schedules of Batsim 5.0.0-rc2.
 """
@@ -27,7 +27,7 @@ BATSIM5 = "v5.0.0-rc2"
 
 
 class Batsim5Simulator(Batsim4Simulator):
-    """The embedded simulator as Batsim 5, on one platform.
+    """Batsim 5 on one platform, in the embedded simulator.
 
     ``called`` is the command line in the first message, by the protocol's names.
     """
@@ -48,8 +48,8 @@ class Batsim5Simulator(Batsim4Simulator):
         super().__init__(platform, workloads, options, events)
         self._called = called or {}
 
-    def again(self, options: Options, called: dict[str, Any]) -> Batsim5Simulator:
-        """Return a new simulation with the same inputs, other options and a longer command line."""
+    def make_new(self, options: Options, called: dict[str, Any]) -> Batsim5Simulator:
+        """Return a new simulation with the same inputs, ``options`` and a longer command line."""
         called = self._called | called
         return Batsim5Simulator(self.platform, self.workloads, options, self.events, called)
 

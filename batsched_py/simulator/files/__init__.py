@@ -1,1 +1,1 @@
-"""Input and output files of a simulation, as Batsim's command line has them."""
+"""Input and output files of a simulation, the same as those of Batsim's command line."""

@@ -1,4 +1,4 @@
-"""Write the output files of Batsim 4.2 and 5 for the embedded simulator.
+"""Writes the output files of Batsim 4.2 and 5 for the embedded simulator.
 
 Batsim 5's ``real_exec_info.json`` is not written. It only says how long the real program took and
 how much memory it had, and the same run is to give the same bytes.
@@ -14,13 +14,13 @@ import msgspec
 
 from batsched_py.files.writers import encode_lines, write_parts
 from batsched_py.simulator.batsim5.simulator import BATSIM5
-from batsched_py.simulator.ended_jobs import EndedJobs, columns_of
+from batsched_py.simulator.ended_jobs import EndedJobs, iterate_columns
 from batsched_py.simulator.files.output_files import (
     Summary,
-    jobs_lines,
-    lines_of,
-    schedule_csv,
-    schedule_values,
+    compute_schedule_values,
+    format_schedule_csv,
+    make_jobs_lines,
+    make_lines,
     six,
 )
 from batsched_py.simulator.options import Options
@@ -35,22 +35,22 @@ short: Shown = "{:g}".format
 """Writes a number with six significant digits, as Batsim 4.2.0 does in its traces."""
 
 
-def machine_states_lines(machines: TracedMachines, shown: Shown = short) -> Iterator[str]:
-    """Yield the lines of ``_machine_states.csv``: how many machines are in each state, and when."""
+def make_machine_states_lines(machines: TracedMachines, shown: Shown = short) -> Iterator[str]:
+    """Yield the lines of ``_machine_states.csv``: times, and the number of machines by state."""
     yield "time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing\n"
     for time, *counts in machines.rows():
         yield f"{shown(time)}," + ",".join(map(str, counts)) + "\n"
 
 
-def consumed_energy_lines(power: PowerManagement, shown: Shown = short) -> Iterator[str]:
-    """Yield the lines of ``_consumed_energy.csv``: joules until then, and watts."""
+def make_consumed_energy_lines(power: PowerManagement, shown: Shown = short) -> Iterator[str]:
+    """Yield the lines of ``_consumed_energy.csv``: times, joules until then, and watts."""
     yield "time,energy,event_type,wattmin,epower\n"
     for time, energy, kind, least, mean in power.energy.events():
         watts = "NA" if mean is None else shown(mean)
         yield f"{shown(time)},{shown(energy)},{kind},{shown(least)},{watts}\n"
 
 
-def pstate_changes_lines(power: PowerManagement, shown: Shown = short) -> Iterator[str]:
+def make_pstate_changes_lines(power: PowerManagement, shown: Shown = short) -> Iterator[str]:
     """Yield the lines of ``_pstate_changes.csv``: time, machines, and their new pstate."""
     yield "time,machine_id,new_pstate\n"
     for time, machines, pstate in power.changes():
@@ -66,13 +66,13 @@ def write_batsim4_outputs(outcome: Outcome, prefix: str, *, exact: bool = False)
     they are to be ``exact``. Raises :class:`OutputError`.
     """
     shown: Shown = repr if exact else short
-    files: dict[str, Iterable[str]] = {"jobs": jobs_lines(outcome.jobs)}
+    files: dict[str, Iterable[str]] = {"jobs": make_jobs_lines(outcome.jobs)}
     if outcome.machines is not None and outcome.machines.traced:
-        files["machine_states"] = machine_states_lines(outcome.machines, shown)
+        files["machine_states"] = make_machine_states_lines(outcome.machines, shown)
     if outcome.power is not None:
-        files["consumed_energy"] = consumed_energy_lines(outcome.power, shown)
-        files["pstate_changes"] = pstate_changes_lines(outcome.power, shown)
-    files["schedule"] = [schedule_csv(outcome)]
+        files["consumed_energy"] = make_consumed_energy_lines(outcome.power, shown)
+        files["pstate_changes"] = make_pstate_changes_lines(outcome.power, shown)
+    files["schedule"] = [format_schedule_csv(outcome)]
     return _write_each({f"{prefix}_{name}.csv": lines for name, lines in files.items()})
 
 
@@ -87,17 +87,17 @@ def write_batsim5_outputs(
     :class:`OutputError`.
     """
     shown: Shown = repr if options.exact_times else short
-    jobs = map(_with_full_profiles, columns_of(outcome.jobs))
-    files: dict[str, Iterable[str]] = {"jobs.csv": lines_of(jobs, quote_metadata=False)}
+    jobs = map(_with_full_profiles, iterate_columns(outcome.jobs))
+    files: dict[str, Iterable[str]] = {"jobs.csv": make_lines(jobs, quote_metadata=False)}
     if outcome.machines is not None and outcome.machines.traced:
-        files["machine_states.csv"] = machine_states_lines(outcome.machines, shown)
+        files["machine_states.csv"] = make_machine_states_lines(outcome.machines, shown)
     if outcome.power is not None and options.energy:
         in_full: Shown = repr if options.exact_times else six
-        files["consumed_energy.csv"] = consumed_energy_lines(outcome.power, in_full)
+        files["consumed_energy.csv"] = make_consumed_energy_lines(outcome.power, in_full)
     if outcome.power is not None and trace_pstates:
-        files["pstate_changes.csv"] = pstate_changes_lines(outcome.power, shown)
+        files["pstate_changes.csv"] = make_pstate_changes_lines(outcome.power, shown)
     if whole:
-        files["schedule.json"] = [schedule_json(outcome)]
+        files["schedule.json"] = [format_schedule_json(outcome)]
     return _write_each({f"{prefix}{name}": lines for name, lines in files.items()})
 
 
@@ -110,17 +110,17 @@ def _with_full_profiles(jobs: EndedJobs) -> EndedJobs:
     return msgspec.structs.replace(jobs, profile=profiles)
 
 
-def schedule_json(outcome: Outcome) -> str:
-    """Return ``schedule.json``: the summary of the run.
+def format_schedule_json(outcome: Outcome) -> str:
+    """Return the text of ``schedule.json``: the summary of the run.
 
     As in Batsim 5.0.0-rc2 the makespan is the last end, but for submissions before 0, and means
     over no jobs are ``-nan``, which is no JSON.
     """
     sums, first_submission = Summary(outcome.nb_processors), 0.0
-    for some in columns_of(outcome.jobs):
+    for some in iterate_columns(outcome.jobs):
         sums.add(some)
         first_submission = float(some.submit[some.ran].min(initial=first_submission))
-    values = schedule_values(outcome, sums) | {
+    values = compute_schedule_values(outcome, sums) | {
         "batsim_version": f'"{BATSIM5}"',
         "makespan": six(sums.makespan - first_submission),
     }

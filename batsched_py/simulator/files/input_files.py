@@ -1,4 +1,4 @@
-"""Make a simulation from files, as Batsim's command line describes it."""
+"""Makes a simulation from files, as Batsim's command line does."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def apply_hello(simulator: Simulator, hello: m.Hello, called: dict[str, Any]) ->
     if forward_at_begin:
         for workload in simulator.workloads:
             _check_all_used(workload)
-    return simulator.again(
+    return simulator.make_new(
         msgspec.structs.replace(
             simulator.options,
             dynamic_jobs=asked("dynamic_registration", False),
@@ -132,7 +132,7 @@ def _check_all_used(workload: Workload) -> None:
 
 
 def parse_roles(texts: Sequence[str]) -> dict[str, str]:
-    """Read Batsim's ``HOST1,HOST2:ROLE``; of several roles of a host, the last counts.
+    """Read roles of hosts, ``HOST1,HOST2:ROLE``; of several roles of a host, the last counts.
 
     Raises :class:`UsageError`.
     """

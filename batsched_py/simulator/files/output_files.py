@@ -1,4 +1,4 @@
-"""Batsim's table of jobs and its summary, from the outcome of the embedded simulator."""
+"""Makes Batsim's table of jobs and its summary from the outcome of the embedded simulator."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from math import fsum, inf
 
 import numpy as np
 
-from batsched_py.files.csv_text import csv_lines, quote_fields, six_decimals
+from batsched_py.files.csv_text import make_csv_lines, quote_fields, six_decimals
 from batsched_py.processors.last_times import LastTimes
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS, SUCCESS
-from batsched_py.simulator.ended_jobs import EndedJobs, columns_of
+from batsched_py.simulator.ended_jobs import EndedJobs, iterate_columns
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machines import MachineState
 from batsched_py.simulator.outcome import Outcome
 
 
-def jobs_lines(jobs: Iterable[SimulatedJob]) -> Iterator[str]:
+def make_jobs_lines(jobs: Iterable[SimulatedJob]) -> Iterator[str]:
     """Yield the lines of ``_jobs.csv``: one per job in order of completion, Batsim's columns."""
-    return lines_of(columns_of(jobs))
+    return make_lines(iterate_columns(jobs))
 
 
-def lines_of(
+def make_lines(
     jobs: Iterable[EndedJobs],
     columns: Sequence[str] = (),
     further: Callable[[EndedJobs], Sequence[list[str]]] | None = None,
     *,
     quote_metadata: bool = True,
 ) -> Iterator[str]:
-    """Yield the lines of ``_jobs.csv``, from jobs that come in parts.
+    """Yield the lines of ``_jobs.csv`` from columns of several jobs each.
 
     ``columns`` come after Batsim's, with the texts that ``further`` returns for some jobs: a list
     for each column. Batsim 4.2 writes metadata in quotes, also where there are none.
@@ -41,7 +41,7 @@ def lines_of(
         texts = [] if further is None else list(map(quote_fields, further(some)))
         quote = '"' if quote_metadata else ""
         metadata = [f"{quote}{metadata}{quote}" for metadata in some.metadata]
-        yield from csv_lines(*_fields(some), metadata, *texts)
+        yield from make_csv_lines(*_fields(some), metadata, *texts)
 
 
 def _fields(jobs: EndedJobs) -> Iterator[list[str]]:
@@ -66,7 +66,7 @@ def _fields(jobs: EndedJobs) -> Iterator[list[str]]:
     yield six_decimals(jobs.finish - jobs.submit)
     yield six_decimals(jobs.stretch)
     yield list(map(to_text, jobs.alloc))
-    yield six_decimals(jobs.of_ran(jobs.consumed_energy))
+    yield six_decimals(jobs.make_column(jobs.consumed_energy))
 
 
 class Summary:
@@ -83,7 +83,7 @@ class Summary:
         """When jobs finished on the processors."""
 
     def add(self, some: EndedJobs) -> None:
-        """Add the next jobs."""
+        """Add the next jobs to the sums."""
         ran = some.ran
         self.nb_jobs += len(some)
         waits, turnarounds = some.start - some.submit, some.finish - some.submit
@@ -97,8 +97,8 @@ class Summary:
         for finish, alloc in compress(zip(some.finish_time, some.alloc, strict=True), ran.tolist()):
             self._last.note(finish, alloc)
 
-    def until(self) -> float:
-        """Return the sum of the times at which each processor was last in use.
+    def sum_last_use(self) -> float:
+        """Return the sum over all processors of the time (seconds) of their last use.
 
         Batsim accounts for the time of a machine when its state changes: after its last job, and
         if it never has one, no idle time is counted.
@@ -106,22 +106,22 @@ class Summary:
         return sum(alloc.size * finish for finish, alloc in self._last.all())
 
 
-def schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
-    """Return ``_schedule.csv``: Batsim's summary of the run, one row; ``sums`` are of its jobs.
+def format_schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
+    """Return the text of ``_schedule.csv``: Batsim's summary; ``sums`` are of the run's jobs.
 
     Means and the success rate divide by all jobs, rejected ones included, as in Batsim; its
     makespan is the absolute last end. The two wall-clock columns are nan, so that the same run
     gives the same bytes; the measured times are in ``_run.json``.
     """
-    values = schedule_values(outcome, sums)
+    values = compute_schedule_values(outcome, sums)
     return ",".join(values) + "\n" + ",".join(values.values()) + "\n"
 
 
-def schedule_values(outcome: Outcome, sums: Summary | None = None) -> dict[str, str]:
-    """Return the values of Batsim's summary by name, as :func:`schedule_csv` writes them."""
+def compute_schedule_values(outcome: Outcome, sums: Summary | None = None) -> dict[str, str]:
+    """Return the values of Batsim's summary by name, as :func:`format_schedule_csv` writes them."""
     if sums is None:
         sums = Summary(outcome.nb_processors)
-        for some in columns_of(outcome.jobs):
+        for some in iterate_columns(outcome.jobs):
             sums.add(some)
     nb_jobs, nb_ran = sums.nb_jobs, len(sums.waits)
     states, power = _machine_times(outcome, sums), outcome.power
@@ -160,7 +160,7 @@ def _machine_times(outcome: Outcome, sums: Summary) -> dict[MachineState, float]
     computing = sum(sums.areas)
     times = dict.fromkeys(MachineState, 0.0)
     times[MachineState.COMPUTING] = computing
-    times[MachineState.IDLE] = sums.until() - computing
+    times[MachineState.IDLE] = sums.sum_last_use() - computing
     return times
 
 

@@ -1,4 +1,4 @@
-"""Read the attributes of SimGrid's platform files: values with units, and radicals."""
+"""Reads attributes of SimGrid's platform files: values with units, and radicals."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _TIME_UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-1
 _TIME_UNITS |= {"m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
 
 
-def attribute(element: Element, name: str) -> str:
-    """Return an attribute; raises :class:`PlatformError` if there is none of the name."""
+def read_attribute(element: Element, name: str) -> str:
+    """Return an attribute of an element; raises :class:`PlatformError` if it is missing."""
     value = element.get(name)
     if value is None:
         hint = hint_old_name(name, element.attrib)
@@ -39,8 +39,8 @@ def attribute(element: Element, name: str) -> str:
     return value
 
 
-def properties(element: Element) -> dict[str, str]:
-    """Return the values of the ``<prop>`` elements right below an element, by their ids."""
+def read_properties(element: Element) -> dict[str, str]:
+    """Return the properties of an element: the values of its ``<prop>`` children by their ids."""
     return {prop.get("id", ""): prop.get("value", "") for prop in element.findall("prop")}
 
 
@@ -73,10 +73,10 @@ def _value(
     return value
 
 
-def host_names(element: Element) -> Iterator[str]:
-    """Yield the names of the hosts of a cluster."""
+def make_host_names(element: Element) -> Iterator[str]:
+    """Yield the names of the hosts of a cluster: prefix, number and suffix."""
     prefix, suffix = element.get("prefix", ""), element.get("suffix", "")
-    for number in parse_radical(attribute(element, "radical")):
+    for number in parse_radical(read_attribute(element, "radical")):
         yield f"{prefix}{number}{suffix}"
 
 

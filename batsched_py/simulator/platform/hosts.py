@@ -48,7 +48,7 @@ class Host(msgspec.Struct, frozen=True):
 
 
 class NumberedHosts(Sequence[Host]):
-    """Hosts that are equal but for their names, in a few kinds; each is made when asked for.
+    """Hosts of a few kinds that differ only in their names; each is made when it is needed.
 
     Each of ``kinds`` is a host, and the number of the first host after those of its kind. Names are
     zero-padded, so that name order is number order.
@@ -75,7 +75,7 @@ class NumberedHosts(Sequence[Host]):
 
 
 class Platform(msgspec.Struct):
-    """The hosts in the order of their resource ids: ``hosts``, which compute, then ``storages``.
+    """The hosts of a machine in the order of their ids: compute ``hosts``, then ``storages``.
 
     Batsim 4.2 numbers hosts by lexicographic order of their names, which is not the numeric one,
     Batsim 5 by the one that it is.
@@ -91,14 +91,14 @@ class Platform(msgspec.Struct):
         speeds = {host.speed for host in self._kinds()}
         return speeds.pop() if len(speeds) == 1 else None
 
-    def with_cores(self) -> list[Host]:
+    def find_multicore_hosts(self) -> list[Host]:
         """Return the compute hosts that have several cores."""
         return [host for host in self._kinds() if host.cores > 1]
 
     def notes(self) -> list[str]:
         """Return sentences on where the simulation differs from the platform file."""
         notes = []
-        if several := self.with_cores():
+        if several := self.find_multicore_hosts():
             notes.append(
                 f"host {several[0].name!r} has {several[0].cores} cores: a job computes on one of "
                 "them, as under Batsim; give one host per core to use all"
@@ -113,7 +113,7 @@ class Platform(msgspec.Struct):
 
 
 def make_grid(sites: GridSites, speed_factor: float = 1.0) -> Platform:
-    """Return the hosts of :func:`make_homogeneous`, those of each grid site with its speed."""
+    """Return a platform as :func:`make_homogeneous`, with the speed of each grid site."""
     nb_hosts = sum(site.processors.size for site in sites)
     if not 0 < nb_hosts <= MAX_HOSTS:
         raise PlatformError(f"a platform of {nb_hosts} hosts: expected 1 to {MAX_HOSTS}")
@@ -128,7 +128,7 @@ def make_grid(sites: GridSites, speed_factor: float = 1.0) -> Platform:
 
 
 def make_homogeneous(nb_hosts: int, speed_factor: float = 1.0) -> Platform:
-    """Return ``nb_hosts`` equal hosts of ``speed_factor`` Gflop/s, whose messages take no time.
+    """Return a platform of ``nb_hosts`` equal hosts of ``speed_factor`` Gflop/s, without network.
 
     The names are zero-padded, so that name order is number order. Raises :class:`PlatformError`
     for a number of hosts or a factor that no platform can have.

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link: its bandwidth (bytes/s), its latency (s), and whether its users do not share it."""
+    """A link: its bandwidth (bytes/s), its latency (s), and whether messages do not share it."""
 
     name: str
     bandwidth: float
@@ -32,7 +32,7 @@ class Link:
 
 
 class Hop(NamedTuple):
-    """A way between two members of a zone; ``gateways`` are its ends if the members are zones.
+    """A route between two members of a zone; ``gateways`` are its ends if members are zones.
 
     Its ``links`` are indices into ``Network.links``, its ``latency`` is in seconds. The whole route
     between two hosts is one too. A link is here once, unless the platform file itself lists it
@@ -49,7 +49,7 @@ NOTHING = Hop((), 0.0)
 
 @dataclass(slots=True)
 class Traffic:
-    """The load of a set of messages on the network, summed up message by message.
+    """The load of a set of messages on the network, summed over the messages.
 
     ``weights`` are the bytes over each link, ``latency`` is the longest (s), and ``window`` the
     largest latency x bytes (s x bytes), which the TCP window limits. On a link that its users do
@@ -62,14 +62,14 @@ class Traffic:
     links: Sequence[Link] = field(default=(), compare=False)
 
     def add(self, links: Iterable[int], total: float, peak: float) -> None:
-        """Add messages over links: their bytes, and those of the largest."""
+        """Add messages that use links: their bytes in total, and the bytes of the largest."""
         weights = self.weights
         for link in links if peak else ():
             before = weights.get(link, 0.0)
             weights[link] = max(before, peak) if self.links[link].fatpipe else before + total
 
     def delay(self, latency: float, amount: float) -> None:
-        """Let a message of ``amount`` bytes have a latency (s)."""
+        """Take the latency (s) of a message of ``amount`` bytes into account."""
         self.latency = max(self.latency, latency)
         self.window = max(self.window, latency * amount)
 
@@ -81,19 +81,19 @@ class Traffic:
 
 @dataclass(slots=True)
 class Zone:
-    """A zone without any way between its members (the routing ``None``)."""
+    """A zone without routes between its members (the routing ``None``)."""
 
     name: str
     parent: str | None = None
 
-    def hop(self, source: str, target: str) -> Hop:
+    def find_hop(self, source: str, target: str) -> Hop:
         """Return the way from one member to another; raises :class:`PlatformError` if none."""
         raise PlatformError(f"zone {self.name!r} has the routing 'None': there are no routes in it")
 
 
 @dataclass(slots=True)
 class FullZone(Zone):
-    """A zone with an explicit way for each pair of members.
+    """A zone with an explicit route for each pair of members.
 
     ``loopback`` is the way of a host to itself that has none of its own. Where no way is given,
     messages take no time, as in SimGrid; ``without_route`` names the first such pair that was
@@ -104,7 +104,7 @@ class FullZone(Zone):
     loopback: Hop | None = None
     without_route: str | None = None
 
-    def hop(self, source: str, target: str) -> Hop:
+    def find_hop(self, source: str, target: str) -> Hop:
         """Return the way from one member to another."""
         hop = self.hops.get((source, target))
         if hop is None and source == target:
@@ -119,11 +119,11 @@ class FullZone(Zone):
 
 @dataclass(slots=True)
 class VivaldiZone(Zone):
-    """A zone where distance is latency: coordinates of the members in ms."""
+    """A zone with latencies by distance: its members have coordinates in ms."""
 
     coordinates: dict[str, tuple[float, float, float]] = field(default_factory=dict)
 
-    def hop(self, source: str, target: str) -> Hop:
+    def find_hop(self, source: str, target: str) -> Hop:
         """Return the way from one member to another; raises :class:`PlatformError` if none."""
         for name in (source, target):
             if name not in self.coordinates:
@@ -134,7 +134,7 @@ class VivaldiZone(Zone):
 
 @dataclass(slots=True)
 class Cluster(Zone):
-    """A star: every host has a way up and a way down, over a backbone if there is one.
+    """A cluster: each host has a link up and a link down, over a backbone if there is one.
 
     ``up`` and ``down`` are the links of each host (the same link, if its ways share it), and
     ``loopback`` those that a host uses to itself. Without them a message to itself goes up and
@@ -152,12 +152,12 @@ class Cluster(Zone):
     _own: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
 
     def owns(self, links: Iterable[int]) -> bool:
-        """Whether any of ``links`` is that of one host only."""
+        """Tell whether any of ``links`` belongs to one host only."""
         if not self._own:
             self._own = frozenset([*self.up.values(), *self.down.values()])
         return not self._own.isdisjoint(links)
 
-    def hop(self, source: str, target: str) -> Hop:
+    def find_hop(self, source: str, target: str) -> Hop:
         """Return the way from one member to another."""
         if source == target and source in self.loopback:
             return Hop((self.loopback[source],), self.loopback_latency)
@@ -173,7 +173,7 @@ class Cluster(Zone):
 
 @dataclass(slots=True)
 class Network:
-    """Links, and zones by name; ``places`` is the zone of each host and router.
+    """The network of a platform: links, zones by name, and in ``places`` the zone of each host.
 
     A network without zones is one where messages take no time. ``problem`` says why there are no
     routes; it is raised only when one is asked for, so that what merely computes can be simulated.
@@ -185,7 +185,7 @@ class Network:
     problem: str | None = None
     _routes: dict[tuple[str, str], Hop] = field(default_factory=dict, compare=False, repr=False)
 
-    def route(self, source: str, target: str) -> Hop:
+    def find_route(self, source: str, target: str) -> Hop:
         """Return the route between two hosts.
 
         Raises :class:`PlatformError` if there is none, or if this kind of network is not known.
@@ -201,11 +201,11 @@ class Network:
                 self._routes[source, target] = route
         return route
 
-    def traffic(self, hosts: Sequence[str], sent: Floats | float) -> Traffic:
+    def add_up_traffic(self, hosts: Sequence[str], sent: Floats | float) -> Traffic:
         """Return the load of messages between executors; ``hosts`` names the host of each.
 
         ``sent`` is the matrix of the bytes (row sends to column), or the bytes of every ordered
-        pair of different executors. Raises :class:`PlatformError` as :meth:`route` does.
+        pair of different executors. Raises :class:`PlatformError` as :meth:`find_route` does.
         """
         if self.problem is not None:
             raise PlatformError(self.problem)
@@ -239,13 +239,13 @@ class Network:
         if zone is None or isinstance(zone, FullZone):
             return  # SimGrid lets a host without a route to itself send to itself
         try:
-            zone.hop(name, name)
+            zone.find_hop(name, name)
         except PlatformError as error:
             raise PlatformError(f"the master host cannot be here: {error}") from None
 
     @property
     def without_route(self) -> str | None:
-        """The first pair of hosts between which messages took no time for want of a route."""
+        """The first pair of hosts without a route, between which messages took no time."""
         zones = (zone for zone in self.zones.values() if isinstance(zone, FullZone))
         return next((text for zone in zones if (text := zone.without_route)), None)
 
@@ -261,9 +261,9 @@ class Network:
         """Put a route together; gateways are inside of what they lead to, so that this ends."""
         zone = self._zone_of(source)
         if zone is self._zone_of(target):
-            return zone.hop(source, target)
+            return zone.find_hop(source, target)
         zone, inner, outer = self._meeting(source, target)
-        hop = zone.hop(inner, outer)
+        hop = zone.find_hop(inner, outer)
         begin = end = NOTHING
         if inner != source or outer != target:
             if hop.gateways is None:
@@ -316,7 +316,7 @@ class Network:
         for source, row in zip(sources, sent.tolist(), strict=True):
             for target, amount in zip(targets, row, strict=True):
                 if amount > 0:
-                    load.send(self.route(source, target), amount)
+                    load.send(self.find_route(source, target), amount)
 
     def _add_to_itself(self, load: Traffic, hosts: Sequence[str], sent: Floats) -> None:
         """Add what hosts send to themselves, and strike it from ``sent``."""
@@ -344,7 +344,7 @@ class Network:
         All messages go the same way but for the hosts' own links, unless a gateway is a host.
         """
         target = next(name for name in targets if name != sources[0])
-        route = self.route(sources[0], target)
+        route = self.find_route(sources[0], target)
         middle = route.links[1:-1]
         ends = [up.up[sources[0]], down.down[target]]
         if [*route.links[:1], *route.links[-1:]] != ends or up.owns(middle) or down.owns(middle):

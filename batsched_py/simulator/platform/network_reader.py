@@ -1,4 +1,4 @@
-"""Read the network of SimGrid's platform files: links, zones and routes.
+"""Reads the network of SimGrid's platform files: links, zones and routes.
 
 What is not supported makes a network without routes, which says why when one is asked for, because
 a job that only computes never uses it.
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.attribute_values import (
-    attribute,
-    host_names,
+    make_host_names,
     parse_radical,
+    read_attribute,
     read_bandwidth,
     read_latency,
 )
@@ -83,7 +83,7 @@ class _NetworkReader:
 
     def read(self, element: Element, parent: str | None) -> None:
         """Read a zone and what is in it."""
-        name = attribute(element, "id")
+        name = read_attribute(element, "id")
         if name in self.zones:
             raise PlatformError(f"zone {name!r} is defined twice")
         if element.tag == "cluster":
@@ -106,7 +106,7 @@ class _NetworkReader:
 
     def _member(self, zone: Zone, element: Element) -> None:
         if element.tag in ("host", "router"):
-            name = attribute(element, "id")
+            name = read_attribute(element, "id")
             self._place(name, zone.name)
             if isinstance(zone, VivaldiZone) and (text := element.get("coordinates")) is not None:
                 zone.coordinates[name] = _coordinates(text, name)
@@ -133,11 +133,11 @@ class _NetworkReader:
 
     def _links(self, element: Element) -> None:
         """Add the link of an element, or both of a split-duplex one."""
-        name = attribute(element, "id")
+        name = read_attribute(element, "id")
         for file in _FILES:
             if element.get(file):
                 raise PlatformError(f"link {name!r} has a {file}")
-        bandwidth = read_bandwidth(attribute(element, "bandwidth"), f"link {name!r}")
+        bandwidth = read_bandwidth(read_attribute(element, "bandwidth"), f"link {name!r}")
         latency = read_latency(element.get("latency", "0"), f"link {name!r}")
         policy = element.get("sharing_policy", "SHARED")
         if policy == "SPLITDUPLEX":
@@ -155,14 +155,14 @@ class _NetworkReader:
     # Routes --------------------------------------------------------------------------------------
 
     def _route(self, zone: FullZone, element: Element) -> None:
-        source, target = attribute(element, "src"), attribute(element, "dst")
+        source, target = read_attribute(element, "src"), read_attribute(element, "dst")
         where = f"the route from {source!r} to {target!r}"
         gateways = None
         if element.tag != "route":
-            gateways = (attribute(element, "gw_src"), attribute(element, "gw_dst"))
+            gateways = (read_attribute(element, "gw_src"), read_attribute(element, "gw_dst"))
         self._check_ends(zone, (source, target), gateways, where)
         steps = [
-            (attribute(link, "id"), link.get("direction", "NONE"))
+            (read_attribute(link, "id"), link.get("direction", "NONE"))
             for link in element
             if link.tag != "prop"
         ]
@@ -225,9 +225,9 @@ class _NetworkReader:
             raise PlatformError(f"{description} has the topology {topology!r}")
         if element.get("limiter_link"):
             raise PlatformError(f"{description} has a limiter_link")
-        bandwidth = read_bandwidth(attribute(element, "bw"), description)
+        bandwidth = read_bandwidth(read_attribute(element, "bw"), description)
         cluster = Cluster(
-            name, parent, link_latency=read_latency(attribute(element, "lat"), description)
+            name, parent, link_latency=read_latency(read_attribute(element, "lat"), description)
         )
         policy = element.get("sharing_policy", "SPLITDUPLEX")
         if policy not in ("SHARED", "FATPIPE", "SPLITDUPLEX"):
@@ -237,7 +237,7 @@ class _NetworkReader:
         self._backbone(cluster, element, description)
         loopback = self._loopback(cluster, element, description)
         for number, host in zip(
-            parse_radical(attribute(element, "radical")), host_names(element), strict=True
+            parse_radical(read_attribute(element, "radical")), make_host_names(element), strict=True
         ):
             self._place(host, name)
             link = Link(f"{name}_link_{number}", bandwidth, cluster.link_latency)
@@ -263,7 +263,9 @@ class _NetworkReader:
         if policy not in ("SHARED", "FATPIPE"):
             raise PlatformError(f"{description} has the bb_sharing_policy {policy!r}")
         cluster.backbone_latency = read_latency(element.get("bb_lat") or "0", description)
-        bandwidth = read_bandwidth(attribute(element, "bb_bw"), f"the backbone of {description}")
+        bandwidth = read_bandwidth(
+            read_attribute(element, "bb_bw"), f"the backbone of {description}"
+        )
         link = Link(
             f"{cluster.name}_backbone", bandwidth, cluster.backbone_latency, policy == "FATPIPE"
         )
@@ -274,7 +276,9 @@ class _NetworkReader:
         if not element.get("loopback_bw") and not element.get("loopback_lat"):
             return None
         cluster.loopback_latency = read_latency(element.get("loopback_lat") or "0", description)
-        return read_bandwidth(attribute(element, "loopback_bw"), f"the loopback of {description}")
+        return read_bandwidth(
+            read_attribute(element, "loopback_bw"), f"the loopback of {description}"
+        )
 
 
 _BACK = {"UP": "DOWN", "DOWN": "UP"}

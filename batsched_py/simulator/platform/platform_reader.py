@@ -1,4 +1,4 @@
-"""Read SimGrid's platform files: hosts with speeds and properties, links and routes.
+"""Reads SimGrid's platform files: hosts with speeds and properties, links and routes.
 
 Hosts are read first, and what would change how fast they are is refused by name. Then the network:
 what is not supported there makes a network without routes, which says why when one is asked for,
@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from batsched_py.errors import PlatformError
 from batsched_py.files.readers import read_bytes
 from batsched_py.simulator.platform.attribute_values import (
-    attribute,
-    host_names,
-    properties,
+    make_host_names,
+    read_attribute,
+    read_properties,
     read_speed,
 )
 from batsched_py.simulator.platform.hosts import (
@@ -74,7 +74,7 @@ def read_platform(
 
 
 class NotXmlError(PlatformError):
-    """A platform file that is no well-formed XML, which no simulator can read."""
+    """The error for a platform file that is no well-formed XML, which no simulator can read."""
 
 
 def read_content(path: str | Path) -> bytes:
@@ -173,12 +173,12 @@ def _read(
         for child in element:
             _read(child, inherited, hosts, element.get("id", zone))
     elif tag in ("host", "peer"):
-        _add(hosts, [attribute(element, "id")], element, zone_properties, zone)
+        _add(hosts, [read_attribute(element, "id")], element, zone_properties, zone)
     elif tag in ("cluster", "cabinet"):
         cluster = element.get("id", zone)
         if tag == "cluster":  # which is a zone, too
             zone_properties = _inherited(element, zone_properties)
-        _add(hosts, host_names(element), element, zone_properties, cluster)
+        _add(hosts, make_host_names(element), element, zone_properties, cluster)
     elif tag == "trace_connect":
         if (kind := element.get("kind")) not in _TRACES_OF_LINKS:
             raise PlatformError(
@@ -194,7 +194,7 @@ def _read(
 
 def _inherited(zone: Element, outer: dict[str, str]) -> dict[str, str]:
     """Return the properties of a zone, then those of the zones around it that it does not set."""
-    own = properties(zone)
+    own = read_properties(zone)
     return own | outer | own
 
 
@@ -224,14 +224,16 @@ def _host(name: str, element: Element, zone_properties: dict[str, str]) -> Host:
     for file in _FILES_OF_HOSTS:
         if element.get(file):
             raise PlatformError(f"host {name!r} has a {file}, which is not supported here")
-    speeds = tuple(read_speed(text, name) for text in attribute(element, "speed").split(","))
+    speeds = tuple(read_speed(text, name) for text in read_attribute(element, "speed").split(","))
     pstate = element.get("pstate", "0")
     if not _SMALL_NUMBER.fullmatch(pstate) or int(pstate) >= len(speeds):
         raise PlatformError(
             f"host {name!r} has pstate {pstate!r}: expected a number below {len(speeds)}, the "
             "number of its speeds"
         )
-    return Host(name, speeds, properties(element), zone_properties, int(pstate), cores=int(cores))
+    return Host(
+        name, speeds, read_properties(element), zone_properties, int(pstate), cores=int(cores)
+    )
 
 
 def _by_role(

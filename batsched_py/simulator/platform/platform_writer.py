@@ -1,4 +1,4 @@
-"""Write SimGrid's platform files."""
+"""Writes SimGrid's platform files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)", re.DOTALL)
 
 
 def make_homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = None) -> str:
-    """Return a platform file of ``nodes`` hosts of ``gflops`` Gflop/s and a master host.
+    """Return the text of a platform file: ``nodes`` hosts of ``gflops`` Gflop/s, a master host.
 
     ``watts`` are those of a host that is idle and of one that computes, as ``95:220``; with them
     energy can be simulated.
@@ -39,7 +39,7 @@ def make_homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = No
 
 
 def make_grid_xml(sites: GridSites, gflops: float = 1.0) -> str:
-    """Return a platform file as :func:`make_homogeneous_xml`, each grid site with its speed.
+    """Return a text as :func:`make_homogeneous_xml`, with the speed of each grid site.
 
     ``gflops`` is that of a site whose speed is 1.
     """

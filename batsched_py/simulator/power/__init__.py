@@ -1,1 +1,1 @@
-"""Power states of machines, and how long machines were in which state."""
+"""Power states of machines, and the time that machines spend in each state."""

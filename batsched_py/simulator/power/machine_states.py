@@ -16,11 +16,11 @@ IDLE, COMPUTING = _STATES.index(MachineState.IDLE), _STATES.index(MachineState.C
 
 
 class TracedMachines(Machines):
-    """Machines with all of Batsim's states, the time spent in each, and a trace of their numbers.
+    """Machines in all of Batsim's states, with the time spent in each and a trace of numbers.
 
     A machine may run several jobs (``sharing``), sleep, be switched, or be unavailable, which does
-    not change what it runs or whether it sleeps. ``asleep`` are those that sleep in the
-    beginning, ``traced`` says whether the trace is kept.
+    not change its jobs or its sleep. ``asleep`` are the machines that sleep in the beginning,
+    ``traced`` says whether the trace is kept.
     """
 
     def __init__(
@@ -35,20 +35,20 @@ class TracedMachines(Machines):
         self.traced = traced
         self._sharing = sharing
         self._nb_jobs: dict[int, int] = {}
-        """By machine, if several jobs may run on one."""
+        """The number of jobs on each machine, if several may run there."""
         pool = type(self._idle)
         self._busy, self._unavailable = pool(NO_PROCESSORS), pool(NO_PROCESSORS)
         self._off = {state: pool(NO_PROCESSORS) for state in _OFF}
         self._in = [pool(NO_PROCESSORS) for _ in _STATES]
-        """The machines in each state, in the order of ``_STATES``, and how many they are."""
+        """The machines in each state, in the order of ``_STATES``."""
         self._in[IDLE] = self._idle
         self._computing = self._in[COMPUTING]
         self._counts = [len(members) for members in self._in]
         self._times = [0.0] * len(_STATES)
         self._last = 0.0
-        """When the times were last counted."""
+        """The last time up to which times were counted."""
         self._changes = LastTimes(self._all)
-        """When machines changed their states."""
+        """The last change of the state of each machine."""
         self._changes.note(0.0, self._all)
         self._rows: PackedList[tuple[float, ...]] = PackedList()
         self.switch(asleep, MachineState.SLEEPING, 0.0)
@@ -59,9 +59,9 @@ class TracedMachines(Machines):
         return self._counts[IDLE] + (self._counts[COMPUTING] if self._sharing else 0)
 
     def occupy(self, alloc: ProcessorSet, now: float) -> bool:
-        """Let a job start on ``alloc`` if all of it may start one; tell whether."""
-        idle = self._idle.common(alloc)
-        if idle.size < alloc.size and self.not_free(alloc):
+        """Let a job start on ``alloc`` if all of it may start one; return whether it does."""
+        idle = self._idle.intersect(alloc)
+        if idle.size < alloc.size and self.find_not_free(alloc):
             return False
         if self._sharing:
             for machine in alloc:
@@ -82,57 +82,57 @@ class TracedMachines(Machines):
             if len(left) < len(alloc):
                 alloc = ProcessorSet.of(left)
         self._busy.take(alloc)
-        computed = self._computing.common(alloc)
+        computed = self._computing.intersect(alloc)
         self._count_times(now)
         self._move(computed, COMPUTING, IDLE)
         self._note_change(computed, now)
         self.trace(now)
 
     def withdraw(self, machines: ProcessorSet, now: float) -> None:
-        """Make machines unavailable: their jobs go on, but none can be started."""
-        self._unavailable.give_back(machines - self._unavailable.common(machines))
+        """Make machines unavailable: their jobs keep running, but no job can start."""
+        self._unavailable.give_back(machines - self._unavailable.intersect(machines))
         self._update(machines, now)
 
     def give_back(self, machines: ProcessorSet, now: float) -> None:
         """Make machines available again."""
-        self._unavailable.take(self._unavailable.common(machines))
+        self._unavailable.take(self._unavailable.intersect(machines))
         self._update(machines, now)
 
     def switch(self, machines: ProcessorSet, state: MachineState | None, now: float) -> None:
-        """Let machines sleep, or be switched on or off; None: they are on."""
+        """Set ``state``: asleep or being switched on or off; None: the machines are on."""
         for off in self._off.values():
-            off.take(off.common(machines))
+            off.take(off.intersect(machines))
         if state is not None:
             self._off[state].give_back(machines)
         self._update(machines, now)
 
     def busy(self, machines: ProcessorSet) -> ProcessorSet:
-        """Return the machines of a set that run jobs."""
-        return self._busy.common(machines)
+        """Return those of the ``machines`` that run jobs."""
+        return self._busy.intersect(machines)
 
     def off(self, machines: ProcessorSet, *states: MachineState) -> ProcessorSet:
-        """Return the machines of a set that are in one of ``states``: asleep or being switched."""
+        """Return those of the ``machines`` in one of ``states``: asleep or being switched."""
         off = NO_PROCESSORS
         for state in states:
-            off |= self._off[state].common(machines)
+            off |= self._off[state].intersect(machines)
         return off
 
-    def not_free(self, machines: ProcessorSet) -> ProcessorSet:
-        """Return the machines of a set that may start no job."""
-        others = super().not_free(machines)
-        return others - self._computing.common(others) if self._sharing else others
+    def find_not_free(self, machines: ProcessorSet) -> ProcessorSet:
+        """Return those of the ``machines`` that may start no job."""
+        others = super().find_not_free(machines)
+        return others - self._computing.intersect(others) if self._sharing else others
 
     def _state(self, machine: int) -> str:
         of_one = ProcessorSet.interval(machine, 1)
         pools = zip(_STATES, self._in, strict=True)
-        return next(state.value for state, pool in pools if pool.common(of_one))
+        return next(state.value for state, pool in pools if pool.intersect(of_one))
 
     def _wanted(self) -> str:
         others = " or computing" if self._sharing else ""
         return f"expected idle{others} ones, from 0 to {len(self._all) - 1}"
 
     def trace(self, now: float) -> None:
-        """Note how many machines are in each state."""
+        """Add the number of machines in each state to the trace."""
         if self.traced:  # all states but the unavailable
             self._rows.append((now, *self._counts[:-1]))
 
@@ -143,19 +143,19 @@ class TracedMachines(Machines):
     def times(self) -> dict[MachineState, float]:
         """Return the machine-seconds in each state.
 
-        As in Batsim, the time of a machine is counted when its state changes, so what it was in
-        last is not.
+        As in Batsim, the time of a machine counts when its state changes, so its last state does
+        not count.
         """
         changes = self._changes.all()
         times = {}
         for state, counted, members in zip(_STATES, self._times, self._in, strict=True):
             for time, changed in changes:
-                counted -= (self._last - time) * len(members.common(changed))
+                counted -= (self._last - time) * len(members.intersect(changed))
             times[state] = max(0.0, counted)  # no -0.000000
         return times
 
     def _update(self, machines: ProcessorSet, now: float) -> None:
-        """Find the states of ``machines`` anew: the first of these that it is in counts."""
+        """Find the states of ``machines`` anew: the first of the states below that applies."""
         self._count_times(now)
         changed = NO_PROCESSORS
         left = machines
@@ -165,10 +165,10 @@ class TracedMachines(Machines):
             (MachineState.COMPUTING, self._busy),
             (MachineState.IDLE, ProcessorPool(machines)),
         ):
-            to, come = _STATES.index(state), members.common(left)
+            to, come = _STATES.index(state), members.intersect(left)
             left -= come
             for before, those in enumerate(self._in):
-                if before != to and (moved := those.common(come)):
+                if before != to and (moved := those.intersect(come)):
                     self._move(moved, before, to)
                     changed |= moved
         self._note_change(changed, now)

@@ -1,4 +1,4 @@
-"""Pstates: machines that are switched to another speed, to sleep and back."""
+"""Pstates: switches machines to another speed, to sleep and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from batsched_py.simulator.power.machine_states import TracedMachines
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTasks
 
 _TO_COMPUTATION, _TO_SLEEP = -1, -2
-"""What Batsim traces as the pstate of machines that are being switched."""
+"""The pstates in Batsim's trace of machines that are being switched."""
 _NUMBER = re.compile("[0-9]{1,9}")
 
 
@@ -40,7 +40,7 @@ class PowerManagement:
         self._machines, self.energy, self._tasks = machines, energy, tasks
         self.nb_requests = 0
         self.nb_switches = 0
-        """Machines that were switched, over all requests."""
+        """Number of machines switched, over all requests."""
         self._changes: PackedList[tuple[float, str, int]] = PackedList()
         first: dict[int, list[int]] = {}
         for number, host in enumerate([*platform.hosts, *platform.storages]):
@@ -49,7 +49,7 @@ class PowerManagement:
             self._changes.append((0.0, to_text(ProcessorSet.of(first[pstate])), pstate))
 
     def changes(self) -> Iterator[tuple[float, str, int]]:
-        """Yield time, machines, and the pstate that they are switched to (-1, -2: switching)."""
+        """Yield the changes of pstates: time, machines, and new pstate (-1, -2: being switched)."""
         return iter(self._changes)
 
     def consumed(self) -> float:
@@ -90,13 +90,13 @@ class PowerManagement:
     def _reached(
         self, hosts: ProcessorSet, pstate: int, to_sleep: bool, done: ProcessorSet
     ) -> None:
-        """Let some machines be in their new pstate: the last ones of ``done``, if there are any."""
+        """Put ``hosts`` into their new pstate; they are the last ones of ``done``, unless empty."""
         now = self._agenda.now
         for host in hosts:
             self.energy.set_pstate(host, pstate, now, load=0.0)
             self._tasks.set_speed(host, self._hosts[host].speeds[pstate], now)
         self._machines.switch(hosts, MachineState.SLEEPING if to_sleep else None, now)
-        if done:  # it is told when all that are there at this instant are
+        if done:  # reported after all changes of this instant
             self._agenda.at(now, partial(self._all_reached, done, pstate))
 
     def _all_reached(self, machines: ProcessorSet, pstate: int) -> None:

@@ -1,1 +1,1 @@
-"""Jobs step by step, and the parallel tasks that share processors and links."""
+"""Jobs that run step by step, and the parallel tasks that share processors and links."""

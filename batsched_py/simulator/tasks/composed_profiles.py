@@ -1,4 +1,4 @@
-"""The order of the parts of a composed profile, and their repetition."""
+"""The position of a job in a composed profile: the order and the repetition of the parts."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ class _Level:
     name: str
     parts: tuple[tuple[str, Profile], ...]
     nb_parts: int
-    """Over all repetitions."""
+    """Number of parts, over all repetitions."""
     return_code: int
     index: int = 0
-    """Of the part that is done now, over all repetitions."""
+    """The current part, over all repetitions."""
 
     def is_last(self) -> bool:
-        """Tell whether nothing comes after the part that is done now."""
+        """Tell whether the current part is the last one."""
         return self.index + 1 == self.nb_parts
 
 
 class ProfilePosition:
-    """The position of a job in its profile: the part that it does now, and all profiles around it.
+    """The position of a job in its profile: the current part, and all profiles around it.
 
-    ``name`` and ``profile`` are of the innermost one. ``job_id`` is for messages.
+    ``name`` and ``profile`` are those of the current part. ``job_id`` is for error messages.
     """
 
     __slots__ = ("_job_id", "_levels", "name", "profile")
@@ -40,9 +40,9 @@ class ProfilePosition:
         self._levels: list[_Level] = []
 
     def enter(self) -> None:
-        """Go down to the first part of the composed profiles that the job is to begin with.
+        """Move from a composed profile to its first part, and so on until a part is not composed.
 
-        Raises :class:`ProtocolError` for one that was registered, which has no parts.
+        Raises :class:`ProtocolError` for a registered one, which has no parts.
         """
         while isinstance(composed := self.profile.body, Composed):
             if not composed.parts:
@@ -56,7 +56,7 @@ class ProfilePosition:
             self.name, self.profile = composed.parts[0]
 
     def advance(self, return_code: int) -> int | None:
-        """Go on after a part that ended: to the next one, or out of the composed profile.
+        """Move from a part that has ended to the next one, or out of the composed profile.
 
         Returns None if there is a part to begin with, else the return code of the whole: the
         first failure ends it.
@@ -73,10 +73,10 @@ class ProfilePosition:
         return return_code
 
     def lead_to(self, name: str, profile: Profile) -> bool:
-        """Go from a ``recv`` profile to the one that it leads to; False if that is too deep.
+        """Move from a ``recv`` profile to the profile that it leads to; False if that is too deep.
 
-        Levels that are done with this part are left if there are many of them: a ``recv`` profile
-        may lead, when other work is done, to itself again, any number of times.
+        If there are many levels, those whose last part this is are left: after other work, a
+        ``recv`` profile may lead to itself any number of times.
         """
         levels = self._levels
         if len(levels) > DEEPEST:
@@ -91,8 +91,8 @@ class ProfilePosition:
     def progress(self, done: float | None, *, by_repetition: bool = False) -> dict[str, Any]:
         """Return the progress of the job, as Batsim reports it.
 
-        ``done`` is the part's, from 0 to 1, None for one that sends or receives. The parts are
-        counted over all repetitions, or ``by_repetition`` as Batsim 5 does.
+        ``done`` is the progress of the part, from 0 to 1, None for one that sends or receives.
+        Parts are counted over all repetitions, or ``by_repetition`` as Batsim 5 does.
         """
         report: dict[str, Any] = {"profile_name": self.name}
         report |= {"current_task_index": -1} if done is None else {"progress": done}

@@ -1,7 +1,7 @@
 """SimGrid's "fair bottleneck": the rates of tasks that share resources, found in rounds.
 
-Every resource offers equal shares of what it has left to the tasks that still grow, each task takes
-what all of its resources offer, and a resource with nothing left stops its tasks.
+Every resource offers equal shares of its remaining capacity to the tasks that still grow, each task
+takes the least offer of its resources, and a resource without capacity stops its tasks.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ class RateLimits(NamedTuple):
 
     bound: float
     scarcest: tuple[float, float]
-    """Capacity of the scarcest resource that it has for itself, and its weight there."""
+    """Capacity of the scarcest unshared resource, and the task's weight there."""
 
 
 class Use(NamedTuple):
-    """How a task, by its number in the list of tasks, uses a resource."""
+    """The use of a resource by a task, which is given by its number in the list of tasks."""
 
     task: int
     weight: float
     executors: int = 1
-    """Its executors there, each of which is offered a share."""
+    """The number of its executors there; each gets a share."""
     largest: float = inf
     """The largest weight of one executor, if there are several."""
 
 
 @dataclass(slots=True)
 class _Resource:
-    """A host or link in the rounds."""
+    """The state of a host or link during the rounds."""
 
     left: float
     offer: float = 0.0
     users: list[tuple[int, float, int]] = field(default_factory=list)
-    """Task, weight and number of executors of each."""
+    """Task, weight and number of executors of each user."""
 
 
 class FairBottleneck:
-    """Finds the rates of ``tasks`` in rounds, in which each grows until it cannot.
+    """Finds the rates of ``tasks`` in rounds, in which each rate grows until a resource is used up.
 
     ``resources`` gives the capacity and the users of each resource that is shared.
     """
@@ -70,10 +70,10 @@ class FairBottleneck:
                 resource.users.append((at, weight, count))
                 self._shared[at].append((resource, min(largest, weight)))
 
-    def rates(self) -> list[float]:
+    def find_rates(self) -> list[float]:
         """Return the rate of each task.
 
-        Raises :class:`SimulationError` if that takes too many rounds, which no known case does.
+        Raises :class:`SimulationError` after too many rounds, which no known case needs.
         """
         tasks = list(range(len(self._value)))
         for _ in range(_MAX_ROUNDS):
@@ -87,7 +87,7 @@ class FairBottleneck:
         raise SimulationError("the rates of parallel tasks that share resources do not settle")
 
     def _offer(self) -> None:
-        """Let every resource offer equal shares of what it has left to those who still grow."""
+        """Let every resource offer equal shares of its remaining capacity to growing tasks."""
         growing = self._growing
         still = []
         for resource in self._open:
@@ -115,10 +115,10 @@ class FairBottleneck:
                 self._growing[at] = False
 
     def _subtract(self, tasks: list[int]) -> None:
-        """Take what was used off every resource, and stop the tasks of those that are used up.
+        """Subtract the increments from every resource, and stop the tasks of resources used up.
 
-        A task that stopped growing is subtracted with its latest increment again in every later
-        round: so does SimGrid.
+        As in SimGrid, a task that has stopped growing is subtracted in every later round, with its
+        last increment.
         """
         last, growing = self._last, self._growing
         for at in tasks:

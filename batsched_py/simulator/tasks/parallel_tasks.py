@@ -86,7 +86,7 @@ class ParallelTasks:
         flops: Sequence[float],
         bytes_: Sequence[float] | float = 0.0,
     ) -> ParallelTask:
-        """Start a task with one executor on each of ``hosts``, in which a host may come again.
+        """Start a task with one executor per entry of ``hosts``, where a host may be repeated.
 
         ``bytes_`` are those of every pair of executors, row by row (row sends to column; nothing
         if there are none), or one number for every ordered pair of different executors. Raises
@@ -108,7 +108,7 @@ class ParallelTasks:
         return task
 
     def cancel(self, task: ParallelTask, now: float) -> None:
-        """Stop a task; nothing happens if it ended already."""
+        """Stop a task; nothing happens if it has ended."""
         if task.end is None:
             self._settle(now)
             self._finish(task, now)
@@ -128,8 +128,8 @@ class ParallelTasks:
 
     # Time ----------------------------------------------------------------------------------------
 
-    def next_time(self) -> float:
-        """Return when the next task ends its latency or ends, infinity if none ever does."""
+    def find_next_time(self) -> float:
+        """Return when the next task ends its latency or itself (seconds), inf if none does."""
         self._settle()
         queue = self._queue
         while queue:
@@ -140,16 +140,16 @@ class ParallelTasks:
         return inf
 
     def advance(self, now: float) -> list[ParallelTask]:
-        """Carry on to ``now`` and return the tasks that ended.
+        """Advance all tasks to ``now`` (seconds), and return the tasks that ended.
 
         Dates closer than a nanosecond are one, so that a task which ends that little after ``now``
         has ended. The tasks are in order of start, date by date.
         """
         ended: list[ParallelTask] = []
-        while (date := self.next_time()) - now < _SAME_DATE:
+        while (date := self.find_next_time()) - now < _SAME_DATE:
             at = min(date, now)
             due = []
-            while self.next_time() - date < _SAME_DATE:
+            while self.find_next_time() - date < _SAME_DATE:
                 due.append(heappop(self._queue)[-1])
             due.sort(key=attrgetter("number"))
             for task in due:
@@ -170,7 +170,7 @@ class ParallelTasks:
         return task._left
 
     def load(self, host: int) -> float:
-        """Return how much of the speed of a host is used, from 0 to 1."""
+        """Return the used share of the speed of a host, from 0 to 1."""
         self._settle()
         users = self._users.get(host)
         if not users:
@@ -180,7 +180,7 @@ class ParallelTasks:
             sum(task.rate * flops for task, flops in users.items()) / capacity if capacity else 0.0
         )
 
-    def changed_loads(self) -> list[int]:
+    def take_changed_loads(self) -> list[int]:
         """Return the hosts whose load may have changed since the last call, in order.
 
         At the first call these are the hosts that have any. A host that no task uses is never
@@ -223,7 +223,7 @@ class ParallelTasks:
                 return 0.0
             sent = sent.reshape(nb, nb)
         names = self._names
-        traffic = self._network.traffic([names[host] for host in hosts], sent)
+        traffic = self._network.add_up_traffic([names[host] for host in hosts], sent)
         first = self._nb_hosts
         for link, weight in traffic.weights.items():
             task._uses[first + link] = weight
@@ -345,7 +345,7 @@ class ParallelTasks:
             )
             for resource in resources
         ]
-        return FairBottleneck(limits, shared).rates()
+        return FairBottleneck(limits, shared).find_rates()
 
     def _limit(self, task: ParallelTask) -> None:
         """Find the bound of a task's rate, and the scarcest resource that it has for itself."""

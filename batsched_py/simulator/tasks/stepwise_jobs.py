@@ -1,8 +1,8 @@
 """Jobs that run step by step, because their duration is not known at the start.
 
-A delay, and a computation on hosts of its own, last as long as is known when they start
-(:mod:`batsched_py.simulator.execution`). All others are run here, step by step. In which order the
-parts of a composed profile come: :mod:`batsched_py.simulator.tasks.composed_profiles`.
+The duration of a delay, and of a computation on hosts of its own, is known at its start
+(:mod:`batsched_py.simulator.execution`). All other jobs run here, step by step. For the order of
+the parts of a composed profile see :mod:`batsched_py.simulator.tasks.composed_profiles`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from batsched_py.errors import ProtocolError
 from batsched_py.options.budgets import make_budget_error
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda, Timer
-from batsched_py.simulator.jobs import SimulatedJob, final_state
+from batsched_py.simulator.jobs import SimulatedJob, find_final_state
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import DEEPEST, Profile
 from batsched_py.simulator.tasks.composed_profiles import ProfilePosition
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 WALLTIME_REACHED = -1
 _MOST_LOOKS = 2.0**52
-"""Of a job that looks for messages more often than this, the times are as good as continuous."""
+"""Number of looks for messages from which their times are as good as continuous."""
 
 FindProfile = Callable[[str, str], Profile | None]
 """Returns a profile by workload and name, None if there is none."""
@@ -39,21 +39,21 @@ FindProfile = Callable[[str, str], Profile | None]
 
 @dataclass(slots=True, eq=False)
 class StepwiseJob:
-    """A running job: where it is in its profile, its step, and the walltime that is left."""
+    """A running job: its position in its profile, its step, and its remaining walltime."""
 
     job: SimulatedJob
     hosts: list[int]
     """The host of each executor."""
     position: ProfilePosition
     remaining: float | None
-    """Seconds, None without a walltime; brought up to date at the end of each step."""
+    """Remaining seconds of the walltime, None without one; updated at the end of each step."""
     timer: Timer | None = None
-    """Of the end of the step, or of the walltime."""
+    """Goes off at the end of the step, or of the walltime."""
     begin: float = 0.0
-    """Of the step, seconds."""
+    """The beginning of the step, seconds."""
     length: float = 0.0
     in_vain: int = 0
-    """How often it looked for messages in vain, and went on, at this instant."""
+    """Number of looks for messages at this instant that found none."""
     task: ParallelTask | None = None
 
     @property
@@ -62,17 +62,16 @@ class StepwiseJob:
         return self.position.profile
 
     def has_time_for(self, length: float) -> bool:
-        """Tell whether a step of so many seconds ends before the walltime."""
+        """Tell whether a step of ``length`` seconds ends before the walltime."""
         return self.remaining is None or length < self.remaining
 
 
 class StepwiseJobs:
-    """Runs jobs step by step; jobs that have ended are put into ``ended``.
+    """Runs jobs step by step, and puts jobs that have ended into ``ended``.
 
-    ``energy`` receives the loads of hosts, and when SimGrid accounts for them: where a task ends,
-    and where the one executor of a task begins. ``most_steps`` are what a job may do while no
-    message comes. ``by_repetition`` says how the parts of composed profiles are counted in what is
-    reported of killed jobs.
+    ``energy`` receives the loads of hosts at the times at which SimGrid accounts for them: where a
+    task ends, and where the one executor of a task begins. A job may do ``most_steps`` without a
+    message. ``by_repetition`` says how the progress of killed jobs counts parts.
     """
 
     def __init__(
@@ -88,19 +87,19 @@ class StepwiseJobs:
         self._platform = platform
         self._by_repetition = by_repetition
         self.ended: list[SimulatedJob] = []
-        """At this instant; who takes them removes them."""
+        """The jobs that ended at this instant; the caller removes them."""
         self.in_use = False
-        """Whether there was ever such a job, so that there is something to settle."""
+        """Whether any job has run step by step, so that a timer may be needed."""
         self.nb_steps = 0
-        """Since a job ended here, or a message was sent: who sends it sets it back."""
+        """Number of steps since a job ended or a message was sent; senders reset it."""
         self._agenda, self._find, self._energy = agenda, find, energy
         self._most_steps = most_steps
         self._running: dict[str, StepwiseJob] = {}
         self._by_task: dict[ParallelTask, StepwiseJob] = {}
         self._next_end = inf
-        """When the next parallel task goes on, seconds."""
+        """The next time at which a parallel task ends or advances, seconds."""
         self._timer: Timer | None = None
-        """For that."""
+        """The timer of that time."""
 
     @cached_property
     def tasks(self) -> ParallelTasks:
@@ -115,20 +114,20 @@ class StepwiseJobs:
         running = self._running[told.id] = StepwiseJob(job, hosts, position, told.walltime)
         self._step(running)
 
-    def runs(self, job: SimulatedJob) -> bool:
-        """Tell whether a job runs step by step."""
+    def is_running(self, job: SimulatedJob) -> bool:
+        """Tell whether a job is running step by step."""
         return job.description.id in self._running
 
-    def running(self) -> list[SimulatedJob]:
-        """Return the jobs that run step by step, in order of start."""
+    def list_running(self) -> list[SimulatedJob]:
+        """Return the jobs that are running step by step, in order of start."""
         return [running.job for running in self._running.values()]
 
-    def settle(self) -> None:
-        """Set the timer for the next end of a parallel task.
+    def set_next_timer(self) -> None:
+        """Set the timer of the next end of a parallel task.
 
-        To be called at the end of all that happens at an instant, before the time moves on.
+        Call it at the end of an instant, after all its events.
         """
-        now, time = self._agenda.now, self.tasks.next_time()
+        now, time = self._agenda.now, self.tasks.find_next_time()
         if time != self._next_end:
             self._next_end = time
             if self._timer is not None:
@@ -137,10 +136,10 @@ class StepwiseJobs:
                 self._timer = self._agenda.at(max(time, now), self._tasks_go_on)
 
     def count_step(self) -> None:
-        """Count a step; raises an error if jobs go on for ever without a message."""
+        """Count a step; raises :class:`BudgetError` if jobs run for ever without a message."""
         self.nb_steps += 1
         if self.nb_steps > self._most_steps:
-            running = self.running()
+            running = self.list_running()
             if self.nb_steps > self._most_steps * len(running):
                 job = running[0].description
                 such = "" if len(running) == 1 else f" and {len(running) - 1} others"
@@ -152,18 +151,18 @@ class StepwiseJobs:
                     f"{self.nb_steps} steps without a message",
                 )
 
-    def tell_loads(self) -> None:
-        """Report the loads of hosts from now on to the account of energy.
+    def report_loads(self) -> None:
+        """Report the new loads of hosts to the account of energy.
 
-        To be called where SimGrid finds the rates of its tasks: before the time moves on, and
-        before a message, which takes it a step of no length.
+        Call it where SimGrid computes the rates of its tasks: before time advances, and before a
+        message, which is a zero-length step there.
         """
         if self._energy is not None:
-            for host in self.tasks.changed_loads():
+            for host in self.tasks.take_changed_loads():
                 self._energy.set_load(host, self.tasks.load(host))
 
     def kill(self, job: SimulatedJob) -> bool:
-        """Stop a job; tell whether it had a parallel task just now."""
+        """Stop a job; return whether it was in a parallel task."""
         running = self._running.pop(job.description.id)
         computes = running.task is not None
         self._set_timer(running, None)
@@ -180,8 +179,8 @@ class StepwiseJobs:
             done = (now - running.begin) / running.length if running.length else 0.0
         return running.position.progress(done, by_repetition=self._by_repetition)
 
-    def tell(self, job: SimulatedJob, message: str) -> None:
-        """Keep a message for a job, which takes it with its next ``recv`` profile."""
+    def give_message(self, job: SimulatedJob, message: str) -> None:
+        """Store a message for a job, which receives it with its next ``recv`` profile."""
         if job.messages is None:
             job.messages = deque()
         job.messages.append(message)
@@ -189,14 +188,14 @@ class StepwiseJobs:
         if running is not None and isinstance(running.profile.body, ReceiveFields):
             self._look_again(running, running.profile.body)
 
-    def nb_waiting(self) -> int:
+    def count_waiting(self) -> int:
         """Return the number of running jobs that wait for messages."""
         return sum(isinstance(job.profile.body, ReceiveFields) for job in self._running.values())
 
     # Timers --------------------------------------------------------------------------------------
 
     def _set_timer(self, running: StepwiseJob, time: float | None) -> None:
-        """Wake a job at a time (seconds), None: not at all; what was asked for before is off."""
+        """Wake a job at ``time`` (seconds) instead of an earlier setting; None: not at all."""
         if running.timer is not None:
             self._agenda.cancel(running.timer)
         running.timer = None
@@ -204,7 +203,7 @@ class StepwiseJobs:
             running.timer = self._agenda.at(time, self._woken, running)
 
     def _woken(self, running: StepwiseJob) -> None:
-        """Go on with a job whose timer has come: the end of its step, or its walltime."""
+        """Advance a job whose timer has gone off: at the end of its step, or at its walltime."""
         if running.task is not None:
             timer = running.timer
             self._advance()
@@ -228,7 +227,7 @@ class StepwiseJobs:
         self._advance()
 
     def _advance(self) -> None:
-        """Go on with the jobs whose parallel tasks have ended."""
+        """Advance the jobs whose parallel tasks have ended."""
         now = self._agenda.now
         for task in self.tasks.advance(now):
             running = self._task_ended(task)
@@ -239,12 +238,12 @@ class StepwiseJobs:
     # Steps ---------------------------------------------------------------------------------------
 
     def _step(self, running: StepwiseJob) -> None:
-        """Begin with the profile that a job has come to, and go on while that takes no time."""
+        """Begin a job's current profile, and further ones as long as they take no time."""
         while self._begin_step(running):
             pass
 
     def _begin_step(self, running: StepwiseJob) -> bool:
-        """Begin with a profile; tell whether there is another one to begin with."""
+        """Begin a profile; return whether another one begins at once."""
         running.position.enter()
         now, profile = self._agenda.now, running.profile
         if now > running.begin:
@@ -270,7 +269,7 @@ class StepwiseJobs:
 
     def _compute(self, running: StepwiseJob) -> None:
         nb_executors = len(running.hosts)
-        flops, com = running.profile.demand(nb_executors)
+        flops, com = running.profile.compute_demand(nb_executors)
         if not isinstance(flops, list):
             flops = [flops] * nb_executors
         if len(flops) != nb_executors:
@@ -293,7 +292,7 @@ class StepwiseJobs:
             self._step(running)
 
     def _goes_on(self, running: StepwiseJob) -> bool:
-        """Go to what comes after a step; tell whether there is a profile to begin with."""
+        """Move to the next profile after a step; return whether there is one."""
         return_code = running.position.advance(running.profile.return_code)
         if return_code is not None:
             self._finish(running, return_code)
@@ -303,7 +302,7 @@ class StepwiseJobs:
         self._set_timer(running, None)
         job = running.job
         del self._running[job.description.id]
-        job.return_code, job.final_state = return_code, final_state(return_code)
+        job.return_code, job.final_state = return_code, find_final_state(return_code)
         job.finish_time = self._agenda.now
         self.ended.append(job)
         self.nb_steps = 0
@@ -314,7 +313,7 @@ class StepwiseJobs:
             self._task_ended(running.task)
 
     def _task_ended(self, task: ParallelTask) -> StepwiseJob:
-        """Forget a task that ended or was cancelled; return the job whose task it was."""
+        """Remove a task that ended or was cancelled; return its job."""
         running = self._by_task.pop(task)
         running.task = None
         if self._energy is not None:
@@ -334,9 +333,9 @@ class StepwiseJobs:
             self._step(running)
 
     def _receive(self, running: StepwiseJob, body: ReceiveFields) -> bool:
-        """Take a message if there is one; else go on without, or look again later.
+        """Take a message if there is one; otherwise continue without, or look again later.
 
-        Tells whether there is another profile to begin with.
+        Returns whether another profile begins at once.
         """
         messages, now = running.job.messages, self._agenda.now
         if messages:
@@ -369,7 +368,7 @@ class StepwiseJobs:
         return True
 
     def _look_again(self, running: StepwiseJob, body: ReceiveFields) -> None:
-        """Wake a waiting job the next time that it looks for messages."""
+        """Wake a waiting job at the next time at which it looks for messages."""
         now = self._agenda.now
         looked, time = (now - running.begin) / body.polltime, now
         if looked < _MOST_LOOKS:

@@ -15,7 +15,7 @@ from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.simulate import simulate
 from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
-from batsched_py.transport.exchange_replay import Turn, first_difference, read_turns
+from batsched_py.transport.exchange_replay import Turn, find_first_difference, read_turns
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_studies.conformance import published_schedules
@@ -76,7 +76,7 @@ def count_equal_replies(shared: Path, comparison: Comparison) -> tuple[int, int]
         policy = make(kind, comparison.scheduler, (), comparison.options)
         return DecisionProcess(policy, six_decimals=True).answer
 
-    difference = first_difference(recorded, Conversation(scheduler))
+    difference = find_first_difference(recorded, Conversation(scheduler))
     if difference is None:
         return len(recorded), len(recorded)
     return [turn.n for turn in recorded].index(difference.n), len(recorded)

@@ -158,7 +158,7 @@ def check_exchange(data: bytes) -> str:
     reasons = []
     try:
         conversation = Conversation(lambda _: process().answer)
-        difference = exchange_replay.first_difference(turns, conversation)
+        difference = exchange_replay.find_first_difference(turns, conversation)
         reasons.append("" if difference is None else difference.error or "differs")
     except BatschedError as error:
         reasons.append(refusal(error))

@@ -18,13 +18,13 @@ def run(folder: Path, *arguments: str) -> Called:
 
 def test_every_model_is_listed_and_shown_with_its_options(tmp_path: Path) -> None:
     listed = run(tmp_path, "list").stdout
-    for name in plugins.names(plugins.USERS):
+    for name in plugins.list_names(plugins.USERS):
         assert f"\n{name} " in f"\n{listed}"
         assert not re.search(":class:|code-block|``", run(tmp_path, "list", name).stdout)
     assert "cannot be used" not in listed
     shown = run(tmp_path, "list", "tbuos").stdout
     assert "Source: Zakay" in shown
-    for option in plugins.accepted_options(plugins.load(plugins.USERS, "tbuos")) or ():
+    for option in plugins.find_accepted_options(plugins.load(plugins.USERS, "tbuos")) or ():
         assert f"\n{option} " in shown
 
 

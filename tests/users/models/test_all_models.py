@@ -42,7 +42,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Small settings of the models, for a log of some weeks."""
 GENERATIVE = ("site", "tbuos", "resampled", "weekly")
 
-MODELS = sorted(set(plugins.names(plugins.USERS)))
+MODELS = sorted(set(plugins.list_names(plugins.USERS)))
 BEHIND_A_SOCKET = ("feedback", "site", "tbuos")
 """With processes of their own in every run; the others in the long one."""
 
@@ -62,7 +62,7 @@ def options_of(model: str, folder: Path) -> dict[str, Any]:
 def make(model: str, log: Workload, folder: Path, /, **further: Any) -> Any:
     kind = plugins.load(plugins.USERS, model)
     options = options_of(model, folder) | further
-    accepted = plugins.accepted_options(kind)
+    accepted = plugins.find_accepted_options(kind)
     takes = {k: v for k, v in options.items() if accepted is None or k in accepted}
     return plugins.make(kind, model, (log,), takes)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from batsched_py.errors import WorkloadError
 from batsched_py.model.endless_work import SubmissionWatch
-from batsched_py.model.user_model import EndedJob, UserModel, next_due
+from batsched_py.model.user_model import EndedJob, UserModel, ask_next_due
 from batsched_py.options.budgets import Budgets
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
 from batsched_py.workload import WorkloadJob
@@ -54,7 +54,7 @@ def play_model(
     ends: list[tuple[float, int, PlayedJob]] = []
     order = count()
     while True:
-        due = next_due(users)
+        due = ask_next_due(users)
         if ends and ends[0][0] <= due:
             _, _, played = heappop(ends)
             job = EndedJob(played.job, played.submit, played.submit, played.end)

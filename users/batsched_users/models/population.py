@@ -12,13 +12,13 @@ import numpy as np
 
 from batsched_py.errors import InputError, InvariantError, UsageError
 from batsched_py.files.readers import is_file
-from batsched_py.model.counters import counters_of
+from batsched_py.model.counters import read_counters
 from batsched_py.model.user_model import (
     EndedJob,
     UserModel,
     any_reacts,
-    next_due,
-    plain_job,
+    ask_next_due,
+    make_plain_job,
     reacts,
     take_submissions,
 )
@@ -47,7 +47,7 @@ class _Group(msgspec.Struct, eq=False):
 
     def due(self) -> float:
         try:
-            return next_due(self.model)
+            return ask_next_due(self.model)
         except InvariantError as error:
             raise InvariantError(f"{self.label}: {error}") from None
 
@@ -58,7 +58,7 @@ class _Group(msgspec.Struct, eq=False):
             raise InvariantError(f"{self.label}: {error}") from None
 
     def renamed(self, job: WorkloadJob) -> WorkloadJob:
-        job = plain_job(job, self.model)
+        job = make_plain_job(job, self.model)
         user = None if job.user is None else self.prefix + job.user
         names = {"id": self.prefix + job.id, "profile": self.prefix + job.profile}
         return msgspec.structs.replace(job, user=user, **names)
@@ -150,7 +150,7 @@ class Population:
 
     def statistics(self) -> dict[str, Any]:
         """Return the counters of each member by name, with a summary text."""
-        of_groups = ((group.name, counters_of(group.model)) for group in self._groups)
+        of_groups = ((group.name, read_counters(group.model)) for group in self._groups)
         counted = {name: counters for name, counters in of_groups if counters}
         said = [f"{name}: {c['summary']}" for name, c in counted.items() if c.get("summary")]
         return {"members": counted, "summary": "; ".join(said)} if counted else {}

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import InvariantError, PluginError, UsageError
-from batsched_py.model.user_model import EndedJob, UserModel, next_due, reacts, take_submissions
+from batsched_py.model.user_model import EndedJob, UserModel, ask_next_due, reacts, take_submissions
 from batsched_py.options.option_values import boolean, number, one_of
 from batsched_py.plugins import plugins
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
@@ -164,7 +164,7 @@ class Sufficient:
     def next_submission(self) -> float:
         """Return the time of the next new or delayed job, inf if there is none."""
         held = self._held[0][0] if self._held else inf
-        return min(held, next_due(self._inner))
+        return min(held, ask_next_due(self._inner))
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Yield delayed jobs that are due, then new jobs of the wrapped model."""
@@ -177,7 +177,7 @@ class Sufficient:
         self._report_renounced(now)
         # If all jobs were delayed or renounced, the renounced ones may have made others due.
         for _ in range(_MOST_AT_ONCE):
-            if submitted or next_due(self._inner) > now:
+            if submitted or ask_next_due(self._inner) > now:
                 return
             wished = False
             for wish in take_submissions(self._inner, now):
@@ -300,10 +300,10 @@ def _check_names(
 ) -> None:
     """Raise :class:`PluginError` for an option that neither the wrapper nor its model has, and
     :class:`UsageError` for a given option that both have."""
-    accepted = plugins.accepted_options(kind)
+    accepted = plugins.find_accepted_options(kind)
     if accepted is None:
         return
-    own = {option.name: option.default for option in plugins.option_parameters(Sufficient)}
+    own = {option.name: option.default for option in plugins.find_option_parameters(Sufficient)}
     for name in options:
         if name not in accepted:
             names = [*own, *accepted]
