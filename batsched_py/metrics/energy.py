@@ -1,8 +1,8 @@
-"""Energy of machines whose hosts are all alike, by a formula: no simulation of power is needed.
+"""Energy of machines with equal hosts, by a formula instead of a simulation of power.
 
-A host consumes ``idle`` watts, and ``computing`` watts while a job is on it. It is what SimGrid's
-energy plug-in (``-E`` of the simulator) accounts for where each job keeps its hosts fully busy:
-for profiles that compute without communication, and not for delays, which leave hosts idle.
+A host consumes ``idle`` watts, and ``computing`` watts while a job is on it. SimGrid's energy
+plug-in (``-E`` of the simulator) has the same result if each job keeps its hosts fully busy: for
+profiles that compute without communication, but not for delays, which leave hosts idle.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from batsched_py.results.job_table import Column, JobTable
 
 
 class EqualHosts(msgspec.Struct, frozen=True):
-    """The power of each host, watts."""
+    """The power of each of a machine's equal hosts, in watts: idle, and with a job on it."""
 
     idle: float
     computing: float
 
     def energy(self, table: JobTable, spans: Sequence[tuple[float, float]]) -> float:
-        """Return the joules that all hosts consume in some times, each from begin to end (s).
+        """Return the joules that all hosts consume in ``spans``, each from begin to end (s).
 
-        ``sum (idle N (end - begin) + (computing - idle) busy(begin, end))`` over the times, which
+        ``sum (idle N (end - begin) + (computing - idle) busy(begin, end))`` over the spans, which
         do not overlap; N are :attr:`JobTable.nb_processors`, and busy the processor-seconds of jobs
         between the two instants. nan without N.
         """
@@ -34,9 +34,9 @@ class EqualHosts(msgspec.Struct, frozen=True):
         return self.idle * hosts * length + (self.computing - self.idle) * busy_within(table, spans)
 
     def energies(self, table: JobTable, spans: Sequence[tuple[float, float]]) -> Column:
-        """Return the joules of :meth:`energy` in each of some times, which may overlap; shape (n,).
+        """Return the joules of :meth:`energy` in each of ``spans``, which may overlap; shape (n,).
 
-        Beside the carbon intensities or prices of these times, their sum is weighted by them.
+        Multiply by the carbon intensities or prices of the spans for a weighted sum.
         """
         hosts = float("nan") if table.nb_processors is None else table.nb_processors
         lengths = np.diff(_edges(spans)).ravel()
@@ -45,15 +45,15 @@ class EqualHosts(msgspec.Struct, frozen=True):
 
 
 def busy_within(table: JobTable, spans: Sequence[tuple[float, float]]) -> float:
-    """Return the processor-seconds that jobs use in some times that do not overlap.
+    """Return the processor-seconds that jobs use in ``spans`` of time that do not overlap.
 
-    Each is from begin to end, seconds. Many cost little more than one.
+    Each is from begin to end, seconds. Many spans cost little more than one.
     """
     return float(_busy_within_each(table, spans).sum())
 
 
 def _edges(spans: Sequence[tuple[float, float]]) -> Column:
-    """Return begin and end of each time; shape (n, 2)."""
+    """Return begin and end of each span; shape (n, 2)."""
     return np.array(spans, dtype=np.float64).reshape(-1, 2)
 
 
@@ -62,7 +62,7 @@ def _busy_within_each(table: JobTable, spans: Sequence[tuple[float, float]]) -> 
 
 
 def busy_until(table: JobTable, times: Column) -> Column:
-    """Return the processor-seconds that jobs have used until each of some times; shape (n,)."""
+    """Return the processor-seconds that jobs have used until each of ``times``; shape (n,)."""
     if not table.ran.any():
         return np.zeros(len(times))
     states = compute_states(table)

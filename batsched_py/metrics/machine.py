@@ -131,9 +131,9 @@ def mean_queue_length(table: JobTable) -> float:
 
 
 def queue_length_distribution(table: JobTable) -> Column:
-    """Return for each number of waiting jobs, 0 to the most, the share of time with that many.
+    """Return the share of time with each number of waiting jobs, from 0 to the most.
 
-    From the first submission to the last end; it sums to 1, and is empty if nothing ran.
+    From the first submission to the last end; it sums to 1, and is empty if no job ran.
     Source: Zakay, PhD thesis, chapter 4.
     """
     if not table.ran.any():
@@ -145,18 +145,18 @@ def queue_length_distribution(table: JobTable) -> Column:
 
 
 class States(msgspec.Struct):
-    """How many processors are busy and how many jobs wait; columns of shape (k,)."""
+    """The numbers of busy processors and of waiting jobs over time; columns of shape (k,)."""
 
     time: Column
-    """The instants at which something changes, increasing; seconds."""
+    """The instants at which a number changes, increasing; seconds."""
     busy: Column
     """Busy processors from an instant on."""
     waiting: NDArray[np.int64]
-    """Jobs that wait from an instant on, after all that happens at it."""
+    """Jobs that wait from an instant on, after all events of the instant."""
 
 
 def compute_states(table: JobTable) -> States:
-    """Return the states that the jobs that ran make of machine and queue."""
+    """Return the numbers of busy processors and waiting jobs over time, from the jobs that ran."""
     ran = table.only_ran
     n = len(ran.submit)
     time = np.concatenate([ran.submit, ran.start, ran.finish])

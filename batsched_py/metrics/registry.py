@@ -18,17 +18,17 @@ RECORDED = "recorded jobs"
 OF_USERS = "jobs of known users"
 
 COUNTS = ("nb_jobs", "nb_ran", "nb_rejected")
-"""What :func:`overall` gives before the metrics."""
+"""The counts that :func:`overall` returns before the metrics."""
 
 
 class Metric(msgspec.Struct, frozen=True):
     """A metric: how it is computed, and over which jobs."""
 
     compute: Callable[[JobTable], float]
-    """Its docstring says formula, unit and source."""
+    """The function, whose docstring has formula, unit and source."""
     denominator: str
     short: tuple[str, ...] = ()
-    """What papers call it; not unique."""
+    """Its names in papers, which are not unique."""
     needs_machine: bool = False
     """Whether it is defined only with :attr:`JobTable.nb_processors`."""
     needs_sites: bool = False
@@ -38,17 +38,17 @@ class Metric(msgspec.Struct, frozen=True):
 
     @property
     def formula(self) -> str:
-        """The first line of the docstring."""
+        """The formula of the metric: the first line of its function's docstring."""
         return (self.compute.__doc__ or "").partition("\n")[0].replace("``", "")
 
     @property
     def unit(self) -> str:
-        """From the docstring of the metric's function."""
+        """The unit of the metric, from its function's docstring."""
         return self._stated[0]
 
     @property
     def source(self) -> str:
-        """From the docstring of the metric's function."""
+        """The source of the metric, from its function's docstring."""
         return self._stated[1]
 
     @property
@@ -159,7 +159,7 @@ def per_user(
 ) -> dict[str, dict[str, float | int | None]]:
     """Return metrics of each user's own jobs, by user in order of first appearance.
 
-    All are over :attr:`JobTable.only_measured`: none is about the machine as a whole.
+    All are over :attr:`JobTable.only_measured`, as none is about the machine as a whole.
     """
     table = table.only_measured
     order = np.argsort(table.user_number, kind="stable")

@@ -1,8 +1,8 @@
-"""Whether a simulation was saturated: does the backlog grow from week to week?
+"""Tells whether a simulation was saturated: whether the backlog grows from week to week.
 
-Source: N. Zakay, PhD thesis, chapter 3. Where more comes than the machine can do, the number of
-outstanding jobs grows as long as the simulation lasts, and its mean waiting time says more about
-that length than about the policy.
+Source: N. Zakay, PhD thesis, chapter 3. If users submit more work than the machine can do, the
+number of outstanding jobs grows as long as the simulation lasts, and the mean waiting time depends
+on that length more than on the policy.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from batsched_py.support.quotient import ratio
 from batsched_py.units import WEEK
 
 LIMIT = 1.0
-"""Up to this growth a simulation is stable, jobs/week."""
+"""The largest growth of the backlog of a stable simulation, jobs/week."""
 MOST_WEEKS = 100_000
-"""Some 2,000 years: of more, times were not in seconds, and memory would be for the weeks."""
+"""The most weeks, some 2,000 years: beyond, times are not seconds, and weeks fill the memory."""
 
 
 def backlog_growth(table: JobTable) -> float:
@@ -35,20 +35,20 @@ def backlog_growth(table: JobTable) -> float:
 def saturated(run: JobTable | float | None) -> bool:
     """Return whether the backlog grows by more than one job a week.
 
-    ``run`` is a table, or its :func:`backlog_growth` as it stands among its metrics. Exactly one,
-    which the source leaves open, is stable, as is what is too short to tell (nan, None).
+    ``run`` is a table, or its metric :func:`backlog_growth`. A growth of exactly one, which the
+    source leaves open, is stable, as is a run that is too short (nan, None).
     """
     slope = backlog_growth(run) if isinstance(run, JobTable) else run
     return slope is not None and slope > LIMIT
 
 
 def backlog(table: JobTable) -> NDArray[np.int64]:
-    """Return the jobs submitted and not ended at the beginning of each week; shape (weeks,).
+    """Return the number of submitted jobs that have not ended at the beginning of each week.
 
-    Weeks are of 7 days from the first submission; a job counts from the instant of its submission
-    to before that of its end. Rejected jobs never count. Only weeks that begin up to the last
-    submission are there: afterwards the machine empties whatever went before, and the minimum
-    over later weeks would be 0 for all.
+    Shape (weeks,). Weeks are of 7 days from the first submission; a job counts from the instant of
+    its submission to before that of its end. Rejected jobs never count. Weeks that begin after the
+    last submission are left out: the machine empties then, and all minima over later weeks would
+    be 0.
     """
     if not len(table.submit):
         return np.empty(0, dtype=np.int64)
@@ -63,9 +63,9 @@ def backlog(table: JobTable) -> NDArray[np.int64]:
 def low_marks(counts: ArrayLike) -> NDArray[np.int64]:
     """Return for each week the least backlog from then on, without the last fifth of the weeks.
 
-    They never fall, so that a peak which the machine works off does not look like growth. The last
-    ones are minima over few weeks, mere backlogs in the end; therefore a fifth is dropped *after*
-    the minima are taken, rounded up (``4 n // 5`` are left; the source says 20 %).
+    Low marks never fall, so that a temporary peak does not look like growth. The last ones are
+    minima over few weeks, and in the end the backlogs themselves; therefore a fifth is dropped
+    *after* the minima are taken, rounded up (``4 n // 5`` are left; the source says 20 %).
     """
     weeks = np.asarray(counts, dtype=np.int64)
     least = np.minimum.accumulate(weeks[::-1])[::-1]

@@ -72,7 +72,7 @@ class SiteWork(msgspec.Struct):
 
 
 def site_work(table: JobTable) -> SiteWork:
-    """Return for each site the work of its users, done there, given and taken."""
+    """Return the work of each site: of its users, done there, done for others and by others."""
     ran = table.only_ran
     nb = len(table.sites)
     exchanged = np.zeros((nb + 1, nb))  # of whose users, done where; the last: of unknown homes

@@ -1,4 +1,4 @@
-"""Throughput and busy processors on a part of the time.
+"""Throughput and busy processors in windows of time.
 
 Source: Madon et al. 2024, section 4 and Fig. 9.
 """
@@ -15,7 +15,7 @@ from batsched_py.units import DAY, MONTH
 
 
 def window(table: JobTable, start: float, length: float) -> dict[str, float]:
-    """Return throughput (jobs ended per day) and utilisation (mean busy processors).
+    """Return throughput (jobs ended per day) and mean busy processors in a window of time.
 
     The window is ``[start, start + length)``, in seconds from the first submission; its length
     is the denominator of both. Jobs of rare behaviour keep processors busy, but do not count as
@@ -38,8 +38,8 @@ def windows(
 ) -> list[dict[str, float]]:
     """Return :func:`window` for windows of some ``months`` of 30 days (paper, Fig. 9).
 
-    They begin two weeks after the first submission; those that do not end before the last job
-    does are left out.
+    They begin two weeks after the first submission; windows that end after the last job are left
+    out.
     """
     if not table.ran.any():
         return []

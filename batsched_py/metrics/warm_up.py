@@ -1,8 +1,8 @@
-"""How long a simulation that begins with an empty machine takes to forget that: MSER-5.
+"""The warm-up time of a simulation that begins with an empty machine, by the rule MSER-5.
 
-Users who start from nothing find no queue at first. The Marginal Standard Error Rule leaves out so
-many of the first observations that the mean of the others is known best: fewer keep what the
-beginning biased, more throw away what could be averaged.
+At first jobs find no queue. The Marginal Standard Error Rule leaves out the first observations so
+that the standard error of the mean of the others is least: with fewer left out the beginning biases
+the mean, with more the sample is smaller than it could be.
 
 Source: K. White, "An Effective Truncation Heuristic for Bias Reduction in Simulation Output",
 Simulation 69(6), 1997; of batches of five: K. White, M. Cobb, S. Spratt, "A Comparison of Five
@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 from batsched_py.results.job_table import JobTable
 
 BATCH = 5
-"""Observations whose mean is one value of the rule."""
+"""Number of observations in a batch, whose mean is one value of the rule."""
 
 
 def mser5(series: ArrayLike, batch: int = BATCH) -> int | None:
-    """Return how many of the first values to leave out, a multiple of ``batch``; shape (n,).
+    """Return the number of first values of ``series`` to leave out, a multiple of ``batch``.
 
-    None if the rule finds no end of the beginning: if its minimum is in the second half, as the
+    None if the rule finds no end of the warm-up: if its minimum is in the second half, as the
     values still drift, if there are fewer than two batches, or values that are not finite. Values
     beyond the last whole batch do not count.
     """
@@ -47,7 +47,7 @@ def mser5(series: ArrayLike, batch: int = BATCH) -> int | None:
 def warm_up_time(table: JobTable) -> float:
     """Return the seconds from the first submission to the first wait that :func:`mser5` keeps.
 
-    The waits are in order of submission. nan where the rule finds no end of the beginning.
+    The waits are in order of submission. nan if the rule finds no end of the warm-up.
 
     Unit: s. Source: White, Cobb, Spratt, WSC 2000.
     """

@@ -1,6 +1,6 @@
 """The integer program that finds the best plan of a scheduling step; HiGHS solves it.
 
-x[c, p] is how many jobs of class c (jobs alike in width and duration) start at time point p:
+x[c, p] is the number of jobs of class c (equal width and duration) that start at time point p:
 
 - minimise sum w p x[c, p], which differs from the numerator of ARTwW by a constant;
 - sum over p of x[c, p] = the number of jobs in c;
@@ -24,7 +24,7 @@ from batsched_py.errors import UsageError, parameter
 from batsched_py.optimum.scheduling_step import Instance
 
 MOST_ENTRIES = 10_000_000
-"""Entries of a matrix that is still tried: HiGHS needs some hundred bytes for each."""
+"""The most entries of a matrix that is tried: HiGHS needs some hundred bytes for each."""
 TOO_LARGE = (
     "the step at {0:g} with {1} jobs is too large for the solver: take a larger "
     + parameter("scale")
@@ -40,7 +40,7 @@ class Relaxed(msgspec.Struct, frozen=True):
 
 
 class Solved(msgspec.Struct, frozen=True):
-    """The result of the solver: x (None if there is none), a lower bound, and if it finished."""
+    """The result of the solver: x (None without a solution), a lower bound, and if it finished."""
 
     x: Any
     bound: float
@@ -121,7 +121,7 @@ class Program:
     def solve(
         self, relaxed: Relaxed | None, upper_bound: float, seconds: float, mip_rel_gap: float
     ) -> Solved:
-        """Solve with whole jobs; ``upper_bound`` is the value of a plan that is known.
+        """Solve with whole jobs; ``upper_bound`` is the value of a known plan.
 
         What would cost more than ``upper_bound`` by its reduced costs is left out of the program.
         """
@@ -151,7 +151,7 @@ class Program:
         return Solved(solution, bound, result.status == 0)
 
     def read_starts(self, x: Any) -> list[float]:
-        """Return a start for each job from a solution; of a fraction, the middle one.
+        """Return a start for each job from a solution; the middle one where a class is split.
 
         Of a class the first members get the first starts.
         """

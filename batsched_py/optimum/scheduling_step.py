@@ -33,7 +33,7 @@ Plan = tuple[tuple[PlannedJob, float], ...]
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """The waiting jobs at ``now``, and how many processors are free from then on.
+    """A scheduling step: the waiting jobs at ``now``, and the free processors from then on.
 
     ``history`` are (time, free processors), increasing in time; the first begins at or before
     ``now`` and the last lasts for ever. Raises :class:`UsageError` for jobs that no plan can
@@ -61,7 +61,7 @@ class Instance(msgspec.Struct, frozen=True):
 
 
 def place_in_order(instance: Instance, jobs: Iterable[PlannedJob]) -> Plan:
-    """Plan jobs one after the other, each at the earliest time that moves no earlier job."""
+    """Return a plan of the jobs in order, each at the earliest time that moves no earlier job."""
     timeline = _timeline_of(instance)
     return tuple((job, timeline.place(job.width, job.duration)) for job in jobs)
 
@@ -94,14 +94,14 @@ def compute_quality(best: Plan, other: Plan) -> float:
 
 
 def compute_loss(best: Plan, other: Plan) -> float:
-    """Return by how many per cent ``other`` is worse than ``best``: 100 (1 - quality)."""
+    """Return the loss of ``other`` against ``best`` in per cent: 100 (1 - quality)."""
     return 100 * (1 - compute_quality(best, other))
 
 
 def choose_scale(
     makespan: float, accumulated_run_time: float, memory_mb: float = 2000, x: float = 0.001
 ) -> float:
-    """Return the length of a cell of the time grid in seconds, whole minutes, for some memory.
+    """Return the length (seconds, whole minutes) of a cell of the time grid for a memory limit.
 
     sqrt(makespan * accumulated run time * x / memory), rounded up (Streit 2003, eq. 4.7), both
     in seconds. ``x`` is the memory of one entry in MB: the thesis prints 0.0001, its Table 4.4

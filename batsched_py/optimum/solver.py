@@ -79,8 +79,8 @@ def solve(
 class _Search:
     """The best starts so far on the solver's time axis; at first those of list orders.
 
-    They are a bound without which the solver finds little, and what remains if its time is over.
-    All that is kept ends by the horizon.
+    They are a bound that the solver needs, and the result if its time is over. All plans that are
+    kept end by the horizon.
     """
 
     def __init__(
@@ -106,21 +106,21 @@ class _Search:
             self._try_order(order)
 
     def seconds_left(self) -> float:
-        """Return how long the search may still take."""
+        """Return the remaining time of the search in seconds."""
         return self._deadline - time.perf_counter()
 
     def try_starts(self, starts: list[float]) -> None:
-        """Plan in the order of these starts, and keep that plan if it is better."""
+        """Plan in the order of ``starts``, and keep the plan if it is better."""
         self._try_order(self._by_start(starts))
 
     def keep_starts(self, starts: list[float]) -> None:
-        """Keep these starts, which are possible, if they are better."""
+        """Keep ``starts``, which are feasible, if they are better."""
         value = sum(job.width * start for job, start in zip(self.work.jobs, starts, strict=True))
         if value < self.value - _TINY * abs(self.value):
             self.value, self._starts = value, starts
 
     def improve(self) -> None:
-        """Move single jobs in the order while that helps, for at most half of the time left."""
+        """Move single jobs in the order as long as it helps, in at most half of the time left."""
         until = self._deadline - self.seconds_left() / 2
         order = self._by_start(self._starts)
         moves = [(i, j) for i in range(len(order)) for j in range(len(order)) if i != j]
@@ -137,12 +137,12 @@ class _Search:
                 return
 
     def exact_plan(self) -> Plan:
-        """Return the plan of the exact time scale that the order of the best starts gives."""
+        """Return the plan, on the exact time scale, in the order of the best starts."""
         jobs = self._instance.jobs
         return place_in_order(self._instance, [jobs[at] for at in self._by_start(self._starts)])
 
     def gap(self, bound: float) -> float:
-        """Return by which share of its value the best plan may be above the optimum."""
+        """Return the most that the best plan may be above the optimum, as a share of its value."""
         rest = sum(job.width * (job.duration - job.submit) for job in self.work.jobs)
         gap = (self.value - bound) / (self.value + rest) if self.value > bound else 0.0
         return gap if gap > _TINY else 0.0

@@ -1,4 +1,4 @@
-"""Which steps of dynP are compared with the optimum: options of ``batsched-py optimum``."""
+"""Options of ``batsched-py optimum`` that select the steps of dynP to compare."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from batsched_py.options.setting_fields import Setting
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which scheduling steps of a simulation are compared with their optimum.
+    """Selects the scheduling steps of a simulation that are compared with their optimum.
 
-    The first ``steps``, from the time ``from_time`` (seconds) on, of every ``every``-th step with
+    They are the first ``steps`` from ``from_time`` (seconds) on, of every ``every``-th step with
     at least ``least_waiting`` and at most ``most_waiting`` jobs (None: any number).
     """
 

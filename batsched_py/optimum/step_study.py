@@ -53,7 +53,7 @@ class ChosenStep(msgspec.Struct, frozen=True):
 
 
 class StepComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a step was from its optimum; times in seconds, values are ARTwW in seconds."""
+    """The result of a step and its optimum; times in seconds, values are ARTwW in seconds."""
 
     time: float
     jobs: int
@@ -135,7 +135,7 @@ def compare_steps(
     time_limit: float = 60.0,
     mip_rel_gap: float = 0.0,
 ) -> Iterator[StepComparison]:
-    """Find the optimum of one step after the other, and yield what dynP lost.
+    """Find the optimum of each step, and yield the comparison with dynP's plan.
 
     ``time_scale`` is the solver's grid: ``auto`` (as in the thesis, eq. 4.7), ``exact``, or
     seconds; ``time_limit`` is in seconds for each step. Raises :class:`UsageError` for a step
@@ -236,7 +236,7 @@ _LINE = "{:>9} {:>4} {:>9} {:>10} {:>6} {:6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}
 
 
 def format_header() -> str:
-    """Return the head of the printed table."""
+    """Return the heading line of the printed table."""
     return _LINE.format(
         *("time", "jobs", "makespan", "run times", "scale", "chosen", "value"),
         *(*POLICIES, "optimum", "quality", "loss", "status", "seconds"),
@@ -244,7 +244,7 @@ def format_header() -> str:
 
 
 def format_line(row: StepComparison) -> str:
-    """Return a row of the printed table."""
+    """Return a comparison as a line of the printed table."""
     status = row.status if not row.gap else f"{row.status}, {100 * row.gap:.1f} %"
     return _LINE.format(
         *(f"{row.time:.0f}", row.jobs, f"{row.makespan:.0f}", f"{row.accumulated_run_time:.0f}"),
@@ -257,7 +257,7 @@ def format_line(row: StepComparison) -> str:
 
 
 def describe_averages(rows: Sequence[StepComparison]) -> str:
-    """Return the averages over some steps as a sentence; there is at least one step."""
+    """Return the averages over the steps, at least one, as a sentence."""
     losses = [row.loss_percent for row in rows]
     optimal = sum(row.status == "optimal" for row in rows)
     return (

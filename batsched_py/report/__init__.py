@@ -1,4 +1,4 @@
-"""Reports of campaigns: what they hold (:mod:`document`), and the forms they are written in.
+"""Reports of runs and campaigns: their content (:mod:`document`), and their output formats.
 
 A study's ``report(results)`` gets :class:`CampaignResults` and returns a :class:`Report` of tables,
 figures and verdicts. The same report is printed to a terminal, written as CSV, Markdown, PNG and

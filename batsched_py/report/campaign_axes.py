@@ -1,4 +1,4 @@
-"""Finds out which axis of a campaign is compared, which has the users, and which repeat runs."""
+"""Finds the roles of a campaign's axes: the compared one, that of users, and repetitions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def fill_labels(runs: pd.DataFrame, axes: Iterable[str]) -> pd.DataFrame:
 
 
 def find_compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
-    """Return the axis whose values are compared: that of the policies, if there is one.
+    """Return the axis whose values are compared: that of the policies if they vary.
 
     Else the first one with 2 to 8 values. None if there is no such axis.
     """
@@ -80,7 +80,7 @@ def find_compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
 
 
 def decides(runs: pd.DataFrame, axis: str, settings: Sequence[str]) -> bool:
-    """Tell whether each value of an axis stands for one value of some settings, and they vary."""
+    """Tell whether an axis determines the values of ``settings``, and they vary."""
     if axis in settings:
         return True
     there = [name for name in settings if name in runs and name != axis]
@@ -89,12 +89,12 @@ def decides(runs: pd.DataFrame, axis: str, settings: Sequence[str]) -> bool:
 
 
 def format_axis(axis: str) -> str:
-    """Return the name of an axis in words."""
+    """Return the name of an axis as words."""
     return _TITLES.get(axis, to_words(axis))
 
 
 def shorten_names(values: Iterable[Any]) -> dict[Any, str]:
-    """Return a short name for each value of an axis, no two alike.
+    """Return a short name for each value of an axis; all names differ.
 
     ``file.py:Class`` becomes ``Class``, a path the name of its file, unless two would read the
     same: these keep as many folders as tell them apart.
@@ -129,7 +129,7 @@ def _forms(text: str) -> list[str]:
 
 
 def format_labels(labels: Mapping[str, Any], names: Mapping[str, Mapping[Any, str]]) -> str:
-    """Return some labels as words; numbers with the names of their axes."""
+    """Return labels as words; numbers have the names of their axes."""
     return ", ".join(
         names[axis][value]
         if isinstance(value, str)

@@ -1,4 +1,4 @@
-"""Makes the report of a campaign: that of its study, or a plain one."""
+"""Makes the report of a campaign, by the code of its study or a plain one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PART = "Not all runs of the study are here, so no claim is said to hold."
 
 
 def make_campaign_report(results: CampaignResults, named: str | None = None) -> Report:
-    """Return the report of a campaign: that of its study, or a plain one.
+    """Return the report of a campaign, by the code of its study or a plain one.
 
     Its title is that of the campaign file, if the file has one.
 

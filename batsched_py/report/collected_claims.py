@@ -1,4 +1,4 @@
-"""Puts the claims of several campaigns on one page: which hold, and how to repeat them."""
+"""Puts the claims of several campaigns on one page, with verdicts and commands to repeat them."""
 
 from __future__ import annotations
 

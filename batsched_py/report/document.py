@@ -19,7 +19,7 @@ Kind = Literal["", "ours", "published", "difference"]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """How a column of a table is shown; its CSV file has all digits."""
+    """A shown column of a table, with its format; the CSV file of the table has all digits."""
 
     name: str
     """Of the column in :attr:`Table.frame`."""
@@ -35,7 +35,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A table: a data frame, and which of its columns are shown and how."""
+    """A table: a data frame, with the columns to show and their formats."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ class Table(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> tuple[Column, ...]:
-        """The columns that are shown."""
+        """The data of the shown columns."""
         return self.columns or tuple(Column(str(name)) for name in self.frame.columns)
 
 

@@ -52,7 +52,7 @@ def to_words(name: str) -> str:
 
 
 def escape_markdown(name: str) -> str:
-    """Return a name as Markdown that shows it as it is."""
+    """Return a name as Markdown that shows each character unchanged."""
     return re.sub(r"[*\\`[\]]", r"\\\g<0>", name)
 
 
@@ -98,7 +98,7 @@ def format_heading(column: Column) -> str:
 
 
 def format_headings(table: Table) -> list[str]:
-    """Return the headings of a table; those that are alike get the kind of their column."""
+    """Return the headings of a table; equal ones get the kind of their column."""
     titles = [format_heading(column) for column in table.shown]
     return [
         f"{title}, {column.kind}" if column.kind and titles.count(title) > 1 else title
@@ -126,7 +126,7 @@ def list_texts_below(table: Table, column: Column) -> list[str]:
 
 
 def find_marked_cells(table: Table) -> set[tuple[int, int]]:
-    """Return which cells are emphasised: number of the row, number of the shown column."""
+    """Return the emphasised cells, as numbers of the row and of the shown column."""
     at = {column.name: number for number, column in enumerate(table.shown)}
     return {(row, at[name]) for row, name in table.marks if name in at}
 
@@ -137,7 +137,7 @@ def format_verdict(judged: Verdict) -> str:
 
 
 def count_verdicts(verdicts: tuple[Verdict, ...]) -> str:
-    """Return how many verdicts there are of each kind: "3 hold, 1 does not hold", or "none"."""
+    """Return the number of verdicts of each kind as text: "3 hold, 1 does not hold", or "none"."""
     hold, fail, unknown = (
         sum(judged.holds is answer for judged in verdicts) for answer in (True, False, None)
     )

@@ -1,4 +1,4 @@
-"""Finds runs that do less work than others: they refuse jobs, or do only a part of the work.
+"""Finds runs that do less work than others, as they reject jobs or do only a part of the work.
 
 The jobs that remain then wait less, which is no improvement.
 """
@@ -18,7 +18,7 @@ _NOT_MEASURED = ("warm_up", "cool_down")
 
 
 def describe_less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
-    """Return in which way runs do less work than others: "refuses 3 % of the jobs", or "".
+    """Return why runs do less work than others, as text: "refuses 3 % of the jobs", or "".
 
     The clause is empty if they do not. They may refuse a larger share of their jobs. They may also
     do less work for users who do not react, on processors of the same speed. The rows are runs of
@@ -37,14 +37,14 @@ def describe_less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
 
 
 def compare_work(two: Mapping[str, pd.DataFrame]) -> str:
-    """Return which of two named groups of runs does less work; "" if neither does."""
+    """Return a text on the one of two groups of runs that does less work; "" if neither does."""
     (a, ours), (b, others) = two.items()
     told = {a: describe_less_work(ours, others), b: describe_less_work(others, ours)}
     return "; ".join(f"{name} {words}" for name, words in told.items() if words)
 
 
 def compute_refused_share(runs: pd.DataFrame) -> float:
-    """Return the share of jobs that were refused, 0 if it is not known."""
+    """Return the share of rejected jobs, 0 if it is unknown."""
     if not {"nb_jobs", "nb_rejected"} <= set(runs):
         return 0.0
     jobs, refused = (float(runs[name].astype(float).sum()) for name in ("nb_jobs", "nb_rejected"))

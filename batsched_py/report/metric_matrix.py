@@ -75,7 +75,7 @@ def make_metric_matrix(
 
 
 def has_intervals(tables: Sequence[Table]) -> bool:
-    """Tell whether any number in some tables has an interval, so that repeated runs differ."""
+    """Tell whether any number in the tables has an interval, since repeated runs differ."""
     return any(
         bool(table.frame[column].notna().any())
         for table in tables
@@ -255,7 +255,7 @@ _NOTE = (
 
 
 def make_site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None]:
-    """Yield the tables of a grid: the waits of each site's users, and the work of each site.
+    """Yield the tables of a grid: the waits of the users of each site, and the work of each site.
 
     Nothing for runs without sites.
     """

@@ -107,7 +107,7 @@ _SYMBOLS = {
 
 
 class ShownMetric(msgspec.Struct, frozen=True):
-    """A metric with the title and the unit in which a page shows it."""
+    """A metric with the title and the unit that a page shows."""
 
     name: str
     """The column in the table of runs, which is in SI units."""
@@ -120,17 +120,17 @@ class ShownMetric(msgspec.Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """Its title with its unit."""
+        """The title of the metric with its unit."""
         return f"{self.title} [{self.unit}]" if self.unit else self.title
 
     @property
     def is_difference(self) -> bool:
-        """Whether changes are in its unit, not relative, as its values may be negative."""
+        """Whether changes are shown in its unit, not relative, as its values may be negative."""
         return self.name == "mean_lateness"
 
 
 def choose_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric]:
-    """Return those of some metrics that any run has, each in a readable unit."""
+    """Return the metrics of ``names`` that any run has, each in a readable unit."""
     return [
         _shown(name, runs[name].astype(float))
         for name in dict.fromkeys(names)
@@ -150,12 +150,12 @@ def choose_main_metrics(main: str | None, reacting: bool | None) -> list[str]:
 
 
 def list_user_models(runs: pd.DataFrame) -> list[str]:
-    """Return the names of the user models of some runs."""
+    """Return the names of the user models of the runs."""
     return [str(name) for name in runs["users"].unique()] if "users" in runs else []
 
 
 def list_reactions(runs: pd.DataFrame) -> pd.Series[Any]:
-    """Return for each run whether its users react to the schedule, None if it is not known.
+    """Return for each run whether its users react to the schedule, None if that is unknown.
 
     Rigid replay does not, nor do runs that have no users at all.
     """
@@ -169,7 +169,7 @@ def list_reactions(runs: pd.DataFrame) -> pd.Series[Any]:
 
 
 def find_reaction(runs: pd.DataFrame) -> bool | None:
-    """Return whether the users of any run react to the schedule, None if it is not known."""
+    """Return whether the users of any run react to the schedule, None if that is unknown."""
     return any_reacts(list_reactions(runs))
 
 
@@ -185,7 +185,7 @@ def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
 
 
 def choose_time_unit(seconds: ArrayLike) -> tuple[float, str]:
-    """Return a readable unit for some times: its seconds and its symbol."""
+    """Return a readable unit for times in ``seconds``: its length in seconds and its symbol."""
     sizes = np.abs(np.asarray(seconds, dtype=float))
     sizes = sizes[sizes > 0]  # without what is unknown, too
     of_time = choose_unit(float(np.median(sizes)) if len(sizes) else nan)

@@ -42,7 +42,7 @@ class OneRun:
 
     @property
     def title(self) -> str:
-        """Policy, log and users; the name of the files if these are unknown."""
+        """The title: policy, log and users, or the name of the files if these are unknown."""
         run = self.result.settings.get("run")
         if not run:
             return Path(self.prefix).name
@@ -54,7 +54,7 @@ class OneRun:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row: the settings that are single values, and the metrics."""
+        """The run as a table of one row: settings that are single values, and metrics."""
         settings = self.result.settings
         row: dict[str, Any] = {
             "nb_res": settings["nb_processors"],
@@ -70,7 +70,7 @@ class OneRun:
         return pd.DataFrame([row | self.result.measured["overall"]])
 
     def settings(self, row: Any) -> dict[str, Any]:
-        """Return all that is stored of the run."""
+        """Return all stored settings of the run."""
         return {**self.result.settings, "metrics": self.result.measured}
 
     def kept_jobs(self, row: Any) -> pd.DataFrame | None:

@@ -1,4 +1,4 @@
-"""Describes what was simulated: machine, log, rules, policies, users, repetitions."""
+"""Describes the simulated setup: machine, log, rules, policies, users, repetitions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Named(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The name, and what it stands for if that is not obvious (Markdown)."""
+        """The name, with an explanation if it is not obvious (Markdown)."""
         told = [self.short] if self.short != self.name else []
         told += [f"`{self.options}`"] if self.options else []
         name = to_italics(self.name)
@@ -63,7 +63,7 @@ class Named(msgspec.Struct, frozen=True):
 def find_naming_axis(
     runs: pd.DataFrame, axes: Iterable[str], settings: Sequence[str]
 ) -> str | None:
-    """Return the axis whose values are names for some settings; None if there is none."""
+    """Return the axis whose values are names of ``settings``; None if there is none."""
     for axis in axes:
         if axis not in runs or axis in (*settings, *INPUTS) or runs[axis].isna().any():
             continue
@@ -101,7 +101,7 @@ def _same_options(texts: pd.Series[Any]) -> str:
 
 
 def make_names_table(results: ShownRuns) -> Table | None:
-    """Return a table of the policies and user models of a campaign and what they are."""
+    """Return a table that explains the policies and user models of a campaign."""
     rows = [
         {
             "kind": kind,
@@ -168,7 +168,7 @@ _RUN_TIMES = {"recorded": "run times as recorded", "cut-at-request": "run times 
 
 
 def describe_setup(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
-    """Yield what was simulated, a line of Markdown for each aspect that is known."""
+    """Yield a description of the simulated setup, a line of Markdown for each known aspect."""
     runs = results.runs
     stored = read_all_stored(results)
     machines = find_naming_axis(runs, results.axes, _MACHINE)

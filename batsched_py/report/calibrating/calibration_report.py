@@ -1,4 +1,4 @@
-"""Make the report of a calibration."""
+"""Makes the report of a calibration."""
 
 from __future__ import annotations
 

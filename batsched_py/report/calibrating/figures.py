@@ -1,4 +1,4 @@
-"""The figures of a calibration."""
+"""Draws the figures of a calibration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Waits = Mapping[str, tuple[Column, Column]]
 
 
 def draw_waits(waits: Waits) -> Figure:
-    """Draw how many jobs have which recorded and which simulated wait."""
+    """Draw the number of jobs by recorded and simulated wait."""
     rows = [row for name, pair in waits.items() for row in _binned(name, *pair)]
     ends = [row[name] for row in rows for name in ("recorded_end", "simulated_end")]
     longest = max(1.0, *ends)
@@ -119,7 +119,7 @@ def draw_waits_by_hour(found: PolicyCalibrations) -> Figure:
 
 
 def draw_backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
-    """Draw the processor-hours that wait over time, recorded and under each policy.
+    """Draw the waiting work in processor-hours over time, recorded and under each policy.
 
     None of a log of less than an hour.
     """

@@ -1,4 +1,4 @@
-"""The tables of a calibration."""
+"""Makes the tables of a calibration."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _COUNTS = {
 
 
 def tabulate_policies(found: PolicyCalibrations) -> Table | None:
-    """Return the measures of each policy, a row each, below the recorded values."""
+    """Return a table of the recorded values and the measures of each policy."""
     said = found.of_site.agreement
     recorded = _row(
         mean=said.mean_recorded, median=said.median_recorded, at_once=said.at_once_recorded
@@ -105,7 +105,7 @@ def _cells(column: Column, value: Interval) -> dict[str, Any]:
 
 
 def tabulate_differences(found: PolicyCalibrations) -> Table | None:
-    """Return how the site's policy differs from each other one; None without others."""
+    """Return a table of the differences of the site's policy to the others; None without them."""
     rows = [
         {
             "other": f"{found.site} - {'usual wait ' * (each.other == USUAL)}{each.other}",
@@ -132,7 +132,7 @@ def tabulate_differences(found: PolicyCalibrations) -> Table | None:
 
 
 def tabulate_groups(kind: str, groups: Iterable[Group]) -> Table | None:
-    """Return the groups of jobs of a kind, None if there are none."""
+    """Return a table of the groups of jobs of one kind, None if there are none."""
     rows = [make_row(group) for group in groups]
     note = (
         f"*Reproduced*: the mean wait is {_NEAR}; ? if the interval does not tell, or there are "
@@ -169,7 +169,7 @@ def make_row(group: Group) -> dict[str, Any]:
 
 
 def tabulate_jobs(counts: Mapping[str, JobCounts]) -> Table | None:
-    """Return how many jobs are compared, and why others are not, by policy."""
+    """Return a table of the numbers of compared and left-out jobs, by policy and reason."""
     rows = [
         {"what": words, **{policy: getattr(of, name) for policy, of in counts.items()}}
         for name, words in _COUNTS.items()

@@ -1,4 +1,4 @@
-"""Compares two campaigns: which runs differ, paired by seed, and by how much."""
+"""Compares two campaigns: the differences between their runs, paired by seed."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ class CampaignComparison:
 
     @classmethod
     def from_sources(cls, a: Source, b: Source) -> CampaignComparison:
-        """Read two campaigns."""
+        """Read two campaigns, and return their comparison."""
         if (a.kind, b.kind) != ("campaign", "campaign"):
             raise UsageError(f"{a.name} and {b.name} are runs: expected two campaigns")
         return cls(_opened(a), _opened(b), (a.name, b.name))
 
     @cached_property
     def pairing(self) -> Pairing:
-        """Which run of A is compared with which run of B."""
+        """The pairs of a run of A and a run of B that are compared."""
         return pair_runs(self.a, self.b)
 
     @cached_property
     def metrics(self) -> list[str]:
-        """The names of the metrics that both campaigns have, and of what their studies measure."""
+        """The names of the metrics and of the studies' measures that both campaigns have."""
         labels = {*Settings.__struct_fields__, *REPEATED, *self.a.axes, *self.b.axes, *_OF_THE_ROW}
         ours = [*COUNTS, *METRICS]
         both = [name for name in self.a.runs.columns if name in self.b.runs.columns]
@@ -120,7 +120,7 @@ class CampaignComparison:
 
     @property
     def whole_tables(self) -> dict[str, pd.DataFrame]:
-        """The tables with all rows, of which the report shows the largest."""
+        """The tables with all rows; the report shows the rows with the largest differences."""
         return {"differences": self.differences}
 
     @property

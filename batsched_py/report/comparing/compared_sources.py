@@ -55,7 +55,7 @@ def find_source(text: str | Path) -> Source:
 
 
 def find_pair(a: str | Path, b: str | Path) -> tuple[Source, Source]:
-    """Find two runs or two campaigns by what a user typed.
+    """Find two runs or two campaigns by the paths that a user typed.
 
     Raises :class:`UsageError` if they are of two kinds, or one and the same.
     """
@@ -100,12 +100,12 @@ class RunData:
 
     @property
     def nb_processors(self) -> int | None:
-        """Processors of the machine, None if unknown."""
+        """Number of processors of the machine, None if unknown."""
         return self.table.nb_processors
 
     @cached_property
     def metrics(self) -> dict[str, float | int | None]:
-        """Counts and metrics in SI units, computed anew, by the same formulas for both."""
+        """Counts and metrics in SI units, computed anew by the same formulas for each run."""
         return overall(self.table)
 
     @property

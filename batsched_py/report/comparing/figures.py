@@ -25,7 +25,7 @@ _HIGH = 380
 
 
 def draw_shifts_of_starts(pairs: pd.DataFrame) -> Figure:
-    """Draw how far each start moved over the start in A; the largest shifts are all there."""
+    """Draw the shift of each start over the start in A; the largest shifts are never left out."""
     rows = pairs[pairs["start_shift"].notna()]
     shift = rows["start_shift"].to_numpy()
     kept = rows.iloc[thin(shift)]
@@ -133,7 +133,7 @@ def draw_distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
 
 
 def draw_ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
-    """Draw B / A of some metrics by group with intervals, a panel for each metric.
+    """Draw the ratios B / A of metrics by group with intervals, a panel for each metric.
 
     ``rows`` has the columns ``group``, ``metric``, ``ratio``, ``ratio_low``, ``ratio_high``,
     ``a``, ``b`` and ``pairs``.
@@ -173,7 +173,7 @@ def draw_ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
 
 
 def thin(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
-    """Return which values to draw: the largest on either side, and a regular sample of all."""
+    """Return the places of values to draw: the largest on either side, and a regular sample."""
     if len(values) <= POINTS:
         return list(range(len(values)))
     order = np.argsort(values, kind="stable")

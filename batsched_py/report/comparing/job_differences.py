@@ -29,7 +29,7 @@ _RELATIVE = ("stretch", "consumed_energy")
 
 
 class Kind(IntEnum):
-    """The kinds of differences between the rows of a job, the gravest first."""
+    """The kinds of differences between two rows of a job, the gravest first."""
 
     MISSING = 0
     TIMES = 1
@@ -40,7 +40,7 @@ class Kind(IntEnum):
 
     @property
     def another_schedule(self) -> bool:
-        """Whether the schedules differ: the start, the end or the fate of a job."""
+        """Whether the schedules differ: the start, the end or the final state of a job."""
         return self <= Kind.CONTENT
 
 
@@ -109,7 +109,7 @@ def format_differences_csv(different: list[Difference], one: str, other: str) ->
 
 
 def describe_differences(different: list[Difference], one: str, other: str) -> list[str]:
-    """Return a line for each kind of difference: how many jobs, and which is the first.
+    """Return a line for each kind of difference: the number of jobs, and the first one.
 
     The first is the one that started first, which is nearest to the cause.
     """

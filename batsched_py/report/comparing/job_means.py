@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 class Sums(msgspec.Struct, frozen=True):
-    """A sample of jobs or users: a row for each, with totals and counts of some quantities."""
+    """A sample of jobs or users: a row for each, with totals and counts of several quantities."""
 
     totals: Floats
     counts: Floats
@@ -35,7 +35,7 @@ class Sums(msgspec.Struct, frozen=True):
 
     @property
     def units(self) -> NDArray[np.int64]:
-        """How many units have a value of each quantity."""
+        """The number of units with a value of each quantity."""
         return np.asarray((self.counts > 0).sum(axis=0), dtype=np.int64)
 
     @property
@@ -58,7 +58,7 @@ class Sums(msgspec.Struct, frozen=True):
         return Sums(added(self.totals), added(self.counts))
 
     def average_units(self) -> Sums:
-        """Return the mean of each row, so that each counts once whatever its number of jobs."""
+        """Return a sample with the mean of each row, so that each row counts once."""
         return make_sums(_means(self.totals, self.counts))
 
 

@@ -198,6 +198,6 @@ def _grouping(name: str, a: pd.DataFrame, b: pd.DataFrame, pairs: pd.DataFrame) 
 
 
 def list_first(values: Sequence[str], most: int = 4) -> str:
-    """Return the first values of a list as text, and how many more there are."""
+    """Return the first values of a list and the number of further ones as text."""
     more = f" and {len(values) - most} more" if len(values) > most else ""
     return ", ".join(values[:most]) + more

@@ -1,4 +1,4 @@
-"""The tables of a comparison of two runs: by job, by user, or of distributions."""
+"""Makes the tables of a comparison of two runs: by job, by user, or of distributions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def subtract(a: float, b: float) -> tuple[float, float]:
 
 
 def describe_change(what: str, a: float, b: float) -> str:
-    """Return a sentence on a time in seconds that differs."""
+    """Return a sentence on the change of a time in seconds between two runs."""
     if not (isfinite(a) and isfinite(b)):
         return ""
     _, relative = subtract(a, b)
@@ -77,7 +77,7 @@ def format_job_names(rows: pd.DataFrame) -> pd.Series[str]:
 
 
 def tabulate_shifts(pairs: pd.DataFrame) -> Table:
-    """Return how many submissions, starts and ends moved, and how far."""
+    """Return a table of the numbers and sizes of shifts of submissions, starts and ends."""
     rows = []
     for column, event in _EVENTS.items():
         there = pairs[pairs[f"{column}_shift"].notna()].reset_index(drop=True)
@@ -108,7 +108,7 @@ def tabulate_shifts(pairs: pd.DataFrame) -> Table:
 
 
 def tabulate_other_changes(pairs: pd.DataFrame) -> Table | None:
-    """Return how many jobs differ in anything but times; None if none does."""
+    """Return a table of the numbers of jobs that differ in other fields than times, or None."""
     rows = [
         {"what": title, "jobs": int(pairs[f"{name}_changed"].sum())}
         for name, title in _OTHER.items()
@@ -119,7 +119,7 @@ def tabulate_other_changes(pairs: pd.DataFrame) -> Table | None:
 
 
 def tabulate_only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table | None:
-    """Return how many jobs only one of the runs has; None if both have the same."""
+    """Return a table of the numbers of jobs that only one run has; None if there are none."""
     counts = [
         {
             "run": run,
@@ -135,7 +135,7 @@ def tabulate_only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table | None:
 
 
 def tabulate_largest_shifts(pairs: pd.DataFrame) -> Table:
-    """Return the jobs whose starts moved most."""
+    """Return a table of the jobs whose starts moved most."""
     size = pairs["start_shift"].abs()
     rows = pairs.loc[size[size > 0].nlargest(SHOWN, keep="first").index]
     frame = rows.assign(name=format_job_names(rows))
@@ -186,7 +186,7 @@ AT = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 def tabulate_means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
-    """Return the means over the jobs of two runs, with intervals of their differences.
+    """Return a table of means over the jobs of two runs, with intervals of the differences.
 
     Each run is a sample of jobs, or of users with all their jobs.
     """
@@ -222,7 +222,7 @@ def tabulate_means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
 
 
 def tabulate_quantiles(a: pd.DataFrame, b: pd.DataFrame) -> Table:
-    """Return the quantiles of the distributions over the jobs of two runs."""
+    """Return a table of the quantiles of the distributions over the jobs of two runs."""
     rows = []
     for name in _shown(a, b):
         title, unit = _DISTRIBUTED[name]
@@ -294,7 +294,7 @@ def average_by_user(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_effects(pairs: pd.DataFrame) -> Table:
-    """Return the mean differences with intervals, over jobs and over users."""
+    """Return a table of the mean differences with intervals, over jobs and over users."""
     names = _varying(pairs)
     named = pairs[pairs["user"] != ""]
     all_jobs, of_users = (_by_way(rows, names) for rows in (pairs, named))
@@ -322,7 +322,7 @@ def tabulate_effects(pairs: pd.DataFrame) -> Table:
 
 
 def tabulate_top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
-    """Return the users whose waits changed most, with intervals over their own jobs."""
+    """Return a table of the users whose waits changed most, with intervals over their jobs."""
     frame = users.head(SHOWN).copy()
     shifts = pairs[pairs["user"].isin(frame["user"])].groupby("user")["wait_shift"]
     shift = {user: values.to_numpy(np.float64) for user, values in shifts}

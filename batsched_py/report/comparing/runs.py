@@ -1,4 +1,4 @@
-"""Compares two runs: which jobs moved, how the metrics differ, and which users gained or lost."""
+"""Compares two runs: the shifts of jobs, the differences of metrics, and the effects on users."""
 
 from __future__ import annotations
 
@@ -161,14 +161,14 @@ class RunComparison:
 
     @classmethod
     def from_sources(cls, a: Source, b: Source) -> RunComparison:
-        """Read two runs."""
+        """Read two runs, and return their comparison."""
         if (a.kind, b.kind) != ("run", "run"):
             raise UsageError(f"{a.name} and {b.name} are campaigns: expected two runs")
         return cls(read_run(a), read_run(b))
 
     @cached_property
     def match(self) -> Match:
-        """Which jobs of runs A and B correspond, or why they cannot be matched."""
+        """The pairs of corresponding jobs of A and B, or the reason why there are none."""
         return match_jobs(self.a.jobs, self.b.jobs)
 
     @cached_property
@@ -243,12 +243,12 @@ class RunComparison:
 
     @cached_property
     def users(self) -> pd.DataFrame:
-        """A row for each user of both runs, sorted by how much the user's waits changed."""
+        """A row for each user of both runs, sorted by the change of the user's waits."""
         return run_tables.average_by_user(self.pairs[self.pairs["measured"]])
 
     @property
     def whole_tables(self) -> dict[str, pd.DataFrame]:
-        """The tables with all rows, of which the report shows the largest."""
+        """The tables with all rows; the report shows the rows with the largest differences."""
         if not self.match.same_jobs:
             return {}
         return {"moved_jobs": self.moved_jobs, "users": self.users}

@@ -55,7 +55,7 @@ def identify_code(stored: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_of_code(name: str) -> bool:
-    """Tell whether the name of a setting is one of :func:`identify_code`."""
+    """Tell whether a setting is a digest that :func:`identify_code` has made."""
     return name == _CODE or name.startswith(_FILE)
 
 

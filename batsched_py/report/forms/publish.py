@@ -32,7 +32,7 @@ def write_page(report: Report, place: Path, results: CampaignResults | None = No
 
 
 def write_page_so_far(results: CampaignResults, place: Path, named: str | None = None) -> None:
-    """Write the page of a campaign that still runs; it loads itself again every ten seconds.
+    """Write the page of a campaign that still runs; the page reloads itself every ten seconds.
 
     ``named`` is the code that makes the report, as :func:`make_campaign_report` takes it. If that
     code fails with the runs that are there, the page says so and has the table of runs.

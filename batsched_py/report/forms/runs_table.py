@@ -20,7 +20,7 @@ _DETAILS = ("metrics", "sites", "statistics", "user_statistics")
 
 
 def make_runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
-    """Return the runs as the script of the page takes them.
+    """Return the runs in the format that the script of the page reads.
 
     ``shown`` are the names of the columns of the table; ``columns`` holds every column of
     ``results.runs``, ``settings`` what is stored about each run besides, ``commands`` what repeats
@@ -49,7 +49,7 @@ def _names(labels: pd.Series[Any]) -> dict[str, str]:
 
 
 def list_provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
-    """Return the versions, hosts and revisions that the runs were made with, by name."""
+    """Return the versions, hosts and revisions that made the runs, by name."""
     runs = results.runs
     values = {
         to_words(name): set(map(str, runs[name].dropna()))
@@ -93,7 +93,7 @@ DIGITS = 6
 
 
 def pack_column(values: Sequence[Any]) -> dict[str, Any]:
-    """Return a column in little space: ``{"v": values}``, or ``{"u": different ones, "i": which}``.
+    """Return a column as ``{"v": values}``, or smaller, ``{"u": distinct values, "i": places}``.
 
     Numbers keep six significant digits. A setting that is the same for all runs costs one value.
     """

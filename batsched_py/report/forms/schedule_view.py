@@ -1,4 +1,4 @@
-"""What a page shows of single runs: schedule, queue, busy processors and users.
+"""Draws single runs for a page: schedule, queue, busy processors and users.
 
 Only a bounded part is put into the page: some runs, and of each a window around the time at which
 most jobs waited. What is left out is said.
@@ -33,7 +33,7 @@ _TIMES = ["submission_time", "starting_time", "finish_time"]
 
 
 class Schedules(msgspec.Struct):
-    """The charts and users of some runs, as the script of the page takes them."""
+    """The charts and users of several runs, in the format that the script of the page reads."""
 
     runs: list[dict[str, Any]]
     note: str
@@ -56,7 +56,7 @@ def draw_schedules(results: ShownRuns) -> Schedules:
 
 
 def choose_rows(results: ShownRuns) -> list[int]:
-    """Return the numbers of the runs whose schedules are shown.
+    """Return the row numbers of the runs whose schedules are shown.
 
     If there are more than a dozen, replications of the same are dropped first; then rows are
     taken at equal distances, the first and the last among them.

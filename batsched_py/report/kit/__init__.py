@@ -1,8 +1,8 @@
 """Tools for reports of studies: select and pair runs, make tables and charts.
 
-A study keeps its own ideas (axes, claims, published numbers, figures that no other has) and takes
-the rest from here, as users' own studies may; see ``docs/reports.md``. The names in ``__all__`` are
-public; each is imported when it is asked for, as charts need a library that takes a second.
+A study has its own axes, claims, published numbers and special figures, and uses these tools for
+the rest, as users' own studies may; see ``docs/reports.md``. The names in ``__all__`` are public;
+each is imported when it is first used, as the library of charts takes a second.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ Rows = TypeVar("Rows", "pd.Series[float]", pd.DataFrame)
 
 
 def paired(ours: Rows, base: Rows) -> tuple[Rows, Rows]:
-    """Return the rows of both sides that have the same index (the seed), in the order of ours.
+    """Return the rows of ``ours`` and ``base`` whose index (the seed) is in both, in our order.
 
-    Of several rows with the same index the first counts.
+    If several rows have the same index, the first counts.
     """
     ours, base = (side[~side.index.duplicated()] for side in (ours, base))
     both = ours.index.intersection(base.index)
@@ -32,11 +32,11 @@ SEED = "replication"
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of each run: its column, and the unit in which a paper prints it."""
+    """A quantity of each run, with its column and the unit in which a paper prints it."""
 
     name: str
     column: str
-    """In the frame of the runs, in SI units."""
+    """The column in the frame of the runs, in SI units."""
     title: str
     scale: float = 1.0
     """Units of the paper in one SI unit."""
@@ -44,7 +44,7 @@ class Quantity:
 
 
 class Runs:
-    """Runs of a campaign, a row each, with the quantities that a study asks for."""
+    """Runs of a campaign, a row each, with the quantities that a study uses."""
 
     def __init__(self, frame: pd.DataFrame, quantities: Iterable[Quantity] = ()) -> None:
         self.frame = frame
@@ -55,7 +55,7 @@ class Runs:
         return len(self.frame)
 
     def where(self, **labels: Any) -> Runs:
-        """Return the runs that have all these labels."""
+        """Return the runs that have all these labels, given as ``name=value``."""
         frame = self.frame
         for name, value in labels.items():
             frame = frame[frame[name] == value] if name in frame else frame.iloc[:0]
@@ -68,15 +68,15 @@ class Runs:
     def by(self, name: str) -> dict[Any, Runs]:
         """Return the runs of each value of a label, in ascending order of the values.
 
-        Runs that have none are left out.
+        Runs without a value are left out.
         """
         values = sorted(value for value in self.labels(name) if pd.notna(value))
         return {value: self.where(**{name: value}) for value in values}
 
     def groups(self, *names: str) -> Iterator[tuple[tuple[Any, ...], Runs]]:
-        """Yield the combinations of some labels, in the order in which they come, and their runs.
+        """Yield each combination of the values of labels, in order of appearance, with its runs.
 
-        A label that no run has is left out: if none is there, all runs are the only group.
+        A label that no run has is ignored: without any label, all runs are the only group.
         """
         there = [name for name in names if name in self.frame]
         if not there:
@@ -88,8 +88,8 @@ class Runs:
     def values(self, name: str) -> pd.Series[float]:
         """Return a quantity of each run, by replication, in the paper's unit.
 
-        A name that is no quantity's is that of a column. Runs of a campaign without replications
-        are numbered as they come.
+        A name of no quantity is that of a column. Runs of a campaign without replications are
+        numbered in order.
         """
         quantity = self.quantities.get(name, Quantity(name, name, name))
         if quantity.column not in self.frame:
@@ -107,7 +107,7 @@ class Runs:
         return float(self.values(name).median())
 
     def ratio(self, name: str, base: Runs) -> Interval:
-        """Return the ratio of a mean to that of ``base``, paired by replication."""
+        """Return the ratio of the mean of a quantity to that of ``base``, paired by replication."""
         return paired_ratio(*paired(self.values(name), base.values(name)))
 
     def median_ratio(self, name: str, base: Runs) -> Interval:
@@ -115,7 +115,7 @@ class Runs:
         return median_ratio(*paired(self.values(name), base.values(name)))
 
     def change(self, name: str, base: Runs) -> Interval:
-        """Return by how many per cent a quantity differs from ``base``, paired by replication."""
+        """Return the change of the mean against ``base`` in per cent, paired by replication."""
         ratio = self.ratio(name, base)
         value, low, high = (100 * (end - 1) for end in (ratio.value, ratio.low, ratio.high))
         return Interval(value, low, high, ratio.nb)
@@ -143,5 +143,5 @@ def log_name(log: object) -> str:
 
 
 def slug(*parts: object) -> str:
-    """Return a name for a table or a figure: small letters, digits, underscores."""
+    """Return the parts as a name of a table or figure: small letters, digits, underscores."""
     return re.sub(r"[^a-z0-9]+", "_", "_".join(map(str, parts)).lower()).strip("_")

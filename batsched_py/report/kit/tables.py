@@ -10,13 +10,13 @@ import pandas as pd
 from batsched_py.report.document import Column, Kind, Part, Section, Table
 
 Rows = Sequence[Mapping[str, Any]] | pd.DataFrame
-"""What a table or a chart is made of."""
+"""The rows of a table or a chart."""
 
 
 def columns(
     *names: str | Mapping[str, str], decimals: int | None = None, kind: Kind = "", **titles: str
 ) -> tuple[Column, ...]:
-    """Return columns with the same options; some have a title, ``name=title``.
+    """Return columns with the same options; titles are given as ``name=title``.
 
     Columns whose names are no Python names are given as a mapping from names to titles.
     """
@@ -35,13 +35,13 @@ def table(
     note: str = "",
     marks: Iterable[tuple[int, str]] = (),
 ) -> Table | None:
-    """Return a table of these rows, None if there are none."""
+    """Return a table of ``rows``, None if there are none."""
     frame = pd.DataFrame(rows)
     return Table(name, title, frame, tuple(shown), note, tuple(marks)) if len(frame) else None
 
 
 def where_known(rows: Rows, shown: Iterable[Column]) -> tuple[Column, ...]:
-    """Return the columns without those for published numbers that no row has."""
+    """Return the ``shown`` columns, except columns of published numbers that no row has."""
     frame, shown = pd.DataFrame(rows), tuple(shown)
     about = [column for column in shown if column.kind in ("published", "difference")]
     nothing = {c.name for c in about if c.name not in frame or frame[c.name].isna().all()}

@@ -22,7 +22,7 @@ def read_published(folder: Path) -> dict[str, Any]:
 
 
 def find_published(published: Mapping[str, Any], *path: object, otherwise: Any = None) -> Any:
-    """Return the published number at a path of keys, or ``otherwise`` if it is not there."""
+    """Return the published number at a path of keys, or ``otherwise`` if there is none."""
     node: Any = published
     for key in path:
         if not isinstance(node, Mapping) or str(key) not in node:
@@ -32,7 +32,7 @@ def find_published(published: Mapping[str, Any], *path: object, otherwise: Any =
 
 
 def in_column(published: Mapping[str, Any], path: tuple[object, ...], column: Any) -> Any:
-    """Return the published number in a column of the row at a path of keys, None if not there.
+    """Return the published number in a column of the row at a path of keys, None without one.
 
     The names of the columns are the list ``columns`` of the innermost table above the row that has
     one.
@@ -48,10 +48,10 @@ def in_column(published: Mapping[str, Any], path: tuple[object, ...], column: An
 
 
 def compared(values: ArrayLike, published: float | None) -> dict[str, Any]:
-    """Return the cells ``published``, ``difference``, ``z`` and ``rank`` for some replications.
+    """Return the comparison of our replications with a published number as cells of a row.
 
-    The difference is in per cent of the published number; ``z`` is how many standard deviations
-    of a further replication that is from our mean, ``rank`` how many of ours are smaller.
+    ``published``; ``difference`` in per cent of it; its distance ``z`` from our mean in standard
+    deviations of a further replication; ``rank``, the number of smaller values of ours.
     """
     theirs = nan if published is None else published
     ours = beside(values, theirs)
@@ -66,7 +66,7 @@ def compared(values: ArrayLike, published: float | None) -> dict[str, Any]:
 class Texts:
     """The tables ``texts``, ``tables``, ``figures``, ``verdicts`` of a study's ``published.toml``.
 
-    What is in braces in a text is filled in where it is shown.
+    Names in braces in a text are replaced by values where it is shown.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -96,7 +96,7 @@ class Texts:
     ) -> Table | None:
         """Return rows as a table with the title and note in the file, None without rows.
 
-        It is called by the key if it has no name; ``columns`` if they are not those of the file.
+        ``name`` is the key by default, and ``columns`` are those of the file.
         """
         title, note = (
             self._tables[key].get(text, "").format(**values) for text in ("title", "note")
@@ -105,7 +105,7 @@ class Texts:
         return table(name or key, title, rows, shown, note, marks)
 
     def title(self, figure: str, /, **values: Any) -> str:
-        """Return the title of a figure."""
+        """Return the title of a figure from the file."""
         return self._figures[figure]["title"].format(**values)
 
     def figure(self, key: str, chart: Any, /, name: str = "", **values: Any) -> Figure:
@@ -148,7 +148,7 @@ class Texts:
     ) -> Report:
         """Return the report of a study from its sections and verdicts.
 
-        ``source`` is told in the texts; ``title`` too, if it is not given.
+        ``source`` is from the texts, and so is ``title`` if it is not given.
         """
         head = (title or self["title"], self["source"])
         return Report(*head, tuple(sections(parts)), tuple(verdicts), summary, tuple(terms))
