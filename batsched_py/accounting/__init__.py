@@ -1,1 +1,1 @@
-"""The accounting records of a site become a log: of Slurm, PBS and OAR."""
+"""Converts the accounting records of a site, of Slurm, PBS or OAR, to a log."""

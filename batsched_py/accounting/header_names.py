@@ -1,4 +1,4 @@
-"""Finding columns by the names in a header line."""
+"""Finds columns by the names in a header line."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ Columns = Mapping[str, tuple[str, ...]]
 """What is read, and the names that its column may have; the first one that is there counts."""
 
 
-def known_names(columns: Columns) -> frozenset[str]:
+def list_known_names(columns: Columns) -> frozenset[str]:
     """Return all names of columns, in lower case."""
     return frozenset(name.lower() for names in columns.values() for name in names)
 
 
-def lower_names(header: Sequence[str]) -> list[str]:
-    """Return the names in a header as they are compared."""
+def normalise_names(header: Sequence[str]) -> list[str]:
+    """Return the names in a header in lower case, for comparisons."""
     return [name.strip().lower() for name in header]
 
 
 def find_columns(
     columns: Columns, header: Sequence[str], path: str, *needed: str
 ) -> dict[str, int]:
-    """Return the place of each column, -1 for one that is not there.
+    """Return the place of each column, -1 for a missing one.
 
     Raises :class:`InputError` for a column that is ``needed``; names the one that is meant.
     """
-    names = lower_names(header)
+    names = normalise_names(header)
     places = {
         what: next((names.index(name.lower()) for name in those if name.lower() in names), -1)
         for what, those in columns.items()
     }
     for wanted in (columns[what] for what in needed if places[what] < 0):
-        known = known_names(columns)
+        known = list_known_names(columns)
         unread = [name.strip() for name in header if name.strip().lower() not in known]
         hint = did_you_mean(wanted[0], unread).replace("did you mean", "is it")
         raise InputError(

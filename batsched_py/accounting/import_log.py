@@ -1,4 +1,4 @@
-"""Accounting records become a log, the names in it, and a draft of the machine.
+"""Converts accounting records to a log, a file of its names, and a draft of the machine.
 
 Records are read once and kept as packed rows of numbers. Memory grows by some 40 bytes for each
 job, and with the number of users, nodes and jobs that run at once.
@@ -35,7 +35,7 @@ from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of,
 from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
 from batsched_py.workload.logs.swf import write_swf_to
-from batsched_py.workload.logs.swf_header import header_lines
+from batsched_py.workload.logs.swf_header import make_header_lines
 
 
 class ImportFiles(NamedTuple):
@@ -47,7 +47,7 @@ class ImportFiles(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """The result of an import."""
+    """The result of an import, with its log, its files and its notes."""
 
     nb_jobs: int
     notes: list[str]
@@ -225,7 +225,7 @@ class _Import:
         names, options = self.rows.names, self.options
         nb_processors = self._nb_processors(imported.draft)
         first, last_end = self._first or 0, self._use.last_end
-        return header_lines(
+        return make_header_lines(
             nb_jobs=imported.nb_jobs,
             nb_processors=nb_processors,
             unix_start_time=first,

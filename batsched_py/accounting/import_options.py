@@ -22,7 +22,7 @@ _PRIVACY = "Names"
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of an import. Raises :class:`UsageError` for those that make no sense."""
+    """The options of an import. Raises :class:`UsageError` for values that make no sense."""
 
     computer: Annotated[str, Setting("The machine, for the header.", "NAME")] = "unknown"
     time_zone: Annotated[
@@ -105,7 +105,7 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def read_salt(self) -> str | None:
-        """Return the salt; None if the log is not to be anonymised."""
+        """Return the salt of pseudonyms; None if the log keeps the names."""
         return self.salt if self.salt_file is None else read_text(self.salt_file).strip()
 
     @property
@@ -125,5 +125,5 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def zone_of_records(self) -> str:
-        """The time zone in which the records' times are."""
+        """The time zone of the times in the records."""
         return self.record_zone or self.zone

@@ -22,7 +22,7 @@ PLACE_OF = {"queue": 16, "partition": 17}
 
 
 class LogRows:
-    """Rows of jobs: their times are Unix times, their names are places in :class:`Names`."""
+    """Collects the rows of jobs, with Unix times and with names as places in :class:`Names`."""
 
     def __init__(self, tally: Tally, pseudonyms: Pseudonyms | None, *, job_names: bool) -> None:
         self.names = {
@@ -56,7 +56,7 @@ class LogRows:
         return _submitted_anew(_runs(self._rows))
 
     def count_repeated(self, nb_rows: int) -> None:
-        """Count the records that came again, where ``nb_rows`` are all that differ."""
+        """Count the repeated records, given that ``nb_rows`` rows differ."""
         if repeated := self._rows.nb_rows - nb_rows:
             self._tally.dropped["records that came again, as where exports overlap"] += repeated
 

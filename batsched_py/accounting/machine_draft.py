@@ -1,4 +1,4 @@
-"""A first description of a machine from the jobs that ran on it, for a person to correct.
+"""Drafts the description of a machine from the jobs that ran on it, for users to correct.
 
 The format is that of machine files, see :mod:`batsched_py.workload.machine_file`.
 """
@@ -22,7 +22,7 @@ from batsched_py.workload.logs.swf import UNKNOWN
 
 
 class NodeGroup(msgspec.Struct):
-    """A group of equal nodes; numbers continue those of the group before."""
+    """A group of equal nodes; their numbers continue those of the previous group."""
 
     name: str
     count: int
@@ -30,7 +30,7 @@ class NodeGroup(msgspec.Struct):
 
 
 class PartitionDraft(msgspec.Struct, kw_only=True):
-    """A partition as its jobs show it; sizes are in processors of the log, times in seconds."""
+    """A partition drafted from its jobs; sizes are in processors of the log, times in seconds."""
 
     name: str = "all"
     number: int | None = None
@@ -45,7 +45,7 @@ class PartitionDraft(msgspec.Struct, kw_only=True):
     """As Batsim writes sets."""
 
     def add(self, job: Row) -> None:
-        """Count a job that ran in the partition."""
+        """Add a job that ran in the partition to the draft."""
         self.nb_jobs += 1
         self.largest = max(self.largest, job[ALLOCATED])
         self.most_nodes = max(self.most_nodes, job[NODES])
@@ -176,7 +176,7 @@ def _place_guessed(
 
 
 def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:
-    """Yield the lines of a machine file, with comments for whoever corrects it."""
+    """Yield the lines of a machine file, with comments for the user who corrects it."""
     yield f"# Drafted by `batsched-py import {system}` from {draft.nb_jobs} jobs that ran."
     yield "# Correct it: docs/machines.md has all keys."
     if draft.nb_without:

@@ -1,4 +1,4 @@
-"""How a machine was used: the most at once, and the times in which nothing ran."""
+"""Measures the use of a machine: the most processors at once, and times without jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batsched_py.accounting.sorted_records import Row
 
 
 class Gap(msgspec.Struct, order=True):
-    """A time in which nothing ran, in the seconds of the rows."""
+    """A time without running jobs, in the seconds of the rows."""
 
     begin: int
     end: int
@@ -22,7 +22,7 @@ class Gap(msgspec.Struct, order=True):
 
 
 class MachineUse(msgspec.Struct):
-    """The processors that were in use at once, of all and of each partition; gaps; the last end."""
+    """The most processors in use at once, in total and by partition; gaps; the last end."""
 
     most: int = 0
     most_of: Counter[int] = msgspec.field(default_factory=Counter)

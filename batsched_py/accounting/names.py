@@ -18,7 +18,7 @@ _SHOWN = 32
 
 
 class Pseudonyms:
-    """Stand-ins for names, which nobody without the salt can turn back, or try names on.
+    """Makes pseudonyms of names, which cannot be reversed or tested without the salt.
 
     They are HMAC-SHA256 with the salt as key (RFC 2104), of the field and the name: the same in
     every import with the same salt, and unlike for a user and an account of one name. Raises

@@ -1,4 +1,4 @@
-"""Jobs as records of any accounting system describe them, and how values are read."""
+"""Defines the record of a job, the same for all accounting systems, and reads its values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_VALUES = frozenset(("", "(null)", "NULL", r"\N", "None", "Unknown", "N/A", "n
 
 
 class JobRecord(msgspec.Struct, gc=False):
-    """A job, or a run of it: whole seconds, kB, processors; -1 and "" are unknown.
+    """The record of a job or of one run of it: whole seconds, kB, processors; -1 and "": unknown.
 
     Times are Unix times. ``requested_memory`` and ``memory`` are of a processor.
     """
@@ -85,7 +85,7 @@ def refuse(column: str, value: str, expected: str) -> NoReturn:
 
 
 def clean_name(text: str) -> str:
-    """Return a name; an empty one for what programs write where they know none."""
+    """Return a name, empty if it is one of the texts that programs write for unknown names."""
     return "" if text in NO_VALUES else text
 
 
@@ -97,7 +97,7 @@ _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([bkmgtp]?)(b?|w)", re.IGNOREC
 
 @lru_cache(4096)
 def parse_count(column: str, text: str) -> int:
-    """Return a number such as ``128`` or ``4K`` (1024s); -1 if nothing is known."""
+    """Return a number such as ``128`` or ``4K`` (4 * 1024); -1 if it is unknown."""
     if text in NO_VALUES:
         return UNKNOWN
     match = _COUNT.fullmatch(text)

@@ -1,4 +1,4 @@
-"""The nodes that records name, and which partitions' jobs were on them."""
+"""Collects the nodes that records name, with the partitions of the jobs that ran on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 class SeenGroup(NamedTuple):
-    """Nodes on which jobs of the same partitions ran."""
+    """A group of nodes on which jobs of the same partitions ran."""
 
     names: list[str]
     partitions: frozenset[int]
@@ -30,7 +30,7 @@ class SeenGroup(NamedTuple):
 
 
 class SeenNodes:
-    """Gathers the names of nodes; memory is for the nodes of the machine."""
+    """Collects the names of nodes; its memory grows with the nodes of the machine only."""
 
     def __init__(self) -> None:
         self._partitions: dict[str, set[int]] = defaultdict(set)
@@ -42,7 +42,7 @@ class SeenNodes:
         """Texts that are no sets of nodes, or of too many."""
 
     def see(self, partition: int, text: str, cores: int, nodes: int) -> None:
-        """Add the nodes of a job; a text that is no set of nodes is counted."""
+        """Add the nodes of a job; count a text that is no set of nodes."""
         each = ceil(cores / nodes) if cores > 0 and nodes > 0 else 1
         known = (partition, text, each)
         if not text or known in self._texts:

@@ -1,4 +1,4 @@
-"""Times as a site's clocks showed them: when that was, also where an hour comes twice.
+"""Converts the times of a site's clocks to Unix times, also if an hour occurs twice.
 
 Where clocks are put back, an hour comes twice, and what they showed in it was two instants; where
 they are put forward, an hour does not exist. Zones are those of the IANA time zone database.

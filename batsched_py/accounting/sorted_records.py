@@ -1,4 +1,4 @@
-"""Sorting very many rows: sorted parts, packed in memory, which are merged."""
+"""Sorts very many rows: merges sorted parts that are packed in memory."""
 
 from __future__ import annotations
 

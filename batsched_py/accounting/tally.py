@@ -1,4 +1,4 @@
-"""Counts of what an import left out, and of what it had to interpret."""
+"""Counts the records that an import left out, and the values that it had to interpret."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Tally:
             self._bad_places.append(place)
 
     def set_start(self, job: JobRecord, start: int, end: int) -> int:
-        """Set the start of a job; returns for how long it had its processors.
+        """Set the start of a job; returns the seconds for which it had its processors.
 
         Raises :class:`MalformedRecordError` for an end before the start.
         """
@@ -52,14 +52,14 @@ class Tally:
         return end - start
 
     def set_withdrawn(self, job: JobRecord, end: int) -> None:
-        """Set when a job that never started left the queue; ``end`` is -1 if that is unknown."""
+        """Set the time at which a job that never started left the queue; -1 if it is unknown."""
         if UNKNOWN < end < job.submit:
             self.noted["jobs left the queue before they were submitted: their wait is unknown"] += 1
             end = UNKNOWN
         job.withdrawn = end
 
     def set_eligible(self, job: JobRecord, instants: Sequence[int], *, is_submission: bool) -> None:
-        """Set when a job became eligible to start, after dependencies and begin times.
+        """Set the time at which a job became eligible, after dependencies and begin times.
 
         ``instants`` are what its time may mean. If it ``is_submission`` it takes the place of that,
         but not after the start, or after the job was withdrawn.

@@ -1,4 +1,4 @@
-"""Measures of how well simulated waits agree with recorded ones.
+"""Measures the agreement of simulated waits with recorded ones.
 
 In the formulas ``r`` is a job's recorded wait and ``s`` its simulated one, in seconds.
 """
@@ -33,7 +33,7 @@ MARGIN = 10 * MINUTE
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How well simulated waits agree with recorded ones; 95 % intervals, times in seconds."""
+    """The agreement of simulated waits with recorded ones; 95 % intervals, times in seconds."""
 
     mean_recorded: Interval
     mean_simulated: Interval
@@ -60,7 +60,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def are_near(recorded: ArrayLike, simulated: ArrayLike) -> Mask:
-    """Tell which simulated waits are within a factor or a margin of the recorded ones."""
+    """Return a mask of the simulated waits within a factor or a margin of the recorded ones."""
     r, s = np.asarray(recorded), np.asarray(simulated)
     result: Mask = (np.abs(s - r) <= MARGIN) | ((s <= FACTOR * r) & (r <= FACTOR * s))
     return result

@@ -42,12 +42,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_small(self) -> bool:
-        """Whether it has fewer than :data:`FEWEST_JOBS` jobs."""
+        """Whether the group has fewer than :data:`FEWEST_JOBS` jobs."""
         return self.jobs < FEWEST_JOBS
 
 
 class UserShare(msgspec.Struct, frozen=True):
-    """How many users there are, and how many of them have a mean wait near the recorded one."""
+    """The number of users, and the number of those whose mean wait is near the recorded one."""
 
     nb: int
     nb_near: int
@@ -59,7 +59,7 @@ class UserShare(msgspec.Struct, frozen=True):
 
 
 def make_groups(jobs: MatchedJobs, weeks: Weeks, classes: Iterable[Classes]) -> list[Group]:
-    """Return the groups of each kind that have jobs; of users, those with most jobs."""
+    """Return the groups of each kind that have jobs; of users, only the ones with most jobs."""
     made: list[Group] = []
     for kind in classes:
         most = MOST_USERS if kind.kind == USER else None
@@ -68,7 +68,7 @@ def make_groups(jobs: MatchedJobs, weeks: Weeks, classes: Iterable[Classes]) -> 
 
 
 def count_near_users(jobs: MatchedJobs) -> UserShare:
-    """Count the known users, and those whose mean wait is near the recorded one."""
+    """Count the known users, and the ones whose mean wait is near the recorded one."""
     known = jobs.user != ""
     if not known.any():
         return UserShare(0, 0)

@@ -1,4 +1,4 @@
-"""Classes of jobs: by hour, weekday, size, partition, requested time and user."""
+"""Divides jobs into classes: by hour, weekday, size, partition, requested time and user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_REQUEST = "none"
 
 
 class Classes(msgspec.Struct, frozen=True, eq=False):
-    """The classes of one kind, and which class each job is in."""
+    """The classes of one kind, and the class of each job."""
 
     kind: str
     """What they are: ``hour``, ``size``, ``user``, ..."""

@@ -1,4 +1,4 @@
-"""Finds the jobs of a run in its log, and which of them can be compared."""
+"""Finds the jobs of a run in its log, and selects the ones that can be compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAME = 1.0
 
 
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many jobs are compared, and for which reasons others are not; a job counts once."""
+    """The number of compared jobs, and of left-out jobs by reason; a job counts once."""
 
     in_log: int
     compared: int
@@ -77,7 +77,7 @@ def check_waits(log: SwfLog) -> None:
 
 
 def match_jobs(log: SwfLog, table: JobTable) -> tuple[MatchedJobs, JobCounts]:
-    """Find the jobs of a rigid run in its log by their ids; count those that are left out.
+    """Find the jobs of a rigid run in its log by their ids; count the jobs that are left out.
 
     Raises :class:`LogError` for a log without waits, :class:`UsageError` for a table without ids,
     and for one whose jobs were submitted at other times: users reacted, or it is of another log.

@@ -1,4 +1,4 @@
-"""Compares how well several policies reproduce a log, a site's own among them."""
+"""Compares the calibrations of several policies, the site's own among them, on one log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USUAL = "by size and hour"
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """How much better or worse the site's policy reproduces the log than another one."""
+    """The difference between the calibrations of the site's policy and of another one."""
 
     other: str
     rank_correlation: Interval
@@ -30,7 +30,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class PolicyCalibrations(msgspec.Struct, frozen=True, eq=False):
-    """How well each policy reproduces a log, by name, the site's first; over the same jobs."""
+    """The calibration of each policy on a log, by name, the site's first; over the same jobs."""
 
     policies: dict[str, Calibration]
     differences: list[Difference]
@@ -48,14 +48,14 @@ class PolicyCalibrations(msgspec.Struct, frozen=True, eq=False):
         return self.policies[self.site]
 
     def beside(self, other: str) -> Difference | None:
-        """Return the difference to another policy, None if no policy has that name."""
+        """Return the difference of the site's policy to another one, None for an unknown name."""
         return next((each for each in self.differences if each.other == other), None)
 
 
 def calibrations(
     log: SwfLog, tables: Mapping[str, JobTable], described: MachineDescription | None = None
 ) -> PolicyCalibrations:
-    """Return how well rigid runs of a log reproduce it; the first is of the site's policy.
+    """Return the calibrations of rigid runs of a log; the first is of the site's policy.
 
     ``tables`` are those of the runs by the names of their policies; only jobs that ran in all of
     them are compared. See :func:`~.run_calibration.calibration`.

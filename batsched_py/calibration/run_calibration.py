@@ -1,4 +1,4 @@
-"""Compares one rigid run of a log with what the log recorded."""
+"""Compares one rigid run of a log with the recorded waits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from batsched_py.workload.machine_description import MachineDescription
 
 
 class UsualWaits(msgspec.Struct, frozen=True):
-    """How well a table of usual waits, by size and hour, predicts waits without a simulation.
+    """The agreement of waits predicted by a table of usual waits, by size and hour.
 
     It gives the other measures a scale: a simulation that explains less knows less than a table of
     24 hours and some sizes.
@@ -45,7 +45,7 @@ class UsualWaits(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """How well a run reproduces its log; times in seconds, 95 % intervals."""
+    """The agreement of a run with its log; times in seconds, 95 % intervals."""
 
     jobs: JobCounts
     weeks: int
@@ -83,7 +83,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 def calibration(
     log: SwfLog, table: JobTable, described: MachineDescription | None = None
 ) -> Calibration:
-    """Return how well a rigid run of a log reproduces the waits that the log recorded.
+    """Return the agreement of a rigid run of a log with the waits that the log recorded.
 
     ``table`` has the jobs of the run with their ids, as :meth:`~.Result.table_as_written` and
     stored runs have; jobs are matched by these, and those that the table does not measure load the
@@ -193,7 +193,7 @@ _REASONS = {
 
 
 def describe_left_out(counts: JobCounts) -> str:
-    """Return which jobs are left out: "of 10 jobs 2 left out by the rules, 8 not measured"."""
+    """Return the left-out jobs as text: "of 10 jobs 2 left out by the rules, 8 not measured"."""
     left = [
         f"{getattr(counts, name):,} {words}"
         for name, words in _REASONS.items()

@@ -20,7 +20,7 @@ _DIGITS = 4
 
 
 class Series(msgspec.Struct, frozen=True):
-    """A recorded and a simulated quantity: their means over equal parts of the time."""
+    """A recorded and a simulated quantity, as means over equal parts of the time."""
 
     begin: float
     """Of the first part, seconds of the log."""

@@ -40,7 +40,7 @@ THRESHOLDS = (
 
 
 def describe_calibration(found: PolicyCalibrations) -> list[str]:
-    """Return how well a log is reproduced, in at most four sentences."""
+    """Return a description of the agreement with the log, in at most four sentences."""
     of_site = found.of_site
     told = [
         f"Under {found.site}, {_order(of_site)}, and {_level(of_site)}.",
@@ -140,7 +140,7 @@ def find_least_change(bias: Interval) -> float:
 
 
 def describe_least_change(bias: Interval) -> str:
-    """Return which predicted change is too small to be believed, without the full stop."""
+    """Return a sentence on the least change that can be predicted, without the full stop."""
     least = find_least_change(bias)
     if isnan(least):
         return "How small a predicted change of the mean wait can be believed is not known"

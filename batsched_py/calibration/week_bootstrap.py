@@ -1,4 +1,4 @@
-"""Statistics of jobs with intervals that come from resampling whole weeks.
+"""Estimates statistics of jobs with intervals, by resampling whole weeks.
 
 Weeks of submission are drawn again, whole (a block bootstrap): waits of jobs that queue behind each
 other are no independent numbers. Few weeks make percentiles too narrow, so these are expanded as
@@ -72,7 +72,7 @@ class Estimate(msgspec.Struct, frozen=True, eq=False):
 
 
 class Weeks:
-    """The weeks that some times are in, and resamples of them.
+    """The weeks of given times, and resamples of these weeks.
 
     A rest of less than half a week at the end is of the week before; weeks without any time do not
     count.
@@ -88,7 +88,7 @@ class Weeks:
         self.nb = len(unique)
 
     def select(self, rows: NDArray[np.intp]) -> Weeks:
-        """Return the weeks of some of the times."""
+        """Return the weeks of a selection of the times."""
         part = copy(self)
         unique, part.number = np.unique(self.number[rows], return_inverse=True)
         part.nb = len(unique)
@@ -100,12 +100,12 @@ class Weeks:
         return sums.astype(np.float64)
 
     def count_by_week(self, classes: NDArray[np.intp], nb_classes: int) -> Floats:
-        """Return how many times of each class are in each week; shape (nb, nb_classes)."""
+        """Return the number of times of each class in each week; shape (nb, nb_classes)."""
         flat = np.bincount(self.number * nb_classes + classes, minlength=self.nb * nb_classes)
         return flat.reshape(self.nb, nb_classes).astype(np.float64)
 
     def redraw(self, of_weeks: Floats) -> Floats:
-        """Return the sums over the weeks of each resample; ``of_weeks`` has shape (nb, ...).
+        """Return the sum over the weeks of each resample; ``of_weeks`` has shape (nb, ...).
 
         The shape is (:data:`RESAMPLES`, ...); (0, ...) of fewer than :data:`FEWEST` weeks.
         """
@@ -113,7 +113,7 @@ class Weeks:
         return result
 
     def estimate(self, statistic: SumStatistic, columns: Mapping[str, Floats]) -> Estimate:
-        """Estimate a statistic of the sums of some columns, each of shape (n,)."""
+        """Estimate a statistic of the sums of columns, each of shape (n,)."""
         return self.estimate_from_sums(
             statistic, {name: self.sum_by_week(column) for name, column in columns.items()}
         )

@@ -51,7 +51,7 @@ _ONLY_IF_GIVEN = ("each_event", "sites", *OF_MACHINE_FILE, *LATER)
 
 
 class StoredRun(msgspec.Struct, kw_only=True):
-    """A planned run as the folder of a campaign has it."""
+    """A planned run as the folder of a campaign stores it."""
 
     planned: PlannedRun
     folder: str
@@ -61,7 +61,7 @@ class StoredRun(msgspec.Struct, kw_only=True):
 
 
 class Stored(msgspec.Struct, kw_only=True):
-    """What ``campaign.json`` holds: the campaign as it was started last."""
+    """The content of ``campaign.json``: the campaign as it was last started."""
 
     name: str
     title: str
@@ -111,7 +111,7 @@ def _report_name(campaign: Campaign) -> str | None:
 
 
 def check_folder(campaign: Campaign, out: Path) -> None:
-    """Raise :class:`UsageError` if a folder is that of another campaign."""
+    """Raise :class:`UsageError` if a folder belongs to another campaign."""
     if not is_file(out / STORED):
         return
     try:
@@ -176,7 +176,7 @@ class CampaignResults:
 
     @property
     def nb_planned(self) -> int:
-        """How many runs the campaign has."""
+        """The number of runs of the campaign."""
         return len(self._stored.runs)
 
     @property
@@ -206,7 +206,7 @@ class CampaignResults:
 
     @property
     def nb_equal_replications(self) -> int:
-        """How many combinations of the other labels have several replications, all equal.
+        """The number of combinations of other labels whose several replications are all equal.
 
         That is so if neither the users nor anything else draws from the seed.
         """
@@ -221,7 +221,7 @@ class CampaignResults:
 
     @property
     def failures(self) -> list[tuple[Path, str]]:
-        """Folder and message of the runs that were tried and failed."""
+        """Folder and error message of the runs that failed."""
         failures = []
         for folder in map(Path, self._runs):
             message = read_failure(folder)

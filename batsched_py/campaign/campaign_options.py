@@ -1,4 +1,4 @@
-"""How campaigns are run: options of ``batsched-py campaign``, arguments of ``run_campaign()``."""
+"""The options of ``batsched-py campaign``, which are the arguments of ``run_campaign()``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_RUNS = ("machine", "backend", "batsim", "batsim_log", "timeouts", "budgets")
 
 
 class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a campaign is run. Raises :class:`UsageError` for contradictions."""
+    """The options of a run of a campaign. Raises :class:`UsageError` for contradictions."""
 
     jobs: Annotated[
         int | None, Setting("Simulations at a time (default: cores).", "N", ("--jobs", "-j"))
@@ -90,7 +90,7 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that all runs have instead of those of the file."""
+        """The settings that replace those of the file in all runs."""
         given = {name: getattr(self, name) for name in OF_RUNS}
         if self.machine is not None:
             given["machine"] = os.path.abspath(self.machine)
@@ -98,12 +98,12 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def at_a_time(self) -> int:
-        """How many runs are simulated at a time on this machine."""
+        """The number of runs that are simulated at a time on this machine."""
         return self.jobs or os.cpu_count() or 1
 
     @property
     def share(self) -> tuple[int, int] | None:
-        """Number of the shard, from 1, and how many there are; None without shards."""
+        """The number of the shard, from 1, and the number of shards; None without shards."""
         if self.shard is None:
             return None
         match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", self.shard)

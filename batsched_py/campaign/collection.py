@@ -1,4 +1,4 @@
-"""Campaign files that name other campaigns: all of these are run, and their claims are one page."""
+"""Collections: campaign files that name other campaigns, whose claims are shown on one page."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Member(
 
     @property
     def label(self) -> str:
-        """Its name, with the logs and the number of replications."""
+        """The name of the campaign, with the logs and the number of replications."""
         repeated = [] if self.replications is None else [f"{self.replications} replications"]
         return ", ".join((self.name, *self.logs, *repeated))
 
     @property
     def folder(self) -> str:
-        """Name of its folder, in that of the collection."""
+        """The name of the campaign's folder, in that of the collection."""
         logs = (Path(log).name for log in self.logs)
         repeated = [] if self.replications is None else [str(self.replications)]
         return "_".join((self.name.removesuffix(".toml").replace("/", "_"), *logs, *repeated))
@@ -63,7 +63,7 @@ class Collection(msgspec.Struct):
 
 
 def read_collection(path: Path) -> Collection | None:
-    """Read a file of campaigns; None if it is a campaign itself.
+    """Read a file that lists campaigns; None if it is a campaign file itself.
 
     ``campaigns`` lists files beside it, or studies that come with the project; with logs or
     replications instead of theirs as ``{ campaign = "FILE", log = ["LOG"], replications = 10 }``.

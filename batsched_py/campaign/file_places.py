@@ -1,4 +1,4 @@
-"""Where the files are that a campaign file names: beside it."""
+"""Locates the files that a campaign file names, which are relative to its folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)
 
 
 def locate_files(settings: Settings, campaign: Campaign) -> Settings:
-    """Return settings of a campaign's run that name each file by its path from here.
+    """Return the settings of a run with each file name as a path from the working folder.
 
     Files are looked for beside the campaign file, then in the working directory, with a note of
     the campaign for each that is taken from there. Names of logs, policies and models stay.

@@ -1,4 +1,4 @@
-"""The folder of a run of a campaign: how it is written, and when the run counts as done.
+"""Reads and writes the folder of a campaign's run, and decides whether the run is done.
 
 A run is done if ``out_run.json`` is there, which is written last, and it is whole as
 :mod:`batsched_py.results.whole_run` decides it. Of a run that failed ``error.txt`` tells why, until
@@ -48,7 +48,7 @@ class FinishedMetrics(msgspec.Struct):
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """Whether a run is done, damaged or failed, by the files in its folder."""
+    """The state of a run by the files in its folder: done, damaged or failed."""
 
     done: bool = False
     """Whether it ended well, and its files are still there and whole."""
@@ -88,7 +88,7 @@ def read_finished_run(folder: Path) -> FinishedRun | None:
 
 
 def read_hash(folder: Path) -> str:
-    """Return the hash of all that determines a run, from the name of its folder."""
+    """Return the hash that identifies a run, from the name of its folder."""
     return folder.name[-HASH:]
 
 
@@ -101,7 +101,7 @@ def read_failure(folder: Path) -> str | None:
 
 
 def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> None:
-    """Write the files of a run, or why it failed, in place of those of an earlier attempt.
+    """Write the files of a run, or its error, in place of the files of an earlier attempt.
 
     Nothing waits for the disk: what a crash of the machine takes is not whole, and is run again.
     Raises :class:`OSError` for what the system refuses.

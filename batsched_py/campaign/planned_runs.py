@@ -1,4 +1,4 @@
-"""The runs that a campaign file stands for.
+"""Expands a campaign file to its runs.
 
 Every combination of the axes is a run. An axis whose name is no setting is one of named variants:
 the table ``[AXIS.VALUE]`` holds the settings that the value stands for. ``[[exclude]]`` leaves

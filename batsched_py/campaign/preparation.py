@@ -1,4 +1,4 @@
-"""The runs of a campaign, each with its input, its folder and its task; nothing runs here."""
+"""Prepares the runs of a campaign: finds the input, the folder and the task of each."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PreparedRun(msgspec.Struct):
 
 
 def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> list[PreparedRun]:
-    """Name and place each run of a campaign below ``out``.
+    """Return the prepared runs of a campaign, with their folders below ``out``.
 
     Raises :class:`UsageError` for inputs that are missing, and for policies, user models and
     options that do not exist: before the first run, with the line of the campaign file. The
@@ -181,7 +181,7 @@ def _known_folders(out: Path) -> dict[str, Path]:
 
 
 def count_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
-    """Return how many folders of runs below ``out`` are none of ``runs``."""
+    """Return the number of run folders below ``out`` that belong to none of ``runs``."""
     planned = {run.folder.name for run in runs}
     return sum(folder.name not in planned for folder in _run_folders(out))
 

@@ -1,4 +1,4 @@
-"""Running a campaign file: for the command ``campaign``, and as a function."""
+"""Runs a campaign file, for the command ``campaign`` and as a function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from batsched_py.support.terminal_text import console
 
 
 class PlannedCampaign:
-    """A campaign whose runs are known, in its folder; nothing has run yet.
+    """A campaign with its planned runs and its folder, before any run.
 
     Raises :class:`UsageError` and :class:`CampaignFileError` for mistakes, with file and line.
     """

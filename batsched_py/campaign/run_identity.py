@@ -25,10 +25,10 @@ from batsched_py.run.backends.dispatch import make_launcher
 from batsched_py.run.named_files import (
     HASH,
     OUR_PACKAGES,
-    files_of_settings,
-    named_files,
-    plugin_files,
-    plugins_of,
+    find_named_files,
+    find_plugin_files,
+    find_plugins,
+    find_setting_files,
 )
 from batsched_py.run.result import versions
 from batsched_py.run.settings import Settings
@@ -41,28 +41,28 @@ _OUTSIDE = {"timeouts": None, "batsim_log": False, "budgets": None}
 
 
 def hash_run(planned: Settings, settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
-    """Return a hash of all that determines a run on the file ``log``, in hexadecimal digits.
+    """Return a hash of the options, files and code that determine a run on the file ``log``.
 
     ``settings`` are the ``planned`` ones with each file where it was found: that is no part of it.
     ``further`` is what else determines what is kept of it, such as how it is measured.
     """
     determining = msgspec.structs.replace(planned, **_OUTSIDE)
     parts: list[Any] = [determining, digest(log), digest_code(), versions(), *further]
-    parts += [_plugin(group, name) for group, name in plugins_of(settings)]
+    parts += [_plugin(group, name) for group, name in find_plugins(settings)]
     if settings.backend != EMBEDDED:
         parts.append(_batsim(settings.backend, settings.batsim))
-    parts += [digest(file) for file in named_files(settings)]
+    parts += [digest(file) for file in find_named_files(settings)]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:HASH]
 
 
 def list_inputs(settings: Settings, log: Path) -> list[Path]:
-    """Return the files that a run reads: its log, and those that its settings name."""
-    return list(dict.fromkeys([log, *files_of_settings(settings)]))
+    """Return the files that a run reads: its log, and the files that its settings name."""
+    return list(dict.fromkeys([log, *find_setting_files(settings)]))
 
 
 def _plugin(group: str, name: str) -> list[str]:
     """Return what identifies the code of a plug-in: of a file, with those that it imports."""
-    files = map(digest, plugin_files(group, name))
+    files = map(digest, find_plugin_files(group, name))
     return [*_registered(group).get(name, []), *files]
 
 
@@ -83,7 +83,7 @@ def _batsim(backend: str, batsim: str | None) -> str:
 
 @cache
 def digest_code() -> str:
-    """Return a digest of the code that determines a simulation, and of the data that ship."""
+    """Return a digest of the code that determines a simulation, and of the package's data."""
     content = hashlib.sha256()
     for path in find_determining_code():
         content.update(read_bytes(path))
@@ -91,7 +91,7 @@ def digest_code() -> str:
 
 
 def find_determining_code() -> list[Path]:
-    """Return the files of the code that determines a simulation, and of the data that ship.
+    """Return the files of code that determines a simulation, and of the package's data.
 
     These are the modules that a run and the policies and user models of this project import.
     """

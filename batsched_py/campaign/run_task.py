@@ -42,7 +42,7 @@ Files = dict[str, bytes]
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of a campaign, with its input found."""
+    """A run of a campaign with the path of its input, ready for a worker."""
 
     settings: Settings
     """``node_factor`` is resolved: it is in ``nodes``."""
@@ -64,7 +64,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
-    """A run failed: its error message, and all that was printed meanwhile."""
+    """A run failed; the exception has its error message and its printed output."""
 
     def __init__(self, message: str, log: str = "", tables: Files | None = None) -> None:
         super().__init__(message, log, tables)

@@ -1,4 +1,4 @@
-"""How long the runs of a campaign will take, from the ones that were timed."""
+"""Estimates the time of the remaining runs of a campaign from the finished ones."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from batsched_py.model.waiting_reason import Why
 from batsched_py.options.durations import format_exact_duration
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.units import DAY, HOUR, MINUTE
-from batsched_py.workload.logs.clock import moment
+from batsched_py.workload.logs.clock import format_moment
 from batsched_py.workload.unused_input import RESERVATION
 
 LISTED = 5
@@ -44,11 +44,11 @@ def describe(told: Explanation) -> Iterator[str]:
 def describe_dates(told: Explanation, unix_start_time: float, time_zone: str) -> str:
     """Return the dates of submission, start and end; ``unix_start_time`` is that of second 0.
 
-    Raises :class:`InputError` as :func:`~batsched_py.workload.logs.clock.moment` does.
+    Raises :class:`InputError` as :func:`~batsched_py.workload.logs.clock.format_moment` does.
     """
     moments = (("submitted", told.submit_time), ("started", told.start), ("ended", told.end))
     shown = [
-        f"{what} {moment(time, unix_start_time, time_zone):%a %Y-%m-%d %H:%M:%S}"
+        f"{what} {format_moment(time, unix_start_time, time_zone):%a %Y-%m-%d %H:%M:%S}"
         for what, time in moments
         if time is not None
     ]

@@ -1,4 +1,4 @@
-"""Figures of one run: its schedule, busy processors, the queue, submissions.
+"""Draws figures of one run: its schedule, busy processors, the queue, submissions.
 
 Each function takes a :class:`batsched_py.Result` and returns a chart of altair whose ``data`` is a
 frame. The axis of time has dates if the log's are known, unless a ``unit`` is asked for. Step
@@ -130,7 +130,7 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
 
 
 def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
-    """Draw how many jobs wait (left axis), and the processors they ask for (right axis).
+    """Draw the number of waiting jobs (left axis), and of processors they request (right axis).
 
     ``time`` is as in :class:`TimeOptions`. ``data`` has a row for each step: ``time`` and
     ``until`` as along the axis, ``jobs`` and ``processors``.
@@ -158,7 +158,7 @@ def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
 def draw_submissions(
     run: Result | JobsOfRun, *, every: str | None = None, **time: Unpack[TimeOptions]
 ) -> Chart:
-    """Draw how many jobs are submitted in each hour, day or week, beside the recorded ones.
+    """Draw the number of submissions per hour, day or week, simulated and recorded.
 
     ``every`` is ``hour``, ``day`` or ``week``; None: what gives a readable number of bins. With
     dates they begin as those of the clock do, weeks on Monday. Recorded are the jobs whose

@@ -1,4 +1,4 @@
-"""Layers of a chart that show step functions of time: areas, lines, numbers on hovering."""
+"""Makes layers of charts for step functions of time: areas, lines, numbers on hovering."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class StepLayers(msgspec.Struct, frozen=True):
     def from_steps(
         cls, steps: Steps, ends: Any, axis: TimeAxis, colours: Mapping[str, str]
     ) -> StepLayers:
-        """Return the layers of steps; ``ends`` are their edges as the axis has them."""
+        """Return the layers of steps; ``ends`` are their edges in units of the axis."""
         base = alt.Chart(steps.data(ends)).encode(x=axis.encode_x("time"))
         return cls(base, axis.encode_x("time", ends[0], ends[-1]), axis, colours)
 

@@ -20,7 +20,7 @@ _DAYS = {"date": "%d %b", "week": "%d %b", "month": "%b %Y", "quarter": "%b %Y"}
 
 
 class TimeOptions(TypedDict, total=False):
-    """Options of a figure: which part of the time it shows, and in which unit."""
+    """Options of a figure: the part of the time that it shows, and the unit."""
 
     begin: float | None
     """Second of the simulation at the left end; None: where there is something to see."""
@@ -100,7 +100,7 @@ class TimeAxis(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The type of its columns in altair: T for dates, else Q."""
+        """The type of the axis's columns in altair: T for dates, else Q."""
         return "T" if self.has_dates else "Q"
 
     @property

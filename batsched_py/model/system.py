@@ -180,7 +180,7 @@ class System(ABC):
         self._must_schedule = True
         may_run = 0 < job.size <= self.machine.nb_processors
         if self.description is not None:
-            job.partition = self.description.place_of(job.extra.get(PARTITION))
+            job.partition = self.description.find_place(job.extra.get(PARTITION))
             may_run &= self.description.partitions[job.partition].admits(job.size, job.walltime)
         if may_run:
             self.queue.append(job)
@@ -221,7 +221,7 @@ class System(ABC):
         if plain.original_submission_time is not None:
             extra.setdefault(ORIGINAL_SUBMISSION, plain.original_submission_time)
         if self.description is not None:
-            size = self.description.partition_of(extra).whole_nodes(size)
+            size = self.description.find_partition(extra).whole_nodes(size)
         self._of_users[job_id] = job
         self.job_submitted(self._register(job_id, plain, size, extra))
 

@@ -31,7 +31,7 @@ from batsched_py.report.formatting import escape_markdown, is_nothing, listed, t
 from batsched_py.report.kit.selection import Runs, log_name
 from batsched_py.report.shown_runs import ShownRuns, Stored, read_all_stored
 from batsched_py.units import DAY, UNITS, choose_unit
-from batsched_py.workload.logs.clock import moment
+from batsched_py.workload.logs.clock import format_moment
 from batsched_py.workload.logs.log_archive import SAMPLE
 
 _POLICIES = ("scheduler", "scheduler_options")
@@ -284,7 +284,7 @@ def describe_span(first: float, last: float, unix_start_time: float | None) -> s
     span = (last - first) / UNITS[unit]
     words = f", submitted over {f'{span:,.0f}' if span >= 100 else f'{span:.3g}'} {unit}"
     if unix_start_time is not None:
-        words += f" from {moment(first, unix_start_time, 'UTC'):%Y-%m-%d} on"
+        words += f" from {format_moment(first, unix_start_time, 'UTC'):%Y-%m-%d} on"
     return words
 
 

@@ -1,4 +1,4 @@
-"""Convert the tables of Batsim 5 to the form of Batsim 4.2, which all readers read.
+"""Converts the tables of Batsim 5 to the format of Batsim 4.2, which all readers read.
 
 Source: files written by Batsim 5.0.0-rc2.
 """

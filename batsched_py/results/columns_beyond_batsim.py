@@ -27,11 +27,11 @@ _BATCH = 1 << 14
 _OF_USERS = (f"{DYNAMIC}!", make_placed_id(f"{DYNAMIC}!"))
 
 
-def columns(jobs: DescribedJobs, further: Sequence[str] = ()) -> list[list[str]]:
-    """Return the texts of :data:`ADDED_COLUMNS` and of some of :data:`FURTHER_COLUMNS`."""
-    original = original_submissions(jobs)
+def make_columns(jobs: DescribedJobs, further: Sequence[str] = ()) -> list[list[str]]:
+    """Return the texts of :data:`ADDED_COLUMNS` and of the ``further`` columns, by column."""
+    original = list_original_submissions(jobs)
     return [
-        users(jobs),
+        list_users(jobs),
         _texts("session", jobs),
         six_decimals(original),
         six_decimals(np.array(jobs.submit_time, dtype=np.float64) - original),
@@ -39,13 +39,13 @@ def columns(jobs: DescribedJobs, further: Sequence[str] = ()) -> list[list[str]]
     ]
 
 
-def users(jobs: DescribedJobs) -> list[str]:
+def list_users(jobs: DescribedJobs) -> list[str]:
     """Return the user of each job, ``""`` if unknown."""
     return [user or "" for user in jobs.user]
 
 
 def find_used_columns(jobs: DescribedJobs) -> set[str]:
-    """Return the names in :data:`FURTHER_COLUMNS` for which any job has a value."""
+    """Return the names in :data:`FURTHER_COLUMNS` in which any job has a value."""
     said = set().union(*filter(None, jobs.extra))
     if any(estimate is not None for estimate in jobs.estimate):
         said.add("estimate")
@@ -58,7 +58,7 @@ def mark_rare(jobs: DescribedJobs) -> Mask:
     return np.array(marks, dtype=np.bool_)
 
 
-def original_submissions(jobs: DescribedJobs) -> Column:
+def list_original_submissions(jobs: DescribedJobs) -> Column:
     """Return the recorded submission times (seconds), nan if nothing was recorded; shape (n,).
 
     A job of a workload came when it was recorded. One that users submitted says so itself.
@@ -97,7 +97,7 @@ class UsersTable:
         self._carried: set[str] = set()
 
     def observe(self, message: m.Message, reply: m.Message) -> None:
-        """Take note of the jobs that a message or its reply submits."""
+        """Add the jobs that a message or its reply submits."""
         for event in (*message.events, *reply.events):
             if isinstance(event, m.JobSubmitted | m.RegisterJob) and event.job_id not in self._seen:
                 self._seen.add(event.job_id)
@@ -122,4 +122,8 @@ class UsersTable:
         self._carried |= find_used_columns(jobs)
         self._latest = []
         names = [name for _, _, name in ids]
-        return [names, [workload for workload, _, _ in ids], *columns(jobs, tuple(FURTHER_COLUMNS))]
+        return [
+            names,
+            [workload for workload, _, _ in ids],
+            *make_columns(jobs, tuple(FURTHER_COLUMNS)),
+        ]

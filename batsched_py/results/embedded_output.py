@@ -49,7 +49,7 @@ class EmbeddedOutput:
             marks = iter(measured.tolist())
 
         def columns(jobs: EndedJobs) -> list[list[str]]:
-            texts = columns_beyond_batsim.columns(jobs, further)
+            texts = columns_beyond_batsim.make_columns(jobs, further)
             if marks is not None:
                 texts.append([str(int(mark)) for mark in islice(marks, len(jobs))])
             return texts
@@ -98,12 +98,12 @@ class _GrowingColumns:
 
     def add(self, some: EndedJobs) -> None:
         """Append a batch of jobs; equal names of users share memory."""
-        original = columns_beyond_batsim.original_submissions(some)
+        original = columns_beyond_batsim.list_original_submissions(some)
         size = some.nb_processors
         numbers = (some.submit, some.start, some.finish, some.execution, size, original)
         for column, values in zip(self._numbers, numbers, strict=True):
             column.frombytes(values.tobytes())
-        self._user.extend(map(intern, columns_beyond_batsim.users(some)))
+        self._user.extend(map(intern, columns_beyond_batsim.list_users(some)))
         self.carried |= columns_beyond_batsim.find_used_columns(some)
         self._rare.extend(columns_beyond_batsim.mark_rare(some).tobytes())
         if self._sites is not None:

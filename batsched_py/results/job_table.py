@@ -1,4 +1,4 @@
-"""The jobs of one simulation as numpy columns, and the schema of the file that holds them."""
+"""The jobs of one simulation as numpy columns, and the schema of their file."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ class JobTable(msgspec.Struct, dict=True):
 
     @cached_property
     def ran(self) -> Mask:
-        """Which jobs ran, that is were not rejected; shape (n,)."""
+        """Mask of the jobs that ran, not rejected ones; shape (n,)."""
         return np.isfinite(self.finish)
 
     @property
     def took_time(self) -> Mask:
-        """Which jobs ran for more than the 1e-5 s of a zero-length job; shape (n,)."""
+        """Mask of the jobs that ran longer than the 1e-5 s of a zero-length job; shape (n,)."""
         return self.execution > LEAST_EXECUTION_TIME
 
     @property

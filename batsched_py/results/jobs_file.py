@@ -1,4 +1,4 @@
-"""Read ``_jobs.csv``, ours and Batsim's; :mod:`.job_table` has its columns."""
+"""Reads ``_jobs.csv``, ours and Batsim's; :mod:`.job_table` has its columns."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def read_jobs(
         raise InputError(f"{path}: {error}") from None
 
 
-def jobs_of(
+def parse_jobs(
     lines: Iterable[str], nb_processors: int | None = None, sites: GridSites = ()
 ) -> JobTable:
-    """Return the table that the lines of one of our own ``_jobs.csv`` give."""
+    """Return the table of jobs in the lines of one of our own ``_jobs.csv``."""
     return _table(*read_columns(lines), nb_processors, sites=sites)
 
 
@@ -95,7 +95,7 @@ def read_columns(
     return {name: np.asarray(column) for name, column in numbers.items()}, texts
 
 
-def job_keys(texts: Texts) -> list[JobKey]:
+def make_job_keys(texts: Texts) -> list[JobKey]:
     """Return the key of each job: its workload and its name."""
     return list(zip(texts["workload_name"], texts["job_id"], strict=True))
 
@@ -157,11 +157,11 @@ def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
     """Add the columns of a ``PREFIX_users.csv`` to those of its jobs."""
     try:
         more_numbers, more_texts = read_columns(io.StringIO(read_text(users)), where=users)
-        keys = job_keys(more_texts)
+        keys = make_job_keys(more_texts)
         rows = {key: row for row, key in enumerate(keys)}
         if len(rows) < len(keys):
             raise ValueError("a job is there twice")
-        order = [rows.get(key, -1) for key in job_keys(texts)]
+        order = [rows.get(key, -1) for key in make_job_keys(texts)]
     except (ValueError, KeyError) as error:
         raise InputError(f"{users}: {error}; expected a row per job, with users") from None
     for name, column in more_numbers.items():
@@ -179,7 +179,7 @@ def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
     replaced = list(map(is_replaced, texts["metadata"]))
     rows = [row for row, other_ran in enumerate(replaced) if not other_ran]
     texts = {name: [values[row] for row in rows] for name, values in texts.items()}
-    keys = [find_original(*key) for key in job_keys(texts)]
+    keys = [find_original(*key) for key in make_job_keys(texts)]
     texts["workload_name"], texts["job_id"] = map(list, zip(*keys, strict=True))
     return {name: column[rows] for name, column in numbers.items()}, texts
 

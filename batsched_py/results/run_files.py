@@ -1,4 +1,4 @@
-"""Find and read the files of a run by the path of its ``PREFIX_jobs.csv``."""
+"""Finds and reads the files of a run by the path of its ``PREFIX_jobs.csv``."""
 
 from __future__ import annotations
 

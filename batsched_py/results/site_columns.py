@@ -27,7 +27,7 @@ class SiteColumns:
         self._on_site = array("H" if all(site.size < _SHORT for site in sites) else "I")
 
     def add(self, home: str | None, processors: ProcessorSet) -> None:
-        """Append a job: the name of its home, and where it ran (no processors if it did not)."""
+        """Append a job: the name of its home, and its processors (none if it did not run)."""
         self._home.append(NO_HOME if home is None else self._number_of.get(home, NO_HOME))
         self._on_site.extend(len(processors & site.processors) for site in self.sites)
 

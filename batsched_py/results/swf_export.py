@@ -1,4 +1,4 @@
-"""Write the jobs of a simulation as an SWF log, for use in other programs.
+"""Writes the jobs of a simulation as an SWF log, for use in other programs.
 
 Source of the format: Chapin et al., JSSPP 1999, version 2.2 of the archive's definition.
 """
@@ -19,7 +19,7 @@ from batsched_py.results.job_table import JobTable
 from batsched_py.results.swf_losses import find_losses
 from batsched_py.workload.grid_sites import HOME
 from batsched_py.workload.logs.swf import CANCELLED, FIELDS, UNKNOWN, SwfLog, write_swf
-from batsched_py.workload.logs.swf_header import SYNTHETIC, header_lines
+from batsched_py.workload.logs.swf_header import SYNTHETIC, make_header_lines
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 
 _COMPLETED, _FAILED = 1, 0
@@ -75,7 +75,7 @@ def write_result_log(
     )
     if len(lines):
         notes += find_losses(simulated, numbers, log, settings["run"], machine)
-    header = header_lines(
+    header = make_header_lines(
         nb_jobs=len(lines),
         nb_processors=settings["nb_processors"] * int(cores.max(initial=1)),
         unix_start_time=settings["unix_start_time"],
@@ -90,7 +90,7 @@ def _cores(table: JobTable, machine: MachineDescription | None) -> NDArray[np.fl
     """Return how many processors of a log a processor of the simulation is, for each job."""
     if machine is None:
         return np.ones(len(table.submit))
-    places = map(machine.place_of, table.text_column(PARTITION))
+    places = map(machine.find_place, table.text_column(PARTITION))
     parts = (machine.partitions[place] for place in places)
     return np.array([part.cores / part.unit for part in parts], dtype=np.float64)
 

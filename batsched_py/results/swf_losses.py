@@ -1,4 +1,4 @@
-"""Find what an SWF log cannot store of a run, so that a replay of the log would differ."""
+"""Finds information of a run that an SWF log cannot store, so that a replay would differ."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def _compared(
         extra = {name: str(job.extra.get(name, "")) for name in texts}
         place = place_again = 0
         if machine is not None:
-            place = machine.place_of(texts[PARTITION][row])
-            place_again = machine.place_of(extra.pop(PARTITION))
+            place = machine.find_place(texts[PARTITION][row])
+            place_again = machine.find_place(extra.pop(PARTITION))
         if table.sites:
             home = find_home(table.sites, job.extra, job.user, job.id)
             extra[HOME] = table.sites[home].name

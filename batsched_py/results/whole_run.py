@@ -1,4 +1,4 @@
-"""Seal the files of a run, and check that they are whole when they are read.
+"""Seals the files of a run, and checks that they are whole when they are read.
 
 ``PREFIX_run.json`` is written last. Its member ``files`` has size and SHA-256 of every other file
 of the run, and its last member, ``sha256``, is the digest of all bytes of the file before that

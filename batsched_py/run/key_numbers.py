@@ -60,7 +60,7 @@ class KeyNumbers:
         return "\n".join((self.title, *lines, *notes))
 
     def html(self, table: JobTable) -> str:
-        """Return the same as HTML, with the busy processors over time as an SVG picture."""
+        """Return the numbers as HTML, with the busy processors over time as an SVG picture."""
         rows = "".join(
             f'<tr><th style="text-align: left">{escape(name)}</th>'
             f'<td style="text-align: left">{escape(numbers)}</td></tr>'

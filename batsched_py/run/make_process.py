@@ -1,4 +1,4 @@
-"""Make the scheduler of a run from its options."""
+"""Makes the scheduler of a run from its options."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def make_process(
     ``six_decimals`` is for simulators whose times come with six decimals; ``objects`` are in place
     of what the settings name. Raises :class:`UsageError` for plug-ins and options that do not fit.
     """
-    policy = adapt_to_partitions(lambda: objects.scheduler_of(settings), machine.description)
+    policy = adapt_to_partitions(lambda: objects.make_scheduler(settings), machine.description)
     users: UserModel | None = None
     if workload is not None and settings.dynamic:
         from numpy.random import SeedSequence
 
         seed = SeedSequence(settings.seed).spawn(1)[0]
-        users = objects.users_of(settings, workload.copy(), seed)
+        users = objects.make_users(settings, workload.copy(), seed)
     return DecisionProcess(
         policy,
         users,

@@ -1,4 +1,4 @@
-"""Find the files that determine a run: inputs named by options, and editable plug-in code."""
+"""Finds the files that determine a run: inputs named by options, and editable plug-in code."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ OUR_PACKAGES = ("batsched_py", "batsched_users")
 """Packages whose code is part of every run, or of its plug-ins."""
 
 
-def files_of_settings(settings: Settings | Run) -> list[Path]:
+def find_setting_files(settings: Settings | Run) -> list[Path]:
     """Return the input files that the options name, and the editable files of plug-ins."""
-    of_plugins = [file for plugin in plugins_of(settings) for file in plugin_files(*plugin)]
-    return list(dict.fromkeys([*named_files(settings), *of_plugins]))
+    of_plugins = [file for plugin in find_plugins(settings) for file in find_plugin_files(*plugin)]
+    return list(dict.fromkeys([*find_named_files(settings), *of_plugins]))
 
 
-def digests_of_settings(
+def digest_setting_files(
     settings: Settings | Run, known: Mapping[Path, str | None] = {}
 ) -> dict[str, str]:
-    """Return the first digits of the SHA-256 of each readable file of :func:`files_of_settings`.
+    """Return the first digits of the SHA-256 of each readable file of :func:`find_setting_files`.
 
     ``known`` are the digests of files that were read.
     """
     digests = {}
-    for file in files_of_settings(settings):
+    for file in find_setting_files(settings):
         with suppress(OSError):  # another one in a folder that is named
             digests[file.name] = (known.get(file) or digest(file))[:HASH]
     return digests
 
 
-def plugins_of(settings: Settings | Run) -> list[tuple[str, str]]:
+def find_plugins(settings: Settings | Run) -> list[tuple[str, str]]:
     """Return group and name of all plug-ins of a run, also of user models inside another one."""
     wrapped = [name for name in _models(settings.user_options) if not plugins.names_file(name)]
     return [
@@ -72,7 +72,7 @@ def _models(value: Any, inside: tuple[Path, ...] = ()) -> Iterator[str]:
                 yield from _models(read_toml(file), (*inside, file))
 
 
-def named_files(settings: Settings | Run) -> list[Path]:
+def find_named_files(settings: Settings | Run) -> list[Path]:
     """Return the files that the machine's options and the options of plug-ins name."""
     options = (*settings.scheduler_options.values(), *settings.user_options.values())
     texts = (settings.platform, settings.machine, settings.sites, *options)
@@ -112,7 +112,7 @@ def _all_files(path: Path) -> list[Path]:
     return []
 
 
-def plugin_files(group: str, name: str) -> list[Path]:
+def find_plugin_files(group: str, name: str) -> list[Path]:
     """Return the editable files of a plug-in and the files that they import.
 
     A plug-in is editable in a file, or in a package installed with ``pip install -e``.

@@ -23,7 +23,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class PluginObjects(msgspec.Struct, frozen=True):
-    """The policy and the user model of a run, where they are objects; None: loaded by name."""
+    """The policy and the user model of a run, if they are objects; None: loaded by name."""
 
     scheduler: Any = None
     """A class, an instance, or what returns one when it is called with the options."""
@@ -31,7 +31,7 @@ class PluginObjects(msgspec.Struct, frozen=True):
     """A class, or what returns a user model when it is called with the workload and the options."""
 
     def check(self, run: Run) -> None:
-        """Raise :class:`UsageError` if an object does not go with the back end or the options."""
+        """Raise :class:`UsageError` if an object does not fit the back end or the options."""
         for name, given in msgspec.structs.asdict(self).items():
             if given is not None and run.backend != EMBEDDED:
                 raise UsageError(
@@ -46,7 +46,7 @@ class PluginObjects(msgspec.Struct, frozen=True):
                 f"nothing: give {_class_of(self.scheduler).__name__} itself, or leave it out"
             )
 
-    def scheduler_of(self, settings: ProcessSettings) -> Any:
+    def make_scheduler(self, settings: ProcessSettings) -> Any:
         """Make the policy of a run; raises :class:`PluginError` if it is malformed."""
         given, name, options = self.scheduler, settings.scheduler, settings.scheduler_options
         if given is None:
@@ -57,7 +57,7 @@ class PluginObjects(msgspec.Struct, frozen=True):
             plugins.SCHEDULERS, given, name, lambda: plugins.make(given, name, (), options)
         )
 
-    def users_of(self, settings: ProcessSettings, workload: Any, seed: Any) -> Any:
+    def make_users(self, settings: ProcessSettings, workload: Any, seed: Any) -> Any:
         """Make the users of a run; raises :class:`PluginError` if they are malformed."""
         given, name, options = self.users, settings.users, settings.user_options
         if given is None:
@@ -123,7 +123,7 @@ def without_objects(settings: S) -> tuple[S, PluginObjects]:
 
 
 def make_name(kind: Any, *further: Any) -> str:
-    """Return a name for a class that may be in no file: its own name and a hash of its source.
+    """Return a name for a class, which may be in no file: its own name and a hash of its source.
 
     The source of ``further`` objects, such as a factory, is part of the hash.
     """

@@ -1,4 +1,4 @@
-"""Show the progress of a long simulation in one line, which a thread writes."""
+"""Shows the progress of a long simulation in one line, which a thread writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the machine of a run, once, from the file or the text that describes it."""
+"""Reads the machine of a run, once, from the file or the text that describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read all files that the options of a run name, once, and return them as objects."""
+"""Reads all files that the options of a run name, once, and returns them as objects."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 from batsched_py.files.digests import sha256
 from batsched_py.options.setting_fields import convert_settings
 from batsched_py.run.backends.dispatch import check_backend
-from batsched_py.run.named_files import digests_of_settings
+from batsched_py.run.named_files import digest_setting_files
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.resolved_machine import ResolvedMachine, resolve_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import Run
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.grid_sites import HOME, GridSites, home_number
+from batsched_py.workload.grid_sites import HOME, GridSites, find_home_number
 from batsched_py.workload.load import load_workload, read_machine_size
 from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.log_partitions import with_whole_nodes
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """How a log becomes jobs: the rules, and the machine that they run on."""
+    """The parameters of the conversion of a log to jobs: the rules, and the machine."""
 
     rules: Rules
     skip_bad_lines: bool
@@ -73,7 +73,7 @@ class ResolvedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def workload(self) -> Workload:
-        """The jobs that are replayed, or that users are modelled on."""
+        """The jobs to replay, or from which a user model is made."""
         return self.input.workload
 
     def with_policy(self, scheduler: str, options: dict[str, Any]) -> ResolvedRun:
@@ -83,7 +83,7 @@ class ResolvedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(settings: Settings, source: Source | None = None) -> ResolvedRun:
-    """Read all that the settings of a run name, once, and return it as objects.
+    """Read all files that the settings of a run name, once, and return them as objects.
 
     ``source`` is a log, a workload or a data frame in place of the one that ``settings.log`` names.
     Raises :class:`UsageError` for settings that make no sense, and :class:`InputError` and
@@ -108,7 +108,7 @@ def resolve_run(
     *,
     load: Callable[[Source, Reading], Input] | None = None,
 ) -> ResolvedRun:
-    """Check a run and read all that it names; ``source`` is its log or workload.
+    """Check a run and read all files that it names; ``source`` is its log or workload.
 
     ``load`` reads a source that is no workload; None: :func:`read_input`. Raises
     :class:`UsageError` for values that contradict each other, and :class:`InputError` and
@@ -131,7 +131,7 @@ def resolve_run(
             read = msgspec.structs.replace(read, workload=workload)
     for job in read.workload.jobs if machine.sites else ():
         if HOME in job.extra:  # a home that does not exist is found before the simulation
-            home_number(machine.sites, job.extra[HOME], job.id)
+            find_home_number(machine.sites, job.extra[HOME], job.id)
     files = _digests(run, machine)
     return ResolvedRun(run=run, plugins=plugins, machine=machine, input=read, files=files)
 
@@ -139,7 +139,7 @@ def resolve_run(
 def _digests(run: Run, machine: ResolvedMachine) -> dict[str, str]:
     """Return the digests of the files that a run names; the platform file is not read again."""
     known = {Path(run.platform): machine.platform_digest} if run.platform else {}
-    return digests_of_settings(run, known)
+    return digest_setting_files(run, known)
 
 
 def check(run: Run) -> None:
@@ -160,7 +160,7 @@ def find_machine_size(source: Source) -> int:
 
 
 def make_reading(run: Run, machine: ResolvedMachine) -> Reading:
-    """Return how a log becomes the jobs of a run."""
+    """Return the parameters of the conversion of a log to the jobs of a run."""
     exact = run.rules.walltime == "exact"
     return Reading(
         rules=run.rules,
@@ -172,7 +172,7 @@ def make_reading(run: Run, machine: ResolvedMachine) -> Reading:
 
 
 def read_input(source: Source, reading: Reading) -> Input:
-    """Read a log, a workload file or a data frame; a log that was read is only converted."""
+    """Read a log, a workload file or a data frame; a log in memory is only converted."""
     if isinstance(source, Workload):
         return Input(source)
     machine: dict[str, Any] = {

@@ -15,7 +15,7 @@ from batsched_py.errors import OutputError
 from batsched_py.files.writers import encode_lines, put_in_place, write_parts, write_whole
 from batsched_py.metrics import registry, time_windows
 from batsched_py.results.job_table import JobTable, Mask
-from batsched_py.results.jobs_file import jobs_of
+from batsched_py.results.jobs_file import parse_jobs
 from batsched_py.results.whole_run import (
     EXCHANGE,
     RUN_JSON,
@@ -57,7 +57,7 @@ class Output(Protocol):
 
 
 class Recording:
-    """A file of the messages of a run; it gets its name when the run ends well.
+    """The recording of the messages of a run; its file gets its name when the run ends well.
 
     Until then an earlier file of that name is unchanged. If the run fails, the messages stay in
     the file ``part``.
@@ -228,10 +228,10 @@ class Result:
         return KeyNumbers(self.settings, self.measured["overall"])
 
     def table_as_written(self) -> JobTable:
-        """Return what reading ``PREFIX_jobs.csv`` gives: all its columns, with six decimals."""
+        """Return the table that ``PREFIX_jobs.csv`` would give: all columns, with six decimals."""
         if self.table.texts:  # it was read
             return self.table
-        return jobs_of(self.jobs_lines(), self.output.nb_processors, self.output.table.sites)
+        return parse_jobs(self.jobs_lines(), self.output.nb_processors, self.output.table.sites)
 
     def jobs_lines(self) -> Iterator[str]:
         """Yield the lines of ``PREFIX_jobs.csv``."""

@@ -1,4 +1,4 @@
-"""The list of all options of a simulation.
+"""Defines all options of a simulation.
 
 A field of :class:`Settings` is a keyword of :func:`~batsched_py.run.simulate.simulate`, an option
 of ``batsched-py simulate`` and a key of a campaign file. :meth:`Settings.run` converts the options

@@ -1,4 +1,4 @@
-"""One simulation, from a log to a result, as a plain function."""
+"""The function ``simulate``: one simulation, from a log to a result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.support.json_values import copy_containers, did_you_mean
 from batsched_py.transport.recording import Recorder, record_messages
 from batsched_py.workload.conversion_rules import as_dict
-from batsched_py.workload.machine_description import partition_texts
+from batsched_py.workload.machine_description import make_partition_texts
 
 if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess
@@ -191,7 +191,7 @@ def _execute(
         "rules": copy_containers(workload.rules),
         "nb_processors": output.nb_processors,
         **({"sites": to_stored_sites(machine.sites)} if machine.sites else {}),
-        **({"partitions": partition_texts(machine.description)} if run.machine else {}),
+        **({"partitions": make_partition_texts(machine.description)} if run.machine else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
         "users_react": reacts(process.users),

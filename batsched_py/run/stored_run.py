@@ -1,4 +1,4 @@
-"""Read the files of a stored run, written by this package or by Batsim."""
+"""Reads the files of a stored run, written by this package or by Batsim."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class RunFiles:
         return read_jobs(self.path, self.nb_processors)
 
     def jobs_lines(self, measured: Mask) -> Iterator[str]:
-        """Yield the lines of ``_jobs.csv`` as they are."""
+        """Yield the unchanged lines of ``_jobs.csv``."""
         yield from io.StringIO(convert_jobs(read_text(self.path)))
 
     def schedule_csv(self) -> str:

@@ -1,4 +1,4 @@
-"""The values that determine a run, as they are stored with its results."""
+"""The values that determine a run and are stored with its results."""
 
 from __future__ import annotations
 

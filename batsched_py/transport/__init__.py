@@ -1,4 +1,4 @@
-"""How messages travel between a simulator and a scheduler.
+"""Carries messages between a simulator and a scheduler.
 
 There is one shape for all ways: a :data:`Partner` takes each message and returns the reply. In
 process the embedded simulator calls a decision process directly and hands structs over. Over a

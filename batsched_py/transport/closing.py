@@ -1,4 +1,4 @@
-"""Close a resource at the end of a block."""
+"""Closes a resource at the end of a block."""
 
 from __future__ import annotations
 

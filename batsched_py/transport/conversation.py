@@ -1,4 +1,4 @@
-"""One simulation over a socket: messages of Batsim, and the scheduler's replies."""
+"""Handles one simulation over a socket: Batsim's messages, and the scheduler's replies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Unexpected(ProtocolError):  # noqa: N818 - somebody else's error, or an ea
 
 
 class Conversation:
-    """Answers the messages of one simulation, from SIMULATION_BEGINS to SIMULATION_ENDS.
+    """Replies to the messages of one simulation, from SIMULATION_BEGINS to SIMULATION_ENDS.
 
     The first message tells Batsim 4.2 from 5. ``make_scheduler`` is called with SIMULATION_BEGINS,
     which describes the machine and Batsim's options; what it returns answers the messages. Messages
@@ -64,7 +64,7 @@ class Conversation:
         return self._scheduler is not None
 
     def answer(self, raw: bytes) -> bytes:
-        """Return the reply to a frame.
+        """Return the frame that replies to a frame of Batsim.
 
         Raises :class:`Unexpected` as long as nothing has begun, for what does not begin a
         simulation, and :class:`~batsched_py.errors.BatschedError` for what cannot be answered.
@@ -79,7 +79,7 @@ class Conversation:
         return side.encode_reply(reply)
 
     def reply(self, message: m.Message) -> m.Message:
-        """Return the reply to a message; raises the same."""
+        """Return the reply to a message; raises the same errors as :meth:`answer`."""
         if self._scheduler is None:
             self._scheduler = self._begin(message)
         if not self.now <= message.now <= LATEST_TIME:
@@ -111,7 +111,7 @@ def make_refusal(reason: object) -> bytes:
 
 
 class WaitLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of waiting for the other side, in seconds."""
+    """The limits of waiting for the other side, in seconds."""
 
     first: float
     """For the first message."""
@@ -125,7 +125,7 @@ def serve(
     limits: WaitLimits,
     recorder: Recorder | None = None,
 ) -> None:
-    """Answer until the reply to SIMULATION_ENDS is sent.
+    """Reply to the messages on a socket until the reply to SIMULATION_ENDS is sent.
 
     Messages before a simulation begins, or of others while it goes on, are refused with a note.
     Raises :class:`SimulationError` when a limit passes or the simulator goes away, and what

@@ -1,4 +1,4 @@
-"""Feed a recorded exchange to a policy, and find the first reply that differs."""
+"""Feeds recorded messages to a policy, and finds the first reply that differs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _turns(exchange: Sequence[tuple[Record, Record]]) -> Iterator[Turn]:
 def find_first_difference(
     turns: Sequence[Turn], conversation: Conversation, *, strict: bool = False
 ) -> ReplyDifference | None:
-    """Feed the messages of Batsim to ``conversation`` until a reply differs.
+    """Feed Batsim's recorded messages to ``conversation``; return the first reply that differs.
 
     Replies are equal if they hold the same decisions; their order and their times do not count.
     After a difference the recorded messages are no longer answers to ours, so it is the end.

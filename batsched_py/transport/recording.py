@@ -34,7 +34,7 @@ class Record(msgspec.Struct, rename={"sender": "from"}, omit_defaults=True):
 
     @property
     def frame(self) -> bytes:
-        """What was sent."""
+        """The bytes that were sent."""
         return bytes.fromhex(self.hex) if self.hex else self.raw.encode()
 
 
@@ -57,7 +57,7 @@ class Recorder(Closing):
             self._file.close()
 
     def add(self, sender: Side, raw: bytes) -> None:
-        """Add a message."""
+        """Add a message to the recording."""
         try:
             record = Record(self._n, sender, raw.decode())
         except UnicodeDecodeError:
@@ -73,7 +73,7 @@ class Recorder(Closing):
 
 
 def record_messages(partner: Partner, recorder: Recorder) -> Partner:
-    """Return a partner that answers like ``partner`` and records all messages.
+    """Return a partner that replies as ``partner`` does and records all messages.
 
     Times are written with all digits, so that the exchange can be replayed exactly.
     """

@@ -96,7 +96,7 @@ class SchedulerSocket(Closing):
                 self._path.unlink(missing_ok=True)
 
     def reply(self, request: SocketRequest, raw: bytes) -> None:
-        """Answer a request; nothing happens if its sender is gone."""
+        """Send the reply to a request; nothing happens if its sender is gone."""
         with HeldSignals():
             self._socket.send(request.sender, zmq.SNDMORE)
             self._socket.send(b"", zmq.SNDMORE)
@@ -158,7 +158,7 @@ class SchedulerSocket(Closing):
 
 
 def watch_connections(monitor: zmq.Socket[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the events that a monitor has seen: each a :class:`zmq.Event` and its value, mostly a
+    """Yield the events of a monitor: each a :class:`zmq.Event` and its value, mostly a
     file descriptor.
 
     ``zmq.utils.monitor`` does the same, but imports asyncio.

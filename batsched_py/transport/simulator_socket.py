@@ -1,4 +1,4 @@
-"""The embedded simulator behind a socket: Batsim's place, for schedulers in any language."""
+"""The embedded simulator behind a socket, in place of Batsim, for schedulers in any language."""
 
 from __future__ import annotations
 

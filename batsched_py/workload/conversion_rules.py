@@ -1,4 +1,4 @@
-"""The rules by which a log becomes jobs, which are stored with every result."""
+"""The rules that convert a log to jobs; they are stored with every result."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LATER = ("keep", "job_numbers", "homes", "split", "least_walltime")
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Rules by which a log becomes jobs.
+    """Rules that convert a log to jobs.
 
     Jobs without size (at most 0 processors) or with a negative run time cannot be simulated and
     are always dropped.
@@ -163,7 +163,7 @@ def describe(rules: Rules) -> str:
 
 
 def as_dict(rules: Rules) -> dict[str, Any]:
-    """Return the rules as they are stored with results."""
+    """Return the rules as a dict, in the form that is stored with results."""
     if rules.walltime != "double":  # which alone reads it
         rules = msgspec.structs.replace(rules, least_walltime=0.0)
     defaults = Rules()

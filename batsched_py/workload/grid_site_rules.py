@@ -1,4 +1,4 @@
-"""Rules on grid sites: the homes of a log's jobs, and the parts of jobs that are too wide.
+"""Rules on grid sites: the homes of a log's jobs, and the splitting of jobs that are too wide.
 
 A. Streit's thesis, 2003, gives jobs to grid sites in turn, and splits jobs that are wider than a
 machine, so that all scenarios have the same work (chapter 7).
@@ -31,7 +31,7 @@ def depends_on_sites(rules: Rules) -> bool:
 def give_homes(
     jobs: Sequence[WorkloadJob], rows: NDArray[np.intp], log: SwfLog, homes: Homes, sites: GridSites
 ) -> None:
-    """Write the home of each job into its further fields; the jobs are of these rows of ``log``.
+    """Write the home of each job into its further fields; ``rows`` are its rows in ``log``.
 
     A job whose home is that of its user, or whose group is unknown, gets none. Raises
     :class:`UsageError` for a partition that is no grid site.

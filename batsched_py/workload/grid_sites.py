@@ -48,7 +48,7 @@ class GridSite(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Number of its processors."""
+        """Number of processors of the site."""
         return len(self.processors)
 
 
@@ -56,7 +56,7 @@ GridSites = tuple[GridSite, ...]
 
 
 def is_platform(text: str) -> bool:
-    """Tell whether grid sites are described by a platform file, whose clusters they are."""
+    """Tell whether a description of grid sites is a platform file, with clusters as sites."""
     return text.lower().endswith(".xml")
 
 
@@ -114,7 +114,7 @@ def nb_processors(sites: GridSites) -> int:
     return sum(site.size for site in sites)
 
 
-def home_number(sites: GridSites, home: Any, job: str) -> int:
+def find_home_number(sites: GridSites, home: Any, job: str) -> int:
     """Return the number of the grid site called ``home``.
 
     Raises :class:`UsageError`, which names ``job``, if there is none.
@@ -127,19 +127,19 @@ def home_number(sites: GridSites, home: Any, job: str) -> int:
 
 
 def find_home(sites: GridSites, extra: Mapping[str, Any], user: str | None, job: str) -> int:
-    """Return the number of the grid site where a job is at home: its own, else its user's.
+    """Return the number of a job's home site: that in its fields, else that of its user.
 
     ``extra`` are its further fields. ``job`` is its id, which stands for the name of an unknown
     user. Raises :class:`UsageError` for a home that does not exist.
     """
     home = extra.get(HOME)
     if home is not None:
-        return home_number(sites, home, job)
+        return find_home_number(sites, home, job)
     return find_home_of_user(sites, user or job.rpartition("!")[2])
 
 
 def find_home_of_user(sites: GridSites, name: str) -> int:
-    """Return the number of the grid site where the user (or group) called ``name`` is at home.
+    """Return the number of the home site of the user (or group) called ``name``.
 
     It depends on the name alone, so it is the same under every policy. A site has users in
     proportion to its processors.

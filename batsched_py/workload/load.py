@@ -1,4 +1,4 @@
-"""Load a workload from a file of any kind."""
+"""Loads a workload from a file of any supported format."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def read_machine_size(path: Path) -> int:
 
 
 def is_batsim_json(path: str | Path) -> bool:
-    """Tell by its name whether a file is a Batsim workload."""
+    """Tell whether a file is a Batsim workload, by its name."""
     return str(path).lower().removesuffix(".gz").endswith(".json")

@@ -1,4 +1,4 @@
-"""Convert a log into the jobs of a workload, by rules."""
+"""Converts a log to the jobs of a workload, by rules."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class LogPartitions:
         numbers = log.column(described.field)
         self._partitions = described.partitions
         unique, inverse = np.unique(numbers, return_inverse=True)
-        places = np.array([described.place_of(int(number)) for number in unique], dtype=np.intp)
+        places = np.array([described.find_place(int(number)) for number in unique], dtype=np.intp)
         self._place: NDArray[np.intp] = places[inverse]
         unknown = np.array([int(number) not in described.by_name for number in unique])
         self._unknown = unknown[inverse] & (len(self._partitions) > 1)
@@ -65,7 +65,7 @@ class LogPartitions:
 
     @property
     def max_walltimes(self) -> Column:
-        """The most that a job may request, seconds."""
+        """The largest walltime (seconds) that each job may request in its partition."""
         return self._of_each([part.max_walltime for part in self._partitions])
 
     def sizes(self, cores: Column) -> Column:
@@ -95,7 +95,7 @@ def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workl
     """Return a workload whose jobs take whole nodes where their partitions ask for that.
 
     Sizes are in processors of the simulation. The number of jobs that became wider is noted."""
-    sizes = [described.partition_of(job.extra).whole_nodes(job.size) for job in workload.jobs]
+    sizes = [described.find_partition(job.extra).whole_nodes(job.size) for job in workload.jobs]
     jobs = [
         job if size == job.size else msgspec.structs.replace(job, size=size)
         for job, size in zip(workload.jobs, sizes, strict=True)

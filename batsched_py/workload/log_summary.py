@@ -11,8 +11,8 @@ from batsched_py.errors import InputError
 from batsched_py.units import DAY
 from batsched_py.workload.batsim.batsim_workload import read_workload
 from batsched_py.workload.load import is_batsim_json
-from batsched_py.workload.logs.clock import find_clock, moment
-from batsched_py.workload.logs.log_flags import Flag, log_flags
+from batsched_py.workload.logs.clock import find_clock, format_moment
+from batsched_py.workload.logs.log_flags import Flag, find_flags
 from batsched_py.workload.logs.log_months import LogMonth, log_months
 from batsched_py.workload.logs.recorded_schedule import RecordedSchedule, recorded_schedule
 from batsched_py.workload.logs.swf import SwfLog, read_swf
@@ -35,7 +35,7 @@ def log_summary(path: Path, *, skip_bad_lines: bool = False) -> LogSummary:
         return LogSummary(_of_workload(path))
     log = read_swf(path, skip_bad_lines=skip_bad_lines)
     schedule = recorded_schedule(log)
-    return LogSummary(_of_log(log, schedule), log_flags(log, schedule), log_months(log, schedule))
+    return LogSummary(_of_log(log, schedule), find_flags(log, schedule), log_months(log, schedule))
 
 
 def _of_log(log: SwfLog, schedule: RecordedSchedule) -> list[tuple[str, str]]:
@@ -128,6 +128,6 @@ def _second_0(start: float | None, zone: str) -> str:
     if start is None:
         return "-"
     try:
-        return f"{moment(0, start, zone):%A, %Y-%m-%d %H:%M:%S}"
+        return f"{format_moment(0, start, zone):%A, %Y-%m-%d %H:%M:%S}"
     except InputError:
         return f"- (beyond the calendar: {start:g} s since 1970)"

@@ -54,7 +54,7 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     """Processors of a job."""
 
     def whole_nodes(self, size: int) -> int:
-        """Return ``size`` processors, rounded up to whole nodes where jobs take nodes."""
+        """Return ``size`` rounded up to the processors of whole nodes, if jobs take nodes."""
         return -(-size // self.unit) * self.unit
 
     def admits(self, size: int, walltime: float | None) -> bool:
@@ -77,7 +77,7 @@ NO_LIMITS = Partition()
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
-    """A time in which some processors run nothing, ``[begin, end)`` in seconds of the log."""
+    """An outage: processors that run no job in ``[begin, end)``, in seconds of the log."""
 
     begin: float
     end: float
@@ -103,13 +103,13 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         names = {part.name: at for at, part in enumerate(self.partitions)}
         return numbers | names
 
-    def place_of(self, partition: Any) -> int:
+    def find_place(self, partition: Any) -> int:
         """Return the place of the partition with a name or a number; the first if there is none."""
         return self.by_name.get(partition, 0) if isinstance(partition, str | int) else 0
 
-    def partition_of(self, extra: Mapping[str, Any]) -> Partition:
+    def find_partition(self, extra: Mapping[str, Any]) -> Partition:
         """Return the partition of a job by its further fields."""
-        return self.partitions[self.place_of(extra.get(PARTITION))]
+        return self.partitions[self.find_place(extra.get(PARTITION))]
 
     @property
     def is_one(self) -> bool:
@@ -118,7 +118,7 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return not others and first.unit == 1 and first.processors.size == self.nb_processors
 
 
-def partition_texts(machine: MachineDescription | None) -> dict[str, str]:
+def make_partition_texts(machine: MachineDescription | None) -> dict[str, str]:
     """Return the processors of each partition by its name, as they are stored with a run."""
     partitions = machine.partitions if machine else ()
     return {part.name: to_text(part.processors) for part in partitions}

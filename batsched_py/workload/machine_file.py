@@ -1,4 +1,4 @@
-"""Read machine files: nodes, partitions with their limits, and outages of an HPC site.
+"""Reads machine files: nodes, partitions with their limits, and outages of an HPC site.
 
 A TOML file that ``batsched-py import`` drafts and a person corrects; docs/machines.md has all keys.
 """

@@ -1,4 +1,4 @@
-"""Notes on information of an input that a run does not use and that may change results."""
+"""Finds information of an input that a run does not use and that may change results."""
 
 from __future__ import annotations
 

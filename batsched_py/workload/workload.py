@@ -30,7 +30,7 @@ ORIGINAL_SUBMISSION = "original_submission_time"
 
 
 class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
-    """A job as it is recorded and as it will be submitted.
+    """A job of a workload, with its recorded submission and the one to simulate.
 
     Times are in seconds from the origin of the workload. ``finish_time`` is the *recorded* end
     (recorded submission + wait + run time), None where nothing was recorded: user models learn
@@ -66,7 +66,7 @@ _USUAL = 2**60
 
 
 def with_plain_values(job: WorkloadJob) -> WorkloadJob:
-    """Return a job with Python's numbers in place of numpy's, itself if it has no others.
+    """Return a job with Python's numbers in place of numpy's, itself if it has none of numpy's.
 
     A user that is a whole number becomes a text. Raises :class:`WorkloadError` for a value of
     another type than its field has, and for integers that no float can hold.
@@ -136,7 +136,7 @@ class Workload(msgspec.Struct, kw_only=True):
             self.profiles = to_python(self.profiles)
 
     def copy(self) -> Workload:
-        """Return a workload that shares nothing that can be changed with this one."""
+        """Return a copy of the workload that shares no mutable object with it."""
         extra_of = make_copier([job.extra for job in self.jobs])
         copied = make_copier(self.profiles.values())
         other = copy(self)  # whose values are not checked again

@@ -15,9 +15,9 @@ import pytest
 from batsched_py.accounting.records import MalformedRecordError
 from batsched_py.accounting.systems.pbs import (
     Pbs,
+    find_requested_processors,
     parse_attributes,
     parse_hosts,
-    requested_processors,
 )
 from batsched_py.errors import InputError
 from helpers.imports import Imported, imported
@@ -327,7 +327,7 @@ def test_where_a_job_ran(text: str, hosts: dict[str, int]) -> None:
 )
 def test_what_a_job_requested(said: dict[str, str], processors: int) -> None:
     listed = {f"Resource_List.{key}": value for key, value in said.items()}
-    assert requested_processors(listed) == processors
+    assert find_requested_processors(listed) == processors
 
 
 @pytest.mark.parametrize(

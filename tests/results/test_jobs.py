@@ -18,7 +18,7 @@ from batsched_py.protocol.own_job_fields import ADDED_COLUMNS
 from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
-from batsched_py.results.jobs_file import job_keys, jobs_of, read_columns, read_jobs
+from batsched_py.results.jobs_file import make_job_keys, parse_jobs, read_columns, read_jobs
 from batsched_py.simulator.files.output_files import make_jobs_lines
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
@@ -175,9 +175,9 @@ def test_batsims_own_table_has_both_forms_and_is_read_with_one(tmp_path: Path, u
     exchange = dilated_runs()
     table = read_jobs(raw_files(exchange, tmp_path, users=users))
     output = EmbeddedOutput(exchange.outcome)
-    ours = jobs_of(output.jobs_lines(output.table.measured))
+    ours = parse_jobs(output.jobs_lines(output.table.measured))
     assert len(table.submit) == 8
-    assert job_keys(table.texts) == job_keys(ours.texts)
+    assert make_job_keys(table.texts) == make_job_keys(ours.texts)
     if not users:  # then it is not known when a job was recorded
         assert np.isnan(table.original_submit).all()
         table.original_submit = ours.original_submit

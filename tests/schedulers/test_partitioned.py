@@ -269,7 +269,7 @@ def test_what_always_holds(policy: str, machine: MachineDescription, jobs: Jobs)
     check_machine(outcome)
     ran = [job for job in in_order(outcome) if job.final_state != REJECTED]
     for job, (name, _) in zip(in_order(outcome), jobs, strict=True):
-        part = machine.partitions[machine.place_of(name)]
+        part = machine.partitions[machine.find_place(name)]
         admitted = part.admits(job.description.size, job.description.walltime)
         assert (job.final_state != REJECTED) == admitted
         if admitted:
@@ -289,12 +289,12 @@ def _check_outages(job: Any, machine: MachineDescription) -> None:
 
 def _check_limits(job: Any, ran: list[Any], machine: MachineDescription) -> None:
     """What a user has running in a partition when a job of his starts."""
-    place = machine.place_of(job.description.extra["partition"])
+    place = machine.find_place(job.description.extra["partition"])
     part = machine.partitions[place]
     beside = [
         other
         for other in ran
-        if machine.place_of(other.description.extra["partition"]) == place
+        if machine.find_place(other.description.extra["partition"]) == place
         and other.description.user == job.description.user
         and other.start_time <= job.start_time < other.finish_time
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import BatschedError, UsageError
-from batsched_py.workload.logs.log_archive import catalogue, fetch_log, find_log
+from batsched_py.workload.logs.log_archive import fetch_log, find_log, read_catalogue
 from helpers.logs import swf_text
 
 NAME = "KTH-SP2-1996-2.1-cln"
@@ -144,7 +144,7 @@ def test_an_archive_that_cannot_be_reached(cache: Path) -> None:
 
 def test_the_catalogue_knows_the_logs_in_the_shared_folder(shared: Path) -> None:
     names = {path.name.removesuffix(".swf.gz") for path in (shared / "swf").glob("*.swf.gz")}
-    assert {name for name in names if not name.endswith("reconstructed")} <= set(catalogue())
+    assert {name for name in names if not name.endswith("reconstructed")} <= set(read_catalogue())
 
 
 def test_what_is_no_log_is_called_what_it_is(

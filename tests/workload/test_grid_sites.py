@@ -11,8 +11,8 @@ from batsched_py.workload.grid_sites import (
     MOST_SITES,
     TABLE_7_1,
     GridSites,
+    find_home_number,
     find_home_of_user,
-    home_number,
     is_platform,
     nb_processors,
     parse_sites,
@@ -95,10 +95,10 @@ def test_platform_files_are_told_by_their_names() -> None:
 
 def test_homes_by_name() -> None:
     sites = parse_sites("west:6,east:2")
-    assert [home_number(sites, name, "w0!1") for name in ("west", "east")] == [0, 1]
+    assert [find_home_number(sites, name, "w0!1") for name in ("west", "east")] == [0, 1]
     for wrong in ("north", "West", 0, None, ["west"]):
         with pytest.raises(UsageError, match=r"job w0!1 .*expected one of west, east"):
-            home_number(sites, wrong, "w0!1")
+            find_home_number(sites, wrong, "w0!1")
 
 
 def test_users_live_at_sites_in_proportion_to_their_processors() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from batsched_py.units import DAY, HOUR, LATEST_TIME, WEEK
 from batsched_py.workload.log_summary import log_summary
-from batsched_py.workload.logs.flurries import flurries, ordinary_week
-from batsched_py.workload.logs.log_flags import Flag, log_flags
+from batsched_py.workload.logs.flurries import count_ordinary_week, find_flurries
+from batsched_py.workload.logs.log_flags import Flag, find_flags
 from batsched_py.workload.logs.log_months import log_months
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
 from batsched_py.workload.logs.swf import FIELDS, FRACTIONAL, SwfLog, order_fields, read_swf
@@ -58,7 +58,7 @@ def of_kind(flags: list[Flag], kind: str) -> list[Flag]:
 
 
 def test_an_even_log_has_no_flag() -> None:
-    assert log_flags(a_log(every_hour(8))) == []
+    assert find_flags(a_log(every_hour(8))) == []
 
 
 # flurries
@@ -67,7 +67,7 @@ def test_an_even_log_has_no_flag() -> None:
 def test_a_burst_of_one_user_is_a_flurry() -> None:
     """An ordinary week has 168 jobs; job 337 is the one of hour 336, just before the burst."""
     log = a_log(numbered(every_hour(8) + burst(300, 336 * HOUR + 60)), f"; UnixStartTime: {START}")
-    (flag,) = of_kind(log_flags(log), "flurry")
+    (flag,) = of_kind(find_flags(log), "flurry")
     assert flag.filter == "user=99 and (job>=338 and job<=637)"
     assert (flag.jobs, flag.begin, flag.end) == (300, 336 * HOUR + 60, 336 * HOUR + 359)
     assert flag.text == (
@@ -79,20 +79,20 @@ def test_a_burst_of_one_user_is_a_flurry() -> None:
 @pytest.mark.parametrize(("number", "found"), [(167, 0), (168, 1)])
 def test_a_flurry_exceeds_the_jobs_of_others_by_an_ordinary_week(number: int, found: int) -> None:
     log = a_log(numbered(every_hour(8) + burst(number, 336 * HOUR + 60)))
-    assert len(of_kind(log_flags(log), "flurry")) == found
+    assert len(of_kind(find_flags(log), "flurry")) == found
 
 
 def test_who_submits_as_much_as_all_others_together_makes_no_flurry() -> None:
     """Many jobs, but none of a stretch dominates: user 99 and another one take turns."""
     even = [job | {"submit_time": job["submit_time"] + 60, "user": 99} for job in every_hour(8)]
-    assert flurries(a_log(numbered(every_hour(8) + even))) == []
+    assert find_flurries(a_log(numbered(every_hour(8) + even))) == []
 
 
 def test_a_filter_selects_what_it_says_also_where_numbers_are_not_in_order() -> None:
     jobs = numbered(every_hour(8) + burst(300, 336 * HOUR + 60))
     jobs[340]["job_number"], jobs[0]["job_number"] = 1, 341
     jobs[0]["user"] = 99
-    (flurry,) = flurries(a_log(jobs))
+    (flurry,) = find_flurries(a_log(jobs))
     assert flurry.filter == "user=99 and (job>=1 and job<=637)"
     assert (flurry.jobs, flurry.begin) == (301, 0)
 
@@ -102,13 +102,13 @@ def test_neither_one_user_alone_nor_an_unknown_one_nor_a_short_log_has_flurries(
     unknown = every_hour(8) + burst(300, 99, user=-1)
     short = every_hour(3) + burst(300, 99)
     for jobs in (alone, unknown, short):
-        assert flurries(a_log(numbered(jobs))) == []
+        assert find_flurries(a_log(numbered(jobs))) == []
 
 
 def test_many_flurries_are_shortened() -> None:
     """Seven bursts, the n-th of 200 + n jobs: five are told, two are counted."""
     bursts = [job for n in range(7) for job in burst(200 + n, (200 + 24 * n) * HOUR + 60, 90 + n)]
-    *told, rest = of_kind(log_flags(a_log(numbered(every_hour(20) + bursts))), "flurry")
+    *told, rest = of_kind(find_flags(a_log(numbered(every_hour(20) + bursts))), "flurry")
     assert [flag.jobs for flag in told] == [206, 205, 204, 203, 202]
     assert rest.text == "2 more, of 401 jobs together and of at most 201"
     assert rest.jobs == 401
@@ -139,8 +139,8 @@ def test_no_stretch_is_more_dominated_than_the_first_one(order: list[str], least
 def test_an_ordinary_week_is_the_median_of_the_weeks_that_have_jobs() -> None:
     """168, 168, none, 168, 168 + 500 jobs, and a last week that is not whole."""
     jobs = every_hour(6, but=[(2 * WEEK - 1, 3 * WEEK)]) + burst(500, 4 * WEEK + 60)
-    assert ordinary_week(a_log(jobs).column("submit_time")) == 168
-    assert ordinary_week(a_log(every_hour(4)).column("submit_time")) is None
+    assert count_ordinary_week(a_log(jobs).column("submit_time")) == 168
+    assert count_ordinary_week(a_log(every_hour(4)).column("submit_time")) is None
 
 
 # the beginning
@@ -150,7 +150,7 @@ def test_jobs_from_long_before_the_log_began() -> None:
     """Three jobs in five days, then one an hour."""
     early = [{"submit_time": t} for t in (0, DAY, 3 * DAY)]
     rest = [job | {"submit_time": job["submit_time"] + 5 * DAY} for job in every_hour(8)]
-    (flag,) = of_kind(log_flags(a_log(early + rest)), "thin beginning")
+    (flag,) = of_kind(find_flags(a_log(early + rest)), "thin beginning")
     assert (flag.filter, flag.jobs, flag.end) == ("job<=3", 3, 5 * DAY)
     assert flag.text == (
         "3 jobs (0.2 %) in the first 5.0 days, until second 432000; an ordinary week has 168: "
@@ -160,7 +160,7 @@ def test_jobs_from_long_before_the_log_began() -> None:
 
 def test_a_log_that_begins_before_a_weekend_has_no_thin_beginning() -> None:
     rest = [job | {"submit_time": job["submit_time"] + 2.9 * DAY} for job in every_hour(8)]
-    assert of_kind(log_flags(a_log([{"submit_time": 0}, *rest])), "thin beginning") == []
+    assert of_kind(find_flags(a_log([{"submit_time": 0}, *rest])), "thin beginning") == []
 
 
 # values
@@ -169,14 +169,14 @@ def test_a_log_that_begins_before_a_weekend_has_no_thin_beginning() -> None:
 def test_jobs_wider_than_the_machine() -> None:
     sizes = [1, 11, 10, 64]
     log = a_log({"submit_time": i, "requested_processors": p} for i, p in enumerate(sizes))
-    (flag,) = of_kind(log_flags(log), "wider than the machine")
+    (flag,) = of_kind(find_flags(log), "wider than the machine")
     assert flag.text == "2 jobs (50.0 %), up to 64 of 10 processors (jobs 2, 4; lines 3, 5)"
     assert (flag.jobs, flag.job_numbers, flag.lines) == (2, [2, 4], [3, 5])
 
 
 def test_only_the_first_few_jobs_are_named() -> None:
     log = a_log({"submit_time": i, "requested_processors": 11} for i in range(7))
-    (flag,) = of_kind(log_flags(log), "wider than the machine")
+    (flag,) = of_kind(find_flags(log), "wider than the machine")
     assert flag.job_numbers == [1, 2, 3, 4, 5]
     assert flag.text.endswith("(jobs 1, 2, 3, 4, 5, ...; lines 2, 3, 4, 5, 6, ...)")
 
@@ -191,7 +191,7 @@ def test_times_that_cannot_be() -> None:
         {"submit_time": 4, "wait_time": -1},
         {"submit_time": 5, "wait_time": -60},
     ]
-    said = {flag.kind: flag.text for flag in log_flags(a_log(jobs))}
+    said = {flag.kind: flag.text for flag in find_flags(a_log(jobs))}
     assert said == {
         "negative run time": "1 job (16.7 %), unknown would be -1 (jobs 2; lines 3)",
         "negative wait": "1 job (16.7 %), unknown would be -1 (jobs 6; lines 7)",
@@ -206,7 +206,7 @@ def test_jobs_that_ran_longer_than_requested() -> None:
         {"submit_time": 1000 * i, "run_time": run, "requested_time": request}
         for i, (run, request) in enumerate(asked)
     )
-    (flag,) = log_flags(log)
+    (flag,) = find_flags(log)
     assert flag.kind == "longer than requested"
     assert flag.text == (
         "3 jobs (60.0 %), half of them by more than 60 s, 1 by more than a minute, at most by "
@@ -217,7 +217,7 @@ def test_jobs_that_ran_longer_than_requested() -> None:
 def test_lines_that_are_there_twice() -> None:
     """Jobs 2 and 3 are alike, and so are 4 and 5, which ran for 10 s only."""
     twice = [{"submit_time": 5.0, "run_time": 100.0}] * 2 + [{"submit_time": 500.0}] * 2
-    (flag,) = log_flags(a_log([{"submit_time": 0}, *twice]))
+    (flag,) = find_flags(a_log([{"submit_time": 0}, *twice]))
     assert (flag.kind, flag.job_numbers) == ("repeated lines", [3])
 
 
@@ -230,7 +230,7 @@ def test_more_in_use_than_there_is() -> None:
         {"submit_time": t, "run_time": 3600, "requested_processors": 9, "allocated_processors": 6}
         for t in (0, 1800)
     ]
-    (flag,) = log_flags(a_log(jobs))
+    (flag,) = find_flags(a_log(jobs))
     assert (flag.kind, flag.begin) == ("over-subscription", 1800)
     assert flag.text == (
         "up to 12 of 10 processors in use at once, on second 1800; more than there are for 0.5 h "
@@ -240,7 +240,7 @@ def test_more_in_use_than_there_is() -> None:
 
 def test_a_job_may_begin_when_another_one_ends() -> None:
     jobs = [{"submit_time": t, "run_time": 100, "requested_processors": 10} for t in (0, 100)]
-    assert log_flags(a_log(jobs)) == []
+    assert find_flags(a_log(jobs)) == []
 
 
 JOBS = st.lists(
@@ -287,7 +287,7 @@ def test_a_gap_that_the_rhythm_does_not_explain() -> None:
     """A job an hour, but for 40 hours: far beyond chance. All is idle then, too."""
     gap = (300 * HOUR, 341 * HOUR)
     log = a_log(every_hour(8, but=[gap]), f"; UnixStartTime: {START}", "; TimeZone: 3600")
-    submitted, ran = log_flags(log)
+    submitted, ran = find_flags(log)
     assert (submitted.kind, submitted.begin, submitted.end) == ("nothing submitted", *gap)
     assert submitted.text.startswith(
         "for 41.0 h from 2020-01-13 13:00:00 to 2020-01-15 06:00:00, in which "
@@ -303,7 +303,7 @@ def test_nights_and_weekends_are_part_of_the_rhythm() -> None:
         if day % 7 < 5
         for user in range(10)
     ]
-    assert log_flags(a_log(jobs)) == []
+    assert find_flags(a_log(jobs)) == []
 
 
 def test_an_idle_machine_with_waiting_jobs() -> None:
@@ -313,14 +313,14 @@ def test_an_idle_machine_with_waiting_jobs() -> None:
         {"submit_time": 50, "wait_time": 2 * HOUR + 50},
         {"submit_time": 1.5 * HOUR, "wait_time": 0.5 * HOUR + 100},
     ]
-    (flag,) = log_flags(a_log(jobs))
+    (flag,) = find_flags(a_log(jobs))
     assert (flag.kind, flag.begin, flag.end) == ("nothing ran", 100, 2 * HOUR + 100)
     assert flag.text.endswith("; 1 job waited")
 
 
 def test_many_gaps_are_shortened() -> None:
     gaps = [(100 * n * HOUR, (100 * n + 30 + n) * HOUR) for n in range(1, 8)]
-    *told, rest = of_kind(log_flags(a_log(every_hour(9, but=gaps))), "nothing submitted")
+    *told, rest = of_kind(find_flags(a_log(every_hour(9, but=gaps))), "nothing submitted")
     assert [flag.end - flag.begin for flag in told if flag.end and flag.begin] == [
         (30 + n) * HOUR for n in (7, 6, 5, 4, 3)
     ]
@@ -450,11 +450,11 @@ def test_any_log_that_can_be_read_has_flags(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     log = read_swf(path)
     schedule = recorded_schedule(log)
-    for flag in log_flags(log, schedule):
+    for flag in find_flags(log, schedule):
         assert not re.search(r"\b(nan|inf)\b", flag.text)
     months = log_months(log, schedule)
     assert not months or sum(month.jobs for month in months) == len(log)
-    assert log_summary(path).flags == log_flags(log)
+    assert log_summary(path).flags == find_flags(log)
 
 
 # the archive
@@ -472,13 +472,13 @@ REMOVED = {
 
 @pytest.mark.parametrize("name", REMOVED)
 def test_the_beginnings_that_the_archive_cuts_off(shared: Path, name: str) -> None:
-    flags = log_flags(read_swf(shared / "swf" / f"{name}.swf.gz"))
+    flags = find_flags(read_swf(shared / "swf" / f"{name}.swf.gz"))
     assert [flag.filter for flag in of_kind(flags, "thin beginning")] == REMOVED[name]
 
 
 def test_the_largest_flurry_of_sdsc_sp2(shared: Path) -> None:
     """The archive removes user=374 and (job>=14969 and job<=28552), 11740 jobs."""
-    largest, *others = flurries(read_swf(shared / "swf/SDSC-SP2-1998-4.reconstructed.swf.gz"))
+    largest, *others = find_flurries(read_swf(shared / "swf/SDSC-SP2-1998-4.reconstructed.swf.gz"))
     assert largest.user == 374
     assert 14969 <= largest.first_job < largest.last_job <= 28552
     assert largest.jobs > 0.9 * 11740
@@ -502,4 +502,4 @@ def test_the_largest_flurry_of_sdsc_sp2(shared: Path) -> None:
     ],
 )
 def test_cleaned_logs_have_few_flurries(shared: Path, name: str, number: int) -> None:
-    assert len(flurries(read_swf(shared / "swf" / f"{name}.swf.gz"))) == number
+    assert len(find_flurries(read_swf(shared / "swf" / f"{name}.swf.gz"))) == number

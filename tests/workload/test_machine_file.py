@@ -89,7 +89,7 @@ def test_a_machine_without_partitions_is_one() -> None:
     machine = machine_of("[[nodes]]\ncount = 4\ncores = 8")
     assert machine.is_one
     assert [part.name for part in machine.partitions] == ["all"]
-    assert machine.place_of("anything") == 0
+    assert machine.find_place("anything") == 0
 
 
 @pytest.mark.parametrize(

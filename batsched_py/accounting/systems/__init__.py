@@ -1,1 +1,1 @@
-"""Accounting systems: what Slurm, PBS and OAR record of their jobs."""
+"""Accounting systems: reads the records of Slurm, PBS and OAR."""

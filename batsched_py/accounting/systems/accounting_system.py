@@ -1,4 +1,4 @@
-"""Accounting systems: what an import asks of each, and the lines of their records."""
+"""The interface of an accounting system for an import, and the lines of its records."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from batsched_py.accounting.header_names import (
     Columns,
     find_columns,
-    known_names,
-    lower_names,
+    list_known_names,
+    normalise_names,
 )
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import (
@@ -118,7 +118,7 @@ class Oar(AccountingSystem):
     def _is_header(self, fields: Sequence[str]) -> bool:
         """Take the columns of a header; raises :class:`InputError` if there is none as yet."""
         path = self._lines.path
-        nb_known = len(known_names(COLUMNS).intersection(lower_names(fields)))
+        nb_known = len(list_known_names(COLUMNS).intersection(normalise_names(fields)))
         if nb_known < 2:
             if self._header:
                 return False  # a file that goes on where the last one ended

@@ -151,8 +151,8 @@ class Pbs(AccountingSystem):
         wanted_nodes = parse_count("nodect", said.get("Resource_List.nodect", "")) or UNKNOWN
         wanted_nodes = cray.nodes if cray else wanted_nodes
         nodes = len(hosts) or wanted_nodes
-        job.requested = cray.processors if cray else requested_processors(said)
-        allocated = cray.processors if cray else allocated_processors(said, hosts)
+        job.requested = cray.processors if cray else find_requested_processors(said)
+        allocated = cray.processors if cray else find_allocated_processors(said, hosts)
         if self._options.in_nodes:
             allocated, job.requested = nodes, wanted_nodes
         elif per_node := self._options.cores_per_node:
@@ -271,8 +271,8 @@ def read_cray_size(said: Mapping[str, str]) -> CraySize | None:
     return CraySize(processors, ceil(width / per_node) if per_node > 0 else UNKNOWN)
 
 
-def allocated_processors(said: Mapping[str, str], hosts: Mapping[str, int]) -> int:
-    """Return the processors that a job had, -1 if that is not known."""
+def find_allocated_processors(said: Mapping[str, str], hosts: Mapping[str, int]) -> int:
+    """Return the number of processors that a job had, -1 if it is unknown."""
     cpus = sum(map(int, _CPUS.findall(said.get("exec_vnode", ""))))
     number = cpus or sum(hosts.values())
     if number > MOST_PROCESSORS:
@@ -280,8 +280,8 @@ def allocated_processors(said: Mapping[str, str], hosts: Mapping[str, int]) -> i
     return number or parse_count("ncpus", said.get("resources_used.ncpus", "")) or UNKNOWN
 
 
-def requested_processors(said: Mapping[str, str]) -> int:
-    """Return the processors that a job requested, -1 if that is not known.
+def find_requested_processors(said: Mapping[str, str]) -> int:
+    """Return the number of processors that a job requested, -1 if it is unknown.
 
     PBS Professional has the sum of a select in ncpus; Torque has a queue's default there, mostly 1,
     whatever the nodes are: so the most that any says counts.

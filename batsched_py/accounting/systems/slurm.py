@@ -284,7 +284,7 @@ def _state(text: str) -> str:
 
 
 def parse_memory_of_job(text: str, cpus: int, nodes: int) -> int:
-    """Return the kB that a job requested for each processor, -1 if that is not known.
+    """Return the kB that a job requested for each processor, -1 if that is unknown.
 
     ``4Gc`` is for a processor, ``4Gn`` for a node (before Slurm 21.08); ``4G`` is the job's. A
     number of megabytes ``n`` with the bit 2^31 or 2^63 is for a processor: some versions of sacct

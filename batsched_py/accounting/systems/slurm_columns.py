@@ -7,8 +7,8 @@ import msgspec
 from batsched_py.accounting.header_names import (
     Columns,
     find_columns,
-    known_names,
-    lower_names,
+    list_known_names,
+    normalise_names,
 )
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import CORRECT, MalformedRecordError
@@ -43,7 +43,7 @@ COLUMNS: Columns = {
     "job_name": ("JobName",),
 }
 _NEEDED = ("job_id", "state", "submit", "start", "end")
-_KNOWN = known_names(COLUMNS)
+_KNOWN = list_known_names(COLUMNS)
 DELIMITER = "|"
 _FREE_TEXTS = (
     *("JobName", "SubmitLine", "Constraints", "Comment", "AdminComment", "SystemComment"),
@@ -93,8 +93,8 @@ class SlurmColumns(msgspec.Struct, frozen=True):
 
 
 def is_header(line: str, delimiter: str) -> bool:
-    """Tell whether a line has names of columns."""
-    names = lower_names(line.split(delimiter))
+    """Tell whether a line is a header, which has names of columns."""
+    names = normalise_names(line.split(delimiter))
     return sum(name in _KNOWN for name in names) >= min(2, len(names))
 
 
@@ -108,7 +108,7 @@ def read_columns(line: str, path: str, options: ImportOptions) -> SlurmColumns:
     if not is_header(line, chosen):
         raise InputError(f"{path}:1: {_no_header(line, chosen)}")
     header = line.split(chosen)
-    names = tuple(lower_names(header))
+    names = tuple(normalise_names(header))
     is_closed = names[-1] == ""
     if is_closed:
         names = names[:-1]

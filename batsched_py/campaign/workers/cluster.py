@@ -1,4 +1,4 @@
-"""Runs on a cluster by dask: on a scheduler that is running, or in jobs of a queueing system.
+"""Performs runs on a cluster by dask: on a running scheduler, or in jobs of a queueing system.
 
 dask hands out the runs and makes those of a lost worker again; what a job is, its configuration
 says. All workers see the campaign's folder and its inputs under the same paths: only settings go
@@ -58,7 +58,7 @@ class Requirements(msgspec.Struct, frozen=True):
 
 @contextmanager
 def open_cluster(where: str, folder: Path, inputs: Iterable[str], jobs: int) -> Iterator[Executor]:
-    """Give an executor on a cluster, and let the cluster go at the end.
+    """Give an executor on a cluster, and release the cluster at the end of the block.
 
     ``where`` is the address of a dask scheduler, or the name of a queueing system, which is asked
     for ``jobs`` jobs. ``folder`` is the campaign's, ``inputs`` are the files that its runs read, as
@@ -96,7 +96,7 @@ def open_cluster(where: str, folder: Path, inputs: Iterable[str], jobs: int) -> 
 
 
 def check_cluster(where: str) -> None:
-    """Raise :class:`UsageError` for what is neither an address nor a queueing system."""
+    """Raise :class:`UsageError` for a text that is no address and no queueing system."""
     if ":" not in where and where not in (systems := _systems()):
         raise UsageError(
             f"{CLUSTER} {where}: expected the address of a dask scheduler, such as "
@@ -174,7 +174,7 @@ def _call_ender(mark: str) -> Any:
 
 
 def end_calls(mark: str) -> None:
-    """End what runs for a campaign in this dask worker."""
+    """End the processes that run for a campaign in this dask worker."""
     with _lock:
         children = _children.pop(mark, None)
     if children is not None:
@@ -182,7 +182,7 @@ def end_calls(mark: str) -> None:
 
 
 def check_worker(needs: Requirements) -> None:
-    """Raise :class:`UsageError` if this process does not see all, or has other code."""
+    """Raise :class:`UsageError` if this process lacks required files, or has other code."""
     here = f"the dask worker on {socket.gethostname()}"
     for path in (needs.mark, needs.cwd, *needs.inputs):
         if not os.path.exists(path):

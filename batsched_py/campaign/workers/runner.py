@@ -1,4 +1,4 @@
-"""Running the runs of a campaign on workers, each in a folder of its own."""
+"""Performs the runs of a campaign on workers, each in a folder of its own."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NO_MORE = (BatschedError, CancelledError)
 
 
 class Failure(msgspec.Struct):
-    """A run that did not end well, and why."""
+    """A failed run with its error."""
 
     run: PreparedRun
     message: str
 
 
 def sort_whole_logs_first(runs: Iterable[PreparedRun]) -> list[PreparedRun]:
-    """Sort the runs: those of a part of their log, or of some weeks, come last.
+    """Return the runs sorted: runs of a part of their log, or of a few weeks, come last.
 
     Among others these take least, and what takes longest must not be left alone at the end.
     """
@@ -44,7 +44,7 @@ def execute(
     executor: Executor,
     ended: Callable[[PreparedRun], None] = lambda run: None,
 ) -> list[Failure]:
-    """Run all of ``runs`` anew by an executor; return the failures.
+    """Perform all ``runs`` anew by an executor; return the failures.
 
     A run whose worker was lost is tried once more, alone. ``ended`` is called as each ends. On
     Ctrl-C the running ones are stopped, the executor is shut down and KeyboardInterrupt goes on;
@@ -77,7 +77,7 @@ def execute(
 
 
 def run_in_folder(run: PreparedRun) -> str | None:
-    """Perform a run and write its folder; return None, or why it failed.
+    """Perform a run and write its folder; return None, or its error message.
 
     Called in a worker: on this machine, or on a node that sees the folder.
     """

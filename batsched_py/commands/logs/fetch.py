@@ -38,7 +38,7 @@ def path(name: _Name, log_dir: o.LogDirs = None) -> None:
 def list_logs(log_dir: o.LogDirs = None) -> None:
     """Name the logs that are known, and where each is on this computer."""
     places = []
-    for name in (archive.SAMPLE, archive.NONE, *archive.catalogue()):
+    for name in (archive.SAMPLE, archive.NONE, *archive.read_catalogue()):
         try:
             places.append((name, str(archive.find_log(name, log_dir or []))))
         except UsageError:

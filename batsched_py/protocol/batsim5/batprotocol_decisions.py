@@ -23,10 +23,10 @@ from batsched_py.protocol.message_json import job_to_json, read_processors
 from batsched_py.support.json_values import did_you_mean, quote
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.batsim.batsim5_profiles import (
-    extra_data,
-    free_fields,
+    format_extra_data,
     from_message,
-    full_id,
+    make_full_id,
+    parse_free_fields,
     to_message,
 )
 
@@ -137,7 +137,7 @@ def read_job(job_id: str, table: dict[str, Any], submit_time: float) -> m.JobDes
     walltime = table.get("walltime")
     if walltime is not None and not walltime < 0:  # Batsim's way to say: none
         fields["walltime"] = walltime
-    fields["extra"] = free_fields(table.get("extra_data"), taken=_JOB_NAMES)
+    fields["extra"] = parse_free_fields(table.get("extra_data"), taken=_JOB_NAMES)
     job: m.JobDescription = _converted(fields, m.JobDescription)
     return job
 
@@ -314,9 +314,9 @@ def write_job(job_id: str, job: m.JobDescription) -> dict[str, Any]:
     table: dict[str, Any] = {"resource_request": job.size}
     if job.walltime is not None:
         table["walltime"] = float(job.walltime)
-    if (text := extra_data(free)) is not None:
+    if (text := format_extra_data(free)) is not None:
         table["extra_data"] = text
-    return {**table, "profile_id": full_id(job.profile, job_id.partition("!")[0])}
+    return {**table, "profile_id": make_full_id(job.profile, job_id.partition("!")[0])}
 
 
 def _write_call(event: m.CallMeLater) -> _Written:

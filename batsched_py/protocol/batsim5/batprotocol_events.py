@@ -21,7 +21,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5.batprotocol_decisions import read_job, write_job
 from batsched_py.protocol.message_json import read_processors
 from batsched_py.support.json_values import is_number, quote
-from batsched_py.workload.batsim.batsim5_profiles import from_message, full_id, to_event
+from batsched_py.workload.batsim.batsim5_profiles import from_message, make_full_id, to_event
 
 _MACHINES = {
     "machine_available": "event_machine_available",
@@ -302,7 +302,7 @@ def _write_submitted(event: m.JobSubmitted) -> _Written:
     content = {"job_id": event.job_id, "job": job, "submission_time": float(event.job.submit_time)}
     if event.profile is not None:
         workload = event.job_id.partition("!")[0]
-        name = full_id(event.job.profile, workload)
+        name = make_full_id(event.job.profile, workload)
         content["profile"] = to_event(event.profile, name, workload)
     return "JobSubmittedEvent", content
 
@@ -326,7 +326,7 @@ def _write_killed(event: m.JobKilled) -> _Written:
 
 
 def _write_progress(progress: _Table, workload: str) -> _Table:
-    profile = full_id(progress["profile_name"], workload)
+    profile = make_full_id(progress["profile_name"], workload)
     if "current_task" not in progress:
         content = {"profile_id": profile, "progress": float(progress["progress"])}
         return {"kill_progress_type": _ATOMIC, "kill_progress": content}

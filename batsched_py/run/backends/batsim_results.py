@@ -1,4 +1,4 @@
-"""The output files of Batsim, with the columns that the scheduler adds."""
+"""Reads the output files of Batsim, with the columns that the scheduler adds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, find_original
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results.batsim5_tables import convert_jobs, make_schedule
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
-from batsched_py.results.jobs_file import JobKey, job_keys, read_columns, read_jobs
+from batsched_py.results.jobs_file import JobKey, make_job_keys, read_columns, read_jobs
 from batsched_py.results.run_files import SCHEDULE, parse_summary
 from batsched_py.workload.grid_sites import GridSites
 
@@ -47,7 +47,7 @@ class BatsimOutput:
                 self._schedule = make_schedule(path, table)
         except (InputError, UsageError) as error:
             raise SimulationError(str(error)) from None
-        _check_complete(path, job_keys(table.texts), self._submitted())
+        _check_complete(path, make_job_keys(table.texts), self._submitted())
         try:
             row = parse_summary(self._schedule)
             self.batsim_version = row["batsim_version"]
@@ -62,13 +62,13 @@ class BatsimOutput:
 
     def _submitted(self) -> list[JobKey]:
         """Return the job of each row of our columns: of its form that ran, the last is."""
-        return [find_original(*key) for key in job_keys(self._users)]
+        return [find_original(*key) for key in make_job_keys(self._users)]
 
     def jobs_lines(self, measured: Mask) -> Iterator[str]:
         """Yield the lines of ``_jobs.csv``; ``measured`` is a column unless all jobs are."""
         names = [name for name in (*ADDED_COLUMNS, *FURTHER_COLUMNS) if name in self._users]
         row_of = {key: row for row, key in enumerate(self._submitted())}
-        rows = [row_of[key] for key in job_keys(self.table.texts)]
+        rows = [row_of[key] for key in make_job_keys(self.table.texts)]
         columns = [[name, *(self._users[name][row] for row in rows)] for name in names]
         if not measured.all():
             columns.append([MEASURED, *(str(int(mark)) for mark in measured)])

@@ -1,4 +1,4 @@
-"""Start and end the programs of a run, and find in their logs why one failed."""
+"""Starts and ends the programs of a run, and finds the cause of a failure in their logs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Process(Protocol):
 
 
 class ProcessGroup:
-    """The programs of one run, in one process group, which the first of them leads.
+    """The programs of one run, in one process group that the first program leads.
 
     A context manager: leaving it ends the programs, and all that they have started in the group.
     If this process is killed, Linux kills the group: a pipe closes then, of which this process
@@ -102,7 +102,7 @@ def _kill_when_closed(pipe: int, group: int) -> None:
 
 
 def describe_exit(code: int) -> str:
-    """Return how a process ended, in words such as ``was killed by SIGKILL``."""
+    """Return the end of a process in words, such as ``was killed by SIGKILL``."""
     if code < 0:
         return f"was killed by {_signal_name(-code) or -code}"
     name = _signal_name(code - 128)  # a shell's or a container's way to say it

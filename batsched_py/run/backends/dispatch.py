@@ -1,4 +1,4 @@
-"""Choose the back end of a run by its name, and simulate with it."""
+"""Chooses the back end of a run by its name, and simulates with it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BACKENDS = (EMBEDDED, *SOCKETS, "batsim", "docker")
 
 
 def check_backend(run: Run) -> None:
-    """Raise :class:`UsageError` for an unknown back end, or one that cannot do what is asked."""
+    """Raise :class:`UsageError` for an unknown back end, or one that cannot do this run."""
     if run.batsim is not None and run.backend != "batsim":
         raise UsageError(
             f"{parameter('batsim')} {run.batsim} means nothing with {parameter('backend')} "

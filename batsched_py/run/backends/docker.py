@@ -1,4 +1,4 @@
-"""Run Batsim in a Docker container."""
+"""Runs Batsim in a Docker container."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class DockerLauncher(Launcher):
         return super().listen_on(folder) if self._unix_sockets else "tcp://127.0.0.1:*"
 
     def arguments(self, folder: RunFolder, endpoint: str) -> list[str]:
-        """Return Batsim's arguments, with the paths and the address of the container."""
+        """Return Batsim's arguments, with paths and address as the container has them."""
         endpoint = endpoint.replace("tcp://127.0.0.1:", "tcp://host.docker.internal:")
         return self._arguments(folder, endpoint, _INPUT, _OUTPUT)
 

@@ -1,4 +1,4 @@
-"""How Batsim is started: as a program of this machine, or in a container."""
+"""Starts Batsim, as a program of this machine or in a container."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TICK = 0.02
 
 
 class RunFolder(msgspec.Struct, frozen=True):
-    """The files of one run. Both sides get their absolute paths."""
+    """The folder of one run and its files, by absolute paths."""
 
     root: Path
     sockets: Path
@@ -59,7 +59,7 @@ class RunFolder(msgspec.Struct, frozen=True):
 
     @property
     def outputs(self) -> Path:
-        """Folder of ``out_jobs.csv`` and all that is written."""
+        """Folder of ``out_jobs.csv`` and all other output files."""
         return self.root / "output"
 
     @property
@@ -85,7 +85,7 @@ class Launcher:
             ) from None
 
     def check(self) -> dict[str, str]:
-        """Return what identifies this Batsim, by the names that are kept with the results.
+        """Return the identity of this Batsim, such as its path, as it is stored with results.
 
         ``batsim`` is the path of a program. Raises :class:`~batsched_py.errors.BatschedError` if
         this Batsim cannot be run.
@@ -183,7 +183,7 @@ class EmbeddedLauncher(Launcher):
         self._further = arguments(setting_fields(Options), options)
 
     def is_batsim5(self, folder: RunFolder, limit: float) -> bool:
-        """Return whether it replaces Batsim 5; unlike Batsim, no program has to be asked."""
+        """Return whether it replaces Batsim 5, without running a program."""
         return self._batsim5
 
     def arguments(self, folder: RunFolder, endpoint: str) -> list[str]:

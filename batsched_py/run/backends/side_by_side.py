@@ -1,4 +1,4 @@
-"""Run the scheduler and Batsim as two processes, and watch both until they end.
+"""Runs the scheduler and Batsim as two processes, and watches both until they end.
 
 As with Batsim's own runner, robin, a run succeeds only if both sides end well, and four timeouts
 limit it. Batsim's exit code 0 proves nothing, since it also ends so in a deadlock; our

@@ -27,7 +27,7 @@ from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.power.machine_states import TracedMachines
 from batsched_py.simulator.power.power_states import PowerManagement
-from batsched_py.workload.batsim.batsim5_profiles import full_id
+from batsched_py.workload.batsim.batsim5_profiles import make_full_id
 
 _WALL_CLOCK = ("scheduling_time", "simulation_time")
 Shown = Callable[[float], str]
@@ -104,7 +104,7 @@ def write_batsim5_outputs(
 def _with_full_profiles(jobs: EndedJobs) -> EndedJobs:
     """Return jobs whose profiles have full ids, with their workload."""
     profiles = [
-        full_id(profile, job_id.partition("!")[0])
+        make_full_id(profile, job_id.partition("!")[0])
         for job_id, profile in zip(jobs.id, jobs.profile, strict=True)
     ]
     return msgspec.structs.replace(jobs, profile=profiles)

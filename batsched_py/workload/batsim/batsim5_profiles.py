@@ -1,4 +1,4 @@
-"""Batsim 5's forms of jobs and profiles: in workload files, and in messages.
+"""Converts jobs and profiles to and from Batsim 5's formats, in workload files and messages.
 
 Everywhere else profiles are as Batsim 4.2 writes them. Batsim 5 has other names for their types
 and, in messages, for their fields; ids of profiles say their workload (``w0!p``), and what is free
@@ -89,25 +89,25 @@ def is_batsim5_type(name: Any) -> bool:
     return isinstance(name, str) and name in _NAMES
 
 
-def batsim5_type(name: Any) -> str | None:
+def find_batsim5_type(name: Any) -> str | None:
     """Return Batsim 5's name of a type of Batsim 4.2, None if it has none."""
     kind = _TYPES.get(name) if isinstance(name, str) else None
     return None if kind is None else kind.name
 
 
 def to_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
-    """Return a profile as a workload file of Batsim 5 has it.
+    """Return a profile in the format of Batsim 5's workload files.
 
     Raises :class:`WorkloadError` for types that Batsim 5 does not have.
     """
     kind, content = _to_batsim5(profile, workload)
     fields = _take(content, {field: kind.file_fields.get(field, field) for field in kind.fields})
     code = _take(content, {"ret": "ret"})
-    return {"type": kind.name, **kind.fixed, **fields, **code, **with_extra(content)}
+    return {"type": kind.name, **kind.fixed, **fields, **code, **make_extra_member(content)}
 
 
 def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any]:
-    """Return a profile of a workload file of Batsim 5 as Batsim 4.2 has it.
+    """Return a profile of a workload file of Batsim 5 in the format of Batsim 4.2.
 
     Raises :class:`WorkloadError` for types that Batsim 4.2 does not have.
     """
@@ -121,7 +121,7 @@ def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any
     if isinstance(code := content.get("ret"), int) and code < -1:
         raise WorkloadError(f"ret is {code}: Batsim 5 stops when a job ends with that")
     _to_batsim4(read, workload)
-    return read | content | free_fields(free, taken=read)
+    return read | content | parse_free_fields(free, taken=read)
 
 
 def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]:
@@ -137,8 +137,8 @@ def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str
             "cannot say so; only a profile of a workload file may"
         )
     table = _take(content, kind.fields) | kind.fixed
-    ids = {"id": full_id(name, workload), "profile_type": kind.name}
-    return {**ids, "profile": table, **with_extra(content, extra_data)}
+    ids = {"id": make_full_id(name, workload), "profile_type": kind.name}
+    return {**ids, "profile": table, **make_extra_member(content, format_extra_data)}
 
 
 def to_event(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
             f"{kind.name} only {sorted([*kind.fields.values(), *kind.fixed])}"
         )
     _to_batsim4(read, workload)
-    return workload, name, read | free_fields(said.get(EXTRA), taken=read)
+    return workload, name, read | parse_free_fields(said.get(EXTRA), taken=read)
 
 
 def _take(content: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -193,17 +193,17 @@ def _take(content: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {new: content.pop(old) for old, new in names.items() if old in content}
 
 
-def full_id(name: Any, workload: str) -> Any:
-    """Return the id of a profile or job with its workload."""
+def make_full_id(name: Any, workload: str) -> Any:
+    """Return the full id of a profile or job, with its workload."""
     return name if not isinstance(name, str) or "!" in name else f"{workload}!{name}"
 
 
-def short_id(name: Any, workload: str) -> Any:
+def make_short_id(name: Any, workload: str) -> Any:
     """Return the id of a profile or job without its workload, if it is of this one."""
     return name.removeprefix(f"{workload}!") if isinstance(name, str) else name
 
 
-def free_fields(extra: Any, taken: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def parse_free_fields(extra: Any, taken: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the free fields in a value of ``extra_data``.
 
     A value that is no object stays one field, ``extra_data``. So does an object that has a name
@@ -222,7 +222,7 @@ def free_fields(extra: Any, taken: Mapping[str, Any] | None = None) -> dict[str,
     return content
 
 
-def extra_data(free: Mapping[str, Any]) -> str | None:
+def format_extra_data(free: Mapping[str, Any]) -> str | None:
     """Return the text for free fields, None if there are none."""
     if not free:
         return None
@@ -231,7 +231,7 @@ def extra_data(free: Mapping[str, Any]) -> str | None:
     return msgspec.json.encode(free).decode()
 
 
-def with_extra(
+def make_extra_member(
     free: dict[str, Any], write: Callable[[dict[str, Any]], Any] = lambda free: free
 ) -> dict[str, Any]:
     """Return the member ``extra_data`` for free fields, none if there are none.
@@ -261,7 +261,7 @@ def _to_batsim5(profile: Mapping[str, Any], workload: str) -> tuple[_Type, dict[
     if kind.fields is _AMOUNTS and not content.get("cpu") and not content.get("com"):
         content["cpu"] = _LEAST_FLOP
     if "seq" in content:
-        content["seq"] = [full_id(part, workload) for part in content["seq"]]
+        content["seq"] = [make_full_id(part, workload) for part in content["seq"]]
     return kind, content
 
 
@@ -284,7 +284,7 @@ def _find_type(name: Any, content: dict[str, Any]) -> tuple[str, _Type]:
 def _to_batsim4(read: dict[str, Any], workload: str) -> None:
     """Shorten the ids of parts, and add amounts that Batsim 5 lets one leave out."""
     if isinstance(read.get("seq"), list):
-        read["seq"] = [short_id(part, workload) for part in read["seq"]]
+        read["seq"] = [make_short_id(part, workload) for part in read["seq"]]
     if read["type"] in ("parallel_homogeneous", "parallel_homogeneous_total"):
         read |= {field: read.get(field, 0) for field in ("cpu", "com")}
         if read["cpu"] == _LEAST_FLOP:

@@ -1,4 +1,4 @@
-"""Convert workload files of Batsim 5 to the form of Batsim 4.2, and back.
+"""Converts workload files of Batsim 5 to the format of Batsim 4.2, and back.
 
 Ids of jobs and of the profiles that they name say their workload, types of profiles have other
 names, no limit is no ``walltime``, and Batsim 5 keeps one free field only, ``extra_data``. The
@@ -16,14 +16,14 @@ from batsched_py.errors import WorkloadError
 from batsched_py.support.json_values import is_number, quote
 from batsched_py.workload.batsim.batsim5_profiles import (
     EXTRA,
-    batsim5_type,
-    free_fields,
+    find_batsim5_type,
     from_file,
-    full_id,
     is_batsim5_type,
-    short_id,
+    make_extra_member,
+    make_full_id,
+    make_short_id,
+    parse_free_fields,
     to_file,
-    with_extra,
 )
 
 _FIELDS = ("id", "subtime", "res", "profile", "walltime")
@@ -31,7 +31,7 @@ _FIELDS = ("id", "subtime", "res", "profile", "walltime")
 
 
 def is_of_batsim5(profiles: Mapping[str, Any]) -> bool:
-    """Tell by the types of its profiles whether a file is of Batsim 5."""
+    """Tell whether a file is of Batsim 5, by the types of its profiles."""
     tables = (profile for profile in profiles.values() if isinstance(profile, dict))
     return any(is_batsim5_type(profile.get("type")) for profile in tables)
 
@@ -39,7 +39,7 @@ def is_of_batsim5(profiles: Mapping[str, Any]) -> bool:
 def from_batsim5(
     where: str, profiles: Mapping[str, Any], jobs: Iterable[Any], workload: str
 ) -> tuple[dict[str, Any], list[Any], list[str]]:
-    """Return profiles and jobs of a file as Batsim 4.2 has them, and notes on dropped fields.
+    """Return profiles and jobs of a file in Batsim 4.2's format, and notes on dropped fields.
 
     ``where`` is for messages, ``workload`` the name of the workload. What is broken in both
     versions goes on as it is. Raises :class:`WorkloadError` for what only Batsim 5 refuses.
@@ -70,10 +70,10 @@ def job_to_batsim5(
     """
     ids = {"id": fields["id"], "profile": fields["profile"]}
     _check_names(where, [ids["profile"]])
-    full = {field: full_id(name, workload) for field, name in ids.items()}
+    full = {field: make_full_id(name, workload) for field, name in ids.items()}
     # Files of Batsim 4.2 keep a walltime of -1, which is no limit.
     others = {name: value for name, value in free.items() if name != "walltime"}
-    return {**fields, **full, **with_extra(others)}
+    return {**fields, **full, **make_extra_member(others)}
 
 
 def profiles_to_batsim5(
@@ -101,7 +101,7 @@ def _check_names(where: str, names: Iterable[str]) -> None:
 
 def _bare(what: str, name: str, workload: str) -> str:
     """Return a name without its workload; what merely contains that is taken for a whole id."""
-    short = str(short_id(name, workload))
+    short = str(make_short_id(name, workload))
     if "!" in short or (short == name and workload in name):
         raise WorkloadError(
             f"{what} {name!r}: expected '{workload}!NAME', or a name without '!' and without "
@@ -113,7 +113,7 @@ def _bare(what: str, name: str, workload: str) -> str:
 def _profile(where: str, profile: Any, workload: str) -> Any:
     if not isinstance(profile, dict):
         return profile
-    if (meant := batsim5_type(profile.get("type"))) is not None:
+    if (meant := find_batsim5_type(profile.get("type"))) is not None:
         raise WorkloadError(
             f"{where}: type is {quote(profile['type'])}, as in Batsim 4.2; expected {meant}: the "
             "file is for Batsim 5, which refuses types of version 4"
@@ -137,4 +137,4 @@ def _job(where: str, job: Any, workload: str, dropped: set[str]) -> Any:
         )
     if isinstance(read.get("profile"), str):
         read["profile"] = _bare(f"{where}: profile", read["profile"], workload)
-    return read | free_fields(job.get(EXTRA), taken=dict.fromkeys(_FIELDS))
+    return read | parse_free_fields(job.get(EXTRA), taken=dict.fromkeys(_FIELDS))

@@ -1,4 +1,4 @@
-"""Read and write the workload files of Batsim 4.2 and 5.
+"""Reads and writes the workload files of Batsim 4.2 and 5.
 
 Format: https://batsim.readthedocs.io/en/latest/input-workload.html ; what is refused was
 observed on Batsim 4.2.0 and 5.0.0-rc2.
@@ -67,7 +67,7 @@ def read_workload(
     batsim5: bool = False,
     batsims_name: str = _PREFIX,
 ) -> Workload:
-    """Read a workload file, plain or gzipped, refusing what Batsim refuses.
+    """Read a workload file, plain or gzipped; refuse all files that Batsim refuses.
 
     A file is Batsim 5's if a type of its profiles is, or ``batsim5`` says so; free fields are
     those of ``extra_data`` then. The workload is as if it came from a file of Batsim 4.2.

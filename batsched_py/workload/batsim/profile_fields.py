@@ -56,7 +56,7 @@ class ParallelFields(ProfileFields, kw_only=True, frozen=True):
 
 
 class ComposedFields(ProfileFields, kw_only=True, frozen=True):
-    """The fields of ``composed``: names of profiles, and how often they repeat."""
+    """The fields of ``composed``: names of profiles, and the number of repetitions."""
 
     seq: Annotated[list[str], Meta(min_length=1, description="names of profiles")]
     repeat: Annotated[int, Meta(ge=1)] = 1
@@ -98,7 +98,7 @@ _FIELDS: dict[str, type[ProfileFields]] = {
 def read_profile(
     where: str, profile: Any, find: Callable[[str], object] | None = None
 ) -> ProfileFields:
-    """Return the fields of a profile, checked; further fields mean nothing.
+    """Return the fields of a profile, checked; further fields are ignored.
 
     ``find`` returns a true value if there is a profile of a name. ``where`` begins the messages.
     Raises :class:`WorkloadError`.

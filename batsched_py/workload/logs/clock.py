@@ -1,4 +1,4 @@
-"""The clock of a log: the hour and the weekday of its seconds."""
+"""The clock of a log: converts its seconds to dates, hours and weekdays."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def parse_time_zone(time_zone: str) -> tzinfo:
     return ZoneInfo(time_zone)
 
 
-def moment(time: float, unix_start_time: float, time_zone: str) -> datetime:
+def format_moment(time: float, unix_start_time: float, time_zone: str) -> datetime:
     """Return the date and clock time of a second of the log.
 
     Raises :class:`InputError` for a time beyond the calendar, and for an unknown zone.

@@ -1,4 +1,4 @@
-"""Flurries: stretches of a log that one user dominates.
+"""Finds flurries: stretches of a log that one user dominates.
 
 A flurry is a surge of activity by one user that dominates the workload for a while (D. Tsafrir,
 D. Feitelson, "Instability in parallel job scheduling simulation: the role of workload flurries",
@@ -29,7 +29,7 @@ FEWEST_WEEKS = 4
 
 
 class Flurry(msgspec.Struct, frozen=True):
-    """Jobs of one user: how many, which, from when to when (seconds of the log)."""
+    """A flurry: a number of jobs of one user, from one second of the log to another."""
 
     user: int
     first_job: int
@@ -48,12 +48,12 @@ class Flurry(msgspec.Struct, frozen=True):
         return f"user={self.user} and (job>={self.first_job} and job<={self.last_job})"
 
 
-def flurries(log: SwfLog) -> list[Flurry]:
+def find_flurries(log: SwfLog) -> list[Flurry]:
     """Return the flurries of a log, those with the most jobs first.
 
     There are none in a log of less than :data:`FEWEST_WEEKS` or of fewer than two known users.
     """
-    week = ordinary_week(log.column("submit_time"))
+    week = count_ordinary_week(log.column("submit_time"))
     users, user_of, jobs = np.unique(log.column("user"), return_inverse=True, return_counts=True)
     if week is None or (users >= 0).sum() < 2:
         return []
@@ -67,7 +67,7 @@ def flurries(log: SwfLog) -> list[Flurry]:
     return sorted(found, key=lambda flurry: -flurry.jobs)
 
 
-def ordinary_week(submit: Column) -> float | None:
+def count_ordinary_week(submit: Column) -> float | None:
     """Return the median number of jobs of the weeks that have any, None for a short log.
 
     Weeks count from the first submission; the last one, which is not whole, does not count.

@@ -1,4 +1,4 @@
-"""Find logs by name, and fetch them from the archive.
+"""Finds logs by name, and fetches them from the archive.
 
 Source: the Parallel Workloads Archive, https://www.cs.huji.ac.il/labs/parallel/workload/ ; cite
 D. G. Feitelson, D. Tsafrir, D. Krakov, "Experience with using the Parallel Workloads Archive",
@@ -38,7 +38,7 @@ LOG_FILE = "an SWF log (.swf, .swf.gz) or a Batsim workload (.json)"
 
 
 class ArchiveLog(msgspec.Struct, frozen=True):
-    """A log of the archive."""
+    """A log of the archive, with its address and its digest."""
 
     folder: str
     """Where it lies below :data:`ARCHIVE`."""
@@ -49,8 +49,8 @@ class ArchiveLog(msgspec.Struct, frozen=True):
 
 
 @cache
-def catalogue() -> dict[str, ArchiveLog]:
-    """Return the logs of the archive that are known, by name."""
+def read_catalogue() -> dict[str, ArchiveLog]:
+    """Return the known logs of the archive by name."""
     return msgspec.convert(read_toml(Path(__file__).with_suffix(".toml")), dict[str, ArchiveLog])
 
 
@@ -67,7 +67,7 @@ def log_folders(log_dirs: Iterable[Path] = ()) -> list[Path]:
 
 
 def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
-    """Return the file of a log, which is given by its name or by a path.
+    """Return the file of a log, given by its name or by a path.
 
     ``sample`` is the synthetic log that comes with the project, ``none`` a log without jobs. What
     has a name in ``/dev``, such as a pipe, is read now, once, into a temporary file.
@@ -127,7 +127,7 @@ def _stem(name: str) -> str:
 
 @extra("logs")
 def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) -> Path:
-    """Return a log of :func:`catalogue`, downloading it into the cache if it is not at hand.
+    """Return a log of :func:`read_catalogue`, downloading it into the cache if it is not at hand.
 
     What was downloaded must be readable and the log as known (number of jobs, SHA-256 of its
     content). Raises :class:`UsageError` for an unknown name and :class:`LogError` if it cannot be
@@ -136,7 +136,7 @@ def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) 
     name = name.removesuffix(".gz").removesuffix(".swf")
     if name in _SHIPPED:
         return find_log(name)
-    entry = catalogue().get(name)
+    entry = read_catalogue().get(name)
     if entry is None:
         raise UsageError(f"the catalogue has no log {name!r}; {_advice(name)}")
     try:
@@ -193,8 +193,8 @@ def _verify(path: Path, entry: ArchiveLog, url: str) -> None:
 
 
 def _advice(name: str) -> str:
-    if name in catalogue():
+    if name in read_catalogue():
         return f"`batsched-py logs fetch {name}` downloads it"
     nothing = get_close_matches(name, [NONE], cutoff=0.7)  # many a short name is a bit like it
-    guess = did_you_mean(name, [SAMPLE, *nothing, *catalogue()])
+    guess = did_you_mean(name, [SAMPLE, *nothing, *read_catalogue()])
     return f"`batsched-py logs list` names the known ones{guess}"

@@ -1,4 +1,4 @@
-"""Flags for what is unusual in a log, such as what the archive cleans by hand.
+"""Flags unusual features of a log, such as those that the archive cleans by hand.
 
 Nothing is removed here. Flurries, jobs from before the log began, impossible and doubtful values,
 more in use than there is, and gaps: see D. Feitelson, D. Tsafrir, D. Krakov, "Experience with using
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import InputError
 from batsched_py.units import DAY, HOUR, MINUTE
-from batsched_py.workload.logs.clock import find_clock, moment
-from batsched_py.workload.logs.flurries import flurries, ordinary_week
+from batsched_py.workload.logs.clock import find_clock, format_moment
+from batsched_py.workload.logs.flurries import count_ordinary_week, find_flurries
 from batsched_py.workload.logs.log_gaps import (
     Gap,
     Rhythm,
-    gaps_in_running,
-    gaps_in_submission,
-    thin_beginning,
+    count_thin_beginning,
+    find_gaps_in_running,
+    find_gaps_in_submission,
 )
 from batsched_py.workload.logs.recorded_schedule import RecordedSchedule, recorded_schedule
 from batsched_py.workload.logs.swf import CANCELLED, SHOWN_LINES, UNKNOWN, SwfLog
@@ -32,7 +32,7 @@ SHOWN = 5
 
 
 class Flag(msgspec.Struct, frozen=True):
-    """A flag for something unusual in a log."""
+    """A flag for an unusual feature of a log."""
 
     kind: str
     """``flurry``, ``wider than the machine``, ...: flags of one kind come one after another."""
@@ -51,8 +51,8 @@ class Flag(msgspec.Struct, frozen=True):
     end: float | None = None
 
 
-def log_flags(log: SwfLog, schedule: RecordedSchedule | None = None) -> list[Flag]:
-    """Return the flags of a log; an empty list if nothing is unusual.
+def find_flags(log: SwfLog, schedule: RecordedSchedule | None = None) -> list[Flag]:
+    """Return the flags of a log; an empty list if it has no unusual feature.
 
     ``schedule`` is what :func:`~batsched_py.workload.logs.recorded_schedule.recorded_schedule`
     returns for the log, if it is known already.
@@ -66,8 +66,8 @@ def log_flags(log: SwfLog, schedule: RecordedSchedule | None = None) -> list[Fla
         *_values(log),
         *_over_subscription(log, schedule, show),
         *_repeated(log),
-        *_gaps("nothing submitted", gaps_in_submission(log, rhythm), show),
-        *_gaps("nothing ran", gaps_in_running(schedule, rhythm), show),
+        *_gaps("nothing submitted", find_gaps_in_submission(log, rhythm), show),
+        *_gaps("nothing ran", find_gaps_in_running(schedule, rhythm), show),
     ]
 
 
@@ -78,7 +78,7 @@ def _dates(log: SwfLog) -> Callable[[float], str]:
     def show(time: float) -> str:
         try:
             if start is not None:
-                return f"{moment(time, start, zone):%Y-%m-%d %H:%M:%S}"
+                return f"{format_moment(time, start, zone):%Y-%m-%d %H:%M:%S}"
         except InputError:
             pass
         return f"second {time:.15g}"
@@ -87,7 +87,7 @@ def _dates(log: SwfLog) -> Callable[[float], str]:
 
 
 def _flurries(log: SwfLog, show: Callable[[float], str]) -> list[Flag]:
-    found = flurries(log)
+    found = find_flurries(log)
     flags = []
     for one in found[:SHOWN]:
         text = (
@@ -107,8 +107,8 @@ def _flurries(log: SwfLog, show: Callable[[float], str]) -> list[Flag]:
 
 def _beginning(log: SwfLog, show: Callable[[float], str]) -> list[Flag]:
     submit, numbers = log.column("submit_time"), log.column("job_number")
-    week = ordinary_week(submit)
-    nb = 0 if week is None else thin_beginning(submit, week)
+    week = count_ordinary_week(submit)
+    nb = 0 if week is None else count_thin_beginning(submit, week)
     if not nb:
         return []
     begin, end = float(submit[0]), float(submit[nb])

@@ -1,4 +1,4 @@
-"""Gaps in a log: times without submissions or running jobs, and a beginning with few jobs."""
+"""Finds gaps in a log: times without submissions or running jobs, or few jobs in the beginning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_WEEKEND = 3 * DAY
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """A stretch of time in which nothing happened, in seconds of the log."""
+    """A stretch of time without submissions or running jobs, in seconds of the log."""
 
     begin: float
     end: float
@@ -28,12 +28,12 @@ class Gap(msgspec.Struct, frozen=True):
 
     @property
     def length(self) -> float:
-        """How long it was, in seconds."""
+        """The length of the gap in seconds."""
         return self.end - self.begin
 
 
 class Rhythm:
-    """How active users are in each hour of the week.
+    """The activity of users in each hour of the week.
 
     A user is active in an hour if a job is submitted then; jobs are no measure, as they come in
     bursts. The rate of each of the 168 hours (of the week of second 0) is the log's mean.
@@ -53,7 +53,7 @@ class Rhythm:
         """A gap that expects more than this is beyond chance: exp(-threshold) x gaps = CHANCE."""
 
     def expected(self, begin: Column, end: Column) -> Column:
-        """Return how many hours of users' activity are to be expected in each stretch."""
+        """Return the expected hours of users' activity in each stretch of time."""
         result: Column = self._until(end) - self._until(begin)
         return result
 
@@ -64,7 +64,7 @@ class Rhythm:
         return result
 
 
-def gaps_in_submission(log: SwfLog, rhythm: Rhythm) -> list[Gap]:
+def find_gaps_in_submission(log: SwfLog, rhythm: Rhythm) -> list[Gap]:
     """Return the gaps in submission that the rhythm does not explain, the longest first."""
     submit = log.column("submit_time")
     expected = rhythm.expected(submit[:-1], submit[1:])
@@ -73,8 +73,8 @@ def gaps_in_submission(log: SwfLog, rhythm: Rhythm) -> list[Gap]:
     return sorted(gaps, key=lambda gap: -gap.length)
 
 
-def gaps_in_running(schedule: RecordedSchedule, rhythm: Rhythm) -> list[Gap]:
-    """Return the times of more than an hour in which nothing ran without need, longest first.
+def find_gaps_in_running(schedule: RecordedSchedule, rhythm: Rhythm) -> list[Gap]:
+    """Return the times of over an hour without running jobs though jobs waited, longest first.
 
     Either jobs waited for an hour or more when the gap ended (schedulers start jobs within minutes
     on a free machine), or nothing was submitted for longer than the rhythm explains.
@@ -87,7 +87,7 @@ def gaps_in_running(schedule: RecordedSchedule, rhythm: Rhythm) -> list[Gap]:
     return sorted(gaps, key=lambda gap: -gap.length)
 
 
-def thin_beginning(submit: Column, week: float) -> int:
+def count_thin_beginning(submit: Column, week: float) -> int:
     """Return the number of jobs in a thin beginning of the log, 0 if there is none.
 
     Logs hold what ended after recording began, so some begin with a few jobs from days before; the

@@ -1,4 +1,4 @@
-"""A log month by month: jobs, users, load, use, waits, and the largest requests."""
+"""Summarises a log by month: jobs, users, load, use, waits, and the largest requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from batsched_py.errors import InputError
 from batsched_py.units import DAY, MONTH
-from batsched_py.workload.logs.clock import find_clock, moment, parse_time_zone
+from batsched_py.workload.logs.clock import find_clock, format_moment, parse_time_zone
 from batsched_py.workload.logs.recorded_schedule import RecordedSchedule
 from batsched_py.workload.logs.swf import Column, SwfLog
 
@@ -113,7 +113,7 @@ def _months(log: SwfLog, first: float, last: float) -> list[tuple[str, float]]:
 
 
 def _calendar_months(start: float, zone: str, first: float, last: float) -> list[tuple[str, float]]:
-    shown, tz = moment(first, start, zone), parse_time_zone(zone)
+    shown, tz = format_moment(first, start, zone), parse_time_zone(zone)
     year, month = shown.year, shown.month
     months: list[tuple[str, float]] = []
     while not months or months[-1][1] <= last:

@@ -10,7 +10,7 @@ from batsched_py.workload.logs.swf import Column, SwfLog
 
 
 class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
-    """The jobs that ran, by when they began and ended, and the processors in use.
+    """The recorded starts and ends of the jobs that ran, and the processors in use over time.
 
     These are the jobs whose wait, run time and processors are known and whose run time is not 0.
     ``submit`` and ``begin`` have shape (jobs,), each in ascending order, so that the two do not
@@ -27,7 +27,7 @@ class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
         return len(self.begin) > 0
 
     def means(self, edges: Column) -> list[float | None]:
-        """Return the mean number in use between neighbouring ``edges``, which ascend.
+        """Return the mean number of processors in use between neighbouring ``edges``, ascending.
 
         None where there is no time in between, and if nothing is known.
         """
@@ -35,17 +35,17 @@ class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
         return [mean if self.is_known and mean == mean else None for mean in means]
 
     def peak(self) -> tuple[float, float]:
-        """Return the largest number in use, and when that was so for the first time."""
+        """Return the largest number of processors in use, and its first time (seconds)."""
         at = int(self.used.levels.argmax())
         return float(self.used.levels[at]), float(self.used.instants[at])
 
     def seconds_above(self, processors: float) -> float:
-        """Return for how long more processors than these were in use."""
+        """Return the seconds in which more than ``processors`` processors were in use."""
         above = self.used.levels[:-1] > processors
         return float(np.diff(self.used.instants)[above].sum())
 
     def idle(self, longer_than: float) -> Column:
-        """Return the times in which nothing ran for long: begins and ends, shape (n, 2)."""
+        """Return the long times without running jobs: begins and ends, shape (n, 2)."""
         times, is_idle = self.used.instants, self.used.levels[:-1] == 0
         rows = np.flatnonzero(is_idle & (np.diff(times) > longer_than))
         return np.column_stack([times[rows], times[rows + 1]])

@@ -105,11 +105,11 @@ class SwfLog(msgspec.Struct, eq=False):
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on what reading found and did, lines left out included."""
+        """Sentences on the reading of the log, such as left-out lines."""
         return self.notes_until(np.inf)
 
     def notes_until(self, last_line: float) -> list[str]:
-        """Return the notes, with the lines left out up to this one."""
+        """Return the notes, with the left-out lines up to ``last_line``."""
         return [*(self.left_out.note(last_line) if self.left_out else []), *self.about]
 
     def column(self, field: str) -> Column:
@@ -125,7 +125,7 @@ class SwfLog(msgspec.Struct, eq=False):
 
     @property
     def withdrawn(self) -> NDArray[np.bool_]:
-        """Which jobs were cancelled before they started: status 5, no run time; shape (n,).
+        """Mask of the jobs that were cancelled before they started: status 5, no run time; (n,).
 
         Their wait, if it is known, is the time until they left the queue.
         """
@@ -161,7 +161,7 @@ class SwfLog(msgspec.Struct, eq=False):
 
     @property
     def says_size(self) -> bool:
-        """Whether the header says how many processors the machine has."""
+        """Whether the header has the number of processors of the machine."""
         return self._machine("MaxProcs") > 0
 
     def _machine(self, key: str) -> int:
@@ -177,8 +177,8 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
     A malformed line, a negative submit time, a time beyond :data:`~batsched_py.units.LATEST_TIME`
     and a job number that was there before are errors with file and line; with ``skip_bad_lines``
     such lines are left out and counted in the notes.
-    Unsorted submit times are sorted, which is noted. :func:`bursts` are left out and counted in
-    the notes. Raises :class:`LogError`.
+    Unsorted submit times are sorted, which is noted. The rows of :func:`find_bursts` are left out
+    and counted in the notes. Raises :class:`LogError`.
     """
     path = Path(path)
     content = _content(path)
@@ -197,12 +197,12 @@ def read_swf(path: str | Path, *, skip_bad_lines: bool = False) -> SwfLog:
     if data is None:
         data, lines, parts, left_out = _parse(path, rows, numbers, skip_bad_lines)
     else:
-        parts = bursts(data)
+        parts = find_bursts(data)
     return log_from_rows(path, header, data, lines, [], parts, left_out)
 
 
-def bursts(data: Column) -> Mask:
-    """Return which rows of a log are bursts: parts of a job that has a row for the whole too.
+def find_bursts(data: Column) -> Mask:
+    """Return the rows of a log that are bursts: parts of a job that has a row for the whole too.
 
     A job that was checkpointed or swapped out has a row with status 0 or 1 for the whole, and then
     one with status 2, 3 or 4 for each burst. ``data`` has shape (n, 18), the mask (n,).
@@ -243,7 +243,7 @@ def find_bad(data: Column, parts: Mask) -> dict[str, Mask]:
 
 
 def describe_expected(field: str) -> str:
-    """Return what a field of a log must be, for messages."""
+    """Return the values that a field of a log may have, as text for messages."""
     if field == "submit_time":
         return f"at least 0, {UP_TO_LATEST_TIME}"
     if field in FIELDS[1:4]:
@@ -288,7 +288,7 @@ def log_from_rows(
 
 
 def order_fields(fields: Mapping[str, float]) -> list[float]:
-    """Return the 18 :data:`FIELDS` of a job from those that are known; the others are -1."""
+    """Return the 18 :data:`FIELDS` of a job from its known fields; unknown ones are -1."""
     return [fields.get(name, UNKNOWN) for name in FIELDS]
 
 
@@ -307,7 +307,7 @@ def write_swf(
 def write_swf_to(
     part: Path, header_lines: Iterable[str], rows: Iterable[Sequence[float]], *, packed: bool
 ) -> None:
-    """Write a log as :func:`write_swf` does, to a file that is put in its place by others.
+    """Write a log as :func:`write_swf` does, to a temporary file that the caller puts in place.
 
     Headers are Latin-1; other letters become escapes such as ``\\u0142``.
     """
@@ -371,7 +371,7 @@ def _parse(
     """Return the columns, line by line to find bad ones; the way for logs that are not tidy."""
     data = np.array([_read_numbers(row) for row in rows])
     lines = np.asarray(numbers, dtype=np.int64)
-    parts = bursts(data)
+    parts = find_bursts(data)
     bad = find_bad(data, parts)
     is_bad = np.logical_or.reduce([*bad.values()])
     if is_bad.any() and not skip:
@@ -409,7 +409,7 @@ def _parse_all(content: bytes, start: int) -> Column | None:
     nb_lines = content.count(b"\n", start) + (not content.endswith(b"\n"))
     if data.shape != (nb_lines, len(FIELDS)):
         return None
-    bad = find_bad(data, bursts(data))
+    bad = find_bad(data, find_bursts(data))
     return None if any(rows.any() for rows in bad.values()) else data
 
 

@@ -17,9 +17,9 @@ from batsched_py.workload.logs.swf import (
     Column,
     LeftOut,
     SwfLog,
-    bursts,
     describe_expected,
     find_bad,
+    find_bursts,
     log_from_rows,
 )
 
@@ -80,7 +80,7 @@ def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfL
     data[:, 0] = np.arange(1, len(frame) + 1)
     for field, series in columns.items():
         data[:, FIELDS.index(field)] = _read_numbers(field, series)
-    parts = bursts(data)
+    parts = find_bursts(data)
     wrong = find_bad(data, parts)
     bad = np.logical_or.reduce([*wrong.values()])
     for field, series in columns.items():

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 
 from batsched_py.support.json_values import whole
-from batsched_py.workload.logs.clock import moment, parse_time_zone
+from batsched_py.workload.logs.clock import format_moment, parse_time_zone
 
 SYNTHETIC = "THIS LOG IS SYNTHETIC: it is the outcome of a simulation, not the record of a system"
 
 
-def header_lines(
+def make_header_lines(
     *,
     nb_jobs: int,
     nb_processors: int,
@@ -24,7 +24,7 @@ def header_lines(
     span: tuple[int, int] | None = None,
     names: Mapping[str, Sequence[tuple[int, str]]] = {},
 ) -> list[str]:
-    """Return the comments above the jobs: the machine, the clock, and what made the log.
+    """Return the comments above the jobs: the machine, the clock, and the origin of the log.
 
     ``in_nodes`` says that a processor is a node; ``span`` are the Unix times of begin and end;
     ``names`` are numbers and names of ``Queue`` and ``Partition``.
@@ -38,7 +38,7 @@ def header_lines(
         *_clock_fields(unix_start_time, time_zone),
     ]
     for key, unix in zip(("StartTime", "EndTime"), span or (), strict=False):
-        fields.append((key, f"{moment(0, unix, time_zone):%a %b %d %H:%M:%S %Z %Y}"))
+        fields.append((key, f"{format_moment(0, unix, time_zone):%a %b %d %H:%M:%S %Z %Y}"))
     if in_nodes:
         fields.append(("MaxNodes", nb_processors))
     fields.append(("MaxProcs", nb_processors))

@@ -56,7 +56,7 @@ def sample(
     from batsched_py.model.endless_work import SubmissionWatch
     from batsched_py.workload.load import load_workload
     from batsched_py.workload.logs.swf import write_swf
-    from batsched_py.workload.logs.swf_header import SYNTHETIC, header_lines
+    from batsched_py.workload.logs.swf_header import SYNTHETIC, make_header_lines
 
     make_folder_of(output)
     options = parse_options(user_option or [], "-U")
@@ -76,7 +76,7 @@ def sample(
     ]
     if workload.jobs:
         notes.append(f"made from {workload.name} ({describe(rules)}): cite that log too")
-    header = header_lines(
+    header = make_header_lines(
         nb_jobs=len(rows),
         nb_processors=workload.nb_res,
         unix_start_time=workload.unix_start_time,
